@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 const (
@@ -49,15 +51,13 @@ func (r *run) weigh(v any) bool {
 	switch v := v.(type) {
 	case string:
 		r.spend(1 + len(v)/16)
-	case later:
-		r.spend(1 + len(v.text)/16)
+	case datum.Later:
+		r.spend(1 + len(v.Text)/16)
 		return true
 	case []any:
 		list = v
-	case *Object:
-		if v != nil {
-			list = v.values
-		}
+	case *datum.Object:
+		list = v.Values()
 	}
 	r.spend(len(list))
 	wait := false
@@ -121,8 +121,8 @@ type binding struct {
 type scope struct {
 	*run
 	*Context
-	template              *Object
-	parameters, variables *Object // of *lazy
+	template              *datum.Object
+	parameters, variables *datum.Object // of *lazy
 	functions             map[string]*userFunction
 	loops                 []loop
 	bindings              []binding
@@ -141,7 +141,7 @@ func (s *scope) value(v any) any {
 	case string:
 		text, is := expression(v)
 		if !is {
-			return literal(v)
+			return text
 		}
 		n, ok := s.parsed[text]
 		if !ok {
@@ -150,34 +150,34 @@ func (s *scope) value(v any) any {
 		}
 		out := s.eval(n)
 		if kindOf(out) == kindLambda {
-			fail("the language expression '%s' yields a function, which is no value", cut(text, 200))
+			fail("the language expression '%.200s' yields a function, which is no value", text)
 		}
 		return out
 	case []any:
 		s.spend(len(v))
 		return each(v, s.value)
-	case *Object:
+	case *datum.Object:
 		return s.object(v)
 	}
 	return v
 }
 
-func (s *scope) object(o *Object) any {
-	out := &Object{}
+func (s *scope) object(o *datum.Object) any {
+	out := &datum.Object{}
 	s.spend(o.Len())
 	for k, v := range o.All() {
 		if list, is := v.([]any); is && s.place&placeCopy != 0 && strings.EqualFold(k, "copy") {
 			for _, c := range list {
-				def, _ := c.(*Object)
-				name, count := s.copyOf(def)
+				def, _ := c.(*datum.Object)
+				name, count := s.copyName(def), s.copyCount(def)
 				out.Set(name, s.rounds(def, count, loop{name: name, ofProperty: true}))
 			}
 			continue
 		}
 		key := s.value(k)
 		name, ok := key.(string)
-		if l, is := key.(later); is {
-			name, ok = "["+l.text+"]", true
+		if l, is := key.(datum.Later); is {
+			name, ok = l.String(), true
 		}
 		if !ok {
 			fail("the key '%s' is evaluated to a value of type '%s'; a key is a text", k, kindOf(key))
@@ -188,7 +188,7 @@ func (s *scope) object(o *Object) any {
 }
 
 // rounds evaluates the input of a copy definition for each round of its loop.
-func (s *scope) rounds(def *Object, count int64, l loop) []any {
+func (s *scope) rounds(def *datum.Object, count int64, l loop) []any {
 	list := make([]any, count)
 	input, _ := def.Get("input")
 	for l.index = range count {
@@ -204,10 +204,7 @@ func (s *scope) in(l loop) *scope {
 	return &out
 }
 
-// copyOf returns the name and the number of rounds of a copy definition.
-func (s *scope) copyOf(def *Object) (string, int64) { return s.copyName(def), s.copyCount(def) }
-
-func (s *scope) copyName(def *Object) string {
+func (s *scope) copyName(def *datum.Object) string {
 	name := s.text(def, "name")
 	if name == "" {
 		fail("the template 'copy' definition is missing a copy name value")
@@ -215,7 +212,7 @@ func (s *scope) copyName(def *Object) string {
 	return name
 }
 
-func (s *scope) copyCount(def *Object) int64 {
+func (s *scope) copyCount(def *datum.Object) int64 {
 	raw, ok := def.Get("count")
 	if !ok {
 		fail("the template 'copy' definition is missing a copy count value")
@@ -223,21 +220,21 @@ func (s *scope) copyCount(def *Object) int64 {
 	v := s.value(raw)
 	n, is := v.(int64)
 	if !is || n < 0 || n > maxCopies {
-		fail("the template 'copy' definition has the count '%s'; it has to be an integer between 0 and %d", Encode(v), maxCopies)
+		fail("the template 'copy' definition has the count '%s'; it has to be an integer between 0 and %d", datum.Encode(v), maxCopies)
 	}
 	s.spend(int(n))
 	return n
 }
 
 // text evaluates a property that has to be a text; what is known later is the text of its expression.
-func (s *scope) text(raw *Object, key string) string {
+func (s *scope) text(raw *datum.Object, key string) string {
 	v, _ := raw.Get(key)
 	switch v := s.value(v).(type) {
 	case nil:
 	case string:
 		return v
-	case later:
-		return "[" + v.text + "]"
+	case datum.Later:
+		return v.String()
 	default:
 		fail("'%s' is of type '%s'; it has to be a text", key, kindOf(v))
 	}
@@ -251,8 +248,8 @@ func (s *scope) eval(n node) any {
 		return s.call(n)
 	case *access:
 		of, key := s.eval(n.of), s.eval(n.key)
-		if l, is := key.(later); is {
-			return s.laterOf(show(of) + "[" + l.text + "]")
+		if l, is := key.(datum.Later); is {
+			return s.laterOf(show(of) + l.String())
 		}
 		v, ok := property(of, key)
 		if !ok {
@@ -266,19 +263,19 @@ func (s *scope) eval(n node) any {
 // laterOf returns a value that is known later, as text.
 func (s *scope) laterOf(text string) any {
 	s.spendText(len(text) + 16)
-	return later{text: text}
+	return datum.Later{Text: text}
 }
 
 // property reads a property or an element; ok is false if there is none.
 func property(of, key any) (v any, ok bool) {
 	switch o := of.(type) {
-	case later:
-		text := later{text: o.text + showKey(key)}
-		if o.known == nil {
+	case datum.Later:
+		text := datum.Later{Text: o.Text + showKey(key)}
+		if o.Known == nil {
 			return text, true
 		}
-		read := func() any { v, ok = property(o.known, key); return v }
-		if o.sealed {
+		read := func() any { v, ok = property(o.Known, key); return v }
+		if o.Sealed {
 			return read(), ok
 		}
 		_, fine := attempt(read)
@@ -286,11 +283,11 @@ func property(of, key any) (v any, ok bool) {
 			return text, true
 		}
 		switch v.(type) {
-		case *Object, []any:
-			return later{text: text.text, known: v}, true
+		case *datum.Object, []any:
+			return datum.Later{Text: text.Text, Known: v}, true
 		}
 		return v, true
-	case *Object:
+	case *datum.Object:
 		name, is := key.(string)
 		if !is {
 			fail("the language expression property '%s' can't be evaluated, property name must be a string", show(key))
@@ -312,11 +309,11 @@ func property(of, key any) (v any, ok bool) {
 
 // failMissing throws the failure of a property or an element that is not there.
 func failMissing(of, key any) {
-	if l, is := of.(later); is {
-		of = l.known
+	if l, is := of.(datum.Later); is {
+		of = l.Known
 	}
-	if o, is := of.(*Object); is {
-		fail("the language expression property '%v' doesn't exist, available properties are '%s'", key, strings.Join(o.keysOf(), ", "))
+	if o, is := of.(*datum.Object); is {
+		fail("the language expression property '%v' doesn't exist, available properties are '%s'", key, strings.Join(o.Keys(), ", "))
 	}
 	fail("the language expression property array index '%v' is out of bounds", key)
 }
@@ -351,12 +348,12 @@ func (s *scope) call(c *call) any {
 	switch t := v.(type) {
 	case string:
 		s.spendText(len(t))
-	case later:
-		if t.text == "" {
+	case datum.Later:
+		if t.Text == "" {
 			return s.laterOf(showCall(c.name, args))
 		}
-	case []any, *Object: // of a lambda expression
-		if len(args) > 0 && kindOf(args[len(args)-1]) == kindLambda && isLater(v) {
+	case []any, *datum.Object: // of a lambda expression
+		if len(args) > 0 && kindOf(args[len(args)-1]) == kindLambda && datum.IsLater(v) {
 			return s.laterOf(showCall(c.name, args))
 		}
 	}
@@ -366,17 +363,17 @@ func (s *scope) call(c *call) any {
 // userFunction is a function that the template defines.
 type userFunction struct {
 	parameters []any
-	output     *Object
+	output     *datum.Object
 }
 
 // userFunctions reads the functions that a template defines, by namespace and name.
-func userFunctions(t *Object) map[string]*userFunction {
+func userFunctions(t *datum.Object) map[string]*userFunction {
 	out := map[string]*userFunction{}
-	for _, e := range at[[]any](t, "functions") {
-		space, _ := e.(*Object)
+	for _, e := range datum.At[[]any](t, "functions") {
+		space, _ := e.(*datum.Object)
 		for name := range space.Object("members").All() {
 			member := space.Object("members").Object(name)
-			u := &userFunction{at[[]any](member, "parameters"), member.Object("output")}
+			u := &userFunction{datum.At[[]any](member, "parameters"), member.Object("output")}
 			if u.output == nil || space.Text("namespace") == "" {
 				fail("the template function '%s' has no namespace or no output", name)
 			}
@@ -395,18 +392,18 @@ func (s *scope) callUser(u *userFunction, c *call) any {
 	}
 	defer func() { s.calls-- }()
 	in := *s
-	in.parameters, in.loops, in.bindings, in.place = &Object{}, nil, nil, 0 // it asks no deployed resource
+	in.parameters, in.loops, in.bindings, in.place = &datum.Object{}, nil, nil, 0 // it asks no deployed resource
 	args := make([]any, len(c.args))
 	for i, a := range c.args {
 		args[i] = s.eval(a)
-		p, _ := u.parameters[i].(*Object)
+		p, _ := u.parameters[i].(*datum.Object)
 		name := p.Text("name")
 		typeOf(s.template, p, name).check(args[i])
 		in.parameters.Set(name, &lazy{name: name, value: args[i]})
 	}
 	raw, _ := u.output.Get("value")
 	v := in.value(raw)
-	if isLater(v) {
+	if datum.IsLater(v) {
 		return s.laterOf(showCall(c.name, args))
 	}
 	typeOf(s.template, u.output, "output of the function '"+c.name+"'").check(v)

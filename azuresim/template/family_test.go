@@ -8,15 +8,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // evaluated returns the value of an expression as JSON, or the error as text.
 func evaluated(t testing.TB, expression string) string {
 	t.Helper()
-	template := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{},
-		"parameters", NewObject("o", NewObject("type", "object", "defaultValue",
-			NewObject("Name", "web", "n", int64(3), "list", []any{int64(1), "b"}))),
-		"outputs", NewObject("o", NewObject("type", "object", "value", NewObject("v", expression))))
+	template := datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{},
+		"parameters", datum.New("o", datum.New("type", "object", "defaultValue",
+			datum.New("Name", "web", "n", int64(3), "list", []any{int64(1), "b"}))),
+		"outputs", datum.New("o", datum.New("type", "object", "value", datum.New("v", expression))))
 	tmpl, err := New(template, nil, recordedIn(""))
 	if err != nil {
 		return err.Error()
@@ -25,8 +27,8 @@ func evaluated(t testing.TB, expression string) string {
 	if err != nil {
 		return err.Error()
 	}
-	v, _ := out[0].Value.(*Object).Get("v")
-	return string(Encode(v))
+	v, _ := out[0].Value.(*datum.Object).Get("v")
+	return string(datum.Encode(v))
 }
 
 // holds compares what expressions yield, as Microsoft's documentation and the recorded answers of Azure have it: as JSON, or, where
@@ -42,17 +44,17 @@ func holds(t *testing.T, rows [][2]string) {
 
 // TestUserFunctions: functions of a template call each other, check types, and ask no deployed resource.
 func TestUserFunctions(t *testing.T) {
-	number := []any{NewObject("name", "n", "type", "int")}
-	member := func(value, typ string) *Object {
-		return NewObject("parameters", number, "output", NewObject("type", typ, "value", value))
+	number := []any{datum.New("name", "n", "type", "int")}
+	member := func(value, typ string) *datum.Object {
+		return datum.New("parameters", number, "output", datum.New("type", typ, "value", value))
 	}
 	for expression, want := range map[string]string{"[u.twice(1)]": "3", "[u.twice('x')]": "type 'Integer'", "[u.text(1)]": "type 'String'",
 		"[u.asks(1)]": "not expected at this location", "[u.twice()]": "1 argument(s)", "[u.none(1)]": "not valid"} {
-		template := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{},
-			"functions", []any{NewObject("namespace", "u", "members", NewObject("next", member("[add(parameters('n'), 1)]", "int"),
+		template := datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{},
+			"functions", []any{datum.New("namespace", "u", "members", datum.New("next", member("[add(parameters('n'), 1)]", "int"),
 				"twice", member("[u.next(u.next(parameters('n')))]", "int"), "text", member("[parameters('n')]", "string"),
 				"asks", member("[reference('x').y]", "int")))},
-			"outputs", NewObject("o", NewObject("type", "int", "value", expression)))
+			"outputs", datum.New("o", datum.New("type", "int", "value", expression)))
 		tmpl, err := New(template, nil, recordedIn(""))
 		var out []Output
 		if err == nil {
@@ -60,7 +62,7 @@ func TestUserFunctions(t *testing.T) {
 		}
 		got := fmt.Sprint(err)
 		if err == nil {
-			got = string(Encode(out[0].Value))
+			got = string(datum.Encode(out[0].Value))
 		}
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", expression, got, want)
@@ -82,39 +84,39 @@ func TestTable(t *testing.T) {
 
 // TestHostileTemplates: what asks for unbounded work ends soon, with an error.
 func TestHostileTemplates(t *testing.T) {
-	doubled := func(first, next string) *Object {
-		v := NewObject("v0", first)
+	doubled := func(first, next string) *datum.Object {
+		v := datum.New("v0", first)
 		for i := range 60 {
 			v.Set(fmt.Sprintf("v%d", i+1), strings.ReplaceAll(next, "PREV", fmt.Sprintf("variables('v%d')", i)))
 		}
 		return v
 	}
-	literals := NewObject("v0", "x")
+	literals := datum.New("v0", "x")
 	for i := range 60 {
 		p := fmt.Sprintf("[variables('v%d')]", i)
 		literals.Set(fmt.Sprintf("v%d", i+1), []any{p, p})
 	}
-	template := func(key string, v any) *Object {
-		o := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{})
+	template := func(key string, v any) *datum.Object {
+		o := datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{})
 		o.Set(key, v)
 		return o
 	}
-	output := func(e string) *Object {
-		return template("outputs", NewObject("o", NewObject("type", "array", "value", e)))
+	output := func(e string) *datum.Object {
+		return template("outputs", datum.New("o", datum.New("type", "array", "value", e)))
 	}
 	nested := template("resources", []any{})
 	for range 8 {
-		nested = template("resources", []any{NewObject("type", "Microsoft.Resources/deployments", "apiVersion", "2022-09-01", "name", "n",
-			"properties", NewObject("mode", "Incremental", "expressionEvaluationOptions", NewObject("scope", "inner"), "template", nested))})
+		nested = template("resources", []any{datum.New("type", "Microsoft.Resources/deployments", "apiVersion", "2022-09-01", "name", "n",
+			"properties", datum.New("mode", "Incremental", "expressionEvaluationOptions", datum.New("scope", "inner"), "template", nested))})
 	}
-	function := template("functions", []any{NewObject("namespace", "n", "members", NewObject("f", NewObject("parameters", []any{},
-		"output", NewObject("type", "string", "value", "[n.f()]"))))})
-	function.Set("variables", NewObject("v", "[n.f()]"))
-	for name, o := range map[string]*Object{
+	function := template("functions", []any{datum.New("namespace", "n", "members", datum.New("f", datum.New("parameters", []any{},
+		"output", datum.New("type", "string", "value", "[n.f()]"))))})
+	function.Set("variables", datum.New("v", "[n.f()]"))
+	for name, o := range map[string]*datum.Object{
 		"texts that double":  template("variables", doubled("x", "[concat(PREV, PREV)]")),
 		"arrays that double": template("variables", doubled("x", "[createArray(PREV, PREV)]")),
 		"literals":           template("variables", literals),
-		"what is known later": template("outputs", NewObject("o", NewObject("type", "string", "value", "[concat("+
+		"what is known later": template("outputs", datum.New("o", datum.New("type", "string", "value", "[concat("+
 			strings.Repeat("reference('x').y, ", 2000)+"'')]"))),
 		"lambdas in lambdas": output("[map(range(0, 10000), lambda('x', map(range(0, 10000), lambda('y', 1))))]"),
 		"a long text": output("[map(range(0, 10000), lambda('x', replace('" + strings.Repeat("a", 1000) + "', 'a', '" +
@@ -122,11 +124,11 @@ func TestHostileTemplates(t *testing.T) {
 		"a wide format":        output("[map(range(0, 1000), lambda('x', format('{0,999999}', 1)))]"),
 		"levels":               nested,
 		"a function of itself": function,
-		"brackets":             template("variables", NewObject("v", "["+strings.Repeat("a(", 10_000)+strings.Repeat(")", 10_000)+"]")),
-		"a $ref of itself":     template("parameters", NewObject("p", NewObject("$ref", "#/definitions/d"))),
+		"brackets":             template("variables", datum.New("v", "["+strings.Repeat("a(", 10_000)+strings.Repeat(")", 10_000)+"]")),
+		"a $ref of itself":     template("parameters", datum.New("p", datum.New("$ref", "#/definitions/d"))),
 	} {
 		t.Run(name, func(t *testing.T) {
-			o.Set("definitions", NewObject("d", NewObject("$ref", "#/definitions/d")))
+			o.Set("definitions", datum.New("d", datum.New("$ref", "#/definitions/d")))
 			done := make(chan error, 1)
 			go func() {
 				tmpl, err := New(o, nil, recordedIn(""))
@@ -149,12 +151,12 @@ func TestHostileTemplates(t *testing.T) {
 
 // TestLoopsOfDeployments holds that loops of nested deployments, each cheap, do not take the computer's memory together.
 func TestLoopsOfDeployments(t *testing.T) {
-	loops := NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{})
+	loops := datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{})
 	for level := range 3 {
-		loops = NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{
-			NewObject("type", "Microsoft.Resources/deployments", "apiVersion", "2022-09-01",
+		loops = datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{
+			datum.New("type", "Microsoft.Resources/deployments", "apiVersion", "2022-09-01",
 				"name", fmt.Sprintf("[concat('n%d-', copyIndex())]", level),
-				"copy", NewObject("name", "c", "count", int64(90)), "properties", NewObject("mode", "Incremental", "template", loops))})
+				"copy", datum.New("name", "c", "count", int64(90)), "properties", datum.New("mode", "Incremental", "template", loops))})
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -169,11 +171,11 @@ func TestLoopsOfDeployments(t *testing.T) {
 
 // FuzzTemplate changes recorded templates: none may end the program.
 func FuzzTemplate(f *testing.F) {
-	for _, v := range recorded(f, "templates.json.gz").(*Object).values {
-		f.Add(string(Encode(v.(*Object).Object("template"))))
+	for _, v := range recorded(f, "templates.json.gz").(*datum.Object).Values() {
+		f.Add(string(datum.Encode(v.(*datum.Object).Object("template"))))
 	}
 	f.Fuzz(func(_ *testing.T, text string) {
-		o, err := DecodeObject([]byte(text))
+		o, err := datum.DecodeObject([]byte(text))
 		if err != nil {
 			return
 		}
@@ -190,11 +192,11 @@ func FuzzTemplate(f *testing.F) {
 
 // TestMutations changes each recorded template in many places: none may end the program.
 func TestMutations(t *testing.T) {
-	for _, v := range recorded(t, "templates.json.gz").(*Object).All() {
-		text := string(Encode(v.(*Object).Object("template")))
+	for _, v := range recorded(t, "templates.json.gz").(*datum.Object).All() {
+		text := string(datum.Encode(v.(*datum.Object).Object("template")))
 		for i := 0; i < len(text); i += 7 {
 			for _, with := range []string{"", "null", "[", "{", "0", "\"[reference('a')]\""} {
-				o, err := DecodeObject([]byte(text[:i] + with + text[min(len(text), i+1+len(with)%3):]))
+				o, err := datum.DecodeObject([]byte(text[:i] + with + text[min(len(text), i+1+len(with)%3):]))
 				if err != nil {
 					continue
 				}
@@ -204,9 +206,9 @@ func TestMutations(t *testing.T) {
 			}
 		}
 		// Values are replaced by those of other types.
-		for _, other := range []any{nil, int64(1), "x", []any{}, &Object{}, []any{nil}, "[null()]"} {
+		for _, other := range []any{nil, int64(1), "x", []any{}, &datum.Object{}, []any{nil}, "[null()]"} {
 			for n := range 60 {
-				o, _ := DecodeObject([]byte(text))
+				o, _ := datum.DecodeObject([]byte(text))
 				at := n
 				if replaceNth(o, &at, other); at >= 0 {
 					break
@@ -222,13 +224,13 @@ func TestMutations(t *testing.T) {
 // replaceNth replaces the nth value in an object; n is negative once that is done.
 func replaceNth(v any, n *int, with any) {
 	switch v := v.(type) {
-	case *Object:
-		for i := range v.values {
+	case *datum.Object:
+		for i := range v.Values() {
 			if *n--; *n < 0 {
-				v.values[i] = with
+				v.Values()[i] = with
 				return
 			}
-			if replaceNth(v.values[i], n, with); *n < 0 {
+			if replaceNth(v.Values()[i], n, with); *n < 0 {
 				return
 			}
 		}
@@ -247,15 +249,15 @@ func replaceNth(v any, n *int, with any) {
 
 // BenchmarkExpand expands a template of 800 resources.
 func BenchmarkExpand(b *testing.B) {
-	text := Encode(NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{NewObject(
+	text := datum.Encode(datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{datum.New(
 		"type", "Microsoft.Network/networkInterfaces", "apiVersion", "2023-09-01", "name", "[format('nic{0}', copyIndex())]",
-		"location", "[resourceGroup().location]", "copy", NewObject("name", "nics", "count", int64(800)),
-		"properties", NewObject("ipConfigurations", []any{NewObject("name", "[concat('ip', copyIndex())]", "properties", NewObject(
-			"subnet", NewObject("id", "[resourceId('Microsoft.Network/virtualNetworks/subnets', 'v', format('s{0}', mod(copyIndex(), 8)))]"),
+		"location", "[resourceGroup().location]", "copy", datum.New("name", "nics", "count", int64(800)),
+		"properties", datum.New("ipConfigurations", []any{datum.New("name", "[concat('ip', copyIndex())]", "properties", datum.New(
+			"subnet", datum.New("id", "[resourceId('Microsoft.Network/virtualNetworks/subnets', 'v', format('s{0}', mod(copyIndex(), 8)))]"),
 			"privateIPAddress", "[cidrHost('10.0.0.0/16', copyIndex())]",
 			"label", "[toLower(uniqueString(resourceGroup().id, string(copyIndex())))]"))}))}))
 	for b.Loop() {
-		o, err := DecodeObject(text)
+		o, err := datum.DecodeObject(text)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -263,7 +265,7 @@ func BenchmarkExpand(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if p, err := tmpl.Predict(); err != nil || len(p.Resources) != 800 || !slices.IsSortedFunc(p.Resources, func(a, b *Object) int {
+		if p, err := tmpl.Predict(); err != nil || len(p.Resources) != 800 || !slices.IsSortedFunc(p.Resources, func(a, b *datum.Object) int {
 			return strings.Compare(a.Text("name"), b.Text("name"))
 		}) {
 			b.Fatal(err)

@@ -3,6 +3,7 @@ package template
 import (
 	"math/big"
 
+	"casement.dev/casement/azuresim/template/datum"
 	"casement.dev/casement/internal/dotnet"
 )
 
@@ -32,11 +33,5 @@ func formatValue(v any, spec string) (string, error) {
 	if plain || v == nil {
 		return text, nil
 	}
-	return string(appendJSON(nil, v, '\'')), nil // with single quotes, in format alone (Bicep's published tests)
-}
-
-// shortest returns a number as .NET does: with the fewest digits that no other number has.
-func shortest(f float64) string {
-	text, _ := culture.Number(dotnet.Float(f, 64), "") // each number has this form
-	return text
+	return string(datum.Append(nil, v, '\'')), nil // with single quotes, in format alone (Bicep's published tests)
 }

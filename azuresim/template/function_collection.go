@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/azuresim/template/datum"
 	"casement.dev/casement/internal/dotnet"
 )
 
@@ -24,20 +25,20 @@ var arrayFunctions = functions{
 			others := each(a[1:], func(l any) map[string]bool {
 				keys := map[string]bool{}
 				for _, v := range l.([]any) {
-					keys[keyOf(v)] = true
+					keys[datum.Key(v)] = true
 				}
 				return keys
 			})
 			return s.distinct(slices.DeleteFunc(slices.Clone(a[0].([]any)), func(v any) bool {
-				key := keyOf(v)
+				key := datum.Key(v)
 				return slices.ContainsFunc(others, func(keys map[string]bool) bool { return !keys[key] })
 			}))
 		}
-		out := &Object{}
-		for k, v := range a[0].(*Object).All() {
+		out := &datum.Object{}
+		for k, v := range a[0].(*datum.Object).All() {
 			if !slices.ContainsFunc(a[1:], func(o any) bool {
-				w, ok := o.(*Object).Get(k)
-				return !ok || !equal(v, w)
+				w, ok := o.(*datum.Object).Get(k)
+				return !ok || !datum.Equal(v, w)
 			}) {
 				out.Set(k, v)
 			}
@@ -75,7 +76,7 @@ func lengthOf(v any) int {
 		return dotnet.Len(v)
 	case []any:
 		return len(v)
-	case *Object:
+	case *datum.Object:
 		return v.Len()
 	}
 	return 0
@@ -103,10 +104,10 @@ func contains(in, v any) any {
 	key, isText := v.(string)
 	switch in := in.(type) {
 	case []any:
-		return slices.ContainsFunc(in, func(e any) bool { return equal(e, v) })
-	case *Object:
+		return slices.ContainsFunc(in, func(e any) bool { return datum.Equal(e, v) })
+	case *datum.Object:
 		if isText {
-			return in.find(key) >= 0
+			return in.Has(key)
 		}
 	case string:
 		if isText {
@@ -141,7 +142,7 @@ func (s *scope) distinct(list []any) any {
 	s.weigh(list)
 	seen := map[string]bool{}
 	return slices.DeleteFunc(append([]any{}, list...), func(v any) bool {
-		key := keyOf(v)
+		key := datum.Key(v)
 		was := seen[key]
 		seen[key] = true
 		return was
@@ -152,34 +153,30 @@ func union(s *scope, a []any) any {
 	if sameKind(a) == kindArray {
 		return s.distinct(slices.Concat(each(a, func(v any) []any { return v.([]any) })...))
 	}
-	out := &Object{}
+	out := &datum.Object{}
 	for _, v := range a {
-		out = merge(out, v.(*Object))
+		out = merge(out, v.(*datum.Object))
 	}
 	return out
 }
 
 // merge adds the properties of an object to those of another: objects are merged, other values
 // replaced, null changes nothing. A key is spelled as it was last.
-func merge(into, from *Object) *Object {
-	out := into.without()
+func merge(into, from *datum.Object) *datum.Object {
+	out := into.Without()
 	for k, v := range from.All() {
-		i := out.find(k)
-		if i < 0 {
-			out.add(k, v)
-			continue
-		}
-		a, isObject := out.values[i].(*Object)
-		b, toObject := v.(*Object)
+		old, _ := out.Get(k)
+		a, isObject := old.(*datum.Object)
+		b, toObject := v.(*datum.Object)
 		switch {
-		case v == nil:
+		case v == nil && out.Has(k):
 			continue
 		case isObject && toObject:
 			v = merge(a, b)
-		case out.values[i] != nil && (isObject || toObject):
-			fail("failed to evaluate due to a type mismatch between '%s' and '%s'", kindOf(out.values[i]), kindOf(v))
+		case old != nil && (isObject || toObject):
+			fail("failed to evaluate due to a type mismatch between '%s' and '%s'", kindOf(old), kindOf(v))
 		}
-		out.keys[i], out.values[i], out.later = k, v, out.later || isLater(v)
+		out.Respell(k, v)
 	}
 	return out
 }
@@ -231,32 +228,32 @@ var objectFunctions = functions{
 		if len(a)%2 != 0 {
 			fail("expects an even number of parameters")
 		}
-		out := &Object{}
+		out := &datum.Object{}
 		for i := 0; i < len(a); i += 2 {
 			key, is := a[i].(string)
-			if isLater(a[i]) {
-				return later{}
+			if datum.IsLater(a[i]) {
+				return datum.Later{}
 			}
 			if !is {
 				fail("expects the parameters at an odd-numbered position to be of type 'string'. The parameter at position '%d' is of type '%s'",
 					i+1, kindOf(a[i]))
 			}
-			out.put(key, a[i+1])
+			out.Put(key, a[i+1])
 		}
 		return out
 	},
-	"shallowMerge": fn1(func(list []any) any { return overlay(elements[*Object](list, "objects")...) }),
-	"items": fn1(func(o *Object) any {
+	"shallowMerge": fn1(func(list []any) any { return datum.Overlay(elements[*datum.Object](list, "objects")...) }),
+	"items": fn1(func(o *datum.Object) any {
 		return each(sortedKeys(o), func(k any) any {
 			v, _ := o.Get(k.(string))
-			return NewObject("key", k, "value", v)
+			return datum.New("key", k, "value", v)
 		})
 	}),
-	"objectKeys": fn1(func(o *Object) any { return sortedKeys(o) }),
+	"objectKeys": fn1(func(o *datum.Object) any { return sortedKeys(o) }),
 	"coalesce": func(_ *scope, a []any) any {
 		for _, v := range a {
-			if _, wait := v.(later); wait {
-				return later{}
+			if _, wait := v.(datum.Later); wait {
+				return datum.Later{}
 			}
 			if v != nil {
 				return v
@@ -267,14 +264,16 @@ var objectFunctions = functions{
 	"tryGet": tryGet,
 }
 
-func sortedKeys(o *Object) []any {
-	return anys(slices.SortedStableFunc(slices.Values(o.keysOf()), compareFold))
+func sortedKeys(o *datum.Object) []any {
+	return anys(slices.SortedStableFunc(slices.Values(o.Keys()), func(a, b string) int {
+		return strings.Compare(strings.ToUpper(a), strings.ToUpper(b))
+	}))
 }
 
 func tryGet(_ *scope, a []any) any {
 	v := a[0]
-	if l, is := v.(later); is && l.known == nil || slices.ContainsFunc(a[1:], isLater) {
-		return later{}
+	if l, is := v.(datum.Later); is && l.Known == nil || slices.ContainsFunc(a[1:], datum.IsLater) {
+		return datum.Later{}
 	}
 	for i, key := range a[1:] {
 		if v == nil && i == 0 {

@@ -2,14 +2,15 @@ package template
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"math/big"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
+	"casement.dev/casement/internal/dotnet"
 )
 
 var convertFunctions = functions{
@@ -17,7 +18,7 @@ var convertFunctions = functions{
 		if t, ok := plainText(v); ok {
 			return t
 		}
-		return string(Encode(v))
+		return string(datum.Encode(v))
 	}),
 	"int": fn1(func(v any) any {
 		if t, is := v.(string); is {
@@ -47,7 +48,7 @@ var convertFunctions = functions{
 		if s, is := v.(string); is {
 			t = s
 		} else {
-			kind, t = "application/json", string(Encode(v))
+			kind, t = "application/json", string(datum.Encode(v))
 		}
 		return "data:" + kind + ";charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(t))
 	}),
@@ -57,14 +58,14 @@ var convertFunctions = functions{
 		if !ok || !comma {
 			fail("expects its parameter to be formatted as a valid data URI. The provided value '%s' was not formatted correctly", s)
 		}
-		if data = unescape(data); strings.HasSuffix(strings.ToLower(kind), ";base64") {
+		if data = dotnet.UnescapeData(data); strings.HasSuffix(strings.ToLower(kind), ";base64") {
 			return fromBase64(data)
 		}
 		return data
 	}),
 	"uri":                  fn2(joinURI),
-	"uriComponent":         fn1(func(s string) any { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }),
-	"uriComponentToString": fn1(func(s string) any { return unescape(strings.ReplaceAll(s, "+", " ")) }),
+	"uriComponent":         fn1(func(s string) any { return dotnet.EscapeData(s) }),
+	"uriComponentToString": fn1(func(s string) any { return dotnet.UnescapeData(strings.ReplaceAll(s, "+", " ")) }),
 	"parseUri":             fn1(parseURI),
 	"buildUri":             fn1(buildURI),
 }
@@ -104,7 +105,7 @@ func toFloat(v any) any {
 }
 
 func fromJSON(s string) any {
-	v, err := Decode([]byte(s))
+	v, err := datum.Decode([]byte(s))
 	if err != nil {
 		fail("expects a text that is a valid JSON string: %w", err)
 	}
@@ -136,25 +137,12 @@ func joinURI(base, more string) any {
 	if err != nil {
 		fail("expects its second argument to be a relative or absolute uri string")
 	}
-	return canonicalURI(from.ResolveReference(relative))
-}
-
-// canonicalURI returns the text of an address as .NET's Uri has it.
-func canonicalURI(u *url.URL) string {
-	if p := u.Port(); p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http" {
-		u.Host = strings.TrimSuffix(u.Host, ":"+p)
-	}
-	u.Host = strings.ToLower(u.Host)
-	if u.Path == "" && u.Host != "" {
-		u.Path = "/"
-	}
-	u.RawQuery = unsafe.ReplaceAllStringFunc(u.RawQuery, url.PathEscape)
-	return u.String()
+	return dotnet.URI(from.ResolveReference(relative))
 }
 
 func parseURI(text string) any {
 	u := absolute(text)
-	out := NewObject("scheme", u.Scheme, "host", u.Hostname())
+	out := datum.New("scheme", u.Scheme, "host", u.Hostname())
 	if port, err := strconv.ParseInt(u.Port(), 10, 64); err == nil {
 		out.Set("port", port)
 	}
@@ -165,7 +153,7 @@ func parseURI(text string) any {
 	return out
 }
 
-func buildURI(o *Object) any {
+func buildURI(o *datum.Object) any {
 	u := &url.URL{Scheme: o.Text("scheme"), Host: o.Text("host"), RawQuery: strings.TrimPrefix(o.Text("query"), "?")}
 	if u.Scheme == "" || u.Host == "" {
 		fail("expects its parameter to have a scheme and a host")
@@ -174,19 +162,5 @@ func buildURI(o *Object) any {
 		u.Host = fmt.Sprintf("%s:%v", u.Host, port)
 	}
 	u.Path = "/" + strings.TrimPrefix(o.Text("path"), "/")
-	return canonicalURI(u)
-}
-
-var (
-	// unsafe matches what .NET's Uri escapes in a query.
-	unsafe   = regexp.MustCompile("[^!-~]|[\"<>^`{|}]")
-	percents = regexp.MustCompile("(?:%[0-9a-fA-F]{2})+")
-)
-
-// unescape resolves %XX; what is no escape stays.
-func unescape(s string) string {
-	return strings.ToValidUTF8(percents.ReplaceAllStringFunc(s, func(escaped string) string {
-		data, _ := hex.DecodeString(strings.ReplaceAll(escaped, "%", ""))
-		return string(data)
-	}), "\ufffd")
+	return dotnet.URI(u)
 }

@@ -6,13 +6,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 var dateFunctions = functions{
 	"utcNow": func(s *scope, a []any) any {
 		s.need(placeDefault)
 		if s.Now.IsZero() {
-			return later{}
+			return datum.Later{}
 		}
 		return dateText(s.Now.UTC(), arg(a, 0, "yyyyMMddTHHmmssZ"))
 	},

@@ -1,6 +1,11 @@
 package template
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
+)
 
 // lambda is a function of an expression: lambda('x', ...).
 type lambda struct {
@@ -62,11 +67,11 @@ var lambdaFunctions = functions{
 	"filter": fn2(func(list []any, l *lambda) any {
 		out, wait := []any{}, false
 		l.takes(1, 2).over(list, func(i int, e, v any) {
-			if wait = wait || isLater(v); !wait && yields[bool](v, kindBool, i) {
+			if wait = wait || datum.IsLater(v); !wait && yields[bool](v, kindBool, i) {
 				out = append(out, e)
 			}
 		})
-		return cond[any](wait, later{}, out)
+		return cond[any](wait, datum.Later{}, out)
 	}),
 	"reduce": fn3(func(list []any, out any, l *lambda) any {
 		l.takes(2, 3)
@@ -75,15 +80,20 @@ var lambdaFunctions = functions{
 		}
 		return out
 	}),
-	"sort": fn2(func(list []any, l *lambda) any { return mergeSort(l.takes(2, 2), list) }),
+	"sort": fn2(func(list []any, l *lambda) any {
+		l.takes(2, 2)
+		return slices.SortedStableFunc(slices.Values(list), func(a, b any) int {
+			return cond(yields[bool](l.apply(a, b), kindBool, 0), -1, 0)
+		})
+	}),
 	"toObject": func(_ *scope, a []any) any {
-		return keyed(a, func(o *Object, k string, v any) { o.put(k, v) })
+		return keyed(a, func(o *datum.Object, k string, v any) { o.Put(k, v) })
 	},
 	"groupBy": func(_ *scope, a []any) any {
-		return keyed(a, func(o *Object, k string, v any) { o.put(k, append(at[[]any](o, k), v)) })
+		return keyed(a, func(o *datum.Object, k string, v any) { o.Put(k, append(datum.At[[]any](o, k), v)) })
 	},
-	"mapValues": fn2(func(of *Object, l *lambda) any {
-		out := &Object{}
+	"mapValues": fn2(func(of *datum.Object, l *lambda) any {
+		out := &datum.Object{}
 		l.takes(1, 1)
 		for k, v := range of.All() {
 			out.Set(k, l.apply(v))
@@ -93,35 +103,17 @@ var lambdaFunctions = functions{
 }
 
 // keyed makes an object of a list: a lambda expression yields the key of each element, and another one may yield its value.
-func keyed(a []any, put func(o *Object, k string, v any)) any {
-	out, wait := &Object{}, false
+func keyed(a []any, put func(o *datum.Object, k string, v any)) any {
+	out, wait := &datum.Object{}, false
 	a[1].(*lambda).takes(1, 2).over(a[0].([]any), func(i int, v, k any) {
 		if len(a) > 2 {
 			v = a[2].(*lambda).takes(1, 2).apply(v, int64(i))
 		}
-		if wait = wait || isLater(k); !wait {
+		if wait = wait || datum.IsLater(k); !wait {
 			put(out, yields[string](k, kindString, i), v)
 		}
 	})
-	return cond[any](wait, later{}, out)
-}
-
-// mergeSort sorts by merging, so that a function that is no order ends as well.
-func mergeSort(l *lambda, list []any) []any {
-	if len(list) < 2 {
-		return append([]any{}, list...)
-	}
-	x, y := mergeSort(l, list[:len(list)/2]), mergeSort(l, list[len(list)/2:])
-	out := make([]any, 0, len(list))
-	for len(x) > 0 && len(y) > 0 {
-		// An element of the second half goes first only if it comes before: equal ones stay in order.
-		if yields[bool](l.apply(y[0], x[0]), kindBool, len(out)) {
-			out, y = append(out, y[0]), y[1:]
-		} else {
-			out, x = append(out, x[0]), x[1:]
-		}
-	}
-	return append(append(out, x...), y...)
+	return cond[any](wait, datum.Later{}, out)
 }
 
 // forms are the functions that do not evaluate all of their arguments.
@@ -132,7 +124,7 @@ var forms = map[string]form{
 		switch v := s.eval(c.args[0]).(type) {
 		case bool:
 			return s.eval(c.args[cond(v, 1, 2)])
-		case later:
+		case datum.Later:
 			return s.laterOf(showCall(c.name, append([]any{v}, s.unsure(c.args[1:])...)))
 		default:
 			return failFunction(c.name, "expects its first parameter to be of type 'boolean'. The provided value is of type '%s'", kindOf(v))
@@ -156,7 +148,7 @@ var forms = map[string]form{
 func (s *scope) shortcut(c *call, end bool) any {
 	for i, a := range c.args {
 		switch v := s.eval(a).(type) {
-		case later:
+		case datum.Later:
 			args := append(each(make([]any, i), func(any) any { return !end }), v)
 			return s.laterOf(showCall(c.name, append(args, s.unsure(c.args[i+1:])...)))
 		case bool:
@@ -176,6 +168,6 @@ func (s *scope) unsure(nodes []node) []any {
 		if v, ok := attempt(func() any { return s.eval(n) }); ok {
 			return v
 		}
-		return later{text: show(n)}
+		return datum.Later{Text: show(n)}
 	})
 }

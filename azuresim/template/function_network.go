@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 var networkFunctions = functions{
@@ -112,11 +114,11 @@ func (n network) usable() (first, host, last *big.Int) {
 	return big.NewInt(1), new(big.Int).Sub(last, big.NewInt(1)), last
 }
 
-func (n network) object() *Object {
+func (n network) object() *datum.Object {
 	first, host, last := n.usable()
-	o := NewObject("network", n.at(new(big.Int)), "netmask", n.mask())
+	o := datum.New("network", n.at(new(big.Int)), "netmask", n.mask())
 	if n.bits == 32 {
 		o.Set("broadcast", n.at(last))
 	}
-	return overlay(o, NewObject("firstUsable", n.at(first), "lastUsable", n.at(host), "cidr", int64(n.length)))
+	return datum.Overlay(o, datum.New("firstUsable", n.at(first), "lastUsable", n.at(host), "cidr", int64(n.length)))
 }

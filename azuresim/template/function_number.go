@@ -2,25 +2,19 @@ package template
 
 import (
 	"math"
-	"math/bits"
+	"math/big"
 
+	"casement.dev/casement/azuresim/template/datum"
 	"casement.dev/casement/internal/dotnet"
 )
 
 var numberFunctions = functions{
-	"add": arithmetic(func(a, b int64) (int64, bool) { return a + b, (a+b > a) == (b > 0) }),
-	"sub": arithmetic(func(a, b int64) (int64, bool) { return a - b, (a-b < a) == (b > 0) }),
-	"mul": arithmetic(func(a, b int64) (int64, bool) {
-		high, low := bits.Mul64(magnitude(a), magnitude(b))
-		limit := uint64(math.MaxInt64) + cond[uint64]((a < 0) != (b < 0), 1, 0)
-		return a * b, high == 0 && low <= limit
-	}),
-	"div": arithmetic(func(a, b int64) (int64, bool) { return a / divisor(b), a != math.MinInt64 || b != -1 }),
-	"mod": arithmetic(func(a, b int64) (int64, bool) { return a % divisor(b), a != math.MinInt64 || b != -1 }),
+	"add": arithmetic((*big.Int).Add, false), "sub": arithmetic((*big.Int).Sub, false), "mul": arithmetic((*big.Int).Mul, false),
+	"div": arithmetic((*big.Int).Quo, true), "mod": arithmetic((*big.Int).Rem, true),
 
 	"true": func(*scope, []any) any { return true }, "false": func(*scope, []any) any { return false },
 	"not":             fn1(func(v bool) any { return !v }),
-	"equals":          fn2(func(a, b any) any { return equal(a, b) }),
+	"equals":          fn2(func(a, b any) any { return datum.Equal(a, b) }),
 	"less":            fn2(func(a, b any) any { return compare(a, b) < 0 }),
 	"lessOrEquals":    fn2(func(a, b any) any { return compare(a, b) <= 0 }),
 	"greater":         fn2(func(a, b any) any { return compare(a, b) > 0 }),
@@ -28,23 +22,18 @@ var numberFunctions = functions{
 	"fail":            fn1(func(message string) any { return failWhole("%s", message) }),
 }
 
-func arithmetic(do func(a, b int64) (int64, bool)) eval {
+// arithmetic is the code of a function of two integers, of which the second one may divide the first.
+func arithmetic(do func(out, a, b *big.Int) *big.Int, divides bool) eval {
 	return fn2(func(a, b int64) any {
-		out, ok := do(a, b)
-		if !ok {
+		if divides && b == 0 {
+			fail("tried to divide by zero")
+		}
+		out := do(new(big.Int), big.NewInt(a), big.NewInt(b))
+		if !out.IsInt64() || divides && a == math.MinInt64 && b == -1 {
 			fail("overflowed with the operands '%d' and '%d'", a, b)
 		}
-		return out
+		return out.Int64()
 	})
-}
-
-func magnitude(n int64) uint64 { return cond(n < 0, -uint64(n), uint64(n)) }
-
-func divisor(n int64) int64 {
-	if n == 0 {
-		fail("tried to divide by zero")
-	}
-	return n
 }
 
 // compare orders two numbers, or two texts as .NET's invariant culture does.

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 var scopeFunctions = functions{
@@ -12,8 +14,8 @@ var scopeFunctions = functions{
 	"variables":  func(s *scope, a []any) any { return s.lookUp(s.variables, "variable", a[0].(string)) },
 	"copyIndex":  copyIndex,
 	"resourceGroup": func(s *scope, a []any) any {
-		group := func(sub, name string) *Object {
-			return NewObject("id", groupID(sub, name), "name", name, "type", "Microsoft.Resources/resourceGroups")
+		group := func(sub, name string) *datum.Object {
+			return datum.New("id", groupID(sub, name), "name", name, "type", "Microsoft.Resources/resourceGroups")
 		}
 		if len(a) > 0 {
 			return group(cond(len(a) == 2, a[0], any(s.Subscription)).(string), a[len(a)-1].(string))
@@ -21,14 +23,14 @@ var scopeFunctions = functions{
 		s.needIf(s.Group != "")
 		o := group(s.Subscription, s.Group)
 		if s.Location == "" {
-			return later{text: "resourceGroup()", known: o}
+			return datum.Later{Text: "resourceGroup()", Known: o}
 		}
-		return overlay(o, NewObject("location", s.Location, "tags", cond(s.Tags == nil, &Object{}, s.Tags), "managedBy", nil,
-			"properties", NewObject("provisioningState", "Succeeded")))
+		return datum.Overlay(o, datum.New("location", s.Location, "tags", cond(s.Tags == nil, &datum.Object{}, s.Tags), "managedBy", nil,
+			"properties", datum.New("provisioningState", "Succeeded")))
 	},
 	"subscription": func(s *scope, a []any) any {
 		id := subscriptionID(arg(a, 0, s.Subscription))
-		o := NewObject("id", "/subscriptions/"+id, "subscriptionId", id)
+		o := datum.New("id", "/subscriptions/"+id, "subscriptionId", id)
 		if len(a) == 0 {
 			o.Set("tenantId", s.Tenant)
 			o.Set("displayName", "casement (simulated)")
@@ -36,14 +38,14 @@ var scopeFunctions = functions{
 		return o
 	},
 	"tenant": func(s *scope, _ []any) any {
-		return NewObject("tenantId", s.Tenant, "displayName", "casement (simulated)", "countryCode", "US")
+		return datum.New("tenantId", s.Tenant, "displayName", "casement (simulated)", "countryCode", "US")
 	},
 	"deployment": func(s *scope, _ []any) any {
-		o := NewObject("name", s.Deployment)
+		o := datum.New("name", s.Deployment)
 		if s.Group == "" {
 			o.Set("location", s.Location)
 		}
-		o.Set("properties", NewObject("template", s.template, "templateHash", "", "parameters", &Object{}, "mode", "Incremental",
+		o.Set("properties", datum.New("template", s.template, "templateHash", "", "parameters", &datum.Object{}, "mode", "Incremental",
 			"provisioningState", "Accepted"))
 		return o
 	},
@@ -79,7 +81,7 @@ func (s *scope) needIf(may bool) {
 	}
 }
 
-func (s *scope) lookUp(in *Object, what, name string) any {
+func (s *scope) lookUp(in *datum.Object, what, name string) any {
 	v, ok := in.Get(name)
 	if !ok {
 		failWhole("the template %s '%s' is not found", what, name)
@@ -88,9 +90,9 @@ func (s *scope) lookUp(in *Object, what, name string) any {
 }
 
 // givenOrLater returns what the caller knows, or that it is known later.
-func givenOrLater(o *Object) any {
+func givenOrLater(o *datum.Object) any {
 	if o == nil {
-		return later{}
+		return datum.Later{}
 	}
 	return o
 }
@@ -171,7 +173,7 @@ var resourceFunctions = functions{
 		name := a[0].(string)
 		if s.resources == nil || s.live == nil {
 			s.resource(name + "[0]")
-			return later{}
+			return datum.Later{}
 		}
 		out := []any{}
 		for _, r := range s.resources.loops[strings.ToLower(name)] {
@@ -184,7 +186,7 @@ var resourceFunctions = functions{
 		if r == nil {
 			return fail("names the resource '%s', which is not defined in the template", a[0])
 		}
-		return NewObject("id", r.ID, "name", r.Name[strings.LastIndexByte(r.Name, '/')+1:], "type", r.Type, "apiVersion", r.APIVersion)
+		return datum.New("id", r.ID, "name", r.Name[strings.LastIndexByte(r.Name, '/')+1:], "type", r.Type, "apiVersion", r.APIVersion)
 	},
 	"pickZones": liveOnly(func(a []any) any {
 		count, offset := arg(a, 3, int64(1)), arg(a, 4, int64(0))
@@ -217,15 +219,15 @@ func ofZones(do func(location, zone string) string) eval {
 // providers returns what the provider of a namespace says of itself, or of one type.
 func providers(s *scope, a []any) any {
 	if s.live == nil {
-		return later{}
+		return datum.Later{}
 	}
-	p := as[*Object](answered(s.live.Reference("/subscriptions/"+s.Subscription+"/providers/"+a[0].(string), "", true)))
+	p := as[*datum.Object](answered(s.live.Reference("/subscriptions/"+s.Subscription+"/providers/"+a[0].(string), "", true)))
 	if len(a) == 1 {
 		return p
 	}
-	for _, e := range at[[]any](p, "resourceTypes") {
-		if t, _ := e.(*Object); strings.EqualFold(t.Text("resourceType"), a[1].(string)) {
-			return t.without("capabilities")
+	for _, e := range datum.At[[]any](p, "resourceTypes") {
+		if t, _ := e.(*datum.Object); strings.EqualFold(t.Text("resourceType"), a[1].(string)) {
+			return t.Without("capabilities")
 		}
 	}
 	return fail("finds no resource type '%s' in namespace '%s'", a[1], a[0])
@@ -235,7 +237,7 @@ func providers(s *scope, a []any) any {
 func liveOnly(do func(a []any) any) eval {
 	return func(s *scope, a []any) any {
 		if s.live == nil {
-			return later{}
+			return datum.Later{}
 		}
 		return do(a)
 	}
@@ -285,10 +287,10 @@ func reference(s *scope, a []any) any {
 		s.resources.problem("the resource '%s' is not defined in the template", id)
 	}
 	if r == nil || r.Existing {
-		return later{}
+		return datum.Later{}
 	}
-	l := later{text: showCall("reference", append([]any{id, version}, cond(full, a[min(2, len(a)):], nil)...))}
-	l.known, l.sealed = r.known(full)
+	l := datum.Later{Text: showCall("reference", append([]any{id, version}, cond(full, a[min(2, len(a)):], nil)...))}
+	l.Known, l.Sealed = r.known(full)
 	return l
 }
 
@@ -298,7 +300,7 @@ func listFunction(name string) *function {
 	f.eval = func(s *scope, a []any) any {
 		_, id, version := s.target(a)
 		if s.live == nil {
-			return later{text: showCall(name, append([]any{id}, a[1:]...))}
+			return datum.Later{Text: showCall(name, append([]any{id}, a[1:]...))}
 		}
 		return answered(s.live.List(name, id, version, arg[any](a, 2, nil)))
 	}

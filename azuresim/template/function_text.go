@@ -2,6 +2,7 @@ package template
 
 import (
 	"crypto/sha1" //nolint:gosec // a UUID of version 5 is made with it
+	"encoding/base32"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"casement.dev/casement/azuresim/template/datum"
 	"casement.dev/casement/internal/dotnet"
 )
 
@@ -43,7 +45,7 @@ var textFunctions = functions{
 	"newGuid": func(s *scope, _ []any) any {
 		s.need(placeDefault)
 		if s.NewGUID == nil {
-			return later{}
+			return datum.Later{}
 		}
 		return s.NewGUID()
 	},
@@ -111,7 +113,7 @@ func lastIndexFunc(list []any, is func(any) bool) int {
 
 func indexOf(a []any, inText func(s, of string) int, inList func(list []any, is func(any) bool) int) any {
 	if list, is := a[0].([]any); is {
-		return int64(inList(list, func(v any) bool { return equal(v, a[1]) }))
+		return int64(inList(list, func(v any) bool { return datum.Equal(v, a[1]) }))
 	}
 	of, is := a[1].(string)
 	if !is {
@@ -183,13 +185,8 @@ func uniqueString(s string) string {
 	h1, h2 = finish(h1), finish(h2)
 	h1 += h2
 	h2 += h1
-	number := uint64(h2)<<32 | uint64(h1)
-	out := make([]byte, 13)
-	for i := range out {
-		out[i] = "abcdefghijklmnopqrstuvwxyz234567"[number>>59]
-		number <<= 5
-	}
-	return string(out)
+	number := binary.BigEndian.AppendUint64(nil, uint64(h2)<<32|uint64(h1))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(number))
 }
 
 func finish(h uint32) uint32 {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // recordedIn is the place that the recorded answers of Azure are of.
@@ -44,7 +46,7 @@ func unpacked(t testing.TB, name string) []byte {
 // recorded reads a file of testdata.
 func recorded(t testing.TB, name string) any {
 	t.Helper()
-	v, err := Decode(unpacked(t, name))
+	v, err := datum.Decode(unpacked(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +56,8 @@ func recorded(t testing.TB, name string) any {
 const schemaOfGroups = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
 
 // asTemplate returns the template and the parameters in which a recorded expression was asked.
-func asTemplate(row *Object) (template, given *Object) {
-	template, given = NewObject("$schema", schemaOfGroups, "contentVersion", "1.0.0.0"), &Object{}
+func asTemplate(row *datum.Object) (template, given *datum.Object) {
+	template, given = datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0"), &datum.Object{}
 	for _, k := range []string{"languageVersion", "definitions", "parameters", "variables", "functions"} {
 		if v, ok := row.Get(k); ok {
 			template.Set(k, v)
@@ -63,12 +65,12 @@ func asTemplate(row *Object) (template, given *Object) {
 	}
 	template.Set("resources", []any{})
 	if row.Text("languageVersion") != "" {
-		template.Set("resources", &Object{})
+		template.Set("resources", &datum.Object{})
 	}
 	expression, _ := row.Get("expression")
-	template.Set("outputs", NewObject("o", NewObject("type", row.Text("type"), "value", expression)))
+	template.Set("outputs", datum.New("o", datum.New("type", row.Text("type"), "value", expression)))
 	for k, v := range row.Object("given").All() {
-		given.Set(k, NewObject("value", v))
+		given.Set(k, datum.New("value", v))
 	}
 	return template, given
 }
@@ -87,7 +89,7 @@ const (
 var refusedByName = regexp.MustCompile("not supported")
 
 // judgeExpression compares one expression with its recorded answer.
-func judgeExpression(row *Object) (verdict, why string) {
+func judgeExpression(row *datum.Object) (verdict, why string) {
 	if _, open := row.Get("doubt"); open {
 		return notJudged, ""
 	}
@@ -103,7 +105,7 @@ func judgeExpression(row *Object) (verdict, why string) {
 		return alike, err.Error()
 	case refused != nil:
 		v, _ := p.Outputs.Get("o")
-		return lax, string(Encode(v)) + "; Azure: " + refused.Text("message")
+		return lax, string(datum.Encode(v)) + "; Azure: " + refused.Text("message")
 	case err != nil && refusedByName.MatchString(err.Error()):
 		return byName, err.Error()
 	case err != nil:
@@ -113,10 +115,10 @@ func judgeExpression(row *Object) (verdict, why string) {
 	got, _ := p.Outputs.Get("o")
 	if !is {
 		want, _ = row.Get("unevaluated")
-		got = "[" + strings.Trim(string(Encode(got)), `"[]`) + "]"
+		got = "[" + strings.Trim(string(datum.Encode(got)), `"[]`) + "]"
 	}
 	if !sameJSON(want, got) {
-		return differs, fmt.Sprintf("%s; Azure: %s", Encode(got), Encode(want))
+		return differs, fmt.Sprintf("%s; Azure: %s", datum.Encode(got), datum.Encode(want))
 	}
 	return agrees, ""
 }
@@ -129,15 +131,15 @@ func sameJSON(want, got any) bool {
 	}
 	if s, is := want.(string); is && callText.MatchString(s) {
 		t, is := got.(string)
-		l, later := got.(later)
-		return later && strings.HasPrefix("["+l.text, s[:4]) || is && callText.MatchString(t)
+		l, later := got.(datum.Later)
+		return later && strings.HasPrefix("["+l.Text, s[:4]) || is && callText.MatchString(t)
 	}
 	switch want := want.(type) {
 	case []any:
 		list, is := got.([]any)
 		return is && slices.EqualFunc(want, list, sameJSON)
-	case *Object:
-		o, is := got.(*Object)
+	case *datum.Object:
+		o, is := got.(*datum.Object)
 		if !is || o.Len() != want.Len() {
 			return false
 		}
@@ -149,7 +151,7 @@ func sameJSON(want, got any) bool {
 		}
 		return true
 	}
-	return equal(want, got)
+	return datum.Equal(want, got)
 }
 
 func number64(v any) (float64, bool) {
@@ -168,7 +170,7 @@ var callText = regexp.MustCompile(`(?s)^\[[A-Za-z_][\w.]*\(.*\]$`)
 func TestRecordedExpressions(t *testing.T) {
 	counts := map[string]map[string]int{"all": {}}
 	for _, e := range recorded(t, "expressions.json.gz").([]any) {
-		row := e.(*Object)
+		row := e.(*datum.Object)
 		verdict, why := judgeExpression(row)
 		group := row.Text("group")
 		if counts[group] == nil {
@@ -178,7 +180,7 @@ func TestRecordedExpressions(t *testing.T) {
 		counts["all"][verdict]++
 		if _, ok := knownDifferences[row.Text("id")]; verdict != agrees && verdict != alike && verdict != notJudged && !ok {
 			v, _ := row.Get("expression")
-			t.Errorf("%s %s: %s: %s", row.Text("id"), cut(string(Encode(v)), 150), verdict, why)
+			t.Errorf("%s %.150s: %s: %s", row.Text("id"), datum.Encode(v), verdict, why)
 		}
 	}
 	for _, g := range slices.Sorted(maps.Keys(counts)) {
@@ -192,8 +194,8 @@ var knownDifferences = map[string]string{}
 // TestRecordedTemplates compares every template with what Azure's own engine made of it.
 func TestRecordedTemplates(t *testing.T) {
 	counts := map[string]int{}
-	for name, v := range recorded(t, "templates.json.gz").(*Object).All() {
-		row := v.(*Object)
+	for name, v := range recorded(t, "templates.json.gz").(*datum.Object).All() {
+		row := v.(*datum.Object)
 		verdict, why := judgeTemplate(row)
 		counts[verdict]++
 		if verdict != agrees && verdict != alike && verdict != notJudged {
@@ -203,7 +205,7 @@ func TestRecordedTemplates(t *testing.T) {
 	t.Logf("%v", counts)
 }
 
-func judgeTemplate(row *Object) (verdict, why string) {
+func judgeTemplate(row *datum.Object) (verdict, why string) {
 	expected := row.Object("expected")
 	tmpl, err := New(row.Object("template"), row.Object("parameters"), recordedIn(expected.Text("scope")))
 	var p *Prediction
@@ -216,7 +218,7 @@ func judgeTemplate(row *Object) (verdict, why string) {
 		want := list.([]any)
 		for i, r := range p.Resources {
 			if i >= len(want) || !sameJSON(want[i], r) {
-				return differs, fmt.Sprintf("%s\nAzure: %s", Encode(r), Encode(want[min(i, len(want)-1)]))
+				return differs, fmt.Sprintf("%s\nAzure: %s", datum.Encode(r), datum.Encode(want[min(i, len(want)-1)]))
 			}
 		}
 		if len(want) != len(p.Resources) {
@@ -224,10 +226,10 @@ func judgeTemplate(row *Object) (verdict, why string) {
 		}
 		outputs, _ := expected.Get("outputs")
 		if outputs == nil {
-			outputs = &Object{}
+			outputs = &datum.Object{}
 		}
 		if !sameJSON(outputs, p.Outputs) {
-			return differs, fmt.Sprintf("outputs %s; Azure: %s", Encode(p.Outputs), Encode(outputs))
+			return differs, fmt.Sprintf("outputs %s; Azure: %s", datum.Encode(p.Outputs), datum.Encode(outputs))
 		}
 		return agrees, ""
 	}

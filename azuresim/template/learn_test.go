@@ -3,6 +3,8 @@ package template
 import (
 	"strings"
 	"testing"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // TestLearn has examples of Microsoft Learn and of Bicep's documentation that are not among the recorded answers.
@@ -91,7 +93,7 @@ func TestLearn(t *testing.T) {
 // expanded returns what a template becomes, or the error as text. The template has no $schema yet.
 func expanded(t *testing.T, text, scope string) string {
 	t.Helper()
-	o, err := DecodeObject([]byte(text))
+	o, err := datum.DecodeObject([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +111,11 @@ func expanded(t *testing.T, text, scope string) string {
 	for _, r := range p.Resources {
 		list = append(list, r)
 	}
-	out := NewObject("resources", list, "outputs", p.Outputs)
+	out := datum.New("resources", list, "outputs", p.Outputs)
 	for _, d := range p.Diagnostics {
 		out.Set("problem", d.Message)
 	}
-	return strings.ReplaceAll(string(Encode(out)), "/subscriptions/00000000-0000-0000-0000-0000000000a1", "SUB")
+	return strings.ReplaceAll(string(datum.Encode(out)), "/subscriptions/00000000-0000-0000-0000-0000000000a1", "SUB")
 }
 
 // TestLearnTemplates has templates of the kinds that Microsoft Learn describes below "template syntax", with a part of what they become.

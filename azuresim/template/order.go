@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // order notes what each resource depends on, finds duplicates and circles, and puts the resources in an order.
@@ -44,7 +46,7 @@ func (t *Template) depend(r *Resource) {
 	}
 	for _, e := range list {
 		switch v := r.scope.value(e).(type) {
-		case nil, later:
+		case nil, datum.Later:
 		case string:
 			for _, d := range t.named(r, v) {
 				add(d)
@@ -56,7 +58,7 @@ func (t *Template) depend(r *Resource) {
 	if r.Deployed() {
 		s := *r.scope
 		s.seen = add
-		if body := r.bodyIn(&s); !isLater(body) {
+		if body := r.bodyIn(&s); !datum.IsLater(body) {
 			r.body = body
 		}
 	}
@@ -102,7 +104,7 @@ func (t *Template) sort() {
 		out = append(out, r)
 	}
 	for _, r := range t.Resources {
-		if !has(done, r) {
+		if _, visited := done[r]; !visited {
 			visit(r)
 		}
 	}

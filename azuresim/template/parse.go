@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"casement.dev/casement/azuresim/template/datum"
 	"casement.dev/casement/internal/dotnet"
 )
 
@@ -29,21 +30,13 @@ const (
 	maxDepth = 1000
 )
 
-// expression returns the text of the expression that a text of a template is. A text that
+// expression returns the text of the expression that a text of a template is, or what a text that is none means: one that
 // begins with [[ means the same text with one bracket.
 func expression(s string) (text string, is bool) {
-	if len(s) < 2 || s[0] != '[' || s[len(s)-1] != ']' || s[1] == '[' {
-		return "", false
+	if len(s) < 2 || s[0] != '[' || s[len(s)-1] != ']' {
+		return s, false
 	}
-	return s[1 : len(s)-1], true
-}
-
-// literal returns what a text of a template that is no expression means.
-func literal(s string) string {
-	if strings.HasPrefix(s, "[[") && strings.HasSuffix(s, "]") {
-		return s[1:]
-	}
-	return s
+	return cond(s[1] == '[', s[1:], s[1:len(s)-1]), s[1] != '['
 }
 
 // tokens matches a token: an identifier, a text, a number or a sign.
@@ -82,8 +75,8 @@ func parse(text string) node {
 // expect refuses another token than the one that has to be at hand.
 func (p *parser) expect(token string) {
 	if p.token != token {
-		fail("unable to parse language expression '%s': expected token '%s' and actual '%s'",
-			cut(p.in, 200), tokenNames[token], tokenNames[p.token])
+		fail("unable to parse language expression '%.200s': expected token '%s' and actual '%s'",
+			p.in, tokenNames[token], tokenNames[p.token])
 	}
 }
 
@@ -96,7 +89,7 @@ func (p *parser) pass(token string) string {
 }
 
 func (p *parser) fail(format string, args ...any) {
-	defer within("the language expression '%s' is not valid", cut(p.in, 200))
+	defer within("the language expression '%.200s' is not valid", p.in)
 	fail(format, args...)
 }
 
@@ -198,14 +191,14 @@ func show(v any) string {
 		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
 	case []any:
 		return showCall("createArray", v)
-	case *Object:
+	case *datum.Object:
 		var pairs []any
 		for k, e := range v.All() {
 			pairs = append(pairs, k, e)
 		}
 		return showCall("createObject", pairs)
-	case later:
-		return v.text
+	case datum.Later:
+		return v.Text
 	case *lambda:
 		return show(v.source)
 	case *call:
@@ -215,5 +208,5 @@ func show(v any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	}
-	return "json('" + string(Encode(v)) + "')"
+	return "json('" + string(datum.Encode(v)) + "')"
 }

@@ -4,14 +4,16 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // Prediction is what a template becomes, in the shape of Bicep's snapshots.
 type Prediction struct {
 	// Resources are those that are deployed, of nested deployments too, sorted by type and name.
 	// A text [f(...)] in one is known when it is deployed.
-	Resources []*Object `json:"predictedResources"`
-	Outputs   *Object   `json:"outputs"`
+	Resources []*datum.Object `json:"predictedResources"`
+	Outputs   *datum.Object   `json:"outputs"`
 	// Diagnostics are what the deployment service refuses beyond the template language.
 	Diagnostics []Diagnostic `json:"diagnostics"`
 }
@@ -26,13 +28,13 @@ type Diagnostic struct {
 // Predict returns what the template becomes.
 func (t *Template) Predict() (p *Prediction, err error) {
 	defer catch(&err)
-	p = &Prediction{Resources: []*Object{}, Outputs: &Object{}, Diagnostics: []Diagnostic{}}
-	t.all(func(r *Resource) {
+	p = &Prediction{Resources: []*datum.Object{}, Outputs: &datum.Object{}, Diagnostics: []Diagnostic{}}
+	t.All(func(r *Resource) {
 		if r.deployment() == nil {
 			p.Resources = append(p.Resources, r.predicted())
 		}
 	})
-	slices.SortStableFunc(p.Resources, func(a, b *Object) int {
+	slices.SortStableFunc(p.Resources, func(a, b *datum.Object) int {
 		return cmp.Or(cmp.Compare(a.Text("type"), b.Text("type")), cmp.Compare(a.Text("name"), b.Text("name")))
 	})
 	for _, o := range t.outputsOf(nil) {
@@ -45,38 +47,38 @@ func (t *Template) Predict() (p *Prediction, err error) {
 }
 
 // predicted returns the resource with its whole body.
-func (r *Resource) predicted() *Object {
-	o := NewObject("id", r.ID, "type", r.Type, "name", r.Name, "apiVersion", r.APIVersion)
+func (r *Resource) predicted() *datum.Object {
+	o := datum.New("id", r.ID, "type", r.Type, "name", r.Name, "apiVersion", r.APIVersion)
 	if space, typ, _ := strings.Cut(r.Type, "/"); r.profiled {
 		call := showCall("providers", []any{space, typ})
-		o.Set("apiVersion", later{text: call + ".apiProfiles" + showKey(r.scope.template.Text("apiProfile"))})
+		o.Set("apiVersion", datum.Later{Text: call + ".apiProfiles" + showKey(r.scope.template.Text("apiProfile"))})
 	}
 	if kindOf(r.condition) != kindBool {
 		o.Set("condition", r.condition)
 	}
 	body := r.body
-	if body == nil || body.later {
+	if body == nil || datum.IsLater(body) {
 		body = r.bodyIn(r.scope)
 	}
-	return overlay(o, body)
+	return datum.Overlay(o, body)
 }
 
 // Body returns the body of the resource's PUT; live answers for deployed resources.
-func (r *Resource) Body(live Live) (body *Object, err error) {
+func (r *Resource) Body(live Live) (body *datum.Object, err error) {
 	defer catch(&err)
 	return r.bodyWith(live, func(v any) any { return v }), nil
 }
 
 // bodyWith returns the body as written has it, but for the template of a nested deployment, which is not evaluated with the body.
-func (r *Resource) bodyWith(live Live, written func(any) any) *Object {
+func (r *Resource) bodyWith(live Live, written func(any) any) *datum.Object {
 	s := *r.scope
 	s.live = live
-	body := written(r.bodyIn(&s)).(*Object)
+	body := written(r.bodyIn(&s)).(*datum.Object)
 	if in := r.deployment(); in != nil {
 		p := body.Object("properties")
 		raw, inner := r.nestedTemplate()
 		if !inner {
-			raw, p = in.written(raw, live), p.without("expressionEvaluationOptions", "parameters")
+			raw, p = in.written(raw, live), p.Without("expressionEvaluationOptions", "parameters")
 		}
 		p.Set("template", raw)
 		body.Set("properties", p)
@@ -86,26 +88,26 @@ func (r *Resource) bodyWith(live Live, written func(any) any) *Object {
 
 // written returns the template of a nested deployment whose expressions were evaluated outside
 // of it.
-func (t *Template) written(raw *Object, live Live) *Object {
+func (t *Template) written(raw *datum.Object, live Live) *datum.Object {
 	list := []any{}
 	for _, r := range t.Resources {
 		if !r.Deployed() {
 			continue
 		}
-		o := NewObject("type", r.Type, "name", r.Name, "apiVersion", r.APIVersion)
+		o := datum.New("type", r.Type, "name", r.Name, "apiVersion", r.APIVersion)
 		for _, key := range []string{"scope", "resourceGroup", "subscriptionId"} {
 			if v := r.scope.text(r.raw, key); v != "" {
 				o.Set(key, v)
 			}
 		}
 		o.Set("dependsOn", anys(r.DependsOn))
-		list = append(list, overlay(o, r.bodyWith(live, escaped)))
+		list = append(list, datum.Overlay(o, r.bodyWith(live, escaped)))
 	}
-	outputs := &Object{}
+	outputs := &datum.Object{}
 	for _, o := range t.outputsOf(live) {
-		outputs.Set(o.Name, NewObject("type", o.Type, "value", escaped(o.Value)))
+		outputs.Set(o.Name, datum.New("type", o.Type, "value", escaped(o.Value)))
 	}
-	return NewObject("$schema", raw.Text("$schema"), "contentVersion", raw.Text("contentVersion"), "resources", list, "outputs", outputs)
+	return datum.New("$schema", raw.Text("$schema"), "contentVersion", raw.Text("contentVersion"), "resources", list, "outputs", outputs)
 }
 
 // escaped returns a value so that a template with it has no expression there.
@@ -115,8 +117,8 @@ func escaped(v any) any {
 		return cond(strings.HasPrefix(v, "[") && strings.HasSuffix(v, "]"), "["+v, v)
 	case []any:
 		return each(v, escaped)
-	case *Object:
-		out := &Object{}
+	case *datum.Object:
+		out := &datum.Object{}
 		for k, e := range v.All() {
 			out.Set(escaped(k).(string), escaped(e))
 		}
@@ -125,31 +127,17 @@ func escaped(v any) any {
 	return v
 }
 
-// All calls f for each resource that is deployed, those of nested deployments and these
-// deployments too.
-func (t *Template) All(f func(*Resource)) (err error) {
-	defer catch(&err)
-	t.all(f)
-	return nil
-}
-
-func (t *Template) all(f func(*Resource)) {
+// All calls f for each resource that is deployed, those of nested deployments and these deployments too.
+func (t *Template) All(f func(*Resource)) {
 	for _, r := range t.Resources {
 		if r.Deployed() {
 			f(r)
 		}
 		if in := r.deployment(); in != nil {
-			in.all(f)
+			in.All(f)
 		}
 	}
 }
 
-// Property returns what the template writes at a property of the resource, not evaluated.
-func (r *Resource) Property(path ...string) any {
-	var v any = r.raw
-	for _, p := range path {
-		o, _ := v.(*Object)
-		v, _ = o.Get(p)
-	}
-	return v
-}
+// Mode returns the mode of a nested deployment as the template writes it, not evaluated.
+func (r *Resource) Mode() string { return r.raw.Object("properties").Text("mode") }

@@ -1,10 +1,14 @@
 package template
 
-import "testing"
+import (
+	"testing"
+
+	"casement.dev/casement/azuresim/template/datum"
+)
 
 // TestWrittenTemplates: the template that a deployment of an outer scope is sent with becomes what it is in its parent.
 func TestWrittenTemplates(t *testing.T) {
-	o, err := DecodeObject([]byte(`{$schema: 'x', contentVersion: '1', variables: {v: '[[text]'}, resources: [
+	o, err := datum.DecodeObject([]byte(`{$schema: 'x', contentVersion: '1', variables: {v: '[[text]'}, resources: [
 		{type: 'Microsoft.Resources/deployments', apiVersion: '2022-09-01', name: 'outer', properties: {mode: 'Incremental', template: {
 			$schema: 'x', contentVersion: '1', resources: [
 				{type: 'A.B/c', apiVersion: '1', name: 'a', tags: {v: "[variables('v')]"}},
@@ -18,7 +22,7 @@ func TestWrittenTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expand := func(o *Object) (*Template, string) {
+	expand := func(o *datum.Object) (*Template, string) {
 		tmpl, err := New(o, nil, recordedIn(""))
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +33,7 @@ func TestWrittenTemplates(t *testing.T) {
 		}
 		out := ""
 		for _, r := range p.Resources {
-			out += string(Encode(r)) + "\n"
+			out += string(datum.Encode(r)) + "\n"
 		}
 		return tmpl, out
 	}

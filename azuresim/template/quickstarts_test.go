@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"casement.dev/casement/azuresim/template/datum"
 	"casement.dev/casement/internal/testing/golden"
 )
 
 // quickstart is one public template with what Azure's engine made of it.
 type quickstart struct {
 	repo, path string
-	parameters *Object
+	parameters *datum.Object
 	want       []prediction
 }
 
@@ -30,15 +31,15 @@ func quickstarts(t *testing.T) []quickstart {
 		if f[0] == "repo" {
 			continue
 		}
-		q := quickstart{repo: f[0], path: f[1], parameters: &Object{}}
-		given, err := DecodeObject([]byte(f[3]))
+		q := quickstart{repo: f[0], path: f[1], parameters: &datum.Object{}}
+		given, err := datum.DecodeObject([]byte(f[3]))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for k, v := range given.All() {
-			q.parameters.Set(k, NewObject("value", v))
+			q.parameters.Set(k, datum.New("value", v))
 		}
-		list, err := Decode([]byte(f[6]))
+		list, err := datum.Decode([]byte(f[6]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,11 +54,11 @@ func quickstarts(t *testing.T) []quickstart {
 
 // hash returns the SHA-256 of a resource as the recorded ones were made: without its ID, and
 // each text that is evaluated later replaced.
-func hash(o *Object) string {
+func hash(o *datum.Object) string {
 	var strip func(v any) any
 	strip = func(v any) any {
 		switch v := v.(type) {
-		case later:
+		case datum.Later:
 			return "<later>"
 		case string:
 			if callText.MatchString(v) {
@@ -69,10 +70,10 @@ func hash(o *Object) string {
 				out[i] = strip(e)
 			}
 			return out
-		case *Object:
-			keys := slices.Clone(v.keys)
+		case *datum.Object:
+			keys := slices.Clone(v.Keys())
 			slices.Sort(keys)
-			out := &Object{}
+			out := &datum.Object{}
 			for _, k := range keys {
 				e, _ := v.Get(k)
 				out.Set(k, strip(e))
@@ -81,14 +82,14 @@ func hash(o *Object) string {
 		}
 		return v
 	}
-	r := strip(o).(*Object)
-	out := &Object{}
+	r := strip(o).(*datum.Object)
+	out := &datum.Object{}
 	for k, v := range r.All() {
 		if k != "id" {
 			out.Set(k, v)
 		}
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(Encode(out)))
+	return fmt.Sprintf("%x", sha256.Sum256(datum.Encode(out)))
 }
 
 // TestQuickstarts expands the public templates whose repositories lie in the directory
@@ -115,7 +116,7 @@ func (q quickstart) judge(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := DecodeObject(data)
+	raw, err := datum.DecodeObject(data)
 	if err != nil {
 		return err.Error()
 	}
@@ -132,7 +133,7 @@ func (q quickstart) judge(t *testing.T, dir string) string {
 		return err.Error()
 	}
 	var have []prediction
-	bodies := map[prediction]*Object{}
+	bodies := map[prediction]*datum.Object{}
 	for _, r := range p.Resources {
 		pr := prediction{r.Text("type"), r.Text("name"), hash(r)}
 		if callText.MatchString(pr.name) {
@@ -151,7 +152,7 @@ func (q quickstart) judge(t *testing.T, dir string) string {
 		why = append(why, "missing "+w.typ+" "+w.name)
 	}
 	for _, l := range left {
-		why = append(why, "got "+l.typ+" "+l.name+" "+string(Encode(bodies[l])))
+		why = append(why, "got "+l.typ+" "+l.name+" "+string(datum.Encode(bodies[l])))
 	}
 	return strings.Join(why, "\n    ")
 }

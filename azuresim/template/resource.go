@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // Resource is one resource of a template.
@@ -15,7 +17,7 @@ type Resource struct {
 	DependsOn []string
 
 	template *Template
-	raw      *Object
+	raw      *datum.Object
 	scope    *scope
 	parent   *Resource
 	on       []*Resource // what it depends on, deployed or not
@@ -25,7 +27,7 @@ type Resource struct {
 	profiled  bool     // its API version is that of the template's profile
 	target    *Context // of a nested deployment
 	expanded  *Template
-	body      *Object
+	body      *datum.Object
 	busy      bool
 }
 
@@ -41,10 +43,10 @@ func (r *Resource) IsDeployment() bool {
 	return strings.EqualFold(r.Type, "Microsoft.Resources/deployments")
 }
 
-func (t *Template) expandOne(s *scope, raw *Object, key string, parent *Resource, index string) *Resource {
+func (t *Template) expandOne(s *scope, raw *datum.Object, key string, parent *Resource, index string) *Resource {
 	t.scope.spend(resourceWork)
 	in := *s
-	r := &Resource{template: t, raw: raw, scope: &in, parent: parent, Existing: at[bool](raw, "existing")}
+	r := &Resource{template: t, raw: raw, scope: &in, parent: parent, Existing: datum.At[bool](raw, "existing")}
 	if r.condition = s.condition(raw); kindOf(r.condition)&kindBool == 0 {
 		t.problem("the condition of the resource '%s' is of type '%s'; it has to be a boolean", raw.Text("name"), kindOf(r.condition))
 	}
@@ -219,16 +221,16 @@ var sent = []string{"location", "extendedLocation", "sku", "kind", "tags", "zone
 	"placement", "scale", "etag", "properties"}
 
 // bodyIn evaluates the body of the resource.
-func (r *Resource) bodyIn(s *scope) *Object {
-	in, out := *s, &Object{}
+func (r *Resource) bodyIn(s *scope) *datum.Object {
+	in, out := *s, &datum.Object{}
 	for k, v := range r.raw.All() {
 		i := slices.IndexFunc(sent, func(w string) bool { return strings.EqualFold(w, k) })
 		if i < 0 {
 			continue
 		}
 		k = sent[i]
-		if p, is := v.(*Object); is && r.IsDeployment() && k == "properties" {
-			v = p.without("template")
+		if p, is := v.(*datum.Object); is && r.IsDeployment() && k == "properties" {
+			v = p.Without("template")
 		}
 		in.place |= placeRuntime
 		if in.place &^= placeCopy; k == "properties" || k == "identity" || k == "zones" || k == "tags" {
@@ -251,9 +253,9 @@ func (r *Resource) known(full bool) (v any, sealed bool) {
 	r.busy = true
 	defer func() { r.busy = false }()
 	if in := r.deployment(); in != nil {
-		p := NewObject("mode", "Incremental", "provisioningState", "Succeeded", "outputs", in.outputsObject())
+		p := datum.New("mode", "Incremental", "provisioningState", "Succeeded", "outputs", in.outputsObject())
 		if full {
-			p = NewObject("id", r.ID, "name", r.Name, "type", r.Type, "properties", p)
+			p = datum.New("id", r.ID, "name", r.Name, "type", r.Type, "properties", p)
 		}
 		return p, true
 	}
@@ -270,15 +272,15 @@ func (r *Resource) known(full bool) (v any, sealed bool) {
 }
 
 // outputsObject returns the outputs as references to the deployment show them.
-func (t *Template) outputsObject() *Object {
+func (t *Template) outputsObject() *datum.Object {
 	if t.evaluated != nil || t.busy {
 		return t.evaluated
 	}
 	t.busy = true
 	defer func() { t.busy = false }()
-	out := &Object{}
+	out := &datum.Object{}
 	for _, o := range t.outputsOf(nil) {
-		out.Set(o.Name, NewObject("type", o.Type, "value", o.Value))
+		out.Set(o.Name, datum.New("type", o.Type, "value", o.Value))
 	}
 	t.evaluated = out
 	return out
@@ -291,7 +293,7 @@ func (r *Resource) Linked() bool {
 
 // nestedTemplate returns the template of a nested deployment, and whether its expressions are
 // evaluated in a scope of its own.
-func (r *Resource) nestedTemplate() (template *Object, inner bool) {
+func (r *Resource) nestedTemplate() (template *datum.Object, inner bool) {
 	p := r.raw.Object("properties")
 	return p.Object("template"), strings.EqualFold(r.scope.text(p.Object("expressionEvaluationOptions"), "scope"), "inner")
 }
@@ -315,28 +317,27 @@ func (r *Resource) deployment() *Template {
 	s := *r.scope
 	s.place |= placeRuntime | placeCopy
 	parameters, _ := r.raw.Object("properties").Get("parameters")
-	given, _ := s.value(parameters).(*Object)
+	given, _ := s.value(parameters).(*datum.Object)
 	raw, inner := r.nestedTemplate()
 	r.expanded = build(raw, given, r.target, s.run, cond(inner, nil, r.scope), r.template.level+1)
 	return r.expanded
 }
 
-// profiles are the API versions of profiles, by namespace.
+// profiles are the API versions by namespace, in the profiles of profileNames.
 // Source: https://learn.microsoft.com/azure-stack/user/azure-stack-profiles-azure-resource-manager-versions.
-var profiles = map[string]map[string]string{
-	"2018-03-01-hybrid": {"microsoft.compute": "2017-03-30", "microsoft.network": "2017-10-01", "microsoft.storage": "2016-01-01",
-		"microsoft.keyvault": "2016-10-01", "microsoft.resources": "2016-06-01", "microsoft.authorization": "2015-07-01",
-		"microsoft.insights": "2015-11-01"},
-	"2019-03-01-hybrid": {"microsoft.compute": "2017-12-01", "microsoft.network": "2017-10-01", "microsoft.storage": "2017-10-01",
-		"microsoft.keyvault": "2016-10-01", "microsoft.resources": "2018-05-01", "microsoft.authorization": "2016-09-01",
-		"microsoft.insights": "2018-01-01"},
-	"2020-09-01-hybrid": {"microsoft.compute": "2020-06-01", "microsoft.network": "2018-11-01", "microsoft.storage": "2019-06-01",
-		"microsoft.keyvault": "2019-09-01", "microsoft.resources": "2019-10-01", "microsoft.authorization": "2016-09-01",
-		"microsoft.insights": "2018-01-01"},
-}
+var (
+	profileNames = []string{"2018-03-01-hybrid", "2019-03-01-hybrid", "2020-09-01-hybrid"}
+	profiles     = map[string][]string{"microsoft.compute": {"2017-03-30", "2017-12-01", "2020-06-01"},
+		"microsoft.network": {"2017-10-01", "2017-10-01", "2018-11-01"}, "microsoft.storage": {"2016-01-01", "2017-10-01", "2019-06-01"},
+		"microsoft.keyvault": {"2016-10-01", "2016-10-01", "2019-09-01"}, "microsoft.resources": {"2016-06-01", "2018-05-01", "2019-10-01"},
+		"microsoft.authorization": {"2015-07-01", "2016-09-01", "2016-09-01"}, "microsoft.insights": {"2015-11-01", "2018-01-01", "2018-01-01"}}
+)
 
 // profileVersion returns the API version of a type in a profile, "" if it has none.
 func profileVersion(profile, typ string) string {
 	space, _, _ := strings.Cut(strings.ToLower(typ), "/")
-	return profiles[strings.ToLower(profile)][space]
+	if i := slices.Index(profileNames, strings.ToLower(profile)); i >= 0 && profiles[space] != nil {
+		return profiles[space][i]
+	}
+	return ""
 }

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // schema is what a template says of the values of a parameter, an output, or a part of one.
 type schema struct {
-	template, def *Object
+	template, def *datum.Object
 	kind          kind
 	// name is the type as answers about deployments spell it.
 	name   string
@@ -27,7 +29,7 @@ var typeNames = map[string]schema{"string": {kind: kindString, name: "String"}, 
 const maxReferences = 32
 
 // typeOf reads a declaration; a $ref takes what it does not say from a definition.
-func typeOf(template, def *Object, place string) *schema {
+func typeOf(template, def *datum.Object, place string) *schema {
 	for n := 0; def.Text("$ref") != ""; n++ {
 		ref := def.Text("$ref")
 		name, ok := strings.CutPrefix(ref, "#/definitions/")
@@ -35,7 +37,7 @@ func typeOf(template, def *Object, place string) *schema {
 		if !ok || target == nil || n == maxReferences {
 			fail("invalid reference encountered: '%s' not found in template", ref)
 		}
-		def = overlay(target, def.without("$ref"))
+		def = datum.Overlay(target, def.Without("$ref"))
 	}
 	s, ok := typeNames[strings.ToLower(def.Text("type"))]
 	if !ok {
@@ -45,7 +47,7 @@ func typeOf(template, def *Object, place string) *schema {
 	return &s
 }
 
-func (s *schema) nullable() bool { return at[bool](s.def, "nullable") }
+func (s *schema) nullable() bool { return datum.At[bool](s.def, "nullable") }
 
 func (s *schema) bad(format string, args ...any) {
 	defer within("the provided value for the template %s is not valid", s.place)
@@ -65,7 +67,7 @@ func (s *schema) check(v any) {
 	s.bounds(v)
 	if allowed, ok := s.def.Get("allowedValues"); ok {
 		values, _ := allowed.([]any)
-		out := func(e any) bool { return !slices.ContainsFunc(values, func(a any) bool { return equal(a, e) }) }
+		out := func(e any) bool { return !slices.ContainsFunc(values, func(a any) bool { return datum.Equal(a, e) }) }
 		if list, isList := v.([]any); out(v) && (!isList || slices.ContainsFunc(list, out)) {
 			s.bad("The value %s is not part of the allowed value(s): %s", show(v), strings.Join(each(values, show), ","))
 		}
@@ -73,7 +75,7 @@ func (s *schema) check(v any) {
 	switch v := v.(type) {
 	case []any:
 		s.elements(v)
-	case *Object:
+	case *datum.Object:
 		s.properties(v)
 	}
 }
@@ -96,14 +98,14 @@ func (s *schema) bounds(v any) {
 
 // part checks a value inside of another one, if the template says something of it.
 func (s *schema) part(def, v any, part string) {
-	if d, is := def.(*Object); is {
+	if d, is := def.(*datum.Object); is {
 		typeOf(s.template, d, strings.TrimSuffix(s.place, "'")+part+"'").check(v)
 	}
 }
 
 func (s *schema) elements(list []any) {
 	items, _ := s.def.Get("items")
-	prefix := at[[]any](s.def, "prefixItems")
+	prefix := datum.At[[]any](s.def, "prefixItems")
 	if len(list) < len(prefix) || items == false && len(list) > len(prefix) {
 		s.bad("The array has to have %d elements", len(prefix))
 	}
@@ -112,15 +114,15 @@ func (s *schema) elements(list []any) {
 	}
 }
 
-func (s *schema) properties(o *Object) {
+func (s *schema) properties(o *datum.Object) {
 	if d := s.def.Object("discriminator"); d != nil {
 		v, _ := o.Get(d.Text("propertyName"))
-		if isLater(v) {
+		if datum.IsLater(v) {
 			return
 		}
 		kinds, name := d.Object("mapping"), as[string](v)
-		if !slices.Contains(kinds.keysOf(), name) {
-			s.bad("The value %s of the property '%s' is none of '%s'", show(v), d.Text("propertyName"), strings.Join(kinds.keysOf(), ", "))
+		if !slices.Contains(kinds.Keys(), name) {
+			s.bad("The value %s of the property '%s' is none of '%s'", show(v), d.Text("propertyName"), strings.Join(kinds.Keys(), ", "))
 		}
 		s.part(kinds.Object(name), o, "")
 		return
@@ -128,7 +130,7 @@ func (s *schema) properties(o *Object) {
 	declared := s.def.Object("properties")
 	for name, def := range declared.All() {
 		v, _ := o.Get(name)
-		if !typeOf(s.template, as[*Object](def), s.place).nullable() && v == nil {
+		if !typeOf(s.template, as[*datum.Object](def), s.place).nullable() && v == nil {
 			s.bad("A non-null value for the property '%s' must be provided, but the property was null or missing", name)
 		}
 		if v != nil {
@@ -137,7 +139,7 @@ func (s *schema) properties(o *Object) {
 	}
 	more, _ := s.def.Get("additionalProperties")
 	for name, v := range o.All() {
-		if declared.find(name) >= 0 {
+		if declared.Has(name) {
 			continue
 		}
 		if more == false {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // Context is where a template is deployed, and what is known of it.
@@ -15,9 +17,9 @@ type Context struct {
 	Group string
 	// Location is that of the group, or of the deployment to a subscription; "" if it is not known.
 	Location string
-	Tags     *Object
+	Tags     *datum.Object
 	// Environment and Deployer answer the functions of these names; nil if that is known later.
-	Environment, Deployer *Object
+	Environment, Deployer *datum.Object
 	// Now and NewGUID answer utcNow and newGuid; without them that is known later.
 	Now     time.Time
 	NewGUID func() string
@@ -40,11 +42,11 @@ type Template struct {
 	*Context
 	symbolic  bool
 	scope     *scope
-	outputs   *Object
+	outputs   *datum.Object
 	byID      map[string]*Resource
 	byName    map[string]*Resource
 	loops     map[string][]*Resource
-	evaluated *Object
+	evaluated *datum.Object
 	busy      bool
 	level     int // how many deployments it is in
 }
@@ -69,7 +71,7 @@ const (
 // New checks a template and its parameters, name to {"value": ...}, and expands conditions,
 // copies and dependencies; nested deployments are expanded as well. Its errors are mistakes in
 // the template or its parameters.
-func New(template, given *Object, c Context) (t *Template, err error) {
+func New(template, given *datum.Object, c Context) (t *Template, err error) {
 	defer catch(&err)
 	t = build(template, given, &c, &run{parsed: map[string]node{}, table: table()}, nil, 0)
 	t.nested()
@@ -78,9 +80,9 @@ func New(template, given *Object, c Context) (t *Template, err error) {
 
 // build expands one template. outer is the scope that the expressions of a nested deployment are
 // evaluated in, if it is not that of its own.
-func build(template, given *Object, c *Context, r *run, outer *scope, level int) *Template {
+func build(template, given *datum.Object, c *Context, r *run, outer *scope, level int) *Template {
 	for _, key := range []string{"$schema", "contentVersion", "resources"} {
-		if template.find(key) < 0 {
+		if !template.Has(key) {
 			fail("required property '%s' not found in the template", key)
 		}
 	}
@@ -92,7 +94,7 @@ func build(template, given *Object, c *Context, r *run, outer *scope, level int)
 	for i, key := range []string{"parameters", "variables", "outputs"} {
 		most := []int{maxParameters, maxVariables, maxOutputs}[i]
 		v, _ := template.Get(key)
-		if o, is := v.(*Object); v != nil && !is {
+		if o, is := v.(*datum.Object); v != nil && !is {
 			fail("'%s' of the template is no object", key)
 		} else if o.Len() > most {
 			fail("the template has %d %s, more than the limit of %d", o.Len(), key, most)
@@ -104,7 +106,7 @@ func build(template, given *Object, c *Context, r *run, outer *scope, level int)
 		in := *outer
 		in.resources, in.place, t.scope = t, 0, &in
 		for name := range template.Object("parameters").All() {
-			if template.Object("parameters").Object(name).find("defaultValue") < 0 && given.find(name) < 0 {
+			if !template.Object("parameters").Object(name).Has("defaultValue") && !given.Has(name) {
 				failNotGiven(name)
 			}
 		}
@@ -122,14 +124,14 @@ func failNotGiven(name string) {
 }
 
 // declare reads functions, parameters and variables, and evaluates all of them.
-func (t *Template) declare(given *Object) {
+func (t *Template) declare(given *datum.Object) {
 	s := t.scope
-	s.functions, s.parameters, s.variables = userFunctions(s.template), &Object{}, &Object{}
+	s.functions, s.parameters, s.variables = userFunctions(s.template), &datum.Object{}, &datum.Object{}
 	declared := s.template.Object("parameters")
 	for name := range given.All() {
-		if declared.find(name) < 0 {
+		if !declared.Has(name) {
 			fail("the following parameters were supplied, but do not correspond to any parameters defined in the template: '%s'. The "+
-				"parameters defined in the template are: '%s'", name, strings.Join(declared.keysOf(), ", "))
+				"parameters defined in the template are: '%s'", name, strings.Join(declared.Keys(), ", "))
 		}
 	}
 	for name := range declared.All() {
@@ -147,10 +149,10 @@ func (t *Template) declare(given *Object) {
 }
 
 // declareParameter adds a parameter, to be evaluated.
-func (s *scope) declareParameter(name string, def, given *Object) {
+func (s *scope) declareParameter(name string, def, given *datum.Object) {
 	defer within("the template parameter '%s'", name)
 	typ := typeOf(s.template, def, "parameter '"+name+"'")
-	hidden := later{text: "parameters(" + show(name) + ")"}
+	hidden := datum.Later{Text: "parameters(" + show(name) + ")"}
 	v, _ := given.Get("value")
 	if ref, _ := given.Get("reference"); ref != nil {
 		v = hidden // a secret of a key vault
@@ -192,32 +194,32 @@ func (s *scope) declareVariables() {
 			continue
 		}
 		for _, c := range list {
-			def, _ := c.(*Object)
+			def, _ := c.(*datum.Object)
 			each := s.copyName(def)
 			s.variables.Set(each, &lazy{name: each, eval: func() any {
-				return s.withPlace(placeCopy, what, NewObject("copy", []any{def})).(*Object).values[0]
+				return s.withPlace(placeCopy, what, datum.New("copy", []any{def})).(*datum.Object).Values()[0]
 			}})
 		}
 	}
 }
 
 // named returns the entries of a list of resources by symbolic name, or by their place in an array.
-func named(raw any, place string) *Object {
+func named(raw any, place string) *datum.Object {
 	list, isList := raw.([]any)
 	if !isList {
-		o, _ := raw.(*Object)
+		o, _ := raw.(*datum.Object)
 		return o
 	}
-	items := &Object{}
+	items := &datum.Object{}
 	for i, e := range list {
-		items.add(fmt.Sprintf("%s[%d]", place, i), e)
+		items.Set(fmt.Sprintf("%s[%d]", place, i), e)
 	}
 	return items
 }
 
 // expandAll expands the resources of a template: an array, or an object by symbolic name
 // (languageVersion 2.0).
-func (t *Template) expandAll(template *Object) {
+func (t *Template) expandAll(template *datum.Object) {
 	raw, _ := template.Get("resources")
 	if want := cond(t.symbolic, kindObject, kindArray); kindOf(raw) != want {
 		fail("'resources' of the template is of type '%s'; it has to be of type '%s', in languageVersion 2.0 an object of symbolic names",
@@ -229,9 +231,9 @@ func (t *Template) expandAll(template *Object) {
 	}
 }
 
-func (t *Template) expandEach(s *scope, items *Object, parent *Resource) {
-	for i, key := range items.keysOf() {
-		o, is := items.values[i].(*Object)
+func (t *Template) expandEach(s *scope, items *datum.Object, parent *Resource) {
+	for key, v := range items.All() {
+		o, is := v.(*datum.Object)
 		if !is {
 			fail("'%s' of the template is no resource", key)
 		}
@@ -241,14 +243,14 @@ func (t *Template) expandEach(s *scope, items *Object, parent *Resource) {
 
 // expand adds what one entry of a template's resources yields: a resource, or one for each round
 // of its copy loop, with child resources.
-func (t *Template) expand(s *scope, raw *Object, key string, parent *Resource) {
-	defer within("the template resource '%s' is not valid", cut(cmp.Or(raw.Text("name"), key), 200))
+func (t *Template) expand(s *scope, raw *datum.Object, key string, parent *Resource) {
+	defer within("the template resource '%.200s' is not valid", cmp.Or(raw.Text("name"), key))
 	def := raw.Object("copy")
 	if def == nil {
 		t.expandOne(s, raw, key, parent, "")
 		return
 	}
-	name, count := s.copyOf(def)
+	name, count := s.copyName(def), s.copyCount(def)
 	batch := s.batchOf(def)
 	all := []*Resource{}
 	for i := range count {
@@ -266,7 +268,7 @@ func (t *Template) expand(s *scope, raw *Object, key string, parent *Resource) {
 }
 
 // batchOf returns the batch size of a serial copy loop, 0 for others.
-func (s *scope) batchOf(def *Object) int64 {
+func (s *scope) batchOf(def *datum.Object) int64 {
 	if !strings.EqualFold(def.Text("mode"), "serial") {
 		return 0
 	}
@@ -345,7 +347,7 @@ func (t *Template) outputsOf(live Live) []Output {
 }
 
 // condition evaluates the condition of a resource or an output; without one it is true.
-func (s *scope) condition(def *Object) any {
+func (s *scope) condition(def *datum.Object) any {
 	raw, has := def.Get("condition")
 	return s.value(cond(has, raw, any(true)))
 }

@@ -1,5 +1,5 @@
-// Package dotnet writes and reads numbers, dates, spans of time and GUIDs as .NET does, has its composite formats, and
-// counts, changes and orders texts as it does. It is for programs that answer as one of .NET would: Azure's deployment
+// Package dotnet writes and reads numbers, dates, spans of time and GUIDs as .NET does, has its composite formats, escapes
+// addresses, and counts, changes and orders texts as it does. It is for programs that answer as one of .NET would: Azure's deployment
 // engine, and Windows PowerShell in a simulated machine. Where .NET Framework, which Windows PowerShell runs in, writes
 // otherwise than today's .NET, a Culture says so.
 //

@@ -2,6 +2,7 @@ package dotnet
 
 import (
 	"math/big"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -258,6 +259,26 @@ func TestTexts(t *testing.T) {
 	}
 	if Compare("a", "A", true) != 0 {
 		t.Error("a and A differ in case alone")
+	}
+}
+
+// TestURIs: addresses as Uri writes them, and escapes of their parts.
+func TestURIs(t *testing.T) {
+	for text, want := range map[string]string{"HTTPS://A.b:443": "https://a.b/", "http://a:80/c?d=e f": "http://a/c?d=e%20f",
+		"http://a:8080/%20": "http://a:8080/%20"} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := URI(u); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if got := EscapeData("a b+é/~"); got != "a%20b%2B%C3%A9%2F~" {
+		t.Errorf("escaped: %s", got)
+	}
+	if got := UnescapeData("%41+%zz%C3%A9%ff"); got != "A+%zzé\ufffd" {
+		t.Errorf("unescaped: %q", got)
 	}
 }
 

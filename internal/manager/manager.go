@@ -113,11 +113,8 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 
 func setUpWebhooks(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate, grants *grant.Book) error {
 	if !o.LintOnly {
-		if err := webhook.SetupWithManager(mgr, webhook.Config{
-			MachinePools: gates.Enabled(MachinePool), Client: mgr.GetClient(), Grants: grants,
-		}); err != nil {
-			return err
-		}
+		config := webhook.Config{MachinePools: gates.Enabled(MachinePool), Client: mgr.GetClient(), Grants: grants}
+		webhook.Register(mgr.GetScheme(), config, mgr.GetWebhookServer().Register)
 	}
 	verdicts := metric.NewVerdicts()
 	if err := verdicts.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {

@@ -1,6 +1,6 @@
 // Package webhook is admission for casement's kinds: defaults, validation, what
 // may not change, and warnings of what has no effect. The rules are pure functions over
-// the types; the shells here hand them to controller-runtime. Of the API server it asks
+// the types; the shells here make controller-runtime's handlers of them. Of the API server it asks
 // two things alone: what the writer of an identity may read, and what subnets the cluster
 // of a machine has. It does not read Azure. internal/manager registers it.
 package webhook
@@ -8,17 +8,17 @@ package webhook
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/topology"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -50,19 +50,14 @@ type Config struct {
 	Grants *grant.Book
 }
 
-// SetupWithManager registers the webhooks of all kinds.
-func SetupWithManager(mgr ctrl.Manager, c Config) error {
-	var errs []error
+// Register hands the handler of each webhook to register, with the path that the manifests name.
+func Register(scheme *runtime.Scheme, c Config, register func(path string, h http.Handler)) {
 	for _, k := range kinds() {
 		if !c.MachinePools && strings.HasPrefix(k.name(), "AzureMachinePool") {
 			k = k.refusing("the manager's feature gate MachinePool is off: start it with --feature-gates=MachinePool=true")
 		}
-		errs = append(errs, k.setUp(mgr, c))
+		k.register(scheme, c, register)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("set up the webhooks: %w", err)
-	}
-	return nil
 }
 
 // kind is admission of one kind, whatever its Go type.
@@ -70,7 +65,7 @@ type kind interface {
 	name() string
 	// refusing is the same with no new objects, and why.
 	refusing(why string) kind
-	setUp(mgr ctrl.Manager, c Config) error
+	register(scheme *runtime.Scheme, c Config, register func(path string, h http.Handler))
 	admit(raw []byte) (Admission, error)
 }
 
@@ -107,13 +102,13 @@ func (h hook[T]) object() T {
 	return obj
 }
 
-func (h hook[T]) setUp(mgr ctrl.Manager, c Config) error {
+func (h hook[T]) register(scheme *runtime.Scheme, c Config, register func(path string, h http.Handler)) {
 	h.config = c
-	b := ctrl.NewWebhookManagedBy(mgr, h.object()).WithValidator(h)
+	of := strings.ReplaceAll(infrav1.GroupVersion.Group, ".", "-") + "-" + infrav1.GroupVersion.Version + "-" + strings.ToLower(h.kind)
+	register("/validate-"+of, admission.WithValidator(scheme, h))
 	if h.defaults != nil {
-		b = b.WithDefaulter(h)
+		register("/mutate-"+of, admission.WithDefaulter(scheme, h))
 	}
-	return b.Complete()
 }
 
 // hook is admission of one kind. old is nil on create; inherit fills what an

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"casement.dev/casement/azuresim/internal/value"
-	"casement.dev/casement/azuresim/template"
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // MaxBody is the largest request body that ARM accepts, 4 MiB.
@@ -256,8 +256,8 @@ func (c *Request) Body() (value.Object, *Error) {
 	}
 	var o value.Object
 	if value.Lower(c.ID.Namespace) == "microsoft.resources" && !json.Valid(data) {
-		if v, err := template.Decode(data); err == nil {
-			data = template.Encode(v)
+		if v, err := datum.Decode(data); err == nil {
+			data = datum.Encode(v)
 		}
 	}
 	if err := json.Unmarshal(data, &o); err != nil || o == nil {

@@ -19,6 +19,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 	"casement.dev/casement/azuresim/template"
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // deployed is the result of a deployment.
@@ -150,7 +151,7 @@ func deploy(from sender, r *template.Resource, evaluating *sync.Mutex) *engine.E
 	if err != nil {
 		return engine.BadRequest("InvalidTemplate", "Unable to process template language expressions for resource '%s': '%s'.", r.ID, err)
 	}
-	data := template.Encode(body)
+	data := datum.Encode(body)
 	for attempt := 1; ; attempt++ {
 		operation, e := from.deploy(r, data)
 		if e == nil {
@@ -248,11 +249,11 @@ func (f sender) ask(method, id, action, version string, data []byte) (any, error
 	if err != nil {
 		return nil, err
 	}
-	v, err := template.Decode(text)
+	v, err := datum.Decode(text)
 	if resp.StatusCode < http.StatusBadRequest || err != nil {
 		return v, err
 	}
-	o, _ := v.(*template.Object)
+	o, _ := v.(*datum.Object)
 	return nil, fmt.Errorf("%s: %s", o.Object("error").Text("code"), o.Object("error").Text("message"))
 }
 
@@ -262,21 +263,21 @@ func (f sender) Reference(id, version string, full bool) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the resource '%s' cannot be read: %w", id, err)
 	}
-	o, _ := v.(*template.Object)
+	o, _ := v.(*datum.Object)
 	if full {
 		return o, nil
 	}
 	if p := o.Object("properties"); p != nil {
 		return p, nil
 	}
-	return &template.Object{}, nil
+	return &datum.Object{}, nil
 }
 
 // List implements template.Live.
 func (f sender) List(function, id, version string, body any) (any, error) {
 	var data []byte
 	if body != nil {
-		data = template.Encode(body)
+		data = datum.Encode(body)
 	}
 	v, err := f.ask(http.MethodPost, id, "/"+function, version, data)
 	if err != nil {
@@ -300,15 +301,15 @@ func finishDeployment(t *engine.Tx, op *engine.Operation, result any, err *engin
 		d.Hidden["operations"] = out.operations
 		p["outputResources"] = value.IDs(slices.Compact(slices.Sorted(slices.Values(out.made))))
 		if out.outputs != nil {
-			outputs := &template.Object{}
+			outputs := &datum.Object{}
 			for _, o := range out.outputs {
-				shown := template.NewObject("type", o.Type)
+				shown := datum.New("type", o.Type)
 				if !o.Secure {
 					shown.Set("value", o.Value)
 				}
 				outputs.Set(camel(o.Name), shown)
 			}
-			d.Hidden["outputs"] = string(template.Encode(outputs))
+			d.Hidden["outputs"] = string(datum.Encode(outputs))
 		}
 	}
 	delete(d.Hidden, "parameters") // secrets are among them, and they have been used

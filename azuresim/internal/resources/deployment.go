@@ -14,6 +14,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 	"casement.dev/casement/azuresim/template"
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // deploymentType returns the resource type of deployments of templates to a resource group.
@@ -110,9 +111,9 @@ func errDeploymentNotFound(id engine.ID) *engine.Error {
 
 // request is the body of a request about a deployment, in the order in which it came.
 type request struct {
-	template, parameters *template.Object
+	template, parameters *datum.Object
 	mode, location       string
-	body                 *template.Object
+	body                 *datum.Object
 }
 
 // readRequest reads the body of a request about a deployment.
@@ -121,7 +122,7 @@ func readRequest(c *engine.Request) (*request, *engine.Error) {
 	if e != nil {
 		return nil, e
 	}
-	body, err := template.DecodeObject(data)
+	body, err := datum.DecodeObject(data)
 	if err != nil {
 		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: '%s'.", err)
 	}
@@ -147,7 +148,7 @@ func (r *request) read(t *engine.Tx, id engine.ID, seed string) (*template.Templ
 		return nil, engine.BadRequest("LocationRequired", "The 'location' property is required for a deployment to a subscription.")
 	}
 	for name, v := range r.parameters.All() {
-		if o, _ := v.(*template.Object); o.Object("reference") != nil {
+		if o, _ := v.(*datum.Object); o.Object("reference") != nil {
 			return nil, engine.ErrUnsupported("the parameter " + name + " from a key vault")
 		}
 	}
@@ -159,14 +160,11 @@ func (r *request) read(t *engine.Tx, id engine.ID, seed string) (*template.Templ
 		return nil, engine.BadRequest("InvalidTemplate", "Deployment template validation failed: '%s'.", strings.Join(tmpl.Problems, "; "))
 	}
 	var refused *engine.Error
-	err = tmpl.All(func(x *template.Resource) {
+	tmpl.All(func(x *template.Resource) {
 		if refused == nil {
 			refused = deployable(t.Server, x)
 		}
 	})
-	if err != nil {
-		return nil, engine.BadRequest("InvalidTemplate", "Deployment template validation failed: '%s'.", err)
-	}
 	return tmpl, refused
 }
 
@@ -177,12 +175,11 @@ func incremental(mode string) bool {
 // deployable refuses by name what the local Azure does not have.
 func deployable(s *engine.Server, r *template.Resource) *engine.Error {
 	if r.IsDeployment() {
-		mode, _ := r.Property("properties", "mode").(string)
 		switch {
 		case r.Linked():
 			return engine.ErrUnsupported("the nested deployment " + r.Name + " by link: nothing leaves this machine")
-		case !incremental(mode):
-			return engine.ErrUnsupported("the nested deployment " + r.Name + " in mode " + mode)
+		case !incremental(r.Mode()):
+			return engine.ErrUnsupported("the nested deployment " + r.Name + " in mode " + r.Mode())
 		}
 		return nil
 	}
@@ -198,12 +195,12 @@ func deployable(s *engine.Server, r *template.Resource) *engine.Error {
 }
 
 // environment is what templates learn of the cloud.
-func environment() *template.Object {
-	return template.NewObject("name", "AzureCloud", "gallery", "https://gallery.azure.com/", "graph", "https://graph.windows.net/",
+func environment() *datum.Object {
+	return datum.New("name", "AzureCloud", "gallery", "https://gallery.azure.com/", "graph", "https://graph.windows.net/",
 		"portal", "https://portal.azure.com", "resourceManager", "https://management.azure.com/",
-		"authentication", template.NewObject("loginEndpoint", "https://login.microsoftonline.com/", "tenant", "common",
+		"authentication", datum.New("loginEndpoint", "https://login.microsoftonline.com/", "tenant", "common",
 			"audiences", []any{"https://management.core.windows.net/", "https://management.azure.com/"}, "identityProvider", "AAD"),
-		"suffixes", template.NewObject("keyvaultDns", ".vault.azure.net", "storage", "core.windows.net",
+		"suffixes", datum.New("keyvaultDns", ".vault.azure.net", "storage", "core.windows.net",
 			"sqlServerHostname", ".database.windows.net",
 			"acrLoginServer", ".azurecr.io", "azureDatalakeStoreFileSystem", "azuredatalakestore.net"))
 }
@@ -216,7 +213,7 @@ func deploymentContext(t *engine.Tx, id engine.ID, location, seed string, now ti
 	c := template.Context{
 		Subscription: id.Subscription, Tenant: t.Server.Options.TenantID, Group: id.Group, Deployment: id.Name(), Location: location,
 		Environment: environment(), Now: now,
-		Deployer: template.NewObject("objectId", "", "tenantId", t.Server.Options.TenantID),
+		Deployer: datum.New("objectId", "", "tenantId", t.Server.Options.TenantID),
 		NewGUID: func() string {
 			made++
 			h := sha256.Sum256([]byte(fmt.Sprint(seed, made)))
@@ -233,7 +230,7 @@ func deploymentContext(t *engine.Tx, id engine.ID, location, seed string, now ti
 	if id.Group != "" {
 		if g := t.Find(id.GroupID().Key()); g != nil {
 			c.Group, c.Location = g.Parsed.Group, g.Location()
-			c.Tags, _ = template.Of(value.Sub(g.Body, "tags")).(*template.Object)
+			c.Tags, _ = datum.Of(value.Sub(g.Body, "tags")).(*datum.Object)
 		}
 	}
 	return c
@@ -300,12 +297,12 @@ func putDeployment(c *engine.Request) *engine.Error {
 			status = http.StatusCreated
 		}
 		if tags := r.body.Object("tags"); tags != nil {
-			d.Body["tags"] = template.Plain(tags)
+			d.Body["tags"] = datum.Plain(tags)
 		}
 		if c.ID.Group == "" {
 			d.Body["location"] = r.location
 		}
-		d.Hidden["template"], d.Hidden["parameters"] = string(template.Encode(r.template)), string(template.Encode(r.parameters))
+		d.Hidden["template"], d.Hidden["parameters"] = string(datum.Encode(r.template)), string(datum.Encode(r.parameters))
 		d.Hidden["seed"], d.Hidden["time"] = seed, t.Now.Format(time.RFC3339Nano)
 		d.Hidden["identity"] = c.Identity
 		t.Put(d)
@@ -335,15 +332,15 @@ func viewDeployment(_ *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 // expandKept expands the template of a deployment that was accepted.
 func expandKept(t *engine.Tx, d *engine.Doc) (*template.Template, error) {
 	text := func(key string) []byte { s, _ := d.Hidden[key].(string); return []byte(s) }
-	raw, err := template.DecodeObject(text("template"))
+	raw, err := datum.DecodeObject(text("template"))
 	if err != nil {
 		return nil, err
 	}
-	given, err := template.Decode(text("parameters"))
+	given, err := datum.Decode(text("parameters"))
 	if err != nil {
 		return nil, err
 	}
-	parameters, _ := given.(*template.Object)
+	parameters, _ := given.(*datum.Object)
 	now, err := time.Parse(time.RFC3339Nano, string(text("time")))
 	if err != nil {
 		return nil, err
@@ -357,7 +354,7 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 	for _, p := range tmpl.Parameters {
 		o := value.Object{"type": p.Type}
 		if !strings.HasPrefix(p.Type, "Secure") {
-			o["value"] = template.Plain(p.Value)
+			o["value"] = datum.Plain(p.Value)
 		}
 		parameters[p.Name] = o
 	}

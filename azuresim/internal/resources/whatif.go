@@ -13,6 +13,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 	"casement.dev/casement/azuresim/template"
+	"casement.dev/casement/azuresim/template/datum"
 )
 
 // whatIf answers what a deployment would change: the same expansion as that of a deployment,
@@ -39,7 +40,7 @@ func whatIf(c *engine.Request, id engine.ID) *engine.Error {
 		}
 		seen := map[string]bool{}
 		for _, o := range p.Resources {
-			after, _ := template.Plain(o).(value.Object)
+			after, _ := datum.Plain(o).(value.Object)
 			seen[value.Lower(value.Str(after, "id"))] = true
 			changes = append(changes, change(t, after, whole))
 		}

@@ -2,7 +2,6 @@ package azure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -17,7 +16,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/cli/app"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/plane"
 )
 
@@ -129,13 +128,16 @@ func openIdentity(ctx context.Context, a *app.App, t Account, environment, subsc
 	cluster.Namespace = t.Namespace
 	cluster.Spec.SubscriptionID, cluster.Spec.AzureEnvironment = subscription, environment
 	cluster.Spec.IdentityRef = &corev1.ObjectReference{Namespace: namespace, Name: name}
-	client, err := cloud.NewOpener(cloud.Config{
-		Client: kube, Grants: cloud.AsReader{}, Clouds: map[string]identity.Cloud{environment: where},
-	}).Client(ctx, cluster)
-	if wrong, ok := errors.AsType[*cloud.IdentityError](err); ok {
-		return Asked{}, fmt.Errorf("ask Azure as AzureClusterIdentity %s/%s: %w", namespace, name, wrong)
+	source, err := credential.NewReader(kube, nil, credential.AsReader{}).Source(ctx, cluster)
+	if err != nil {
+		return Asked{}, fmt.Errorf("ask Azure as AzureClusterIdentity %s/%s: %w", namespace, name, err)
 	}
-	return Asked{client, fmt.Sprintf("%s as %s/%s, subscription %s", azureName(environment, where), namespace, name, subscription)}, err
+	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{environment: where}})
+	client, err := pool.Client(environment, subscription, source)
+	if err != nil {
+		return Asked{}, fmt.Errorf("AzureClusterIdentity %s/%s cannot be used: %w", namespace, name, err)
+	}
+	return Asked{client, fmt.Sprintf("%s as %s/%s, subscription %s", azureName(environment, where), namespace, name, subscription)}, nil
 }
 
 // localTenant is the tenant of every local Azure. No directory of Microsoft Entra ID has it.

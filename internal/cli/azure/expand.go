@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/azuresim/template"
+	"casement.dev/casement/azuresim/template/datum"
 	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/input"
 )
@@ -156,7 +157,7 @@ func templatesBelow(dir string) (files []string, err error) {
 			return nil // a link to nothing, or what would be waited for
 		}
 		if data, err := input.File(path, maxTemplate); err == nil {
-			o, err := template.DecodeObject(data)
+			o, err := datum.DecodeObject(data)
 			if err == nil && strings.Contains(strings.ToLower(o.Text("$schema")), "deploymenttemplate.json") {
 				files = append(files, path)
 			}
@@ -185,7 +186,7 @@ func expandFile(a *app.App, file, parameters string, o expandOptions) (*template
 	if err != nil {
 		return nil, err
 	}
-	raw, err := template.DecodeObject(data)
+	raw, err := datum.DecodeObject(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -209,7 +210,7 @@ func expandFile(a *app.App, file, parameters string, o expandOptions) (*template
 }
 
 // givenParameters reads a file of parameters: the one that az takes, or an object of names and values.
-func givenParameters(file string) (*template.Object, error) {
+func givenParameters(file string) (*datum.Object, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -217,16 +218,16 @@ func givenParameters(file string) (*template.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := template.DecodeObject(data)
+	o, err := datum.DecodeObject(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if p := o.Object("parameters"); p != nil {
 		return p, nil
 	}
-	out := &template.Object{}
+	out := &datum.Object{}
 	for name, v := range o.All() {
-		out.Set(name, template.NewObject("value", v))
+		out.Set(name, datum.New("value", v))
 	}
 	return out, nil
 }

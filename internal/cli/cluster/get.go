@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/cli/app"
@@ -135,7 +135,7 @@ func clusterRows(clusters []clusterv1.Cluster) []ClusterRow {
 		if ws := cl.Status.Workers; ws != nil {
 			r.Workers = replicas(ws.ReadyReplicas, ws.DesiredReplicas)
 		}
-		if cond := conditions.Get(cl, clusterv1.ClusterAvailableCondition); cond != nil {
+		if cond := meta.FindStatusCondition(cl.Status.Conditions, clusterv1.ClusterAvailableCondition); cond != nil {
 			r.Available = string(cond.Status)
 			if cond.Status != metav1.ConditionTrue {
 				r.Problem = cond.Message

@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -84,7 +85,7 @@ func patchedPools(ctx context.Context, c client.Client, namespace, name string) 
 	pools := []PatchedPool{}
 	add := func(kind string, o interface {
 		client.Object
-		conditions.Getter
+		GetConditions() []metav1.Condition
 	}) {
 		policy, err := patchday.Read(cluster.Annotations, o.GetAnnotations())
 		p := PatchedPool{Pool: kind + "/" + o.GetName(), Channel: policy.Channel, Frozen: policy.Freeze, Status: "Unknown",
@@ -100,7 +101,7 @@ func patchedPools(ctx context.Context, c client.Client, namespace, name string) 
 			}
 		}
 		p.Phase, p.From, p.To, p.Refused = string(state.Phase), state.From, state.To, state.Refused
-		if is := conditions.Get(o, infrav1.ImageUpToDateCondition); is != nil {
+		if is := meta.FindStatusCondition(o.GetConditions(), infrav1.ImageUpToDateCondition); is != nil {
 			p.Status, p.Reason, p.Message = string(is.Status), is.Reason, is.Message
 		}
 		if policy.Channel != infrav1.ImageChannelNone || text != "" || err != nil {

@@ -11,6 +11,7 @@ import (
 	"casement.dev/casement/internal/controller/bootdata"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/controller/record"
 )
@@ -43,7 +44,7 @@ func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
 		return result
 	}
 	err := r.Opener.Hold(ctx, s.AzureCluster)
-	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+	if refused, ok := errors.AsType[*credential.IdentityError](err); ok {
 		return pass.Blocked(refused.Reason, refused.Message, r.Resync)
 	}
 	return pass.Error(err)

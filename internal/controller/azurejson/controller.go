@@ -38,6 +38,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/controller/wake"
 	"casement.dev/casement/internal/trace"
@@ -170,10 +171,10 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	in, err := r.input(ctx, azureCluster, spec)
-	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok && refused.Reason == cloud.SecretNotReadable {
+	if refused, ok := errors.AsType[*credential.IdentityError](err); ok && refused.Reason == credential.SecretNotReadable {
 		return r.refuse(ctx, owner, cluster.Name, refused)
 	}
-	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+	if refused, ok := errors.AsType[*credential.IdentityError](err); ok {
 		// The cluster says it too; the identity and what it needs are watched.
 		ctrl.LoggerFrom(ctx).V(2).Info("No cloud provider configuration yet", "reason", refused.Message)
 		return ctrl.Result{RequeueAfter: r.Resync}, nil
@@ -199,7 +200,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 
 // refuse says why there is no configuration, and empties the secret of an earlier one: it may
 // have what must not be read.
-func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterName string, why *cloud.IdentityError) (ctrl.Result, error) {
+func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterName string, why *credential.IdentityError) (ctrl.Result, error) {
 	secret := &corev1.Secret{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: owner.GetName() + nameSuffix}, secret)
 	if client.IgnoreNotFound(err) != nil {
@@ -219,7 +220,7 @@ func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterNam
 }
 
 // say writes the condition of an object without a configuration, or clears it.
-func (r *Reconciler) say(ctx context.Context, owner client.Object, why *cloud.IdentityError) error {
+func (r *Reconciler) say(ctx context.Context, owner client.Object, why *credential.IdentityError) error {
 	updated, ok := record.Copy(owner).(condition.Object)
 	if !ok || why == nil && (!conditions.Has(updated, infrav1.AzureJSONReadyCondition) ||
 		conditions.IsTrue(updated, infrav1.AzureJSONReadyCondition)) {

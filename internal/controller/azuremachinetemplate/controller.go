@@ -24,6 +24,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/capacity"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/controller/wake"
 	"casement.dev/casement/internal/trace"
@@ -134,7 +135,7 @@ func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster,
 		return capacity.Size{}, false, client.IgnoreNotFound(err)
 	}
 	session, err := r.Opener.Open(ctx, azureCluster)
-	if _, refused := errors.AsType[*cloud.IdentityError](err); refused {
+	if _, refused := errors.AsType[*credential.IdentityError](err); refused {
 		return capacity.Size{}, false, nil
 	}
 	if err != nil {

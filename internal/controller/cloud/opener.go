@@ -7,23 +7,16 @@
 package cloud
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -33,7 +26,7 @@ import (
 	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/azure/vault"
-	"casement.dev/casement/internal/grant"
+	"casement.dev/casement/internal/controller/credential"
 )
 
 // AbandonAnnotation on an AzureCluster or AzureMachine with the value "true" lets it be
@@ -44,37 +37,18 @@ const AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-azure-resourc
 // Abandoned reports whether a user gave an object's Azure resources up.
 func Abandoned(o client.Object) bool { return o.GetAnnotations()[AbandonAnnotation] == "true" }
 
-// Reasons of an IdentityError.
-const (
-	IdentityNotSet        = "IdentityNotSet"
-	IdentityNotFound      = "IdentityNotFound"
-	IdentityInvalid       = "IdentityInvalid"
-	IdentityDeleting      = "IdentityBeingDeleted"
-	IdentitySecretMissing = "IdentitySecretNotFound"
-	NamespaceNotAllowed   = "NamespaceNotAllowedByIdentity"
-	SecretNotAllowed      = "IdentitySecretNotAllowed"
-	SecretNotReadable     = "ClientSecretNotReadable"
-)
-
-// IdentityError explains why a cluster has no credentials. Identities, their secrets and
-// clusters are watched, so that a repair triggers a reconcile.
-type IdentityError struct{ Reason, Message string }
-
-func (e *IdentityError) Error() string { return e.Message }
-
 // Opener opens sessions. There is one per manager, because sessions for the same
 // subscription share their caches. It is safe for concurrent use.
 type Opener struct {
+	// Reader reads the credentials of identities.
+	*credential.Reader
+
 	client  client.Client
-	grants  Grants
 	pool    *identity.Pool
 	readTTL time.Duration
-	// versions reads the metadata of secrets; it may be nil.
-	versions client.Reader
 
-	mu      sync.Mutex
-	shared  map[string]shared
-	secrets map[types.NamespacedName]*corev1.Secret // as last read
+	mu     sync.Mutex
+	shared map[string]shared
 }
 
 // shared is what all clusters with one identity in one subscription share.
@@ -89,19 +63,6 @@ type shared struct {
 	tenantID string
 }
 
-// Grants reports whether an identity may use a Secret of another namespace, because a user
-// who can read the Secret wrote the reference.
-type Grants interface {
-	Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error)
-}
-
-// AsReader implements Grants for a program whose client has its user's permissions: it may
-// use what it can read.
-type AsReader struct{}
-
-// Holds implements Grants.
-func (AsReader) Holds(context.Context, *infrav1.AzureClusterIdentity) (bool, error) { return true, nil }
-
 // Config of an Opener.
 type Config struct {
 	// Client reads identities, secrets and namespaces.
@@ -110,7 +71,7 @@ type Config struct {
 	// when its version changes.
 	Versions client.Reader
 	// Grants decides about secrets in other namespaces than their identity's.
-	Grants Grants
+	Grants credential.Grants
 	// Clouds overrides the endpoints of Azure environments, by name.
 	Clouds map[string]identity.Cloud
 	// TokenFile contains the federated token of workload identities; empty means the file
@@ -127,34 +88,24 @@ type Config struct {
 // NewOpener returns a new Opener.
 func NewOpener(c Config) *Opener {
 	return &Opener{
+		Reader:  credential.NewReader(c.Client, c.Versions, c.Grants),
 		client:  c.Client,
-		grants:  c.Grants,
 		pool:    identity.New(identity.Config{Clouds: c.Clouds, TokenFile: c.TokenFile, Log: c.Log, Observe: c.Observe}),
-		readTTL: c.ReadTTL, versions: c.Versions,
-		shared: map[string]shared{}, secrets: map[types.NamespacedName]*corev1.Secret{},
+		readTTL: c.ReadTTL, shared: map[string]shared{},
 	}
-}
-
-// IdentityKey returns the name of the identity that a cluster refers to; its namespace
-// defaults to the cluster's.
-func IdentityKey(c *infrav1.AzureCluster) types.NamespacedName {
-	ref := c.Spec.IdentityRef
-	if ref == nil {
-		return types.NamespacedName{}
-	}
-	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
 }
 
 // Open returns the session of a cluster. It makes no call to Azure. The error is an
-// *IdentityError if the user has to repair the identity.
+// *credential.IdentityError if the user has to repair the identity.
 func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, error) {
-	source, err := o.source(ctx, c)
+	source, err := o.Source(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	armClient, err := o.pool.Client(c.Spec.AzureEnvironment, c.Spec.SubscriptionID, source)
 	if err != nil {
-		return nil, &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", IdentityKey(c), err)}
+		return nil, &credential.IdentityError{Reason: credential.IdentityInvalid,
+			Message: fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", credential.Key(c), err)}
 	}
 	transport, err := o.pool.Transport(c.Spec.AzureEnvironment)
 	if err != nil {
@@ -162,11 +113,12 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	}
 	session := &Session{shared: o.share(c, armClient), owner: o.owner(c)}
 	session.storage = transport
-	credential, err := o.pool.Credential(c.Spec.AzureEnvironment, source)
+	token, err := o.pool.Credential(c.Spec.AzureEnvironment, source)
 	if err != nil {
-		return nil, &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", IdentityKey(c), err)}
+		return nil, &credential.IdentityError{Reason: credential.IdentityInvalid,
+			Message: fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", credential.Key(c), err)}
 	}
-	session.vault, session.tenantID = vault.New(credential, transport), source.TenantID
+	session.vault, session.tenantID = vault.New(token, transport), source.TenantID
 	return session, nil
 }
 
@@ -183,7 +135,7 @@ func (o *Opener) Client(ctx context.Context, c *infrav1.AzureCluster) (*arm.Clie
 // share returns the caches that all users of an ARM client share; it creates them for a new
 // client.
 func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
-	slot := fmt.Sprintf("%s/%s/%s", c.Spec.AzureEnvironment, c.Spec.SubscriptionID, IdentityKey(c))
+	slot := fmt.Sprintf("%s/%s/%s", c.Spec.AzureEnvironment, c.Spec.SubscriptionID, credential.Key(c))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, known := range o.shared {
@@ -196,180 +148,21 @@ func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
 	return made
 }
 
-// Credentials are the parts of an identity that azure.json may need. They are secret.
-type Credentials struct{ TenantID, ClientID, ClientSecret string }
-
-// Credentials returns the credentials of a cluster's identity. Its errors are those of
-// Open.
-func (o *Opener) Credentials(ctx context.Context, c *infrav1.AzureCluster) (Credentials, error) {
-	s, err := o.source(ctx, c)
-	return Credentials{TenantID: s.TenantID, ClientID: s.ClientID, ClientSecret: s.ClientSecret}, err
-}
-
-// Readable returns nil if the client secret of a cluster's identity may be written in clear
-// into Secrets of the cluster's namespace: who may use an identity may not, for that, read its
-// secret. Otherwise the error is an *IdentityError.
-func (o *Opener) Readable(ctx context.Context, c *infrav1.AzureCluster) error {
-	i := &infrav1.AzureClusterIdentity{}
-	if err := o.client.Get(ctx, IdentityKey(c), i); err != nil {
-		return fmt.Errorf("read AzureClusterIdentity %s: %w", IdentityKey(c), err)
-	}
-	key := grant.SecretOf(i)
-	if key.Name == "" || key.Namespace == c.Namespace {
-		return nil
-	}
-	secret, err := o.secret(ctx, key)
-	if err != nil {
-		return fmt.Errorf("read secret %s of AzureClusterIdentity %s: %w", key, IdentityKey(c), err)
-	}
-	allowed := strings.Split(secret.Annotations[infrav1.ClientSecretNamespacesAnnotation], ",")
-	where := "secret " + key.String()
-	if i.Namespace == key.Namespace {
-		allowed = append(allowed, strings.Split(i.Annotations[infrav1.ClientSecretNamespacesAnnotation], ",")...)
-		where = "AzureClusterIdentity " + IdentityKey(c).String()
-	}
-	if slices.ContainsFunc(allowed, func(n string) bool { n = strings.TrimSpace(n); return n == "*" || n == c.Namespace }) {
-		return nil
-	}
-	return &IdentityError{SecretNotReadable, fmt.Sprintf("the machines have no identity of their own, and the client secret of "+
-		"AzureClusterIdentity %s, which is in namespace %s, may not be read in namespace %s: set identity UserAssigned and "+
-		"userAssignedIdentities in the machine template, use an identity of type WorkloadIdentity or UserAssignedMSI, "+
-		"or have who owns the secret annotate %s with %s=%s",
-		IdentityKey(c), key.Namespace, c.Namespace, where, infrav1.ClientSecretNamespacesAnnotation, c.Namespace)}
-}
-
-// source reads the identity, checks that the cluster may use it, and reads its
-// secret.
-func (o *Opener) source(ctx context.Context, c *infrav1.AzureCluster) (identity.Source, error) {
-	if c.Spec.IdentityRef == nil {
-		return identity.Source{}, &IdentityError{IdentityNotSet, "spec.identityRef is not set: name the AzureClusterIdentity to use"}
-	}
-	found := &infrav1.AzureClusterIdentity{}
-	key := IdentityKey(c)
-	if err := o.client.Get(ctx, key, found); apierrors.IsNotFound(err) {
-		return identity.Source{}, &IdentityError{IdentityNotFound,
-			fmt.Sprintf("spec.identityRef: AzureClusterIdentity %s does not exist: create it or name another", key)}
-	} else if err != nil {
-		return identity.Source{}, fmt.Errorf("read AzureClusterIdentity %s: %w", key, err)
-	}
-	if err := o.allowed(ctx, found, c); err != nil {
-		return identity.Source{}, err
-	}
-	s := identity.Source{
-		Type:     identity.Type(found.Spec.Type),
-		TenantID: found.Spec.TenantID, ClientID: found.Spec.ClientID, ResourceID: found.Spec.ResourceID,
-		CertificatePath: found.Spec.CertPath, CredentialsPath: found.Spec.UserAssignedIdentityCredentialsPath,
-	}
-	return s, o.readSecret(ctx, found, &s)
-}
-
-// allowed checks that the identity may be used in the cluster's namespace.
-func (o *Opener) allowed(ctx context.Context, i *infrav1.AzureClusterIdentity, c *infrav1.AzureCluster) error {
-	given := i.Spec.AllowedNamespaces
-	var namespaceLabels map[string]string
-	if given != nil && given.Selector != nil {
-		namespace := &corev1.Namespace{}
-		if err := o.client.Get(ctx, types.NamespacedName{Name: c.Namespace}, namespace); err != nil {
-			return fmt.Errorf("read namespace %s: %w", c.Namespace, err)
-		}
-		namespaceLabels = namespace.Labels
-	}
-	ok, err := identity.Allowed((*identity.AllowedNamespaces)(given), c.Namespace, namespaceLabels)
-	if err != nil {
-		return &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s: %v", IdentityKey(c), err)}
-	}
-	if !ok {
-		return &IdentityError{NamespaceNotAllowed, fmt.Sprintf("AzureClusterIdentity %s does not allow "+
-			"namespace %s: add it to its spec.allowedNamespaces", IdentityKey(c), c.Namespace)}
-	}
-	return nil
-}
-
-// readSecret sets the fields that the identity keeps in a secret.
-func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity, s *identity.Source) error {
-	key := grant.SecretOf(i)
-	if key.Name == "" {
-		return nil
-	}
-	secret, err := o.secret(ctx, key)
-	if client.IgnoreNotFound(err) == nil {
-		// The check comes before any message about the secret, even that it does not exist.
-		if refused := o.mayUse(ctx, i, secret); refused != nil {
-			return refused
-		}
-	}
-	if apierrors.IsNotFound(err) {
-		return &IdentityError{IdentitySecretMissing, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s "+
-			"names secret %s, which does not exist: create it with the key "+
-			"clientSecret", client.ObjectKeyFromObject(i), key)}
-	} else if err != nil {
-		return fmt.Errorf("read secret %s of AzureClusterIdentity %s: %w", key, client.ObjectKeyFromObject(i), err)
-	}
-	if s.Type == identity.ServicePrincipalCertificate {
-		s.Certificate, s.Password = secret.Data["certificate"], string(secret.Data["password"])
-		if len(s.Certificate) == 0 {
-			s.Certificate = secret.Data["clientSecret"]
-		}
-		return nil
-	}
-	s.ClientSecret = string(secret.Data["clientSecret"])
-	return nil
-}
-
-// secret reads a secret, unless its version is the one that was read last.
-func (o *Opener) secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
-	newest := &metav1.PartialObjectMetadata{}
-	newest.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if o.versions != nil && o.versions.Get(ctx, key, newest) == nil {
-		o.mu.Lock()
-		known := o.secrets[key]
-		o.mu.Unlock()
-		if known != nil && known.UID == newest.UID && known.ResourceVersion == newest.ResourceVersion {
-			return known, nil
-		}
-	}
-	secret := &corev1.Secret{}
-	err := o.client.Get(ctx, key, secret)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.secrets, key)
-	if err == nil && o.versions != nil {
-		o.secrets[key] = secret
-	}
-	return secret, err
-}
-
-// mayUse checks that the author of an identity did not refer to a secret of another
-// namespace without being allowed to read it.
-func (o *Opener) mayUse(ctx context.Context, i *infrav1.AzureClusterIdentity, secret *corev1.Secret) error {
-	if !grant.Foreign(i) || grant.Names(secret, i) {
-		return nil
-	}
-	if o.grants != nil {
-		if granted, err := o.grants.Holds(ctx, i); err != nil || granted {
-			return err
-		}
-	}
-	return &IdentityError{SecretNotAllowed, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s/%s names "+
-		"secret %s of another namespace, and it is not known that who wrote this may read it: "+
-		"keep the secret in namespace %s, annotate it with %s=%s/%s, or create the identity as a user who may read it",
-		i.Namespace, i.Name, grant.SecretOf(i), i.Namespace, grant.IdentitiesAnnotation, i.Namespace, i.Name)}
-}
-
 // Hold adds a finalizer to the cluster's identity, so that it outlives the cluster. The error
-// is an *IdentityError if the identity is being deleted.
+// is an *credential.IdentityError if the identity is being deleted.
 func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
 	if c.Spec.IdentityRef == nil {
 		return nil
 	}
 	found := &infrav1.AzureClusterIdentity{}
-	if err := o.client.Get(ctx, IdentityKey(c), found); err != nil {
+	if err := o.client.Get(ctx, credential.Key(c), found); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if !found.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(found, identityFinalizer(c)) {
 		// The API server takes no new finalizer of what is being deleted.
-		return &IdentityError{IdentityDeleting, fmt.Sprintf("spec.identityRef: AzureClusterIdentity %s is being deleted, and would "+
-			"not outlive the cluster: name another, or let it be deleted and create it again", IdentityKey(c))}
+		return &credential.IdentityError{Reason: credential.IdentityDeleting,
+			Message: fmt.Sprintf("spec.identityRef: AzureClusterIdentity %s is being deleted, and would "+
+				"not outlive the cluster: name another, or let it be deleted and create it again", credential.Key(c))}
 	}
 	return o.change(ctx, c, found, controllerutil.AddFinalizer)
 }

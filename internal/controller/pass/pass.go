@@ -38,6 +38,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/controller/record"
 )
 
@@ -64,7 +65,7 @@ func (s *Scope) Common() *Scope { return s }
 // ends; the identity and its secret are watched, so that no retry is needed.
 func (s *Scope) Open(ctx context.Context, o *cloud.Opener, resync time.Duration) Result {
 	session, err := o.Open(ctx, s.AzureCluster)
-	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+	if refused, ok := errors.AsType[*credential.IdentityError](err); ok {
 		return Blocked(refused.Reason, refused.Message, resync)
 	}
 	s.Azure = session

@@ -14,7 +14,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/catalog"
 	"casement.dev/casement/internal/controller/capacity"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/patchday"
 	"casement.dev/casement/internal/windows"
 )
@@ -72,7 +72,7 @@ func (r *Reconciler) newest(ctx context.Context, cluster *clusterv1.Cluster, ima
 		return "", "AzureCluster " + key.Name + " is not there", client.IgnoreNotFound(err)
 	}
 	session, err := r.Opener.Open(ctx, azureCluster)
-	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+	if refused, ok := errors.AsType[*credential.IdentityError](err); ok {
 		return "", refused.Message, nil
 	}
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/controller/record"
 	"casement.dev/casement/internal/grant"
 )
@@ -155,7 +155,7 @@ type credentials struct {
 
 func (m credentials) ofIdentity(ctx context.Context, identity client.Object) []reconcile.Request {
 	return m.where(ctx, func(c *infrav1.AzureCluster) bool {
-		return cloud.IdentityKey(c) == client.ObjectKeyFromObject(identity)
+		return credential.Key(c) == client.ObjectKeyFromObject(identity)
 	})
 }
 

@@ -10,10 +10,10 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -80,7 +80,7 @@ func of(key client.ObjectKey) []client.ListOption {
 func (o Objects) NodesReady() int {
 	n := 0
 	for i := range o.Machines {
-		if conditions.IsTrue(&o.Machines[i], clusterv1.MachineNodeReadyCondition) {
+		if meta.IsStatusConditionTrue(o.Machines[i].Status.Conditions, clusterv1.MachineNodeReadyCondition) {
 			n++
 		}
 	}
@@ -109,23 +109,26 @@ func (o Objects) cluster() string {
 	switch {
 	case c.Spec.Topology.IsDefined() && !current(c, clusterv1.ClusterTopologyReconciledCondition):
 		return "Cluster " + c.Name + ": its topology is not reconciled" + because(c, clusterv1.ClusterTopologyReconciledCondition)
-	case !conditions.IsTrue(c, clusterv1.ClusterAvailableCondition):
+	case !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1.ClusterAvailableCondition):
 		return "Cluster " + c.Name + ": it is not available" + because(c, clusterv1.ClusterAvailableCondition)
 	}
 	return stale("Cluster", c, c.Status.ObservedGeneration)
 }
 
+// conditioned is an object with conditions.
+type conditioned interface{ GetConditions() []metav1.Condition }
+
 // current reports whether a condition is True and was set for the object's present spec.
 func current(o interface {
-	conditions.Getter
+	conditioned
 	metav1.Object
 }, kind string) bool {
-	c := conditions.Get(o, kind)
+	c := meta.FindStatusCondition(o.GetConditions(), kind)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= o.GetGeneration()
 }
 
-func because(o conditions.Getter, kind string) string {
-	if c := conditions.Get(o, kind); c != nil && c.Message != "" {
+func because(o conditioned, kind string) string {
+	if c := meta.FindStatusCondition(o.GetConditions(), kind); c != nil && c.Message != "" {
 		return ": " + c.Message
 	}
 	return ""
@@ -228,7 +231,7 @@ func (o Objects) machines() string {
 		switch {
 		case !m.DeletionTimestamp.IsZero():
 			return "Machine " + m.Name + ": it is on its way out"
-		case !conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition):
+		case !meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.MachineNodeReadyCondition):
 			return "Machine " + m.Name + ": its node is not ready" + because(m, clusterv1.MachineNodeReadyCondition)
 		}
 	}

@@ -14,10 +14,10 @@ func isTrue(kind string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: 1}
 }
 
-func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Generation: 1} }
+func object(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Generation: 1} }
 
 func machine(name string) clusterv1.Machine {
-	m := clusterv1.Machine{ObjectMeta: meta(name)}
+	m := clusterv1.Machine{ObjectMeta: object(name)}
 	m.Status.Conditions = []metav1.Condition{isTrue(clusterv1.MachineNodeReadyCondition)}
 	return m
 }
@@ -25,20 +25,20 @@ func machine(name string) clusterv1.Machine {
 // settled returns a fully rolled out cluster with a control plane of one machine, a
 // deployment of two and a pool of one.
 func settled() Objects {
-	o := Objects{Cluster: &clusterv1.Cluster{ObjectMeta: meta("demo")},
-		ControlPlane: &controlplanev1.KubeadmControlPlane{ObjectMeta: meta("cp")}}
+	o := Objects{Cluster: &clusterv1.Cluster{ObjectMeta: object("demo")},
+		ControlPlane: &controlplanev1.KubeadmControlPlane{ObjectMeta: object("cp")}}
 	o.Cluster.Status.ObservedGeneration = 1
 	o.Cluster.Status.Conditions = []metav1.Condition{isTrue(clusterv1.ClusterAvailableCondition)}
 	k := o.ControlPlane
 	k.Spec.Replicas = new(int32(1))
 	k.Status = controlplanev1.KubeadmControlPlaneStatus{ObservedGeneration: 1, Replicas: new(int32(1)),
 		ReadyReplicas: new(int32(1)), UpToDateReplicas: new(int32(1))}
-	d := clusterv1.MachineDeployment{ObjectMeta: meta("md")}
+	d := clusterv1.MachineDeployment{ObjectMeta: object("md")}
 	d.Spec.Replicas = new(int32(2))
 	d.Status = clusterv1.MachineDeploymentStatus{ObservedGeneration: 1, Replicas: new(int32(2)),
 		ReadyReplicas: new(int32(2)), UpToDateReplicas: new(int32(2))}
 	o.Deployments = []clusterv1.MachineDeployment{d}
-	p := clusterv1.MachinePool{ObjectMeta: meta("mp")}
+	p := clusterv1.MachinePool{ObjectMeta: object("mp")}
 	p.Spec.Replicas = new(int32(1))
 	p.Spec.Template.Spec.Version = "v1.36.3"
 	p.Status = clusterv1.MachinePoolStatus{ObservedGeneration: 1, Replicas: new(int32(1)), ReadyReplicas: new(int32(1))}

@@ -31,6 +31,7 @@ import (
 	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
 	"casement.dev/casement/internal/testing/emulator"
@@ -171,7 +172,7 @@ func (s *scene) refused(reason, text string) {
 	if err == nil {
 		s.t.Fatal("the identity opens Azure")
 	}
-	if e, ok := errors.AsType[*cloud.IdentityError](err); reason != "" && (!ok || e.Reason != reason) {
+	if e, ok := errors.AsType[*credential.IdentityError](err); reason != "" && (!ok || e.Reason != reason) {
 		s.t.Errorf("%v, want the reason %s", err, reason)
 	}
 	if !strings.Contains(err.Error(), text) {
@@ -340,7 +341,7 @@ func TestAllowedNamespaces(t *testing.T) {
 				s.opens()
 				return
 			}
-			s.refused(cloud.NamespaceNotAllowed, "spec.allowedNamespaces")
+			s.refused(credential.NamespaceNotAllowed, "spec.allowedNamespaces")
 			s.identity.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{NamespaceList: []string{s.cluster.Namespace}}
 			if err := kubernetes.Update(t.Context(), s.identity); err != nil {
 				t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
-	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/credential"
 	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/manager"
 )
@@ -357,7 +357,7 @@ func TestClientSecretIsRead(t *testing.T) {
 				data := string(old.Data["azure.json"])
 				said := conditions.GetReason(template, infrav1.AzureJSONReadyCondition)
 				switch {
-				case test.refused && (said != cloud.SecretNotReadable || len(old.Data) > 0):
+				case test.refused && (said != credential.SecretNotReadable || len(old.Data) > 0):
 					return "not refused"
 				case !test.refused && (!strings.Contains(data, `"tenantId"`) || said != ""):
 					return "not written"

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"casement.dev/casement/internal/dotnet"
 )
 
 // fileStatics are the simulated static methods of System.IO. Relative paths start at the directory
@@ -446,10 +448,11 @@ func uriOf(s string, absolute bool) (any, error) {
 	if !standard && port >= 0 {
 		authority = u.Host
 	}
-	return system(kindUri, uriParts, "AbsolutePath", cmp.Or(u.EscapedPath(), "/"), "AbsoluteUri", u.String(), "LocalPath", cmp.Or(u.Path, "/"),
+	whole := dotnet.URI(u)
+	return system(kindUri, uriParts, "AbsolutePath", cmp.Or(u.EscapedPath(), "/"), "AbsoluteUri", whole, "LocalPath", cmp.Or(u.Path, "/"),
 		"Authority", authority, "HostNameType", enumerationOf("urihostnametype", kind), "IsDefaultPort", standard,
 		"IsFile", u.Scheme == "file", "IsLoopback",
 		host == "localhost" || host == "127.0.0.1", "PathAndQuery", cmp.Or(u.EscapedPath(), "/")+query, "Segments", segments, "IsUnc", false,
 		"Host", host, "Port", port, "Query", query, "Fragment", fragment, "Scheme", u.Scheme, "OriginalString", s, "DnsSafeHost", host,
-		"IdnHost", host, "IsAbsoluteUri", true, "UserEscaped", false, "UserInfo", u.User.String(), "text", u.String()), nil
+		"IdnHost", host, "IsAbsoluteUri", true, "UserEscaped", false, "UserInfo", u.User.String(), "text", whole), nil
 }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"math/big"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -334,11 +333,10 @@ var textStatics = map[string]staticMethod{
 	"text.encoding::default":          encodingObject("default"),
 	"text.encoding::bigendianunicode": encodingObject("bigendianunicode"),
 	"uri::escapedatastring": func(_ *run, a []any) (any, error) {
-		return strings.ReplaceAll(url.QueryEscape(at(a, 0)), "+", "%20"), nil
+		return dotnet.EscapeData(at(a, 0)), nil
 	},
 	"uri::unescapedatastring": func(_ *run, a []any) (any, error) {
-		s, err := url.PathUnescape(at(a, 0))
-		return s, err
+		return dotnet.UnescapeData(at(a, 0)), nil
 	},
 }
 

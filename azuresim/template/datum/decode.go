@@ -1,7 +1,8 @@
-package template
+package datum
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"regexp"
@@ -22,7 +23,12 @@ const maxNesting = 128
 // before a closing bracket, and numbers in octal and hexadecimal are accepted. az sends such
 // bodies. (Seen in recorded answers of Azure, whose reader is Json.NET.)
 func Decode(data []byte) (v any, err error) {
-	defer catch(&err)
+	defer func() {
+		thrown := recover()
+		if err, _ = thrown.(syntaxError); thrown != nil && err == nil {
+			panic(thrown)
+		}
+	}()
 	d := &decoder{in: strings.TrimPrefix(string(data), "\ufeff")}
 	v = d.value(0)
 	if d.peek() != 0 || d.at < len(d.in) {
@@ -46,9 +52,12 @@ type decoder struct {
 	at int
 }
 
+// syntaxError is thrown where a text is no JSON, and caught by Decode; other panics are faults of the program and pass.
+type syntaxError error
+
 func (d *decoder) fail(format string, args ...any) {
-	defer within("line %d of the JSON", 1+strings.Count(d.in[:min(d.at, len(d.in))], "\n"))
-	fail(format, args...)
+	line := 1 + strings.Count(d.in[:min(d.at, len(d.in))], "\n")
+	panic(syntaxError(fmt.Errorf("line %d of the JSON: %s", line, fmt.Sprintf(format, args...))))
 }
 
 // blank skips white space and comments.
@@ -114,7 +123,7 @@ func (d *decoder) value(depth int) any {
 	word := d.upTo(func(r rune) bool { return strings.ContainsRune(" \t\r\n,:{}[]\"'/", r) })
 	v, ok := number(word)
 	if !ok {
-		d.fail("%q is no value", cut(word, 20))
+		d.fail("%.20q is no value", word)
 	}
 	return v
 }
@@ -142,16 +151,9 @@ func (d *decoder) list(end byte, element func()) {
 			return
 		}
 		if c != ',' {
-			d.fail("a comma or %c was expected before %q", end, cut(d.in[d.at:], 20))
+			d.fail("a comma or %c was expected before %.20q", end, d.in[d.at:])
 		}
 	}
-}
-
-func cut(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "…"
-	}
-	return s
 }
 
 // words are the values that are written as a word.
@@ -192,7 +194,7 @@ func (d *decoder) key() string {
 	}
 	key := d.upTo(func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
 	if key == "" {
-		d.fail("a key was expected before %q", cut(d.in[d.at:], 20))
+		d.fail("a key was expected before %.20q", d.in[d.at:])
 	}
 	return key
 }
