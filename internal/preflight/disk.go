@@ -30,6 +30,13 @@ func (c checker) disks() []lint.Rule {
 				"Launch for Azure virtual machines\").",
 			Check: c.eachSubscription(generations),
 		},
+		{
+			ID: "PRE118", Severity: lint.Error, Title: "An OS disk smaller than its image", Oracle: lint.Unit,
+			Doc: "osDisk.diskSizeGB is not smaller than the OS disk of the image: Azure refuses the VM with OperationNotAllowed. Azure " +
+				"says the size of images on the marketplace; of those in galleries it is not known before the VM is made. Source: " +
+				"github.com/Azure/azure-sdk-for-python issue 23051.",
+			Check: c.eachSubscription(smallDisks),
+		},
 	}
 }
 
@@ -85,7 +92,7 @@ func generations(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 	for _, m := range c.Machines {
 		image, ok := imageOf(m, c)
-		generation := r.generations[image]
+		generation := r.traits[image].Generation
 		if !ok || generation == "" {
 			continue
 		}
@@ -112,12 +119,27 @@ func generations(p *lint.Pass, c *Cluster, s *Subscription) {
 // trusted reports whether a VM has what only generation 2 has.
 func trusted(vm catalog.VM) bool { return vm.SecurityType != "" || vm.SecureBoot || vm.VTPM }
 
-// generation asks for the generation of an image that is there.
-func (r reader) generation(ctx context.Context, known *catalog.Catalog, location string, at *region, image catalog.Image) {
-	generation, err := known.Generation(ctx, location, image)
+// imageTraits asks what Azure says of an image that is there.
+func (r reader) imageTraits(ctx context.Context, known *catalog.Catalog, location string, at *region, image catalog.Image) {
+	traits, err := known.Traits(ctx, location, image)
 	if err != nil {
 		r.unasked(err)
 		return
 	}
-	at.generations[image] = generation
+	at.traits[image] = traits
+}
+
+func smallDisks(p *lint.Pass, c *Cluster, s *Subscription) {
+	r := s.region(c)
+	if r == nil {
+		return
+	}
+	for _, m := range c.Machines {
+		image, ok := imageOf(m, c)
+		asked := m.At.At("osDisk", "diskSizeGB")
+		if least := r.traits[image].DiskGiB; ok && asked.Exists() && m.Spec.OSDisk.DiskSizeGB != nil && int(*m.Spec.OSDisk.DiskSizeGB) < least {
+			p.Report(m.Infra, asked, fmt.Sprintf("a disk of %d GiB is smaller than that of image %s, which has %d GiB",
+				*m.Spec.OSDisk.DiskSizeGB, imageName(image), least), say(fmt.Sprintf("diskSizeGB: %d or more", least)))
+		}
+	}
 }

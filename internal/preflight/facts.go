@@ -56,8 +56,8 @@ type region struct {
 	sizes  map[string]catalog.SKU // by name in lower case
 	usages map[string]catalog.Usage
 	images map[catalog.Image]bool
-	// generations are the Hyper-V generations of the images that are there, V1 or V2, where Azure says them.
-	generations map[catalog.Image]string
+	// traits are what Azure says of the images that are there.
+	traits map[catalog.Image]catalog.ImageTraits
 }
 
 // vnet is a virtual network that exists.
@@ -227,7 +227,7 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 	location := c.Azure.Spec.Location
 	at := r.s.regions[normal(location)]
 	if at == nil {
-		at = &region{images: map[catalog.Image]bool{}, generations: map[catalog.Image]string{}}
+		at = &region{images: map[catalog.Image]bool{}, traits: map[catalog.Image]catalog.ImageTraits{}}
 		r.s.regions[normal(location)] = at
 		sizes, err := known.SKUs(ctx, location)
 		r.unasked(err)
@@ -254,7 +254,7 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 		} else {
 			at.images[image] = exists
 			if exists {
-				r.generation(ctx, known, location, at, image)
+				r.imageTraits(ctx, known, location, at, image)
 			}
 		}
 	}

@@ -444,6 +444,9 @@ func TestChecks(t *testing.T) {
 			"diskSizeGB: 128", "diskSizeGB: 512"}, want: []string{"PRE115 " + win + "osDisk.diskSizeGB"},
 			good: []string{"        osType: Windows\n", "        osType: Windows\n        diffDiskSettings: {option: Local}\n",
 				"diskSizeGB: 128", "diskSizeGB: 40"}},
+		{name: "small disk", bad: append(marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), "version: v1.36.3", "version: v1.22.1",
+			"diskSizeGB: 128", "diskSizeGB: 64"), want: []string{"PRE118 " + win + "osDisk.diskSizeGB"},
+			good: []string{"diskSizeGB: 128", "diskSizeGB: 127"}},
 		{name: "script for Linux", bad: []string{"    files:\n    - contentFrom:",
 			"    files:\n    - {path: /opt/a.sh, content: \"#!/bin/sh\\r\\necho a\\r\\n\"}\n" +
 				"    - {path: /opt/b, encoding: base64, content: IyEvYmluL3NoDQplY2hvIGENCg==}\n    - contentFrom:"},

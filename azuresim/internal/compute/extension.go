@@ -18,6 +18,9 @@ func prepareExtension(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 			return invalid(field, "Required parameter '%s' is missing (null).", field)
 		}
 	}
+	if e := checkHandler(p); e != nil {
+		return e
+	}
 	value.SetDefault(p, "autoUpgradeMinorVersion", false)
 	value.SetDefault(p, "settings", value.Object{})
 	if v := p["protectedSettings"]; v != nil {

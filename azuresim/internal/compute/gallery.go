@@ -207,6 +207,20 @@ func bootsFrom(d, image *engine.Doc, source string) {
 	if holds := value.Str(image.Hidden, "holds"); holds != "" {
 		d.Hidden["holds"] = holds
 	}
+	if gib := diskOf(image); gib > 0 {
+		d.Hidden["diskGiB"] = float64(gib)
+	}
+}
+
+// diskOf returns the size of the OS disk that a machine, an image, a disk or a snapshot has, in GiB; 0 where it is not known.
+func diskOf(d *engine.Doc) int {
+	for _, at := range [][]string{{"storageProfile", "osDisk", "diskSizeGB"}, {"diskSizeGB"}} {
+		if n, ok := value.Int(value.Sub(d.Body, "properties"), at...); ok {
+			return n
+		}
+	}
+	n, _ := value.Int(d.Hidden, "diskGiB")
+	return n
 }
 
 // reference returns an image as one line of text.

@@ -98,9 +98,39 @@ func built(version string) bool {
 	return ok && patch <= newest
 }
 
-// checkImage returns an error if a machine's image does not exist; otherwise it records the
+// checkImage returns an error if a machine's image does not exist or is larger than its disk; otherwise it records the
 // exact version.
 func checkImage(t *engine.Tx, d *engine.Doc) *engine.Error {
+	if e := findImage(t, d); e != nil {
+		return e
+	}
+	storage := value.Sub(value.Props(d.Body), "storageProfile")
+	asked, ok := value.Int(storage, "osDisk", "diskSizeGB")
+	if least := imageDisk(d); ok && asked < least {
+		// Source: https://github.com/Azure/azure-sdk-for-python/issues/23051.
+		e := engine.Conflict("OperationNotAllowed", "The specified disk size %d GB is smaller than the size of the corresponding disk in "+
+			"the VM image: %d GB. This is not allowed. Please choose equal or greater size or do not specify an explicit size.", asked, least)
+		e.Target = "osDisk.diskSizeGB"
+		return e
+	}
+	return nil
+}
+
+// imageDisk returns the size of the OS disk of a machine's image in GiB; 0 where it is not known.
+func imageDisk(d *engine.Doc) int {
+	image := imageOf(value.Sub(value.Props(d.Body), "storageProfile", "imageReference"))
+	if image.ID != "" {
+		n, _ := value.Int(d.Hidden, "diskGiB")
+		return n
+	}
+	if found, _, ok := catalogue.FindImage(image.Publisher, image.Offer, image.SKU, image.Version); ok && !found.Guessed {
+		return found.DiskGiB
+	}
+	return 0
+}
+
+// findImage returns an error if a machine's image does not exist; otherwise it records the exact version.
+func findImage(t *engine.Tx, d *engine.Doc) *engine.Error {
 	ref := value.Sub(value.Props(d.Body), "storageProfile", "imageReference")
 	if vhd := value.Str(value.Props(d.Body), "storageProfile", "osDisk", "image", "uri"); ref == nil && vhd != "" {
 		return nil // an image of one's own, a blob of a storage account: what it holds is not known here

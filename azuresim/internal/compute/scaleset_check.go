@@ -176,6 +176,9 @@ func checkProfile(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Erro
 	if e := checkUserIdentities(t, set); e != nil {
 		return e
 	}
+	if e := checkHandlers(profile); e != nil {
+		return e
+	}
 	return checkNetworkProfile(set)
 }
 

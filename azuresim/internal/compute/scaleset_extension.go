@@ -112,7 +112,7 @@ func putScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 				return invalid(field, "Required parameter '%s' is missing (null).", field)
 			}
 		}
-		return nil
+		return checkHandler(value.Props(x))
 	}, func(set *engine.Doc) { view = viewScaleExtension(set, scaleExtension(set, c.ID.Name()), state) })
 	if e != nil {
 		return e

@@ -49,6 +49,9 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if e := checkSpot(p, "properties"); e != nil {
 		return e
 	}
+	if e := checkUserIdentities(t, d); e != nil {
+		return e
+	}
 	if e := joinSet(t, d); e != nil {
 		return e
 	}
@@ -115,6 +118,9 @@ func updateVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		p["osProfile"] = value.Clone(was["osProfile"])
 	}
 	if e := updateSize(t, d, old); e != nil {
+		return e
+	}
+	if e := checkUserIdentities(t, d); e != nil {
 		return e
 	}
 	hide(d)

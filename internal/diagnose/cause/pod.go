@@ -5,8 +5,8 @@ var (
 	userUnknown = row("UserUnknown", `runAsUserName|unable to find user|no matching entries in passwd|failed to logon user|`+
 		`hcs::System::CreateProcess.*(0x80070525|0x534|account name|user name or password is incorrect)`,
 		"the container's user does not exist in its image or, for a HostProcess container, on the node",
-		"set securityContext.windowsOptions.runAsUserName to a user of the image, such as ContainerUser, of a HostProcess container "+
-			"to a service account such as NT AUTHORITY\\SYSTEM or a local group of the node")
+		"name a user of the image, such as ContainerUser, in runAsUserName of the container, since the whole pod's is its sandbox's "+
+			"too; of a HostProcess container a service account such as NT AUTHORITY\\SYSTEM, or a local group of the node")
 	wrongOS = row("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|image operating system `+
 		`"windows" cannot be used|cannot be used on this platform`,
 		"the image or pod is for another operating system or processor than the node's",
