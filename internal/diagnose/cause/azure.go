@@ -173,6 +173,9 @@ var specificAzure = []Cause{
 		codes("DnsRecordInUse StorageAccountAlreadyTaken StorageAccountAlreadyExists VaultAlreadyExists"),
 	row("Throttled", `OperationNotAllowed.*rate|RESPONSE 429|status code 429`, "Azure throttles the subscription",
 		"wait; see casement calls for who calls most").codes("TooManyRequests SubscriptionRequestsThrottled Throttled"),
+	row("NeighbourFailed", `is not in Succeeded state. Resource is in Failed state`,
+		"a resource that this one refers to has failed in Azure, and stays so until somebody changes it",
+		"look at the resource that the message names, and put it again or delete it: az resource update --ids ID, az resource show --ids ID"),
 	row("AzureBusy", `another operation .* in progress`, "another operation on the resource, or on one that it names, is not over",
 		"wait: casement tries again; if it lasts: az monitor activity-log list --resource-group GROUP -o table").
 		codes("AnotherOperationInProgress RetryableError RetryableErrorDueToAnotherOperation CanceledAndSupersededDueToAnotherOperation " +

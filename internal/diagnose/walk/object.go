@@ -160,7 +160,7 @@ func (w walker) forCluster() Answer {
 // if the machine has none.
 func (w walker) forMachine(m *clusterv1.Machine) *finding {
 	needs := w.cluster()
-	own := first(func() *finding { return w.machine(m) }, func() *finding { return w.version(m) })
+	own := first(func() *finding { return w.machine(m) }, func() *finding { return w.version(m) }, func() *finding { return w.cordoned(m) })
 	if own != nil && (needs == nil || needs.Waiting || needs.Step == "workload" || needs.Step == "cni") {
 		return own
 	}
