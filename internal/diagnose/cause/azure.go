@@ -17,10 +17,13 @@ var specificAzure = []Cause{
 		"the subscription's limit of public IP addresses in the region is reached",
 		"request more (az network list-usages --location REGION), or delete addresses that nothing uses: az network public-ip list").
 		codes("PublicIPCountLimitReached StaticPublicIPCountLimitReached"),
-	row("QuotaExceeded", `exceeding approved .* quota|quota limit|LimitReached`,
+	row("QuotaExceeded", `exceeding approved .* quota|quota limit`,
 		"the subscription's quota for this VM family, region or resource is used up",
 		"request more quota (az vm list-usage --location REGION), or choose another VM size").
-		codes("QuotaExceeded ResourceQuotaExceeded RoleAssignmentLimitExceeded").only("Quota"),
+		codes("QuotaExceeded ResourceQuotaExceeded").only("Quota"),
+	row("LimitReached", `LimitReached`, "a limit of Azure, which the message names, is reached",
+		"delete what is not needed, spread it over more resources, or ask Microsoft whether the limit can be raised").
+		codes("RoleAssignmentLimitExceeded"),
 	row("SKUNotAvailable", `requested (VM )?size .* not available|requested resource is not available in the location`,
 		"the VM size is not offered in this region or zone",
 		"choose another size or zone: az vm list-skus --location REGION --size SIZE --all").

@@ -77,6 +77,8 @@ func TestSilence(t *testing.T) {
 			"Standard_D2s_v3", "DiskNotSupported"},
 		"public addresses": {Azure, "PublicIPCountLimitReached: Cannot create more than 20 public IP addresses for this subscription in " +
 			"this region.", "AddressQuotaExceeded"},
+		"frontends of a balancer": {Service, "400 LoadBalancerFrontendIPConfigurationCountLimitReached: A load balancer cannot have more " +
+			"than 10 FrontendIPConfigurations.", "LimitReached"},
 		"a small disk": {Azure, "OperationNotAllowed: The specified disk size 30 GB is smaller than the size of the corresponding disk in " +
 			"the VM image: 127 GB.", "DiskTooSmall"},
 		"a neighbour that failed": {Azure, "ReferencedResourceNotProvisioned: Cannot proceed with operation because resource /x used by " +
