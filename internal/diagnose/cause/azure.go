@@ -158,9 +158,12 @@ var specificAzure = []Cause{
 	row("APINotOffered", "", "this Azure does not have the resource type or the api-version that casement asks for",
 		"check spec.azureEnvironment; clouds other than the public one get types later").
 		codes("NoRegisteredProviderFound InvalidResourceType InvalidApiVersionParameter MissingApiVersionParameter"),
+	row("ResourceGroupGone", "", "the resource group that the message names does not exist in Azure, or not any more",
+		"correct its name in the spec; where somebody deleted it, what was in it is gone, the disks of etcd too: make the Cluster again").
+		codes("ResourceGroupNotFound"),
 	row("AzureResourceGone", "", "a resource that this one needs is not there in Azure, or is being deleted",
 		"bring back the resource that the message names, or correct the reference to it").
-		codes("ResourceGroupNotFound ParentResourceNotFound ResourceNotFound InvalidResourceReference ResourceGroupBeingDeleted " +
+		codes("ParentResourceNotFound ResourceNotFound InvalidResourceReference ResourceGroupBeingDeleted " +
 			"StorageAccountNotFound"),
 	row("SubnetFull", `does not have enough capacity for \d+ IP`, "the subnet has no free address",
 		"use a larger subnet or another one").codes("SubnetIsFull"),

@@ -70,11 +70,9 @@ var guest = []Cause{
 			"images show names the default one, casement images build makes one of your own"),
 	// Errors of kubeadm.
 	row("RuntimeNotStarted", `unknown service runtime\.v1|container runtime is not running.*(connection refused|`+
-		`/containerd\.sock: (connect|no such))`,
-		"the container runtime does not run, or its CRI plugin is off", "start containerd; look into its config.toml (disabled_plugins)"),
-	row("RuntimeNotStarted", `container runtime is not running: the service \S+ does not run|container runtime is not running.*`+
-		`(connection refused|code = Unimplemented)`, "the container runtime of the machine does not run, or does not serve kubeadm",
-		"see what stops it: the files and commands of the bootstrap data, and its own log"),
+		`/containerd\.sock: (connect|no such))|container runtime is not running: the service \S+ does not run`,
+		"the container runtime does not run, or its CRI plugin is off",
+		"see what stops it: the commands and files of the bootstrap data, its own log, and its config.toml (disabled_plugins)"),
 	row("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no `+
 		`such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,
 		"kubeadm talks to a CRI socket that is not there",

@@ -69,7 +69,7 @@ func TestSilence(t *testing.T) {
 		"a subnet in use": {Azure, "InUseSubnetCannotBeDeleted: Subnet node is in use by x and " +
 			"cannot be deleted", "StillInUse"},
 		"a resource group that is gone": {Azure, "ResourceGroupNotFound: Resource group 'demo' could not be " +
-			"found", "AzureResourceGone"},
+			"found", "ResourceGroupGone"},
 		"a vault's firewall": {Azure, "ForbiddenByFirewall: Client address is not authorized", "VaultForbidden"},
 		"no capacity in a zone": {Azure, "OverconstrainedZonalAllocationRequest: Allocation failed. VM(s) with the following constraints " +
 			"cannot be allocated, because the condition is too restrictive.", "AllocationFailed"},

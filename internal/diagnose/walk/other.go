@@ -145,7 +145,10 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	if a := w.refers(o, s); a != nil || !asked {
 		return a
 	}
-	if warned := w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()); len(warned) > 0 {
+	warned := slices.DeleteFunc(w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()), func(e *corev1.Event) bool {
+		return inProgress(e.Reason)
+	})
+	if len(warned) > 0 {
 		return s.unknown("Event", warned[0].Reason, warned[0].Message, when(warned[0]))
 	}
 	return nil

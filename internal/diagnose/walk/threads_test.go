@@ -249,3 +249,16 @@ func TestNameless(t *testing.T) {
 		t.Errorf("with its spec: %+v", a)
 	}
 }
+
+// TestHealthCheckAsked: a health check that a user names says how many of its machines are healthy.
+func TestHealthCheckAsked(t *testing.T) {
+	f := healthy()
+	h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default"}}
+	h.Status.CurrentHealthy, h.Status.ExpectedMachines = new(int32(0)), new(int32(1))
+	f.HealthChecks = []clusterv1.MachineHealthCheck{h}
+	f.Asked = manifest(t, `{kind: MachineHealthCheck, metadata: {name: h, namespace: default}}`)
+	a, err := Object(f, facts.Object{Kind: "MachineHealthCheck", Name: "h", Namespace: "default"})
+	if err != nil || a.Means.Cause != "MachinesUnhealthy" || !Cluster(f).Healthy {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}
