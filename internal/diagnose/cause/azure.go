@@ -17,10 +17,13 @@ var specificAzure = []Cause{
 		"the subscription's limit of public IP addresses in the region is reached",
 		"request more (az network list-usages --location REGION), or delete addresses that nothing uses: az network public-ip list").
 		codes("PublicIPCountLimitReached StaticPublicIPCountLimitReached"),
-	row("QuotaExceeded", `exceeding approved .* quota|quota limit|LimitReached`,
+	row("QuotaExceeded", `exceeding approved .* quota|quota limit`,
 		"the subscription's quota for this VM family, region or resource is used up",
 		"request more quota (az vm list-usage --location REGION), or choose another VM size").
-		codes("QuotaExceeded ResourceQuotaExceeded RoleAssignmentLimitExceeded").only("Quota"),
+		codes("QuotaExceeded ResourceQuotaExceeded").only("Quota"),
+	row("LimitReached", `LimitReached`, "a limit of Azure, which the message names, is reached",
+		"delete what is not needed, spread it over more resources, or ask Microsoft whether the limit can be raised").
+		codes("RoleAssignmentLimitExceeded"),
 	row("SKUNotAvailable", `requested (VM )?size .* not available|requested resource is not available in the location`,
 		"the VM size is not offered in this region or zone",
 		"choose another size or zone: az vm list-skus --location REGION --size SIZE --all").
@@ -155,9 +158,12 @@ var specificAzure = []Cause{
 	row("APINotOffered", "", "this Azure does not have the resource type or the api-version that casement asks for",
 		"check spec.azureEnvironment; clouds other than the public one get types later").
 		codes("NoRegisteredProviderFound InvalidResourceType InvalidApiVersionParameter MissingApiVersionParameter"),
+	row("ResourceGroupGone", "", "the resource group that the message names does not exist in Azure, or not any more",
+		"correct its name in the spec; where somebody deleted it, what was in it is gone, the disks of etcd too: make the Cluster again").
+		codes("ResourceGroupNotFound"),
 	row("AzureResourceGone", "", "a resource that this one needs is not there in Azure, or is being deleted",
 		"bring back the resource that the message names, or correct the reference to it").
-		codes("ResourceGroupNotFound ParentResourceNotFound ResourceNotFound InvalidResourceReference ResourceGroupBeingDeleted " +
+		codes("ParentResourceNotFound ResourceNotFound InvalidResourceReference ResourceGroupBeingDeleted " +
 			"StorageAccountNotFound"),
 	row("SubnetFull", `does not have enough capacity for \d+ IP`, "the subnet has no free address",
 		"use a larger subnet or another one").codes("SubnetIsFull"),
@@ -173,6 +179,9 @@ var specificAzure = []Cause{
 		codes("DnsRecordInUse StorageAccountAlreadyTaken StorageAccountAlreadyExists VaultAlreadyExists"),
 	row("Throttled", `OperationNotAllowed.*rate|RESPONSE 429|status code 429`, "Azure throttles the subscription",
 		"wait; see casement calls for who calls most").codes("TooManyRequests SubscriptionRequestsThrottled Throttled"),
+	row("NeighbourFailed", `is not in Succeeded state. Resource is in Failed state`,
+		"a resource that this one refers to has failed in Azure, and stays so until somebody changes it",
+		"look at the resource that the message names, and put it again or delete it: az resource update --ids ID, az resource show --ids ID"),
 	row("AzureBusy", `another operation .* in progress`, "another operation on the resource, or on one that it names, is not over",
 		"wait: casement tries again; if it lasts: az monitor activity-log list --resource-group GROUP -o table").
 		codes("AnotherOperationInProgress RetryableError RetryableErrorDueToAnotherOperation CanceledAndSupersededDueToAnotherOperation " +

@@ -69,12 +69,10 @@ var guest = []Cause{
 		"the image lacks a program that a node needs", "give the machine template an image of a node: casement "+
 			"images show names the default one, casement images build makes one of your own"),
 	// Errors of kubeadm.
-	row("RuntimeNotStarted", `unknown service runtime\.v1|container runtime is not running.*(connection refused|`+
-		`/containerd\.sock: (connect|no such)|containerd-containerd: The system cannot find)`,
-		"the container runtime does not run, or its CRI plugin is off", "start containerd; look into its config.toml (disabled_plugins)"),
-	row("RuntimeNotStarted", `container runtime is not running: the service \S+ does not run|container runtime is not running.*`+
-		`(connection refused|code = Unimplemented)`, "the container runtime of the machine does not run, or does not serve kubeadm",
-		"see what stops it: the files and commands of the bootstrap data, and its own log"),
+	row("RuntimeNotStarted", `unknown service runtime\.v1|container runtime is not running.*(connection refused|code = Unimplemented|`+
+		`/containerd\.sock: (connect|no such)|containerd-containerd: The system cannot find)|container runtime is not running: the `+
+		`service \S+ does not run`, "the container runtime does not run, or its CRI plugin is off",
+		"see what stops it: the commands and files of the bootstrap data, its own log, and its config.toml (disabled_plugins)"),
 	row("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no `+
 		`such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,
 		"kubeadm talks to a CRI socket that is not there",

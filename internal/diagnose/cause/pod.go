@@ -86,6 +86,8 @@ var (
 // schedule are the causes in the scheduler's messages. A message about one kind of node does not explain why no other
 // node fits, so only faults of volume claims are causes.
 var schedule = append(append([]Cause(nil), volumes...),
+	row("VolumeMismatch", `Cannot bind to requested volume`, "the volume that the claim names does not fit the claim",
+		"correct storageClassName, size or accessModes of the claim as the message says, or leave volumeName out").only("VolumeMismatch"),
 	row("VolumeElsewhere", `volume node affinity conflict`,
 		"the pod's volume is in a zone or on a node that has no room for the pod",
 		"add a node in the volume's zone, or move the volume"),

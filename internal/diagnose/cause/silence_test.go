@@ -69,12 +69,29 @@ func TestSilence(t *testing.T) {
 		"a subnet in use": {Azure, "InUseSubnetCannotBeDeleted: Subnet node is in use by x and " +
 			"cannot be deleted", "StillInUse"},
 		"a resource group that is gone": {Azure, "ResourceGroupNotFound: Resource group 'demo' could not be " +
-			"found", "AzureResourceGone"},
+			"found", "ResourceGroupGone"},
 		"a vault's firewall": {Azure, "ForbiddenByFirewall: Client address is not authorized", "VaultForbidden"},
 		"no capacity in a zone": {Azure, "OverconstrainedZonalAllocationRequest: Allocation failed. VM(s) with the following constraints " +
 			"cannot be allocated, because the condition is too restrictive.", "AllocationFailed"},
 		"an ephemeral disk that the size has not": {Azure, "NotSupported: OS disk of Ephemeral VM is not supported for VM size " +
 			"Standard_D2s_v3", "DiskNotSupported"},
+		"public addresses": {Azure, "PublicIPCountLimitReached: Cannot create more than 20 public IP addresses for this subscription in " +
+			"this region.", "AddressQuotaExceeded"},
+		"frontends of a balancer": {Service, "400 LoadBalancerFrontendIPConfigurationCountLimitReached: A load balancer cannot have more " +
+			"than 10 FrontendIPConfigurations.", "LimitReached"},
+		"a small disk": {Azure, "OperationNotAllowed: The specified disk size 30 GB is smaller than the size of the corresponding disk in " +
+			"the VM image: 127 GB.", "DiskTooSmall"},
+		"a neighbour that failed": {Azure, "ReferencedResourceNotProvisioned: Cannot proceed with operation because resource /x used by " +
+			"resource /y is not in Succeeded state. Resource is in Failed state and the last operation is PutPublicIpAddressOperation.",
+			"NeighbourFailed"},
+		"a neighbour that is changed": {Azure, "ReferencedResourceNotProvisioned: Cannot proceed with operation because resource /x used " +
+			"by resource /y is not in Succeeded state. Resource is in Updating state.", "AzureBusy"},
+		"a node's label": {Guest, `level=ERROR msg="Unable to register node" err="nodes \"n\" is forbidden: is not allowed to set the ` +
+			`following labels: node-role.kubernetes.io/worker"`, "LabelForbidden"},
+		"a runtime that does not run": {Guest, "[ERROR CRI]: container runtime is not running: the service containerd does not run",
+			"RuntimeNotStarted"},
+		"a socket that is not there": {Guest, "[ERROR CRI]: container runtime is not running: npipe: the system cannot find the file",
+			"WrongCRISocket"},
 		"a bare NotSupported": {Azure, "NotSupported: The requested operation is not supported.", "NotSupported"},
 		"no identity":         {Azure, "IdentityNotSet: spec.identityRef is not set", "IdentityNotSet"},
 		"an identity that is not there": {Azure, "IdentityNotFound: spec.identityRef: AzureClusterIdentity x/y does not exist",

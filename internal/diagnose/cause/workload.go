@@ -50,10 +50,12 @@ var admission = []Cause{
 
 // service are the causes in cloud providers' messages about a load balancer.
 var service = append([]Cause{
-	row("AddressInUse", `PublicIPAddressInUse|StaticIPAddress.*(in use|not `+
-		`found)|PrivateIPAddress(IsAllocated|InReservedRange|NotInSubnet)|user supplied IP Address .* was not `+
-		`found|PublicIP from annotation .* doesn't exist|cannot find public IP`,
-		"the address that the service asks for is not free, or not there",
+	row("AddressMissing", `StaticIPAddress.*not found|user supplied IP Address .* was not found|PublicIP from annotation .* doesn't exist|`+
+		`cannot find public IP`, "the public address that the service names is not in the resource group where it is looked for",
+		"name the group that has it in the annotation service.beta.kubernetes.io/azure-load-balancer-resource-group, or correct "+
+			"spec.loadBalancerIP or the annotation that names the address"),
+	row("AddressInUse", `PublicIPAddressInUse|StaticIPAddress.*in use|PrivateIPAddress(IsAllocated|InReservedRange|NotInSubnet)`,
+		"the address that the service asks for is not free",
 		"correct spec.loadBalancerIP or the annotation that names the address"),
 	row("VMTypeMismatch", `not a vmss instance|not a standard (vm|instance)|instance is not in availability set`,
 		"the machines are of another type than azure.json says", "set vmType of azure.json (standard or vmss) to that of the machines"),

@@ -23,21 +23,25 @@ func (s *Snapshot) BootNotes(m *clusterv1.Machine) []string {
 			return shown(cause.ReadBoot(strings.Split(console, "\n")).Notes())
 		}
 	}
-	return s.RecordedNotes(m)
+	notes, _ := s.RecordedNotes(m)
+	return notes
 }
 
-// RecordedNotes returns what of BootNotes the condition BootstrapSucceeded says. It reads no boot log, so it costs nothing for
-// each of many machines.
-func (s *Snapshot) RecordedNotes(m *clusterv1.Machine) []string {
+// RecordedNotes returns what of BootNotes the condition BootstrapSucceeded says, and whether the boot log was read for it to its
+// end. It reads no boot log, so it costs nothing for each of many machines.
+func (s *Snapshot) RecordedNotes(m *clusterv1.Machine) (notes []string, whole bool) {
 	am := s.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if am == nil {
-		return nil
+		return nil, false
 	}
 	c := meta.FindStatusCondition(am.GetConditions(), infrav1.BootstrapSucceededCondition)
-	if c == nil || c.Status != metav1.ConditionTrue || c.Message == "" {
-		return nil
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil, false
 	}
-	return shown(strings.Split(c.Message, "; "))
+	if c.Message != "" {
+		notes = shown(strings.Split(c.Message, "; "))
+	}
+	return notes, c.Reason == infrav1.JoinedReason
 }
 
 func shown(notes []string) []string {

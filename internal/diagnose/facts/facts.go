@@ -436,7 +436,7 @@ func Of(ctx context.Context, c client.Client, o Object) (*Snapshot, error) {
 		return s, err
 	}
 	if s.More != nil {
-		if err := s.More(ctx); err != nil {
+		if err := s.More(ctx); err != nil && s.Unreachable == "" {
 			s.Unexamined("objects of other kinds", err)
 		}
 	}

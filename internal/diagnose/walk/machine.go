@@ -46,7 +46,11 @@ func (w walker) stays(m *clusterv1.Machine) *finding {
 			return a
 		}
 	}
-	if a := w.stumbled(m, w.RecordedNotes(m)); a != nil {
+	notes, whole := w.RecordedNotes(m)
+	if !whole && w.Taken.Sub(m.CreationTimestamp.Time) < slowAzure {
+		notes = w.BootNotes(m)
+	}
+	if a := w.stumbled(m, notes); a != nil {
 		return a
 	}
 	return w.left(said{"owner", "", "Machine/" + m.Name, describe}, m.Status.Conditions)
@@ -154,7 +158,9 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	answer := w.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
 		if g := w.guest(m); g != nil && (g.Step == "controlplane" || answer.Unknown || answer.Fix == "" || answer.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
-			g.Evidence = append(g.Evidence, answer.Evidence...)
+			if g.Step == "guest" { // what the machine waits for says nothing of a program of its own that ends
+				g.Evidence = append(g.Evidence, answer.Evidence...)
+			}
 			return g
 		}
 	}

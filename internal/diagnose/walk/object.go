@@ -118,7 +118,12 @@ func (w walker) step(o facts.Object) func() *finding {
 	return func() *finding {
 		switch {
 		case o.Kind == "AzureCluster" && w.AzureCluster != nil && w.AzureCluster.Name == o.Name:
-			return w.infra()
+			return first(w.infra, w.reached)
+		case o.Kind == "MachineHealthCheck":
+			return each(slices.DeleteFunc(slices.Clone(w.HealthChecks), func(h clusterv1.MachineHealthCheck) bool { return h.Name != o.Name }),
+				func(h *clusterv1.MachineHealthCheck) *finding {
+					return first(func() *finding { return w.healthCheck(h) }, func() *finding { return w.unhealthy(h) })
+				})()
 		case o.Kind == "KubeadmConfig":
 			return each(w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Spec.Bootstrap.ConfigRef.Name == o.Name }),
 				func(m *clusterv1.Machine) *finding { return w.bootstrap(m.Namespace, &m.Spec.Bootstrap) })()
@@ -160,7 +165,7 @@ func (w walker) forCluster() Answer {
 // if the machine has none.
 func (w walker) forMachine(m *clusterv1.Machine) *finding {
 	needs := w.cluster()
-	own := first(func() *finding { return w.machine(m) }, func() *finding { return w.version(m) })
+	own := first(func() *finding { return w.machine(m) }, func() *finding { return w.version(m) }, func() *finding { return w.cordoned(m) })
 	if own != nil && (needs == nil || needs.Waiting || needs.Step == "workload" || needs.Step == "cni") {
 		return own
 	}

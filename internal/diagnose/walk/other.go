@@ -25,7 +25,7 @@ func readers() map[string]reader {
 	return map[string]reader{
 		"Ingress": ingress, "HorizontalPodAutoscaler": autoscaler, "CronJob": cronJob, "NetworkPolicy": policy,
 		"PersistentVolume": persistentVolume, "CertificateSigningRequest": signing, "ResourceClaim": device,
-		"ClusterResourceSet": resourceSet,
+		"ClusterResourceSet": resourceSet, "PodDisruptionBudget": budget,
 	}
 }
 
@@ -145,7 +145,10 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	if a := w.refers(o, s); a != nil || !asked {
 		return a
 	}
-	if warned := w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()); len(warned) > 0 {
+	warned := slices.DeleteFunc(w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()), func(e *corev1.Event) bool {
+		return inProgress(e.Reason)
+	})
+	if len(warned) > 0 {
 		return s.unknown("Event", warned[0].Reason, warned[0].Message, when(warned[0]))
 	}
 	return nil
@@ -429,6 +432,25 @@ func policy(f walker, o *unstructured.Unstructured, asked bool) *finding {
 			Fix:      "add a rule for what has to pass, if that is not what the policy is for", Next: s.next}
 	}
 	return nil
+}
+
+// budget says of a disruption budget that a user named why it lets no pod be evicted; that is a fault of nothing by itself.
+func budget(_ walker, o *unstructured.Unstructured, asked bool) *finding {
+	number := func(field string) int64 { n, _, _ := unstructured.NestedInt64(o.Object, "status", field); return n }
+	healthy, desired, expected := number("currentHealthy"), number("desiredHealthy"), number("expectedPods")
+	if !asked || expected == 0 || number("disruptionsAllowed") > 0 {
+		return nil
+	}
+	s := saysOf(o)
+	a := &finding{Step: s.step, At: s.at, Type: "DisruptionAllowed", Cause: "EvictionBlocked", Reason: "InsufficientPods",
+		Says:     "the budget lets no pod be evicted, so a drain of its node waits",
+		Evidence: []string{fmt.Sprintf("status.currentHealthy: %d, desiredHealthy: %d, expectedPods: %d", healthy, desired, expected)},
+		Fix:      "find out why not all of its pods are healthy", Next: s.next}
+	if desired >= expected {
+		a.Says = "the budget asks for as many healthy pods as there are, so it never lets one be evicted, and a drain of its node waits"
+		a.Fix = "raise the replicas of what the budget selects, or lower spec.minAvailable, or raise spec.maxUnavailable"
+	}
+	return a
 }
 
 // signing examines a certificate request that has been neither approved nor denied.

@@ -128,7 +128,35 @@ func (w walker) state(p *corev1.Pod) *finding {
 	for i := range statuses {
 		checks[i] = func() *finding { return w.container(s, p, &statuses[i]) }
 	}
-	return first(append(checks, func() *finding { return w.gated(s, p) }, func() *finding { return w.unready(s, p) })...)
+	return first(append(checks, func() *finding { return w.gated(s, p) }, func() *finding { return w.unready(s, p) },
+		func() *finding { return nameless(s, p) })...)
+}
+
+// nameless finds a pod that runs without the gMSA which it names: the kubelet takes the credential spec itself, which the webhook
+// of windows-gmsa puts in. Source: kubernetes.io/docs/tasks/configure-pod-container/configure-gmsa.
+func nameless(s said, p *corev1.Pod) *finding {
+	find := func(at string, o *corev1.WindowsSecurityContextOptions) *finding {
+		if o == nil || o.GMSACredentialSpecName == nil || o.GMSACredentialSpec != nil {
+			return nil
+		}
+		return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "GMSASpecEmpty",
+			Says:     "the pod names a gMSA's credential spec and has none: it runs without the account, as no webhook has put the spec in",
+			Evidence: []string{at + ".windowsOptions.gmsaCredentialSpecName: " + *o.GMSACredentialSpecName + "; gmsaCredentialSpec is empty"},
+			Fix:      "install the webhook of windows-gmsa and the GMSACredentialSpec, and make the pod again", Next: s.next}
+	}
+	if p.Spec.SecurityContext != nil {
+		if a := find("spec.securityContext", p.Spec.SecurityContext.WindowsOptions); a != nil {
+			return a
+		}
+	}
+	for _, c := range p.Spec.Containers {
+		if c.SecurityContext != nil {
+			if a := find("spec.containers["+c.Name+"].securityContext", c.SecurityContext.WindowsOptions); a != nil {
+				return a
+			}
+		}
+	}
+	return nil
 }
 
 // unready finds a pod that runs and is not Ready, although its containers and gates are.

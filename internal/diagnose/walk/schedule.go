@@ -6,8 +6,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/diagnose/cause"
 )
 
 // misfits are what the scheduler says of nodes, and what to do about it, the last filter first: a node that a late filter
@@ -40,6 +44,47 @@ func cured(a *finding, message string) bool {
 	return (a.Cause == "Unschedulable" || a.Cause == "VolumeElsewhere") && !strings.Contains(message, "device class")
 }
 
+// cordonedFor returns the worker nodes that have the labels which a pod asks for, if all of them are cordoned.
+func (w walker) cordonedFor(p *corev1.Pod) (names []string) {
+	for name, n := range w.Nodes {
+		_, plane := n.Labels["node-role.kubernetes.io/control-plane"]
+		fits := !plane
+		for label, value := range p.Spec.NodeSelector {
+			fits = fits && n.Labels[label] == value
+		}
+		switch {
+		case fits && !n.Spec.Unschedulable:
+			return nil
+		case fits:
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cordoned finds the node of a machine that was cordoned longer ago than any drain takes.
+func (w walker) cordoned(m *clusterv1.Machine) *finding {
+	n := w.Nodes[m.Status.NodeRef.Name]
+	if n == nil || !n.Spec.Unschedulable || !m.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	since := time.Time{}
+	for _, t := range n.Spec.Taints {
+		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
+			since = t.TimeAdded.Time
+		}
+	}
+	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
+	a := w.waits(s, "Cordoned", "whoever cordoned the node, so that no pod is placed on it", since)
+	a.Type, a.Evidence = "Field", []string{"spec.unschedulable: true"}
+	if w.Taken.Sub(since) > slowAzure {
+		a.Waiting, a.Says = false, "the node is cordoned, so no pod is placed on it"
+		a.Fix, a.Harm = "kubectl uncordon "+n.Name, "whoever cordoned it may have had a reason"
+	}
+	return a
+}
+
 // misfit makes the fix of a pod that fits no node that of what the scheduler says, and shows which labels the pod asks for
 // that no node has.
 func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
@@ -47,6 +92,11 @@ func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 		return a
 	}
 	message, _, _ = strings.Cut(message, "preemption:")
+	if held := w.cordonedFor(p); len(held) > 0 && strings.Contains(message, "were unschedulable") && !strings.Contains(message, "Insufficient ") {
+		a.Cause, a.Says = "NodesCordoned", "the nodes that the pod asks for are cordoned, so no pod is placed on them"
+		a.Fix, a.Harm = "kubectl uncordon "+strings.Join(held, " "), "whoever cordoned them may not be done"
+		return a.with("spec.unschedulable: true of Node/" + strings.Join(held, ", Node/"))
+	}
 	var fixes []string
 	for _, m := range misfits {
 		switch {

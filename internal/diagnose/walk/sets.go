@@ -158,3 +158,16 @@ func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 		Evidence: evidence(reported(c)), Fix: "repair the machines, or raise remediation.triggerIf of the MachineHealthCheck",
 		Next: "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}
 }
+
+// unhealthy says of a MachineHealthCheck that a user named that not all of its machines are healthy.
+func (w walker) unhealthy(h *clusterv1.MachineHealthCheck) *finding {
+	healthy, expected := deref(h.Status.CurrentHealthy), deref(h.Status.ExpectedMachines)
+	if healthy >= expected {
+		return nil
+	}
+	return &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Type: "Field", Cause: "MachinesUnhealthy",
+		Says:     "not all machines of the health check are healthy; it repairs those that stay so for its timeouts",
+		Evidence: []string{fmt.Sprintf("status.currentHealthy: %d, expectedMachines: %d", healthy, expected)},
+		Fix:      "see what is wrong with the machines: casement why " + w.Cluster.Name,
+		Next:     "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}
+}

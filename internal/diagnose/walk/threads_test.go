@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
@@ -20,7 +21,11 @@ import (
 func manifest(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = json.Unmarshal(data, &o.Object)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -180,6 +185,80 @@ func TestRefused(t *testing.T) {
 	f.Refused = `conversion webhook for shop.example/v1, Kind=Widget failed: Post "https://convert.widgets.svc:443/": no endpoints available`
 	if a, err := Object(f, facts.Object{Kind: "Widget", Name: "w", Namespace: "shop"}); err != nil ||
 		a.Means.Cause != "ConversionWebhookUnavailable" || !strings.Contains(strings.Join(a.Lines(), ""), "no endpoints available") {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}
+
+// TestCordoned: a pod for which only cordoned nodes are left names them, and a machine whose node was left cordoned says so; a drain
+// that goes on is no fault. Source: github.com/Azure/AKS/issues/3439.
+func TestCordoned(t *testing.T) {
+	f := healthy()
+	f.Taken = time.Now()
+	n := f.Nodes["n"]
+	n.Labels, n.Spec.Unschedulable = map[string]string{corev1.LabelOSStable: "windows"}, true
+	n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, TimeAdded: new(metav1.NewTime(f.Taken.Add(-time.Minute)))}}
+	machine := func() Answer {
+		a, err := Object(f, facts.Object{Kind: "Machine", Name: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if a := machine(); !a.Waiting || a.Means.Cause != "Cordoned" {
+		t.Errorf("a drain: %+v", a)
+	}
+	n.Spec.Taints[0].TimeAdded = new(metav1.NewTime(f.Taken.Add(-time.Hour)))
+	if a := machine(); a.Waiting || a.Means.Cause != "Cordoned" || !Cluster(f).Healthy {
+		t.Errorf("left: %+v", a)
+	}
+	p := &f.Pods[0]
+	p.Spec.NodeName, p.Spec.NodeSelector, p.Status.Phase = "", map[string]string{corev1.LabelOSStable: "windows"}, corev1.PodPending
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+		Message: "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."}}
+	if a := Cluster(f); a.Means.Cause != "NodesCordoned" || !strings.Contains(a.Means.Fix, "uncordon n") {
+		t.Errorf("the pod: %+v", a)
+	}
+	f.Nodes["o"] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "o", Labels: n.Labels}}
+	if a := Cluster(f); a.Means.Cause != "Unschedulable" {
+		t.Errorf("with another node: %+v", a)
+	}
+}
+
+// TestBudget: a disruption budget is answered for whoever asks for it. Source: github.com/devantler-tech/platform/issues/1880.
+func TestBudget(t *testing.T) {
+	f := healthy()
+	f.Asked = manifest(t, `{kind: PodDisruptionBudget, metadata: {name: b, namespace: shop},
+  status: {currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, disruptionsAllowed: 0, conditions: [{type: DisruptionAllowed, status: "False"}]}}`)
+	a, err := Object(f, facts.Object{Kind: "PodDisruptionBudget", Name: "b", Namespace: "shop"})
+	if err != nil || a.Means.Cause != "EvictionBlocked" || !strings.Contains(a.Means.Says, "never") {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}
+
+// TestNameless: a pod that names a credential spec which nobody has put in runs without its account. Source:
+// github.com/kubernetes/website/issues/15905.
+func TestNameless(t *testing.T) {
+	f := healthy()
+	o := &corev1.WindowsSecurityContextOptions{GMSACredentialSpecName: new("webapp01")}
+	f.Pods[0].Spec.SecurityContext = &corev1.PodSecurityContext{WindowsOptions: o}
+	if a := Cluster(f); a.Means.Cause != "GMSASpecEmpty" {
+		t.Errorf("got %+v", a)
+	}
+	o.GMSACredentialSpec = new("{}")
+	if a := Cluster(f); !a.Healthy {
+		t.Errorf("with its spec: %+v", a)
+	}
+}
+
+// TestHealthCheckAsked: a health check that a user names says how many of its machines are healthy.
+func TestHealthCheckAsked(t *testing.T) {
+	f := healthy()
+	h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default"}}
+	h.Status.CurrentHealthy, h.Status.ExpectedMachines = new(int32(0)), new(int32(1))
+	f.HealthChecks = []clusterv1.MachineHealthCheck{h}
+	f.Asked = manifest(t, `{kind: MachineHealthCheck, metadata: {name: h, namespace: default}}`)
+	a, err := Object(f, facts.Object{Kind: "MachineHealthCheck", Name: "h", Namespace: "default"})
+	if err != nil || a.Means.Cause != "MachinesUnhealthy" || !Cluster(f).Healthy {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }

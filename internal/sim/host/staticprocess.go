@@ -94,7 +94,11 @@ func (n *node) sayEnd(spec kubelet.ProcessSpec, p *process.Process) {
 	stopped := n.processes == nil
 	n.mu.Unlock()
 	if code := p.State().ExitCode; code > 0 && !stopped {
-		fmt.Fprintf(n.console, "casement: the static pod %s ended with code %d: %s\n", spec.ID, code, spec.LastLine())
+		last := spec.LastLine()
+		if root, err := n.body.Path("/"); err == nil {
+			last = strings.ReplaceAll(last, strings.TrimSuffix(root, "/"), "") // a path of the guest
+		}
+		fmt.Fprintf(n.console, "casement: the static pod %s ended with code %d: %s\n", spec.ID, code, last)
 	}
 }
 
