@@ -13,11 +13,13 @@ type Edit struct {
 	// apply returns the offsets in the document and the text that replaces the bytes between them; ok is false if the
 	// edit is impossible.
 	apply func(d *document) (start, end int, text string, ok bool)
+	// deleted is the entry that the edit removes, if that is what it does.
+	deleted *Value
 }
 
 // Replace replaces a scalar by another one.
 func Replace(v Value, scalar string) Edit {
-	return Edit{func(d *document) (int, int, string, bool) {
+	return Edit{apply: func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(v.tree, v.node)
 		return start, end, scalar, ok
 	}}
@@ -25,7 +27,7 @@ func Replace(v Value, scalar string) Edit {
 
 // Rename replaces the key of an entry.
 func Rename(v Value, key string) Edit {
-	return Edit{func(d *document) (int, int, string, bool) {
+	return Edit{apply: func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(v.tree, v.key)
 		return start, end, key, ok
 	}}
@@ -34,19 +36,40 @@ func Rename(v Value, key string) Edit {
 // Delete removes an entry from its mapping, with its lines. If the entry is the only one, the mapping is removed with
 // it.
 func Delete(v Value) Edit {
-	return Edit{func(d *document) (int, int, string, bool) {
-		for v.parent != nil && v.parent.key != 0 && v.parent.IsMap() && v.tree.children(v.parent.node) == 2 {
-			v = *v.parent
-		}
+	for v.parent != nil && v.parent.key != 0 && v.parent.IsMap() && v.tree.children(v.parent.node) == 2 {
+		v = *v.parent
+	}
+	return Edit{deleted: &v, apply: func(d *document) (int, int, string, bool) {
 		start, end, ok := d.entry(v)
 		return start, end, "", ok
 	}}
 }
 
+// emptied returns the edits that remove the mappings of which all entries are removed.
+func emptied(edits []Edit) (out []Edit) {
+	type node struct {
+		tree *tree
+		at   ref
+	}
+	left := map[node]int{}
+	for _, e := range edits {
+		if v := e.deleted; v != nil && v.parent != nil && v.parent.key != 0 && v.parent.IsMap() {
+			n := node{v.tree, v.parent.node}
+			if _, ok := left[n]; !ok {
+				left[n] = v.tree.children(n.at) / 2
+			}
+			if left[n]--; left[n] == 0 {
+				out = append(out, Delete(*v.parent))
+			}
+		}
+	}
+	return out
+}
+
 // Insert adds an entry before the first one of a mapping. text is the entry's lines, the first level without
 // indentation.
 func Insert(m Value, text string) Edit {
-	return Edit{func(d *document) (int, int, string, bool) {
+	return Edit{apply: func(d *document) (int, int, string, bool) {
 		n := m.at()
 		if n.kind != mapping || n.style&flow != 0 || m.tree.children(m.node) == 0 {
 			return 0, 0, "", false
@@ -155,6 +178,7 @@ func ApplyFixes(file string, text []byte, findings []Finding) ([]byte, int) {
 	}
 	var changes []change
 	made := 0
+	of := map[*document][]Edit{}
 	for _, f := range findings {
 		if f.File != file || !f.Fixable() {
 			continue
@@ -173,7 +197,17 @@ func ApplyFixes(file string, text []byte, findings []Finding) ([]byte, int) {
 		})
 		if len(wanted) > 0 && !clash {
 			changes = append(changes, wanted...)
+			of[f.source] = append(of[f.source], f.edits...)
 			made++
+		}
+	}
+	for d, edits := range of {
+		for _, e := range emptied(edits) {
+			if start, end, _, ok := e.apply(d); ok {
+				start, end = start+d.offset, end+d.offset
+				changes = slices.DeleteFunc(changes, func(c change) bool { return start <= c.start && c.end <= end })
+				changes = append(changes, change{start, end, ""})
+			}
 		}
 	}
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(b.start, a.start) })
@@ -189,7 +223,7 @@ var plainScalar = regexp.MustCompile(`^[A-Za-z/\\.][A-Za-z0-9/\\._=-]*$|^-[A-Za-
 
 // Expand replaces one element of a list by several, in the list's own style.
 func Expand(item Value, scalars ...string) Edit {
-	return Edit{func(d *document) (int, int, string, bool) {
+	return Edit{apply: func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(item.tree, item.node)
 		if !ok || item.key != 0 || item.parent == nil || !item.parent.IsList() {
 			return 0, 0, "", false

@@ -199,6 +199,8 @@ func TestApplyFixes(t *testing.T) {
 			func(v Value) []Edit { return []Edit{Delete(v)} }},
 		"delete the only": {head + "spec:\n  a:\n    x: 1\nmore: 1\n", head + "more: 1\n",
 			func(v Value) []Edit { return []Edit{Delete(v.At("x"))} }},
+		"delete all": {head + "spec:\n  a:\n    x: 1\n    y: 2\n  b: 2\n", head + "spec:\n  b: 2\n",
+			func(v Value) []Edit { return []Edit{Delete(v.At("x")), Delete(v.At("y"))} }},
 		"delete in flow": {head + "spec: {a: 1, b: 2}\n", head + "spec: {a: 1, b: 2}\n",
 			func(v Value) []Edit { return []Edit{Delete(v)} }},
 		"insert": {

@@ -3,6 +3,8 @@ package staticpod
 import (
 	"slices"
 	"strings"
+
+	"casement.dev/casement/internal/kubeflags"
 )
 
 // Flags, feature gates and admission plugins that Kubernetes 1.20 or a later release had and
@@ -114,23 +116,37 @@ func LostFeatureGates() []string { return strings.Fields(lostFeatureGates) }
 // server dropped.
 func LostAdmissionPlugins() []string { return strings.Fields(lostAdmissionPlugins) }
 
-// withoutLost removes from a flag the items that the embedded program no longer knows; a flag of
-// which nothing is left has no name. gone is the removed text, for a message.
-func withoutLost(program string, f flag) (kept flag, gone string) {
-	if slices.Contains(LostFlags(program), f.name) {
+// withoutLost removes from a flag the items that the embedded program no longer knows and the release that was asked for had; a flag
+// of which nothing is left has no name. What that release had lost too stays, so that the program ends as it would there. gone is the
+// removed text, for a message.
+func (t *translation) withoutLost(f flag) (kept flag, gone string) {
+	if slices.Contains(LostFlags(t.program), f.name) && !t.lacks(kubeflags.Dropped(t.program, f.name)) {
 		return flag{}, f.String()
 	}
 	switch {
-	case program == controllerManager && f.name == "cloud-provider" && f.value != "external" && f.value != "":
-		// The in-tree cloud providers were removed in 1.31 (KEP-2395).
+	case t.program == controllerManager && f.name == "cloud-provider" && f.value != "external" && f.value != "" &&
+		!t.lacks(noInTreeProviders, true):
 		return flag{}, f.String()
-	case program != etcd && f.name == "feature-gates":
-		return without(f, LostFeatureGates(), "feature gates")
-	case program == apiServer && strings.HasSuffix(f.name, "able-admission-plugins"):
+	case t.program != etcd && f.name == "feature-gates":
+		return without(f, slices.DeleteFunc(LostFeatureGates(), func(g string) bool { return t.lacks(kubeflags.DroppedGate(g)) }), "feature gates")
+	case t.program == apiServer && strings.HasSuffix(f.name, "able-admission-plugins"):
 		return without(f, LostAdmissionPlugins(), "admission plugins")
 	}
 	return f, ""
 }
+
+// noInTreeProviders is the minor from which on a controller manager knows no cloud provider but external. Source: KEP-2395.
+const noInTreeProviders = 31
+
+// lacks reports whether the release that was asked for lacks what Kubernetes lost with a minor; lost is not known for what went before
+// 1.23. No release of etcd is known here.
+func (t *translation) lacks(lost int, known bool) bool {
+	asked, ok := minor(t.Version)
+	return ok && t.program != etcd && (known && asked >= lost || !known && asked > lastUnknown)
+}
+
+// lastUnknown is the last minor of which package kubeflags may not know what it lost.
+const lastUnknown = 22
 
 // without takes items off a list like A=true,B=false.
 func without(f flag, lost []string, what string) (kept flag, gone string) {

@@ -73,7 +73,7 @@ type Command struct {
 	// Argv is the command line, program first.
 	Argv []string
 	// Dropped lists the flags and items that were left out because the embedded Kubernetes has
-	// lost them, or because they have no meaning on this machine.
+	// lost them and the release that was asked for had them, or because they have no meaning on this machine.
 	Dropped []string
 	// Dials are the addresses on this machine, as IP:PORT, that the program itself dials.
 	Dials []string
@@ -130,7 +130,7 @@ func (t *translation) add(f flag, has map[string]bool) error {
 		t.command.Argv = append(t.command.Argv, f.value)
 		return nil
 	}
-	f, gone := withoutLost(t.program, f)
+	f, gone := t.withoutLost(f)
 	if gone != "" {
 		t.command.Dropped = append(t.command.Dropped, fmt.Sprintf("%s of %s, which the embedded Kubernetes no longer has", gone, t.program))
 	}

@@ -113,6 +113,20 @@ func TestTranslate(t *testing.T) {
 				"kube-apiserver; feature gates WindowsHostProcessContainers=true of kube-apiserver; admission " +
 				"plugins PodSecurityPolicy of kube-apiserver",
 		},
+		"flags that the release lost too": {
+			command: "kube-scheduler --feature-gates=CSIMigrationAzureDisk=true --port=0", version: "v1.36.3",
+			want: "kube-scheduler --feature-gates=CSIMigrationAzureDisk=true --port=0 --bind-address=127.0.0.4 --emulated-version=1.36",
+		},
+		"flags that the release has": {
+			command: "kube-scheduler --feature-gates=CSIMigrationAzureDisk=true --port=0", version: "v1.23.17",
+			want:    "kube-scheduler --bind-address=127.0.0.4 --emulated-version=1.34",
+			dropped: "feature gates CSIMigrationAzureDisk=true of kube-scheduler; --port=0 of kube-scheduler",
+		},
+		"a provider that the release lost too": {
+			command: "kube-controller-manager --cloud-provider=azure", version: "v1.36.3",
+			want: "kube-controller-manager --cloud-provider=azure --bind-address=127.0.0.4 --kube-api-qps=200 " +
+				"--kube-api-burst=400 --concurrent-daemonset-syncs=1 --flex-volume-plugin-dir=/private/no-plugins --emulated-version=1.36",
+		},
 		"nothing left of a list": {
 			command: "kube-scheduler --feature-gates=TTLAfterFinished=true --port=0",
 			want:    "kube-scheduler --bind-address=127.0.0.4",
