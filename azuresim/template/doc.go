@@ -4,6 +4,6 @@
 // deployments (Microsoft Learn, "ARM template functions" and "ARM template syntax"). Recorded answers of Azure judge it.
 //
 // It is pure: what a resource looks like once it is deployed it asks of its caller, or leaves as the text of the expression.
-// It deploys nothing, fetches no linked template and refuses what it does not know by name. The local Azure's package
-// resources deploys what it yields, and the command casement azure expand prints it; these may import it.
+// It deploys nothing, fetches no linked template and refuses what it does not know by name. The local Azure deploys what it
+// yields, and the command line prints it: the local Azure and the command line may import it.
 package template

@@ -5,7 +5,7 @@
 //
 // It has the invariant culture and en-US alone, knows no type of its callers, and bounds no output: Composite reports how
 // much it is about to write. It is pure and imports the standard library and golang.org/x/text alone. The local Azure and
-// the simulated machines may import it.
+// guests may import it.
 package dotnet
 
 import (

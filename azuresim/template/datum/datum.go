@@ -2,8 +2,8 @@
 // them without regard to case, exact integers, what is known later only, and JSON as the deployment service reads and
 // writes it.
 //
-// It evaluates nothing and knows no function of the language: package template does. Whatever reads or makes a template
-// may import it.
+// It evaluates nothing and knows no function of the language: package template does. The local Azure and the
+// command line may import it.
 package datum
 
 import (

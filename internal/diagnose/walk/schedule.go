@@ -92,10 +92,10 @@ func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 		return a
 	}
 	message, _, _ = strings.Cut(message, "preemption:")
-	if held := w.cordonedFor(p); len(held) > 0 && strings.Contains(message, "were unschedulable") && !strings.Contains(message, "Insufficient ") {
+	if nodes := w.cordonedFor(p); len(nodes) > 0 && strings.Contains(message, "were unschedulable") && !strings.Contains(message, "Insufficient ") {
 		a.Cause, a.Says = "NodesCordoned", "the nodes that the pod asks for are cordoned, so no pod is placed on them"
-		a.Fix, a.Harm = "kubectl uncordon "+strings.Join(held, " "), "whoever cordoned them may not be done"
-		return a.with("spec.unschedulable: true of Node/" + strings.Join(held, ", Node/"))
+		a.Fix, a.Harm = "kubectl uncordon "+strings.Join(nodes, " "), "whoever cordoned them may not be done"
+		return a.with("spec.unschedulable: true of Node/" + strings.Join(nodes, ", Node/"))
 	}
 	var fixes []string
 	for _, m := range misfits {

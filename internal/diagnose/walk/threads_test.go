@@ -167,7 +167,7 @@ func TestResourceSet(t *testing.T) {
 	}
 }
 
-// TestRefused: what the API server says in place of an object is the answer about it, and a reference of an object that nobody
+// TestRefused: what the API server says in place of an object is the answer about it, and a reference of an object that no user
 // asked for is followed too. Sources: github.com/kubernetes/kubernetes/issues/71925, github.com/kubernetes/ingress-nginx/issues/3834.
 func TestRefused(t *testing.T) {
 	f := healthy()
@@ -235,7 +235,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestNameless: a pod that names a credential spec which nobody has put in runs without its account. Source:
+// TestNameless: a pod that names a credential spec which no administrator has put in runs without its account. Source:
 // github.com/kubernetes/website/issues/15905.
 func TestNameless(t *testing.T) {
 	f := healthy()
