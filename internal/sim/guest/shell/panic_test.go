@@ -122,6 +122,8 @@ func TestMistakes(t *testing.T) {
 		{"shuf -i -9000000000000000000-1 2>&1; shuf -i 1-9223372036854775807 | wc -l; shuf -n 1 -i 5-5",
 			"shuf: invalid input range: '-9000000000000000000-1'\n0\n5\n"},
 		{"x=ab; echo \"${x:\"\":1}\"", "a\n"},
+		{"set -- a; x=-1; echo \"${!x}\"\necho $?; x=1 y=@; echo ${!x} ${!y}", "1\na a\n"},
+		{"getopts a,b x -ab; echo $x; getopts a x /; echo $? $x", "a\n1 ?\n"},
 		{"head -c 3000000 /dev/zero | wc -c; head -c 9223372036854775807 /dev/zero | wc -c; head -c 3 /dev/zero | od -An -tx1", "3000000\n0\n 00 00 00\n"},
 		{"printf 'echo a\\n()\\necho b\\n' >/s; bash /s; echo $?; sh /s; echo $?", "a\n2\na\n2\n"},
 		{"echo $((" + strings.Repeat("-", 100000) + "1))\necho on", "on\n"},

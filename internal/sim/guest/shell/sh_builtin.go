@@ -244,7 +244,7 @@ func (r *runner) sourceCall(args []string) {
 		panic(ended{r.exceed("has functions that call each other too deep")})
 	}
 	params, base := r.params, r.base
-	r.frames = append(slices.Clip(r.frames), shFrame{name: "source", file: args[1], line: r.line})
+	r.frames = append(slices.Clip(r.frames), shFrame{name: "source", file: args[1], line: r.line, outer: r.params})
 	if len(args) > 2 {
 		r.params = args[2:]
 	}
@@ -944,6 +944,9 @@ func (r *runner) getopts(args []string) {
 	at, _ := strconv.Atoi(r.value("OPTIND"))
 	at = max(at, 1)
 	inside := r.optionAt
+	if at > len(words) || inside >= len(words[at-1]) { // the words are others than those of the last call
+		inside = 0
+	}
 	move := func() { _ = r.set("OPTIND", strconv.Itoa(at)) }
 	done := func() {
 		move()

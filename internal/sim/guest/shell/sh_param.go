@@ -96,7 +96,7 @@ func (r *runner) special(name string) (text string, some, special bool) {
 	case "0":
 		return r.name, true, true
 	}
-	if n, err := strconv.Atoi(name); err == nil {
+	if n, err := strconv.Atoi(name); err == nil && n > 0 {
 		if n <= len(r.params) {
 			return r.params[n-1], true, true
 		}
@@ -169,6 +169,10 @@ func (w *words) param(p *syntax.ParamExp, quoted bool) {
 			panic(unwound{code: 1})
 		}
 		base, key, item := strings.Cut(strings.TrimSuffix(target, "]"), "[")
+		if _, _, special := r.special(base); !syntax.ValidName(base) && (item || !special && base != "@" && base != "*") {
+			r.errorf("%s: invalid variable name", target)
+			panic(unwound{code: 1})
+		}
 		if item {
 			var index *syntax.Word
 			if v := r.find(base); key != "@" && key != "*" {

@@ -110,6 +110,7 @@ type shFrame struct {
 	name, file string
 	line       int // of the call
 	params     []string
+	outer      []string // the parameters of the caller
 }
 
 // unwound is what gives up the commands that run: the line, or the shell.
@@ -409,12 +410,15 @@ func (r *runner) tree(stmts []*syntax.Stmt) {
 }
 
 func (r *runner) unit(stmts []*syntax.Stmt) {
-	scopes, frames, params, tested, loops := r.scopes, r.frames, r.params, r.tested, r.loops
+	scopes, frames, tested, loops := r.scopes, r.frames, r.tested, r.loops
 	source, base := r.source, r.base
 	defer func() {
 		v := recover()
 		if u, some := v.(unwound); some && !u.exit && r.level == 0 && len(frames) == 0 {
-			r.scopes, r.frames, r.params, r.tested, r.loops = scopes, frames, params, tested, loops
+			if len(r.frames) > len(frames) {
+				r.params = r.frames[len(frames)].outer
+			}
+			r.scopes, r.frames, r.tested, r.loops = scopes, frames, tested, loops
 			r.source, r.base, r.status, r.trapping = source, base, u.code, false
 			if r.options["errexit"] {
 				r.jump = exits
@@ -977,7 +981,7 @@ func (r *runner) function(f *shFunction, args []string, temp map[string]*variabl
 		panic(ended{r.exceed("has functions that call each other too deep")})
 	}
 	params, source, base, loops, line := r.params, r.source, r.base, r.loops, r.line
-	r.frames = append(slices.Clip(r.frames), shFrame{name: args[0], file: f.file, line: line, params: args[1:]})
+	r.frames = append(slices.Clip(r.frames), shFrame{name: args[0], file: f.file, line: line, params: args[1:], outer: params})
 	r.params, r.source, r.base, r.loops = args[1:], f.source, f.base, 0
 	r.scopes = append(r.scopes, temp)
 	depth := len(r.scopes)
