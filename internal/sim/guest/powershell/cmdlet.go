@@ -13,7 +13,9 @@ type cmdlet struct {
 	// is a switch, Name:0 is the first argument that has no name, Name~ takes a value
 	// that changes nothing a guest has, Name?~ is such a switch, Name^ has an effect that
 	// is not simulated and leaves a mark, Name! takes neither null nor nothing, Name+ neither as an
-	// attribute says so, Name# takes a whole number. Other names follow after |.
+	// attribute says so, Name# takes a whole number, Name& takes no null and, the last of these, the
+	// pipeline, Name% takes a text or date, for which a script block runs for each object of the
+	// pipeline. Other names follow after |.
 	// A parameter that is not there is refused by name.
 	parameters string
 	// run runs it once, with all that the pipeline gave.
@@ -25,6 +27,11 @@ type cmdlet struct {
 
 	// should is set for cmdlets that ask before a change, as -WhatIf needs.
 	should bool
+	// flat is set for cmdlets that take a list from the pipeline item by item, scalar for those that take one text at a time
+	// and no list, byProperty for those that take nothing else from the pipeline than properties of its objects.
+	flat, scalar, byProperty bool
+	// ending is set for cmdlets that work at the end of a pipeline, also where nothing came. All others work for each object.
+	ending bool
 
 	specs []spec
 }
@@ -35,6 +42,8 @@ type spec struct {
 	takes, ignored bool
 	// filled are values that are neither null nor empty, attributed those of ValidateNotNullOrEmpty, whole are whole numbers.
 	filled, attributed, whole bool
+	// present are no null, blocks runs script blocks for each object of the pipeline.
+	present, blocks bool
 
 	marked           bool
 	position         int
@@ -88,6 +97,12 @@ func specsOf(text string) []spec {
 		}
 		if strings.HasSuffix(word, "#") {
 			word, s.whole = strings.TrimSuffix(word, "#"), true
+		}
+		if strings.HasSuffix(word, "&") {
+			word, s.present = strings.TrimSuffix(word, "&"), true
+		}
+		if strings.HasSuffix(word, "%") {
+			word, s.blocks = strings.TrimSuffix(word, "%"), true
 		}
 		s.shown, _, _ = strings.Cut(word, "|")
 		s.names = strings.Split(strings.ToLower(word), "|")
@@ -263,11 +278,11 @@ func (c *call) give(s *spec, value any) error {
 		}
 		value = b
 	}
-	if _, block := value.(function); block && !c.piped && slices.Contains(noBlocks, s.names[0]) {
+	if _, block := value.(function); block && !c.piped && s.blocks {
 		return broken("ParameterBindingException", "ScriptBlockArgumentNoInput", "Cannot evaluate parameter '%s' because its argument is "+
 			"specified as a script block and there is no input. A script block cannot be evaluated without input.", s.shown)
 	}
-	if value == nil && (s.names[0] == "referenceobject" || strings.EqualFold(s.names[0], takers[strings.ToLower(c.cmd.name)])) {
+	if value == nil && s.present {
 		return s.empty(nil)
 	}
 	if s.filled {
@@ -452,30 +467,6 @@ func shownArgument(v any) string {
 	return text(v)
 }
 
-// noBlocks are parameters of texts and dates: a script block for one of them runs for each object of the pipeline.
-var noBlocks = []string{"path", "literalpath", "name", "date", "destination", "childpath", "differenceobject", "pattern",
-	"filepath", "newname"}
-
-// flat are the parameters that take a list from the pipeline item by item.
-const flat = " compare-object convertfrom-csv test-path "
-
-// takers are the parameters of cmdlets that take the pipeline and no null.
-var takers = map[string]string{
-	"get-item": "Path", "get-content": "Path", "remove-item": "Path", "copy-item": "Path", "move-item": "Path", "rename-item": "Path",
-	"resolve-path": "Path", "convert-path": "Path", "split-path": "Path", "join-path": "Path", "clear-content": "Path",
-	"get-filehash": "Path", "get-itemproperty": "Path",
-	"write-warning": "Message", "write-verbose": "Message", "write-debug": "Message", "convertfrom-json": "InputObject",
-	"convertfrom-stringdata": "StringData", "invoke-expression": "Command", "convertto-csv": "InputObject", "export-csv": "InputObject",
-	"add-member": "InputObject", "compare-object": "DifferenceObject",
-}
-
-// ending are cmdlets that work at the end of a pipeline, also where nothing came. All others work for each object.
-const ending = " measure-object out-string out-file tee-object set-variable export-csv get-member compress-archive group-object "
-
-// byProperty are cmdlets that take nothing else from the pipeline than properties of its objects.
-const byProperty = " get-content clear-content clear-variable remove-variable new-object add-type start-process set-strictmode " +
-	"get-host read-host write-progress "
-
 // cmdletStage runs a cmdlet.
 type cmdletStage struct {
 	c  *call
@@ -493,9 +484,8 @@ func (s *cmdletStage) process(v any) error {
 	if s.c.cmd.each != nil {
 		return s.finish(s.c.cmd.each(s.c, v))
 	}
-	name := strings.ToLower(s.c.cmd.name)
-	taken := takers[name]
-	if a, ok := v.(*array); ok && (taken == "Path" || strings.Contains(flat, " "+name+" ")) {
+	cmd := s.c.cmd
+	if a, ok := v.(*array); ok && cmd.flat {
 		for _, item := range a.items {
 			if err := s.process(item); err != nil {
 				return err
@@ -505,14 +495,19 @@ func (s *cmdletStage) process(v any) error {
 	}
 	o, isObject := v.(*object)
 	isObject = isObject && o.kind != "System.Version" && o.kind != kindIPAddress && o.kind != kindUri
-	if !isObject && strings.Contains(byProperty, " "+name+" ") ||
-		isList(v) && (taken == "Message" || taken == "StringData" || name == "convertfrom-json") { // one text
+	if !isObject && cmd.byProperty || isList(v) && cmd.scalar {
 		return s.finish(s.c.fault(unbound(v)))
 	}
-	if taken == "Path" || taken != "" && v == nil {
-		if err := (&spec{shown: taken}).empty(v); err != nil {
-			return s.finish(s.c.fault(err))
+	for _, p := range slices.Backward(cmd.specs) {
+		if !p.present {
+			continue
 		}
+		if v == nil || p.filled {
+			if err := p.empty(v); err != nil {
+				return s.finish(s.c.fault(err))
+			}
+		}
+		break
 	}
 	s.c.input = append(s.c.input, v)
 	if len(s.c.input) > maxItems {
@@ -522,8 +517,7 @@ func (s *cmdletStage) process(v any) error {
 }
 
 func (s *cmdletStage) end() error {
-	idle := s.c.piped && len(s.c.input) == 0 && s.c.cmd.each == nil &&
-		!strings.Contains(ending, " "+strings.ToLower(s.c.cmd.name)+" ")
+	idle := s.c.piped && len(s.c.input) == 0 && s.c.cmd.each == nil && !s.c.cmd.ending
 	if s.c.cmd.run == nil || idle {
 		return nil
 	}

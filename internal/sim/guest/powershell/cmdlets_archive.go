@@ -9,9 +9,11 @@ import (
 
 // archiveCmdlets are those of the module Microsoft.PowerShell.Archive.
 var archiveCmdlets = []cmdlet{
-	{name: "Expand-Archive", parameters: "Path!:0 DestinationPath:1 LiteralPath|PSPath! Force? PassThru?~", run: expandArchive, should: true},
-	{name: "Compress-Archive", parameters: "Path!:0 DestinationPath!:1 LiteralPath|PSPath! Force? Update? CompressionLevel~ PassThru?~",
-		run: compressArchive, should: true},
+	{name: "Expand-Archive",
+		parameters: "Path%!:0 DestinationPath:1 LiteralPath|PSPath%! Force? PassThru?~", run: expandArchive, should: true},
+	{name: "Compress-Archive", ending: true,
+		parameters: "Path%!:0 DestinationPath!:1 LiteralPath|PSPath%! Force? Update? CompressionLevel~ PassThru?~",
+		run:        compressArchive, should: true},
 	{name: "New-TemporaryFile", parameters: "", run: newTemporaryFile, should: true},
 }
 

@@ -9,13 +9,15 @@ import (
 )
 
 var contentCmdlets = []cmdlet{
-	{name: "Get-Content", parameters: "Path!:0 LiteralPath|PSPath! Raw? Tail|Last# TotalCount|First|Head# Encoding " +
-		"Wait? Force?~ ReadCount# Delimiter Stream", run: getContent},
-	{name: "Set-Content", parameters: "Path!:0 Value:1 LiteralPath|PSPath! Encoding NoNewline? Force? PassThru? Stream",
+	{name: "Get-Content", flat: true, byProperty: true,
+		parameters: "Path%&!:0 LiteralPath|PSPath%! Raw? Tail|Last# TotalCount|First|Head# Encoding " +
+			"Wait? Force?~ ReadCount# Delimiter Stream", run: getContent},
+	{name: "Set-Content", parameters: "Path%!:0 Value:1 LiteralPath|PSPath%! Encoding NoNewline? Force? PassThru? Stream",
 		run: func(c *call) error { return putContent(c, false) }, should: true},
-	{name: "Add-Content", parameters: "Path!:0 Value:1 LiteralPath|PSPath! Encoding NoNewline? Force? PassThru? Stream",
+	{name: "Add-Content", parameters: "Path%!:0 Value:1 LiteralPath|PSPath%! Encoding NoNewline? Force? PassThru? Stream",
 		run: func(c *call) error { return putContent(c, true) }, should: true},
-	{name: "Clear-Content", parameters: "Path!:0 LiteralPath|PSPath! Force?~", run: clearContent, should: true},
+	{name: "Clear-Content", flat: true, byProperty: true,
+		parameters: "Path%&!:0 LiteralPath|PSPath%! Force?~", run: clearContent, should: true},
 }
 
 // readText returns a file's content as text.

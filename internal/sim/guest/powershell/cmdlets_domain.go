@@ -13,7 +13,7 @@ const workgroup = "WORKGROUP"
 
 var domainCmdlets = []cmdlet{
 	{name: "Add-Computer", parameters: "DomainName|Domain:0 WorkgroupName Credential OUPath~ Server~ Force? Restart? " +
-		"NewName Options~ PassThru? ComputerName LocalCredential~ UnjoinDomainCredential~ Unsecure?", run: addComputer},
+		"NewName% Options~ PassThru? ComputerName LocalCredential~ UnjoinDomainCredential~ Unsecure?", run: addComputer},
 	{name: "Remove-Computer", parameters: "UnjoinDomainCredential:0 WorkgroupName~ Force?~ Restart? PassThru?~",
 		run: func(*call) error { return lacking("leaving a domain (Remove-Computer)") }},
 	{name: "Test-ComputerSecureChannel", parameters: "Repair? Credential Server~", run: testChannel},

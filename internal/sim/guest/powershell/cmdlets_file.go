@@ -7,22 +7,25 @@ import (
 )
 
 var fileCmdlets = []cmdlet{
-	{name: "Get-Item", parameters: "Path!:0 LiteralPath|PSPath! Force?~ Stream Include Exclude Filter", run: getItem},
+	{name: "Get-Item", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%! Force?~ Stream Include Exclude Filter", run: getItem},
 	{name: "Get-ChildItem",
-		parameters: "Path:0 Filter:1 LiteralPath|PSPath Recurse|s? File? Directory? Force?~ Name? Include Exclude Depth# Hidden?",
+		parameters: "Path%:0 Filter:1 LiteralPath|PSPath% Recurse|s? File? Directory? Force?~ Name? Include Exclude Depth# Hidden?",
 		run:        getChildItem},
-	{name: "New-Item", parameters: "Path!:0 Name ItemType|Type Value|Target Force?", run: newItem, should: true},
-	{name: "mkdir", parameters: "Path!:0 Name Force?", should: true,
+	{name: "New-Item", parameters: "Path%!:0 Name% ItemType|Type Value|Target Force?", run: newItem, should: true},
+	{name: "mkdir", parameters: "Path%!:0 Name% Force?", should: true,
 		run: func(c *call) error { c.given["itemtype"] = "Directory"; return newItem(c) }},
-	{name: "Remove-Item", parameters: "Path!:0 LiteralPath|PSPath! Recurse? Force? Include Exclude Filter", run: removeItem, should: true},
-	{name: "Copy-Item", parameters: "Path!:0 Destination:1 LiteralPath|PSPath! Recurse? Force? PassThru? Container?~ " +
+	{name: "Remove-Item", flat: true,
+		parameters: "Path%&!:0 LiteralPath|PSPath%! Recurse? Force? Include Exclude Filter", run: removeItem, should: true},
+	{name: "Copy-Item", flat: true, parameters: "Path%&!:0 Destination%:1 LiteralPath|PSPath%! Recurse? Force? PassThru? Container?~ " +
 		"Include Exclude Filter ToSession FromSession", run: copyItem, should: true},
-	{name: "Move-Item", parameters: "Path!:0 Destination:1 LiteralPath|PSPath! Force? PassThru? Include Exclude Filter", run: moveItem,
+	{name: "Move-Item", flat: true,
+		parameters: "Path%&!:0 Destination%:1 LiteralPath|PSPath%! Force? PassThru? Include Exclude Filter", run: moveItem,
 		should: true},
-	{name: "Rename-Item", parameters: "Path!:0 NewName!:1 LiteralPath|PSPath! Force? PassThru?", run: renameItem, should: true},
-	{name: "Set-Item", parameters: "Path!:0 Value:1 Force?~", run: setItem},
-	{name: "Get-FileHash", parameters: "Path!:0 Algorithm:1 LiteralPath|PSPath!", run: getFileHash},
-	{name: "Get-AuthenticodeSignature", parameters: "FilePath:0", run: getAuthenticodeSignature},
+	{name: "Rename-Item", flat: true,
+		parameters: "Path%&!:0 NewName%!:1 LiteralPath|PSPath%! Force? PassThru?", run: renameItem, should: true},
+	{name: "Set-Item", parameters: "Path%!:0 Value:1 Force?~", run: setItem},
+	{name: "Get-FileHash", flat: true, parameters: "Path%&!:0 Algorithm:1 LiteralPath|PSPath%!", run: getFileHash},
+	{name: "Get-AuthenticodeSignature", parameters: "FilePath%:0", run: getAuthenticodeSignature},
 }
 
 // fileObject describes a file or folder.

@@ -7,13 +7,13 @@ import (
 
 // jobCmdlets are background jobs (about_Jobs). A guest runs a job to its end where it starts.
 var jobCmdlets = []cmdlet{
-	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList|Args Name InitializationScript", run: startJob},
-	{name: "Receive-Job", parameters: "Job:0 Name Id Keep? Wait? AutoRemoveJob?", run: eachJob(receiveJob)},
-	{name: "Wait-Job", parameters: "Job:0 Name Id Timeout~ Any?~ Force?~",
+	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList|Args Name% InitializationScript", run: startJob},
+	{name: "Receive-Job", parameters: "Job:0 Name% Id Keep? Wait? AutoRemoveJob?", run: eachJob(receiveJob)},
+	{name: "Wait-Job", parameters: "Job:0 Name% Id Timeout~ Any?~ Force?~",
 		run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
-	{name: "Get-Job", parameters: "Id:0 Name State", run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
-	{name: "Stop-Job", parameters: "Job:0 Name Id PassThru?", run: eachJob(func(*call, *job) error { return nil })},
-	{name: "Remove-Job", parameters: "Job:0 Name Id Force?~", run: eachJob(func(c *call, j *job) error {
+	{name: "Get-Job", parameters: "Id:0 Name% State", run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
+	{name: "Stop-Job", parameters: "Job:0 Name% Id PassThru?", run: eachJob(func(*call, *job) error { return nil })},
+	{name: "Remove-Job", parameters: "Job:0 Name% Id Force?~", run: eachJob(func(c *call, j *job) error {
 		c.jobs.all = slices.DeleteFunc(c.jobs.all, func(other *job) bool { return other == j })
 		return nil
 	})},

@@ -11,28 +11,29 @@ import (
 const kindCommand = "System.Management.Automation.CommandInfo"
 
 var languageCmdlets = []cmdlet{
-	{name: "Set-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~ Visibility~", run: setVariable,
+	{name: "Set-Variable", ending: true,
+		parameters: "Name%!:0 Value:1 Scope Option Force? PassThru? Description~ Visibility~", run: setVariable,
 		should: true},
-	{name: "New-Variable", parameters: "Name!:0 Value:1 Scope Option Force? PassThru? Description~", run: setVariable, should: true},
-	{name: "Get-Variable", parameters: "Name+:0 ValueOnly? Scope", run: getVariable},
-	{name: "Remove-Variable", parameters: "Name!:0 Scope Force?", run: removeVariable},
-	{name: "Clear-Variable", parameters: "Name!:0 Scope~ Force?~", run: clearVariable},
-	{name: "Set-StrictMode", parameters: "Version Off?", run: setStrictMode},
-	{name: "Set-Alias", parameters: "Name:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
-	{name: "New-Alias", parameters: "Name:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
-	{name: "Get-Alias", parameters: "Name+:0", run: getAlias},
-	{name: "Invoke-Expression", parameters: "Command!:0", run: invokeExpression},
+	{name: "New-Variable", parameters: "Name%!:0 Value:1 Scope Option Force? PassThru? Description~", run: setVariable, should: true},
+	{name: "Get-Variable", parameters: "Name%+:0 ValueOnly? Scope", run: getVariable},
+	{name: "Remove-Variable", byProperty: true, parameters: "Name%!:0 Scope Force?", run: removeVariable},
+	{name: "Clear-Variable", byProperty: true, parameters: "Name%!:0 Scope~ Force?~", run: clearVariable},
+	{name: "Set-StrictMode", byProperty: true, parameters: "Version Off?", run: setStrictMode},
+	{name: "Set-Alias", parameters: "Name%:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
+	{name: "New-Alias", parameters: "Name%:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
+	{name: "Get-Alias", parameters: "Name%+:0", run: getAlias},
+	{name: "Invoke-Expression", parameters: "Command&!:0", run: invokeExpression},
 	{name: "Invoke-Command",
 		parameters: "ScriptBlock:0 ArgumentList|Args NoNewScope? ComputerName|Cn Session Credential InputObject",
 		run:        invokeCommand},
-	{name: "Get-Command", parameters: "Name+:0 CommandType|Type All?~", run: getCommand},
+	{name: "Get-Command", parameters: "Name%+:0 CommandType|Type All?~", run: getCommand},
 	{name: "Measure-Command", parameters: "Expression:0", run: measureCommand},
 	{name: "Start-Sleep", parameters: "Seconds+:0 Milliseconds+", run: startSleep},
-	{name: "Start-Process", parameters: "FilePath!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
+	{name: "Start-Process", byProperty: true, parameters: "FilePath%!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
 		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError RedirectStandardInput Verb " +
 		"Credential LoadUserProfile?~", run: startProcess},
-	{name: "Get-Host", parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
-	{name: "Wait-Process", parameters: "Name:0 Id Timeout~ InputObject~",
+	{name: "Get-Host", byProperty: true, parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
+	{name: "Wait-Process", parameters: "Name%:0 Id Timeout~ InputObject~",
 		run: func(*call) error { return lacking("Wait-Process; no process of the guest runs on") }},
 }
 

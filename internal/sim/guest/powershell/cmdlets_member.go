@@ -6,10 +6,11 @@ import (
 )
 
 var memberCmdlets = []cmdlet{
-	{name: "Get-Member", parameters: "Name:0 MemberType|Type InputObject Force?~", run: getMember},
-	{name: "Add-Type", parameters: "TypeDefinition:0 AssemblyName|AN Path LiteralPath MemberDefinition Namespace Language Name " +
-		"ReferencedAssemblies PassThru? " +
-		"IgnoreWarnings?~", run: addType},
+	{name: "Get-Member", ending: true, parameters: "Name%:0 MemberType|Type InputObject Force?~", run: getMember},
+	{name: "Add-Type", byProperty: true,
+		parameters: "TypeDefinition:0 AssemblyName|AN Path% LiteralPath% MemberDefinition Namespace Language Name% " +
+			"ReferencedAssemblies PassThru? " +
+			"IgnoreWarnings?~", run: addType},
 	{name: "Get-Culture", parameters: "", run: func(c *call) error {
 		v, err := cultureObject("en-US", "English (United States)")(c.run, nil)
 		if err != nil {

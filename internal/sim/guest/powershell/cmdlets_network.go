@@ -12,7 +12,7 @@ import (
 )
 
 var networkCmdlets = []cmdlet{
-	{name: "Get-NetAdapter", parameters: "Name:0 InterfaceDescription InterfaceIndex|ifIndex Physical? IncludeHidden?~", run: getAdapter},
+	{name: "Get-NetAdapter", parameters: "Name%:0 InterfaceDescription InterfaceIndex|ifIndex Physical? IncludeHidden?~", run: getAdapter},
 	{name: "Get-NetIPAddress", parameters: "IPAddress:0 InterfaceAlias InterfaceIndex|ifIndex AddressFamily", run: getAddress},
 	{name: "Get-NetIPConfiguration", parameters: "InterfaceAlias:0 All?~ Detailed?~", run: getConfiguration},
 	{name: "Get-NetIPInterface", parameters: "InterfaceAlias:0 AddressFamily InterfaceIndex|ifIndex", run: getInterface},
@@ -23,17 +23,17 @@ var networkCmdlets = []cmdlet{
 	{name: "Get-NetTCPConnection", parameters: "State LocalPort RemotePort", run: getConnection},
 	{name: "Test-NetConnection", parameters: "ComputerName:0 Port InformationLevel CommonTCPPort:1", run: testConnection},
 	{name: "Resolve-DnsName",
-		parameters: "Name:0 Type:1 Server DnsOnly?~ NoHostsFile?~ QuickTimeout?~ TcpOnly?~ CacheOnly?~", run: resolveName},
+		parameters: "Name%:0 Type:1 Server DnsOnly?~ NoHostsFile?~ QuickTimeout?~ TcpOnly?~ CacheOnly?~", run: resolveName},
 	{name: "Set-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex " +
 		"ServerAddresses|Addresses ResetServerAddresses? PassThru?~ InputObject", run: setDNS},
 	{name: "Get-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex AddressFamily", run: getDNS},
-	{name: "New-NetFirewallRule", parameters: "Name DisplayName Description~ Direction Action Protocol " +
+	{name: "New-NetFirewallRule", parameters: "Name% DisplayName Description~ Direction Action Protocol " +
 		"LocalPort RemotePort~ LocalAddress~ RemoteAddress~ Enabled Profile~ Program~ Group~ Service~ " +
 		"EdgeTraversalPolicy~ InterfaceAlias~ IcmpType~ PolicyStore~", run: newRule},
-	{name: "Get-NetFirewallRule", parameters: "Name:0 DisplayName Enabled Direction", run: getRule},
-	{name: "Get-HnsNetwork", parameters: "Name:0", run: getHNS},
+	{name: "Get-NetFirewallRule", parameters: "Name%:0 DisplayName Enabled Direction", run: getRule},
+	{name: "Get-HnsNetwork", parameters: "Name%:0", run: getHNS},
 	{name: "New-HnsNetwork",
-		parameters: "Type Name AddressPrefix Gateway AdapterName~ SubnetPolicies JsonString^ DNSServer^ Verbose?~",
+		parameters: "Type Name% AddressPrefix Gateway AdapterName~ SubnetPolicies JsonString^ DNSServer^ Verbose?~",
 		run:        newHNS},
 	{name: "Remove-HnsNetwork", parameters: "InputObject:0 Id", run: func(*call) error { return lacking("Remove-HnsNetwork") }},
 	{name: "Get-HnsEndpoint", parameters: "", run: getEndpoint},

@@ -13,18 +13,19 @@ import (
 )
 
 var objectCmdlets = []cmdlet{
-	{name: "New-Object", parameters: "TypeName:0 ArgumentList|Args:1 Property ComObject Strict?~", run: newObject},
-	{name: "Add-Member", parameters: "MemberType|Type:0 Name:1 Value:2 NotePropertyName NotePropertyValue " +
-		"NotePropertyMembers PassThru? Force? SecondValue InputObject", run: addMember},
+	{name: "New-Object", byProperty: true, parameters: "TypeName:0 ArgumentList|Args:1 Property ComObject Strict?~", run: newObject},
+	{name: "Add-Member", parameters: "MemberType|Type:0 Name%:1 Value:2 NotePropertyName NotePropertyValue " +
+		"NotePropertyMembers PassThru? Force? SecondValue InputObject&", run: addMember},
 	{name: "ConvertTo-Json", parameters: "InputObject:0 Depth Compress?", run: convertToJSON},
-	{name: "ConvertFrom-Json", parameters: "InputObject:0", run: convertFromJSON},
-	{name: "ConvertTo-Csv", parameters: "InputObject:0 NoTypeInformation|NTI? Delimiter:1", run: convertToCSV},
-	{name: "ConvertFrom-Csv", parameters: "InputObject:0 Delimiter Header", run: convertFromCSV},
-	{name: "Export-Csv", parameters: "Path+:0 Delimiter:1 LiteralPath|PSPath NoTypeInformation|NTI? Append? Force?~ NoClobber? " +
-		"Encoding InputObject",
+	{name: "ConvertFrom-Json", scalar: true, parameters: "InputObject&:0", run: convertFromJSON},
+	{name: "ConvertTo-Csv", parameters: "InputObject&:0 NoTypeInformation|NTI? Delimiter:1", run: convertToCSV},
+	{name: "ConvertFrom-Csv", flat: true, parameters: "InputObject:0 Delimiter Header", run: convertFromCSV},
+	{name: "Export-Csv", ending: true,
+		parameters: "Path%+:0 Delimiter:1 LiteralPath|PSPath% NoTypeInformation|NTI? Append? Force?~ NoClobber? " +
+			"Encoding InputObject&",
 		run: exportCSV, should: true},
-	{name: "Import-Csv", parameters: "Path+:0 Delimiter:1 LiteralPath|PSPath! Header Encoding~", run: importCSV},
-	{name: "ConvertFrom-StringData", parameters: "StringData:0", run: convertFromStringData},
+	{name: "Import-Csv", parameters: "Path%+:0 Delimiter:1 LiteralPath|PSPath%! Header Encoding~", run: importCSV},
+	{name: "ConvertFrom-StringData", scalar: true, parameters: "StringData&:0", run: convertFromStringData},
 	{name: "Get-Random", parameters: "InputObject:0 Minimum Maximum Count SetSeed~", run: getRandom},
 	{name: "New-Guid", parameters: "", run: func(c *call) error {
 		g, err := statics["guid::newguid"](c.run, nil)
@@ -33,7 +34,7 @@ var objectCmdlets = []cmdlet{
 		}
 		return c.emit(g)
 	}},
-	{name: "Get-Date", parameters: "Date:0 Format UFormat Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
+	{name: "Get-Date", parameters: "Date%:0 Format UFormat Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
 	{name: "New-TimeSpan", parameters: "Start:0 End:1 Days Hours Minutes Seconds", run: newTimeSpan},
 }
 

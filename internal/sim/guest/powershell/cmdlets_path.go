@@ -11,16 +11,16 @@ import (
 
 var pathCmdlets = []cmdlet{
 	{name: "Get-Location", parameters: "", run: func(c *call) error { return c.emit(pathObject(c.dir)) }},
-	{name: "Set-Location", parameters: "Path:0 LiteralPath PassThru?", run: setLocation},
-	{name: "Push-Location", parameters: "Path:0 LiteralPath PassThru?", run: pushLocation},
+	{name: "Set-Location", parameters: "Path%:0 LiteralPath% PassThru?", run: setLocation},
+	{name: "Push-Location", parameters: "Path%:0 LiteralPath% PassThru?", run: pushLocation},
 	{name: "Pop-Location", parameters: "PassThru?", run: popLocation},
-	{name: "Join-Path", parameters: "Path!:0 ChildPath:1 Resolve?", run: joinPath},
-	{name: "Split-Path",
-		parameters: "Path!:0 LiteralPath|PSPath! Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Resolve? Extension? LeafBase?",
+	{name: "Join-Path", flat: true, parameters: "Path%&!:0 ChildPath%:1 Resolve?", run: joinPath},
+	{name: "Split-Path", flat: true,
+		parameters: "Path%&!:0 LiteralPath|PSPath%! Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Resolve? Extension? LeafBase?",
 		run:        splitPath},
-	{name: "Resolve-Path", parameters: "Path!:0 LiteralPath|PSPath! Relative?", run: resolvePath},
-	{name: "Convert-Path", parameters: "Path!:0 LiteralPath|PSPath!", run: convertPath},
-	{name: "Test-Path", parameters: "Path!:0 LiteralPath|PSPath! PathType|Type", run: testPath},
+	{name: "Resolve-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%! Relative?", run: resolvePath},
+	{name: "Convert-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%!", run: convertPath},
+	{name: "Test-Path", flat: true, parameters: "Path%!:0 LiteralPath|PSPath%! PathType|Type", run: testPath},
 }
 
 func pathObject(dir string) *object {

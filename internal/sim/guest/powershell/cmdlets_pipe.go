@@ -17,14 +17,14 @@ var pipeCmdlets = []cmdlet{
 	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First# Last# Skip# SkipLast# Unique? " +
 		"ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
 	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject Culture~", run: sortObject},
-	{name: "Group-Object", parameters: "Property:0 NoElement? AsHashTable? AsString?~ InputObject", run: groupObject},
-	{name: "Measure-Object",
+	{name: "Group-Object", ending: true, parameters: "Property:0 NoElement? AsHashTable? AsString?~ InputObject", run: groupObject},
+	{name: "Measure-Object", ending: true,
 		parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject",
 		run:        measureObject},
 	{name: "Get-Unique", parameters: "AsString?~ InputObject", run: getUnique},
-	{name: "Select-String", parameters: "Pattern!:0 Path!:1 LiteralPath! SimpleMatch? CaseSensitive? Quiet? " +
+	{name: "Select-String", parameters: "Pattern%!:0 Path%!:1 LiteralPath%! SimpleMatch? CaseSensitive? Quiet? " +
 		"NotMatch? AllMatches? InputObject Encoding~", run: selectString},
-	{name: "Compare-Object", parameters: "ReferenceObject:0 DifferenceObject:1 Property IncludeEqual? " +
+	{name: "Compare-Object", flat: true, parameters: "ReferenceObject&:0 DifferenceObject%&:1 Property IncludeEqual? " +
 		"ExcludeDifferent? PassThru? CaseSensitive? SyncWindow~", run: compareObject},
 }
 

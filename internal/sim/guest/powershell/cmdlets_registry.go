@@ -9,13 +9,13 @@ import (
 )
 
 var registryCmdlets = []cmdlet{
-	{name: "Get-ItemProperty", parameters: "Path!:0 Name:1 LiteralPath|PSPath!", run: getItemProperty},
-	{name: "Get-ItemPropertyValue", parameters: "Path!:0 Name:1 LiteralPath|PSPath!", run: getItemPropertyValue},
-	{name: "Set-ItemProperty", parameters: "Path!:0 Name:1 Value:2 LiteralPath|PSPath! Type|PropertyType Force?~ PassThru?~",
+	{name: "Get-ItemProperty", flat: true, parameters: "Path%&!:0 Name%:1 LiteralPath|PSPath%!", run: getItemProperty},
+	{name: "Get-ItemPropertyValue", parameters: "Path%!:0 Name%:1 LiteralPath|PSPath%!", run: getItemPropertyValue},
+	{name: "Set-ItemProperty", parameters: "Path%!:0 Name%:1 Value:2 LiteralPath|PSPath%! Type|PropertyType Force?~ PassThru?~",
 		run: func(c *call) error { return putProperty(c, true) }},
-	{name: "New-ItemProperty", parameters: "Path!:0 Name:1 Value PropertyType|Type LiteralPath|PSPath! Force?",
+	{name: "New-ItemProperty", parameters: "Path%!:0 Name%:1 Value PropertyType|Type LiteralPath|PSPath%! Force?",
 		run: func(c *call) error { return putProperty(c, false) }},
-	{name: "Remove-ItemProperty", parameters: "Path!:0 Name:1 LiteralPath|PSPath! Force?~", run: removeProperty},
+	{name: "Remove-ItemProperty", parameters: "Path%!:0 Name%:1 LiteralPath|PSPath%! Force?~", run: removeProperty},
 }
 
 // valueText returns a registry value as a value of PowerShell.

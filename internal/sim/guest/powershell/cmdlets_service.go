@@ -13,17 +13,17 @@ import (
 func fileMode(m uint32) fs.FileMode { return fs.FileMode(m) }
 
 var serviceCmdlets = []cmdlet{
-	{name: "Get-Service", parameters: "Name|ServiceName:0 DisplayName DependentServices? RequiredServices? InputObject", run: getService},
-	{name: "Start-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?", run: serviceVerb},
-	{name: "Stop-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force? NoWait?~", run: serviceVerb},
-	{name: "Restart-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?", run: serviceVerb},
+	{name: "Get-Service", parameters: "Name|ServiceName%:0 DisplayName DependentServices? RequiredServices? InputObject", run: getService},
+	{name: "Start-Service", parameters: "Name|ServiceName%:0 InputObject PassThru? Force?", run: serviceVerb},
+	{name: "Stop-Service", parameters: "Name|ServiceName%:0 InputObject PassThru? Force? NoWait?~", run: serviceVerb},
+	{name: "Restart-Service", parameters: "Name|ServiceName%:0 InputObject PassThru? Force?", run: serviceVerb},
 	{name: "Set-Service",
-		parameters: "Name|ServiceName:0 StartupType|StartMode DisplayName Description^ Status InputObject PassThru?",
+		parameters: "Name|ServiceName%:0 StartupType|StartMode DisplayName Description^ Status InputObject PassThru?",
 		run:        setService},
-	{name: "New-Service", parameters: "Name|ServiceName:0 BinaryPathName|Path:1 DisplayName Description^ " +
+	{name: "New-Service", parameters: "Name|ServiceName%:0 BinaryPathName|Path:1 DisplayName Description^ " +
 		"StartupType DependsOn Credential^", run: newService},
-	{name: "Get-Process", parameters: "Name|ProcessName+:0 Id InputObject", run: getProcess},
-	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName Force?~ InputObject PassThru?~", run: stopProcess},
+	{name: "Get-Process", parameters: "Name|ProcessName%+:0 Id InputObject", run: getProcess},
+	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName% Force?~ InputObject PassThru?~", run: stopProcess},
 }
 
 // Rewritten states of a service.

@@ -14,7 +14,7 @@ var webCmdlets = []cmdlet{
 	{name: "Invoke-RestMethod", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ " +
 		"ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ " +
 		"DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeRest},
-	{name: "Start-BitsTransfer", parameters: "Source:0 Destination:1 Description~ DisplayName~ Priority~ " +
+	{name: "Start-BitsTransfer", parameters: "Source:0 Destination%:1 Description~ DisplayName~ Priority~ " +
 		"TransferType~ RetryInterval~ RetryTimeout~ Asynchronous?", run: startTransfer},
 }
 
@@ -172,13 +172,13 @@ var userCmdlets = []cmdlet{
 		return broken("PSInvalidOperationException", "InvalidOperation",
 			"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
 	}},
-	{name: "Read-Host", parameters: "Prompt:0 AsSecureString?", run: func(*call) error {
+	{name: "Read-Host", byProperty: true, parameters: "Prompt:0 AsSecureString?", run: func(*call) error {
 		return broken("PSInvalidOperationException",
 			"InvalidOperation,Microsoft.PowerShell.Commands.ReadHostCommand",
 			"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
 	}},
-	{name: "Get-LocalUser", parameters: "Name:0", run: getUser},
-	{name: "New-LocalUser", parameters: "Name:0 Password NoPassword? FullName Description^ " +
+	{name: "Get-LocalUser", parameters: "Name%:0", run: getUser},
+	{name: "New-LocalUser", parameters: "Name%:0 Password NoPassword? FullName Description^ " +
 		"PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^ " +
 		"Disabled?", run: newUser},
 	{name: "Add-LocalGroupMember", parameters: "Group:0 Member:1", run: addGroupMember},
