@@ -89,7 +89,7 @@ func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
 // Answer is what the DNS of a cluster says of a name.
 type Answer struct {
 	IPs []netip.Addr
-	// Alias is the name that the one asked for stands for, as of a Service of type ExternalName; there are no addresses beside it.
+	// Alias is the name that the one asked for is another name of, as for a Service of type ExternalName; there are no addresses beside it.
 	Alias string
 }
 

@@ -35,7 +35,7 @@ type network struct {
 // Lookup implements machine.Network.
 func (n network) Lookup(name string) (gm.Found, error) { return n.lookup(name, maxAliases) }
 
-// maxAliases is how many names a name may stand for, one after the other.
+// maxAliases is how many names a lookup may go through, one after the other.
 const maxAliases = 8
 
 func (n network) lookup(name string, aliases int) (gm.Found, error) {
@@ -69,15 +69,15 @@ func (n network) lookup(name string, aliases int) (gm.Found, error) {
 	return gm.Found{}, &gm.LookupError{Name: name, Reason: reason}
 }
 
-// follow looks up what a Service of type ExternalName stands for.
+// follow looks up the name that a Service of type ExternalName refers to.
 func (n network) follow(name, full, alias string, aliases int) (gm.Found, error) {
 	if aliases == 0 {
-		return gm.Found{}, &gm.LookupError{Name: name, Reason: "the Service " + full + " stands for a name that stands for others without end"}
+		return gm.Found{}, &gm.LookupError{Name: name, Reason: "the names that the Service " + full + " refers to go on without end"}
 	}
 	found, err := n.lookup(alias+".", aliases-1)
 	if lacks, ok := errors.AsType[*gm.LookupError](err); ok {
 		return found, &gm.LookupError{Name: name, Silent: lacks.Silent,
-			Reason: fmt.Sprintf("%s stands for %s: %s", full, alias, lacks.Reason)}
+			Reason: fmt.Sprintf("%s is another name of %s: %s", full, alias, lacks.Reason)}
 	}
 	return found, err
 }

@@ -80,14 +80,14 @@ func TestNamesInPods(t *testing.T) {
 	}
 }
 
-// TestNamesOfOtherNames: a Service without an address of its own answers with those of its pods, or stands for another name.
+// TestNamesOfOtherNames: a Service without an address of its own answers with those of its pods, or is another name of something.
 func TestNamesOfOtherNames(t *testing.T) {
 	n := podNetwork(t, true)
 	if found, err := n.Lookup("headless"); err != nil || len(found.IPs) != 2 {
 		t.Errorf("a headless Service has %v, %v", found, err)
 	}
 	_, err := n.Lookup("outside")
-	if lacks, ok := errors.AsType[*gm.LookupError](err); !ok || lacks.Name != "outside" || !strings.Contains(lacks.Reason, "stands for example.com") {
+	if lacks, ok := errors.AsType[*gm.LookupError](err); !ok || lacks.Name != "outside" || !strings.Contains(lacks.Reason, "is another name of example.com") {
 		t.Errorf("an ExternalName of elsewhere: %v", err)
 	}
 }

@@ -26,9 +26,9 @@ func TestUserThatDoesNotExist(t *testing.T) {
 		message     string
 	}{
 		"of the image": {nano, "ContainerUser", false, corev1.RestartPolicyAlways, "", ""},
-		"of nobody": {nano, "FooLish", false, corev1.RestartPolicyAlways, "RunContainerError",
+		"of no account": {nano, "FooLish", false, corev1.RestartPolicyAlways, "RunContainerError",
 			"user name or password is incorrect"},
-		"of nobody, once":        {nano, "FooLish", false, corev1.RestartPolicyNever, "StartError", "user name or password is incorrect"},
+		"of no account, once":    {nano, "FooLish", false, corev1.RestartPolicyNever, "StartError", "user name or password is incorrect"},
 		"of an image of a user":  {own, "app", false, corev1.RestartPolicyAlways, "", ""},
 		"of the node":            {own, `NT AUTHORITY\SYSTEM`, true, corev1.RestartPolicyAlways, "", ""},
 		"a group of the node":    {own, "Administrators", true, corev1.RestartPolicyAlways, "", ""},
@@ -71,11 +71,11 @@ func TestSandboxUser(t *testing.T) {
 		runtime, user string
 		host, refused bool
 	}{
-		"of nobody":                   {"containerd://2.1.4", "FooLish", false, true},
-		"of the pause image":          {"containerd://2.1.4", "ContainerAdministrator", false, false},
-		"of the node, HostProcess":    {"containerd://2.1.4", "Administrators", true, false},
-		"of nobody, old containerd":   {"containerd://1.5.7", "FooLish", false, false},
-		"of nobody, under dockershim": {"docker://20.10.14", "FooLish", false, false},
+		"of no account":                   {"containerd://2.1.4", "FooLish", false, true},
+		"of the pause image":              {"containerd://2.1.4", "ContainerAdministrator", false, false},
+		"of the node, HostProcess":        {"containerd://2.1.4", "Administrators", true, false},
+		"of no account, old containerd":   {"containerd://1.5.7", "FooLish", false, false},
+		"of no account, under dockershim": {"docker://20.10.14", "FooLish", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newBench(t).kubelet(t)

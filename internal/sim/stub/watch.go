@@ -262,7 +262,7 @@ func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpo
 }
 
 // names maps "service.namespace" to the cluster address, for a headless service to those of its endpoints that are ready, and for
-// one of type ExternalName to the name that it stands for.
+// one of type ExternalName to the name that it refers to.
 func names(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) map[string]fabric.Answer {
 	byService := group(endpoints)
 	out := map[string]fabric.Answer{}

@@ -152,7 +152,7 @@ func (c cniConfig) networks() []HNSNetwork {
 	return nil
 }
 
-// external returns the network that the machine's own traffic takes, with the subnet that nobody uses.
+// external returns the network that the machine's own traffic takes, with the subnet that no pod is in.
 func external(kind string) HNSNetwork {
 	s := HNSSubnet{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 255, 0}), 30)}
 	s.Gateway = s.Prefix.Addr().Next()
