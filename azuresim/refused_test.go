@@ -11,7 +11,8 @@ import (
 
 // TestWhatMachinesRefuse: a machine, and a scale set of the same model, whose disk, identity or extension Azure does not take.
 func TestWhatMachinesRefuse(t *testing.T) {
-	const absent = "/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/x"
+	const absent = "/subscriptions/" + engine.DefaultSubscription +
+		"/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/x"
 	a := start(t, Config{})
 	nic := a.network()
 	for _, test := range []struct {

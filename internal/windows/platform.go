@@ -32,11 +32,23 @@ func tagTokens(tag string) []string {
 // windowsToken is a word that only tags of Windows images have.
 var windowsToken = regexp.MustCompile(`^(windows(20\d\d)?|nanoserver|windowsservercore|servercore)$`)
 
+// formerImages are Microsoft's images on Docker Hub, from before mcr.microsoft.com: of builds before that of Windows Server 2019.
+const formerImages = `(docker\.io/)?microsoft/(windows|windowsservercore|nanoserver|iis|aspnet|wcf|dotnet-framework|mssql-server-windows)`
+
+var formerImage = regexp.MustCompile("^" + formerImages)
+
+// IsFormerImage reports whether a container image is one that Microsoft has left on Docker Hub, which no node of today runs. Source:
+// https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-base-images.
+func IsFormerImage(reference string) bool {
+	repository, _ := splitImage(reference)
+	return formerImage.MatchString(repository)
+}
+
 // windowsRepository are the repositories whose images are all for Windows. Source: their manifests.
 var windowsRepository = regexp.MustCompile(`^(` +
 	`mcr\.microsoft\.com/windows.*|mcr\.microsoft\.com/dotnet/framework/.*|` +
 	`mcr\.microsoft\.com/oss(/v2)?/kubernetes/windows-host-process-containers-base-image|` +
-	`(docker\.io/)?microsoft/(windows|windowsservercore|nanoserver|iis|aspnet|wcf|dotnet-framework|mssql-server-windows).*|` +
+	formerImages + `.*|` +
 	`((docker|quay)\.io/)?calico/(windows|node-windows|cni-windows|windows-upgrade)|(docker\.io/)?sigwindowstools/.*|` +
 	`ghcr\.io/kubernetes-sigs/sig-windows/.*|ghcr\.io/prometheus-community/windows-exporter|` +
 	`registry\.k8s\.io/node-problem-detector/node-problem-detector-windows)$`)

@@ -48,3 +48,14 @@ func TestPlatforms(t *testing.T) {
 		}
 	}
 }
+
+func TestFormerImages(t *testing.T) {
+	for image, want := range map[string]bool{
+		"microsoft/iis": true, "docker.io/microsoft/nanoserver:1709": true, "mcr.microsoft.com/windows/nanoserver:1809": false,
+		"contoso.example/microsoft/iis:1": false,
+	} {
+		if got := IsFormerImage(image); got != want {
+			t.Errorf("%s is of Docker Hub: %v", image, got)
+		}
+	}
+}

@@ -22,7 +22,7 @@ type Cluster struct {
 	virtual  map[netip.AddrPort]target // cluster and ingress addresses
 	byNode   map[uint16]target         // node ports
 	proxies  map[place]*Proxy
-	resolver func(name string) (netip.Addr, bool)
+	resolver func(name string) (Answer, bool)
 	next     uint64
 }
 
@@ -86,8 +86,15 @@ func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
 	}
 }
 
+// Answer is what the DNS of a cluster says of a name.
+type Answer struct {
+	IPs []netip.Addr
+	// Alias is the name that the one asked for is another name of, as for a Service of type ExternalName; there are no addresses beside it.
+	Alias string
+}
+
 // SetResolver installs the cluster's DNS; nil removes it.
-func (c *Cluster) SetResolver(resolve func(name string) (netip.Addr, bool)) {
+func (c *Cluster) SetResolver(resolve func(name string) (Answer, bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.resolver = resolve
@@ -100,19 +107,22 @@ func (c *Cluster) resolve(name string) (netip.Addr, bool) {
 	if resolve == nil {
 		return netip.Addr{}, false
 	}
-	return resolve(name)
+	if a, ok := resolve(name); ok && len(a.IPs) > 0 {
+		return a.IPs[0], true
+	}
+	return netip.Addr{}, false
 }
 
 // Lookup answers a name as the DNS server of the cluster does, by full names alone; served is false while none runs.
-func (c *Cluster) Lookup(name string) (ip netip.Addr, found, served bool) {
+func (c *Cluster) Lookup(name string) (a Answer, found, served bool) {
 	c.mu.Lock()
 	resolve := c.resolver
 	c.mu.Unlock()
 	if resolve == nil {
-		return netip.Addr{}, false, false
+		return Answer{}, false, false
 	}
-	ip, found = resolve(name)
-	return ip, found, true
+	a, found = resolve(name)
+	return a, found, true
 }
 
 // Pod reports whether a pod has an address.

@@ -43,7 +43,9 @@ func TestPodsAndServices(t *testing.T) {
 		Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{ip("10.96.0.1")},
 		Ports: []ServicePort{{Port: 443, Endpoints: []Endpoint{endpoint("10.213.0.4:6443", "")}}},
 	}})
-	c.SetResolver(func(name string) (netip.Addr, bool) { return ip("10.96.0.20"), name == "web.default.svc.cluster.local" })
+	c.SetResolver(func(name string) (Answer, bool) {
+		return Answer{IPs: []netip.Addr{ip("10.96.0.20")}}, name == "web.default.svc.cluster.local"
+	})
 	listen(t, f, "10.213.0.4", 6443, "api")
 	inside := Origin{VNetID: vnetID, IP: ip("10.213.0.5"), Cluster: "ns/c"}
 	outside := Origin{VNetID: vnetID, IP: ip("10.213.0.5")}

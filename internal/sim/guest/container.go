@@ -32,8 +32,10 @@ type ContainerSpec struct {
 	Image    string
 	Hostname string
 	// User is who its programs run as; the OS's own when empty.
-	User       string
-	Env        map[string]string
+	User string
+	Env  map[string]string
+	// Range is the range of addresses that its own is of; not valid where it is not known.
+	Range      netip.Prefix
 	WorkingDir string // the working directory; the OS's own when empty
 	IPs        []netip.Addr
 	// DNS are the servers that the container asks, Search the suffixes that complete names, and Network is what it
@@ -61,7 +63,7 @@ type Container struct {
 // NewContainer creates the file tree, or keeps an existing one.
 func NewContainer(spec ContainerSpec) (*Container, error) {
 	m, err := machine.New(machine.Spec{
-		ID: spec.Folder.Name(), Folder: spec.Folder, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs,
+		ID: spec.Folder.Name(), Folder: spec.Folder, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs, Range: spec.Range,
 		OnPanic: spec.OnPanic, Usage: spec.Usage, DNS: spec.DNS, Search: spec.Search, Network: spec.Network,
 		Image: machine.Image{Name: "container image " + spec.Image, Build: spec.Build, Container: true},
 	}, io.Discard, clock.RealClock{}, func(string, machine.Action) {})

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -32,7 +33,12 @@ type network struct {
 }
 
 // Lookup implements machine.Network.
-func (n network) Lookup(name string) (gm.Found, error) {
+func (n network) Lookup(name string) (gm.Found, error) { return n.lookup(name, maxAliases) }
+
+// maxAliases is how many names a lookup may go through, one after the other.
+const maxAliases = 8
+
+func (n network) lookup(name string, aliases int) (gm.Found, error) {
 	plain := strings.TrimSuffix(strings.ToLower(name), ".")
 	reason := "the local plane knows no name outside of it"
 	if n.inCluster && (within(plain) || !strings.Contains(plain, ".")) {
@@ -40,13 +46,16 @@ func (n network) Lookup(name string) (gm.Found, error) {
 	}
 	for _, full := range n.candidates(plain, strings.HasSuffix(name, ".")) {
 		if n.inCluster {
-			ip, found, served := n.net.Cluster(n.node.Cluster).Lookup(full)
+			answer, found, served := n.net.Cluster(n.node.Cluster).Lookup(full)
 			if !served {
 				return gm.Found{}, &gm.LookupError{Name: name, Silent: true, Reason: "no CoreDNS runs in the cluster"}
 			}
+			if found && within(full) && answer.Alias != "" {
+				return n.follow(name, full, answer.Alias, aliases)
+			}
 			if within(full) {
 				if found {
-					return gm.Found{Name: full, IPs: []netip.Addr{ip}}, nil
+					return gm.Found{Name: full, IPs: answer.IPs}, nil
 				}
 				continue
 			}
@@ -58,6 +67,19 @@ func (n network) Lookup(name string) (gm.Found, error) {
 		}
 	}
 	return gm.Found{}, &gm.LookupError{Name: name, Reason: reason}
+}
+
+// follow looks up the name that a Service of type ExternalName refers to.
+func (n network) follow(name, full, alias string, aliases int) (gm.Found, error) {
+	if aliases == 0 {
+		return gm.Found{}, &gm.LookupError{Name: name, Reason: "the names that the Service " + full + " refers to go on without end"}
+	}
+	found, err := n.lookup(alias+".", aliases-1)
+	if lacks, ok := errors.AsType[*gm.LookupError](err); ok {
+		return found, &gm.LookupError{Name: name, Silent: lacks.Silent,
+			Reason: fmt.Sprintf("%s is another name of %s: %s", full, alias, lacks.Reason)}
+	}
+	return found, err
 }
 
 // within reports whether a name is one of a Service.

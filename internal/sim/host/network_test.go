@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"casement.dev/casement/internal/guestfs"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
+	gm "casement.dev/casement/internal/sim/guest/machine"
 )
 
 // podNetwork returns a cluster with the pod 10.244.1.5, which answers HTTP on port 80, and the Service web.
@@ -33,7 +35,16 @@ func podNetwork(t *testing.T, windows bool) network {
 	service := netip.MustParseAddr("10.96.0.80")
 	c.SetServices([]fabric.Service{{Namespace: "default", Name: "web", ClusterIPs: []netip.Addr{service},
 		Ports: []fabric.ServicePort{{Port: 80, Endpoints: []fabric.Endpoint{{Addr: netip.AddrPortFrom(web, 80)}}}}}})
-	c.SetResolver(func(name string) (netip.Addr, bool) { return service, name == "web.default.svc.cluster.local" })
+	c.SetResolver(func(name string) (fabric.Answer, bool) {
+		a, ok := map[string]fabric.Answer{
+			"web.default.svc.cluster.local":      {IPs: []netip.Addr{service}},
+			"alias.default.svc.cluster.local":    {Alias: "web.default.svc.cluster.local"},
+			"outside.default.svc.cluster.local":  {Alias: "example.com"},
+			"circle.default.svc.cluster.local":   {Alias: "circle.default.svc.cluster.local"},
+			"headless.default.svc.cluster.local": {IPs: []netip.Addr{web, netip.MustParseAddr("10.244.2.5")}},
+		}[name]
+		return a, ok
+	})
 	n := network{net: f, node: node, pod: netip.MustParseAddr("10.244.2.9"), inCluster: true, windows: windows, dots: 5,
 		search: []string{"default.svc.cluster.local", "svc.cluster.local", "cluster.local"}}
 	n.dial = func(ctx context.Context, kind, address string) (net.Conn, error) {
@@ -51,6 +62,9 @@ func TestNamesInPods(t *testing.T) {
 		"web.default":                    {false, "web.default.svc.cluster.local"},
 		"web.default.svc.cluster.local.": {false, "web.default.svc.cluster.local"},
 		"web ":                           {false, ""},
+		"alias":                          {false, "web.default.svc.cluster.local"},
+		"outside":                        {false, ""},
+		"circle":                         {false, ""},
 		"example.com":                    {false, ""},
 	} {
 		for _, windows := range []bool{false, true} {
@@ -63,6 +77,18 @@ func TestNamesInPods(t *testing.T) {
 				t.Errorf("%q, Windows %v: %v, %v", name, windows, found, err)
 			}
 		}
+	}
+}
+
+// TestNamesOfOtherNames: a Service without an address of its own answers with those of its pods, or is another name of something.
+func TestNamesOfOtherNames(t *testing.T) {
+	n := podNetwork(t, true)
+	if found, err := n.Lookup("headless"); err != nil || len(found.IPs) != 2 {
+		t.Errorf("a headless Service has %v, %v", found, err)
+	}
+	_, err := n.Lookup("outside")
+	if lacks, ok := errors.AsType[*gm.LookupError](err); !ok || lacks.Name != "outside" || !strings.Contains(lacks.Reason, "is another name of example.com") {
+		t.Errorf("an ExternalName of elsewhere: %v", err)
 	}
 }
 

@@ -223,7 +223,7 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	c, err := guest.NewContainer(guest.ContainerSpec{
 		Folder: e.Folder, Mounts: e.Mounts, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image,
 		Hostname: n.hostnameOf(e), User: userOf(e),
-		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs, Range: n.podRange(e.IPs),
 		DNS: e.DNS.Servers, Search: e.DNS.Search, Dots: e.DNS.Dots, Network: way, Web: n.webOf(way),
 		OnPanic: n.body.Machine().Wall.Report, Usage: n.body.Machine().Usage,
 	})
@@ -232,6 +232,16 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	}
 	defer c.Close()
 	return c.Exec(ctx, e.Command, e.Stdin, e.Stdout, e.Stderr, e.TTY)
+}
+
+// podRange returns the range of the node's pods that an address is of; not valid for one of the virtual network.
+func (n *node) podRange(ips []netip.Addr) netip.Prefix {
+	for _, r := range (nodePods{n}).Ranges() {
+		if len(ips) > 0 && r.Contains(ips[0]) {
+			return r
+		}
+	}
+	return netip.Prefix{}
 }
 
 // hostnameOf returns the name that a container's programs see: a HostProcess container's is the node's.

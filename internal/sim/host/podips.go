@@ -84,6 +84,19 @@ func (p *podPool) Release(_ string, ip netip.Addr) {
 	delete(p.used, ip)
 }
 
+// Keep implements kubelet.PodIPs.
+func (p *podPool) Keep(node string, ip netip.Addr) {
+	if !podRange.Contains(ip) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used[ip] = true
+	if block := netip.PrefixFrom(ip, blockBits).Masked(); p.blocks[block] == "" {
+		p.blocks[block] = node
+	}
+}
+
 // nodePodIPs allocates the addresses of one node's pods: with Azure's CNI from the
 // secondary addresses of its interfaces, otherwise from the cluster's pool.
 type nodePodIPs struct {
@@ -139,4 +152,15 @@ func (p *nodePodIPs) Release(node string, ip netip.Addr) {
 	if !own {
 		p.pool.Release(node, ip)
 	}
+}
+
+// Keep implements kubelet.PodIPs.
+func (p *nodePodIPs) Keep(node string, ip netip.Addr) {
+	if !slices.Contains(p.own, ip) {
+		p.pool.Keep(node, ip)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used[ip] = true
 }

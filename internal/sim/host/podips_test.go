@@ -24,7 +24,24 @@ func TestPodPool(t *testing.T) {
 			}
 		}
 	}
-	if a, b := fmt.Sprint(p.of("a")), fmt.Sprint(p.of("b")); a != "[192.168.0.0/26 192.168.0.128/26]" || b != "[192.168.0.64/26 192.168.0.192/26]" {
+	if a, b := fmt.Sprint(p.of("a")), fmt.Sprint(p.of("b")); a != "[192.168.0.0/26 192.168.0.128/26]" ||
+		b != "[192.168.0.64/26 192.168.0.192/26]" {
+		t.Errorf("the blocks are %s and %s", a, b)
+	}
+}
+
+// TestPodPoolAfterRestart: the address of a pod of an earlier run is given to no other, and its block is its node's.
+func TestPodPoolAfterRestart(t *testing.T) {
+	p := &podPool{used: map[netip.Addr]bool{}, blocks: map[netip.Prefix]string{}}
+	kept := netip.MustParseAddr("192.168.0.3")
+	p.Keep("a", kept)
+	p.Keep("a", netip.MustParseAddr("10.1.0.9")) // one of the virtual network
+	for _, node := range []string{"b", "a"} {
+		if ip, err := p.Allocate(t.Context(), node, "default", "web"); err != nil || ip == kept {
+			t.Errorf("a pod of %s got %s, %v", node, ip, err)
+		}
+	}
+	if a, b := fmt.Sprint(p.of("a")), fmt.Sprint(p.of("b")); a != "[192.168.0.0/26]" || b != "[192.168.0.64/26]" {
 		t.Errorf("the blocks are %s and %s", a, b)
 	}
 }

@@ -42,6 +42,7 @@ func Init(ctx context.Context, o Options, build func() error) error {
 		if err := j.checkPatches("control-plane", cfg.Patches.Directory); err != nil {
 			return err
 		}
+		j.say("[config] patches in %q are read and not applied", cfg.Patches.Directory)
 	}
 	if err := j.write(initMarker, nil, 0o600); err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestInitPreflight(t *testing.T) {
 		"patches that are not there": {patched, func(*testing.T, *Options) {},
 			[]string{`could not list patch files for path "/etc/kubernetes/patches": lstat /etc/kubernetes/patches: no such file`}, ""},
 		"patches in no folder": {patched, files("/etc/kubernetes/patches"), []string{"not a directory"}, ""},
-		"patches":              {patched, files("/etc/kubernetes/patches/etcd.yaml"), nil, "Reading patches"},
+		"patches":              {patched, files("/etc/kubernetes/patches/etcd.yaml"), nil, "read and not applied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -100,7 +100,7 @@ func (w *worker) refuseImage(p imageUse) (reason, message string) {
 	case os == "linux" && windows.IsWindowsImage(image), os == "windows" && windows.IsLinuxImage(image):
 		return errImagePull, fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: no match for platform in "+
 			"manifest: not found", fullName(image))
-	case os == "windows" && windowsImage && !windows.CanRun(w.k.c.Release.Build, release.Build):
+	case os == "windows" && (windowsImage && !windows.CanRun(w.k.c.Release.Build, release.Build) || windows.IsFormerImage(image)):
 		return "CreateContainerError", "failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem: " +
 			"The container operating system does not match the host operating system.: unknown"
 	}

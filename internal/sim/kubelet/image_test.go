@@ -22,7 +22,8 @@ func TestImageThatCannotBePulled(t *testing.T) {
 		"other build": {"mcr.microsoft.com/windows/nanoserver:ltsc2019", "", "CreateContainerError", "does not match the host", ""},
 		"for Linux": {"nginx", "", "ImagePullBackOff", `failed to pull and unpack image "docker.io/library/nginx:latest": ` +
 			"no match for platform in manifest: not found", "Failed: Error: ErrImagePull"},
-		"private": {"contoso.azurecr.io/app:x", "", "", "", ""},
+		"of Docker Hub": {"microsoft/iis", "", "CreateContainerError", "does not match the host", ""},
+		"private":       {"contoso.azurecr.io/app:x", "", "", "", ""},
 		"not admitted": {"contoso.azurecr.io/app:x", pull.Listed, "ImagePullBackOff", "not found (simulated",
 			"BackOff: Back-off pulling image \"contoso.azurecr.io/app:x\""},
 	} {

@@ -187,6 +187,8 @@ type Network interface {
 type PodIPs interface {
 	Allocate(ctx context.Context, node, namespace, name string) (netip.Addr, error)
 	Release(node string, ip netip.Addr)
+	// Keep notes an address that a pod of an earlier run has.
+	Keep(node string, ip netip.Addr)
 }
 
 // Kubelet is one node's agent.

@@ -152,6 +152,9 @@ func (m *podManager) Replace(list []any, _ string) error {
 			// Addresses of pods that run already must not be given again.
 			if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && !pod.Spec.HostNetwork && !terminal(pod.Status.Phase) {
 				m.ips[ip] = pod.UID
+				if m.k.c.PodIPs != nil {
+					m.k.c.PodIPs.Keep(m.k.nodeName, ip)
+				}
 			}
 		}
 	}

@@ -94,8 +94,10 @@ func (c *Cluster) Resolve(namespace, name string) (netip.Addr, bool) {
 	if !running {
 		return netip.Addr{}, false
 	}
-	if ip, ok := c.watch.resolve(strings.ToLower(name)); ok {
-		return ip, true
+	for _, full := range []string{strings.ToLower(name), strings.ToLower(name) + "." + namespace} {
+		if a, ok := c.watch.resolve(full); ok && len(a.IPs) > 0 {
+			return a.IPs[0], true
+		}
 	}
-	return c.watch.resolve(strings.ToLower(name) + "." + namespace)
+	return netip.Addr{}, false
 }

@@ -119,19 +119,23 @@ func TestTranslate(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
-	headless := service("db", "pg", "None")
-	w := &serviceWatch{names: names([]*corev1.Service{service("default", "web", "10.96.0.9"), headless},
+	headless, alias := service("db", "pg", "None"), service("default", "alias", "")
+	alias.Spec.Type, alias.Spec.ExternalName = corev1.ServiceTypeExternalName, "Example.com"
+	w := &serviceWatch{names: names([]*corev1.Service{service("default", "web", "10.96.0.9"), headless, alias},
 		[]*discoveryv1.EndpointSlice{endpointSlice("db", "pg", "http", 5432, discoveryv1.Endpoint{Addresses: []string{"10.244.1.7"}})})}
 	c := &Cluster{watch: w, dns: 1}
 	for _, tt := range []struct{ namespace, name, want string }{
 		{"default", "web", "10.96.0.9"}, {"other", "web", ""}, {"other", "web.default", "10.96.0.9"},
 		{"other", "web.default.svc", "10.96.0.9"}, {"other", "WEB.default.svc.cluster.local.", "10.96.0.9"},
-		{"db", "pg", "10.244.1.7"}, {"default", "example.com", ""},
+		{"db", "pg", "10.244.1.7"}, {"default", "example.com", ""}, {"default", "alias", ""},
 	} {
 		ip, ok := c.Resolve(tt.namespace, tt.name)
 		if ok != (tt.want != "") || ok && ip.String() != tt.want {
 			t.Errorf("Resolve(%s, %s) = %s, %t; want %q", tt.namespace, tt.name, ip, ok, tt.want)
 		}
+	}
+	if a, ok := w.resolve("alias.default.svc.cluster.local"); !ok || a.Alias != "example.com" {
+		t.Errorf("an ExternalName is %v", a)
 	}
 	c.dns = 0
 	if _, ok := c.Resolve("default", "web"); ok {

@@ -34,7 +34,7 @@ type serviceWatch struct {
 	members []*member
 	stop    context.CancelFunc // of the running watch, and of the one before it until this one has read everything
 	by      *member            // whose connection it uses
-	names   map[string]netip.Addr
+	names   map[string]fabric.Answer
 }
 
 // member is a program that takes part, with the connection that the watch uses while it is
@@ -163,12 +163,12 @@ func (w *serviceWatch) publish(ctx context.Context, services []*corev1.Service, 
 }
 
 // resolve answers names of services as the cluster's DNS does.
-func (w *serviceWatch) resolve(name string) (netip.Addr, bool) {
+func (w *serviceWatch) resolve(name string) (fabric.Answer, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "."), ".cluster.local")
-	ip, ok := w.names[strings.TrimSuffix(name, ".svc")]
-	return ip, ok
+	a, ok := w.names[strings.TrimSuffix(name, ".svc")]
+	return a, ok
 }
 
 // slim drops the fields of an object that are not read here.
@@ -261,22 +261,29 @@ func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpo
 	return slices.Compact(out)
 }
 
-// names maps "service.namespace" to the cluster address, or for a headless service
-// to its first endpoint.
-func names(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) map[string]netip.Addr {
+// names maps "service.namespace" to the cluster address, for a headless service to those of its endpoints that are ready, and for
+// one of type ExternalName to the name that it refers to.
+func names(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) map[string]fabric.Answer {
 	byService := group(endpoints)
-	out := map[string]netip.Addr{}
+	out := map[string]fabric.Answer{}
 	for _, s := range services {
-		if ips := addresses(s.Spec.ClusterIPs); len(ips) > 0 {
-			out[s.Name+"."+s.Namespace] = ips[0]
-			continue
-		}
-		for _, e := range byService[s.Namespace+"/"+s.Name] {
-			for _, p := range e.Endpoints {
-				if ips := addresses(p.Addresses); len(ips) > 0 && (p.Conditions.Ready == nil || *p.Conditions.Ready) {
-					out[s.Name+"."+s.Namespace] = ips[0]
+		a := fabric.Answer{IPs: addresses(s.Spec.ClusterIPs)}
+		switch {
+		case s.Spec.Type == corev1.ServiceTypeExternalName:
+			a = fabric.Answer{Alias: strings.ToLower(s.Spec.ExternalName)}
+		case len(a.IPs) == 0:
+			for _, e := range byService[s.Namespace+"/"+s.Name] {
+				for _, p := range e.Endpoints {
+					if p.Conditions.Ready == nil || *p.Conditions.Ready {
+						a.IPs = append(a.IPs, addresses(p.Addresses)...)
+					}
 				}
 			}
+			slices.SortFunc(a.IPs, netip.Addr.Compare)
+			a.IPs = slices.Compact(a.IPs)
+		}
+		if len(a.IPs) > 0 || a.Alias != "" {
+			out[s.Name+"."+s.Namespace] = a
 		}
 	}
 	return out

@@ -196,6 +196,7 @@ func introduction() []row {
 		}},
 		{promise: "the network of pods is one of HNS", is: "Overlay for Calico, L2Bridge for Azure's CNI", do: func(w *world) {
 			w.has(w.powershell("(Get-HnsNetwork | ? Name -EQ Calico).Type"), "Overlay")
+			w.has(w.powershell("(Get-HnsNetwork | ? Name -EQ Calico).Subnets.Policies.VSID"), "4096")
 			w.has(w.powershell(`(Get-NetAdapter | ? Name -Like 'vEthernet (Ethernet*').Name`), "vEthernet")
 		}, shown: "`internal/sim/guest/shell TestHNS`"},
 		{promise: "pods have endpoints, Services policies", is: "of the node's pods and of kube-proxy", do: func(w *world) {
@@ -212,6 +213,8 @@ func introduction() []row {
 				w.has(w.exec("curl -s http://iis.default.svc.cluster.local"), "simulated container default/iis-")
 				w.has(w.exec("powershell (Resolve-DnsName kubernetes.default.svc.cluster.local).IPAddress"), "10.96.0.1")
 			}, shown: "`internal/sim/host TestExecReachesTheFabric`"},
+		{promise: "Services of every type", is: "ExternalName is another name, headless ones have the pods' addresses",
+			shown: "`internal/sim/host TestNamesOfOtherNames`, `test/e2e/guide TestGuide`"},
 		{promise: "secrets lie on the node's disk: restrict them by access lists",
 			is: "icacls keeps lists; nothing is refused by them", do: func(w *world) {
 				const pods = `C:\var\lib\kubelet\pods`

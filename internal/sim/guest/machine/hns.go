@@ -152,7 +152,7 @@ func (c cniConfig) networks() []HNSNetwork {
 	return nil
 }
 
-// external returns the network that the machine's own traffic takes, with the subnet that no pod uses.
+// external returns the network that the machine's own traffic takes, with the subnet that no pod is in.
 func external(kind string) HNSNetwork {
 	s := HNSSubnet{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 255, 0}), 30)}
 	s.Gateway = s.Prefix.Addr().Next()
@@ -186,8 +186,11 @@ func (m *Machine) podSubnets(n HNSNetwork, vni int) (out []HNSSubnet) {
 // subnetBits is the length of the prefix that the simulated network gives machines.
 const subnetBits = 16
 
-// Subnet returns the virtual network's range that the machine is in; it is not valid where the machine has no address of IPv4.
+// Subnet returns the range that the machine's address is of; it is not valid where the machine has none of IPv4.
 func (m *Machine) Subnet() netip.Prefix {
+	if m.Range.IsValid() {
+		return m.Range.Masked()
+	}
 	if ip := m.IP(); ip.Is4() {
 		return netip.PrefixFrom(ip, subnetBits).Masked()
 	}
@@ -263,6 +266,23 @@ func (m *Machine) HNSBalancers() []HNSBalancer {
 		return nil
 	}
 	return m.Pods.Balancers()
+}
+
+// Gateway returns the first address of the machine's range, which Azure and the networks of pods keep for it; not valid where there
+// is no range.
+func (m *Machine) Gateway() netip.Addr {
+	if s := m.Subnet(); s.IsValid() {
+		return s.Addr().Next()
+	}
+	return netip.Addr{}
+}
+
+// Adapter returns the name of the network adapter that has a Windows machine's addresses: HNS moves them to one of its own.
+func (m *Machine) Adapter() string {
+	if len(m.HNSNetworks()) > 0 {
+		return "vEthernet (Ethernet)"
+	}
+	return "Ethernet"
 }
 
 // vni returns the number of the overlay that a configuration names; 0 for none.

@@ -58,6 +58,8 @@ type Spec struct {
 	AdminUsername string
 	// IPs are the VM's private addresses; the first is the primary NIC's.
 	IPs []netip.Addr
+	// Range is the range of addresses that the first one is of; not valid for that of the virtual network.
+	Range netip.Prefix
 	// CustomData is osProfile.customData after base64.
 	CustomData []byte
 	// SSHPublicKeys are osProfile's keys for AdminUsername. They never reach a

@@ -45,10 +45,10 @@ func (r *run) mac() string { return strings.ToUpper(strings.ReplaceAll(r.m.MAC()
 
 // adapter returns the name of the network adapter that has the machine's addresses.
 func (r *run) adapter() (name string, index int64) {
-	if len(r.m.HNSNetworks()) > 0 {
-		return "vEthernet (Ethernet)", 9
+	if name = r.m.Adapter(); name != "Ethernet" {
+		return name, 9
 	}
-	return "Ethernet", 4
+	return name, 4
 }
 
 func getAdapter(c *call) error {
@@ -123,7 +123,7 @@ func getAddress(c *call) error {
 		if ip.Is6() {
 			add(ip.String(), name, index, 64, "IPv6")
 		} else {
-			add(ip.String(), name, index, 16, "IPv4")
+			add(ip.String(), name, index, int64(c.m.Subnet().Bits()), "IPv4")
 		}
 	}
 	add("127.0.0.1", "Loopback Pseudo-Interface 1", 1, 8, "IPv4")
@@ -131,15 +131,12 @@ func getAddress(c *call) error {
 		"interfaceindex": "InterfaceIndex", "addressfamily": "AddressFamily"}, "MSFT_NetIPAddress")
 }
 
-// gateway returns the first address of the machine's network, which Azure keeps for it.
+// gateway returns the machine's default gateway, or "".
 func (r *run) gateway() string {
-	ip := r.m.IP()
-	if !ip.Is4() {
-		return ""
+	if g := r.m.Gateway(); g.IsValid() {
+		return g.String()
 	}
-	b := ip.As4()
-	b[3] = 1
-	return netip.AddrFrom4(b).String()
+	return ""
 }
 
 func getConfiguration(c *call) error {
@@ -148,7 +145,7 @@ func getConfiguration(c *call) error {
 	for _, ip := range c.m.IPs {
 		if ip.Is4() {
 			addresses.items = append(addresses.items,
-				system(kindAddress, []string{"IPAddress"}, "IPAddress", ip.String(), "PrefixLength", int64(16)))
+				system(kindAddress, []string{"IPAddress"}, "IPAddress", ip.String(), "PrefixLength", int64(c.m.Subnet().Bits())))
 		}
 	}
 	dns := newArray()

@@ -73,6 +73,13 @@ func nslookup(_ context.Context, p *Process) int {
 	return 1
 }
 
+func texts(ips []netip.Addr) (out []string) {
+	for _, ip := range ips {
+		out = append(out, ip.String())
+	}
+	return out
+}
+
 func (p *Process) nslookupWindows(server, name string, found machine.Found, err error) int {
 	switch {
 	case silent(err):
@@ -82,7 +89,12 @@ func (p *Process) nslookupWindows(server, name string, found machine.Found, err 
 		p.Printf("Server:  UnKnown\r\nAddress:  %s\r\n\r\n", server)
 		fmt.Fprintf(p.Stderr, "*** UnKnown can't find %s: Non-existent domain\r\n", name)
 	default:
-		p.Printf("Server:  UnKnown\r\nAddress:  %s\r\n\r\nName:    %s\r\nAddress:  %s\r\n\r\n", server, found.Name, found.IPs[0])
+		label := "Address: "
+		if len(found.IPs) > 1 {
+			label = "Addresses: "
+		}
+		p.Printf("Server:  UnKnown\r\nAddress:  %s\r\n\r\nName:    %s\r\n%s %s\r\n\r\n", server, found.Name, label,
+			strings.Join(texts(found.IPs), "\r\n\t  "))
 		return 0
 	}
 	p.why(err)

@@ -90,6 +90,29 @@ func TestHNS(t *testing.T) {
 	}
 }
 
+// TestAddresses: what programs say of the machine's network is of one range, with the adapter that HNS has made.
+func TestAddresses(t *testing.T) {
+	m := newMachine(t, machine.Windows, machine.NSSM)
+	m.IPs, m.Range = []netip.Addr{netip.MustParseAddr("192.168.1.70")}, netip.MustParsePrefix("192.168.1.64/26")
+	m.Search, m.DNS = []string{"default.svc.cluster.local"}, []string{"10.96.0.10", "10.96.0.11"}
+	if err := m.AddHNSNetwork(machine.HNSNetwork{Name: "Calico", Type: machine.Overlay}); err != nil {
+		t.Fatal(err)
+	}
+	sh := shell.New(m, nil, nil)
+	for script, want := range map[string]string{
+		"ipconfig": "\r\nWindows IP Configuration\r\n\r\nEthernet adapter vEthernet (Ethernet):\r\n\r\n" +
+			"   Connection-specific DNS Suffix  . : default.svc.cluster.local\r\n   IPv4 Address. . . . . . . . . . . : 192.168.1.70\r\n" +
+			"   Subnet Mask . . . . . . . . . . . : 255.255.255.192\r\n   Default Gateway . . . . . . . . . : 192.168.1.65\r\n",
+		"(ipconfig /all)[-2..-1]": "   DNS Servers . . . . . . . . . . . : 10.96.0.10\r\n                                       10.96.0.11\r\n",
+		"$a = Get-NetIPAddress 192.168.1.70; \"$($a.PrefixLength) $((Get-NetRoute -DestinationPrefix 0.0.0.0/0).NextHop)\"": "26 192.168.1.65\r\n",
+	} {
+		var out bytes.Buffer
+		if sh.PowerShell(t.Context(), script, shell.Session{Stdout: &out, Stderr: &out}); out.String() != want {
+			t.Errorf("%s:\n%q, want\n%q", script, out.String(), want)
+		}
+	}
+}
+
 // TestNetplanMTU: eth0 has the MTU of the netplan file from netplan apply on, and the one that ip sets.
 func TestNetplanMTU(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")

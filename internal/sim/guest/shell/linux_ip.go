@@ -137,13 +137,10 @@ func showLinks(p *Process, o options, link bool, name string) int {
 	return 0
 }
 
-// gateway returns the first address of the /24, near enough to Azure's x.x.x.1.
+// gateway returns the machine's default gateway.
 func gateway(m *machine.Machine) string {
-	ip := m.IP()
-	if !ip.Is4() {
-		return "10.0.0.1"
+	if g := m.Gateway(); g.IsValid() {
+		return g.String()
 	}
-	b := ip.As4()
-	b[3] = 1
-	return netip.AddrFrom4(b).String()
+	return "10.0.0.1"
 }

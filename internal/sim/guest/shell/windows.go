@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -75,10 +76,40 @@ func ipconfig(ctx context.Context, p *Process) int {
 	case one != "" && one != "/all":
 		return p.refuseAs(1, "ipconfig %s", one)
 	}
-	p.Printf("\r\nWindows IP Configuration\r\n\r\nEthernet adapter Ethernet:\r\n\r\n"+
-		"   Physical Address. . . . . . . . . : %s\r\n   IPv4 Address. . . . . . . . . . . : %s\r\n"+
-		"   Default Gateway . . . . . . . . . : %s\r\n",
-		strings.ToUpper(strings.ReplaceAll(p.Guest.MAC(), ":", "-")), p.Guest.IP(), gateway(p.Guest))
+	const width = 34 // of a label with its dots
+	all := strings.EqualFold(p.Arg(1), "/all")
+	line := func(label, text string) {
+		dots := strings.Repeat(" .", width/2+1)[1-len(label)&1:]
+		p.Printf("   %s%s: %s\r\n", label, dots[:width-len(label)], text)
+	}
+	p.Printf("\r\nWindows IP Configuration\r\n\r\n")
+	if all {
+		line("Host Name", p.Guest.ComputerName)
+		p.Printf("\r\n")
+	}
+	p.Printf("Ethernet adapter %s:\r\n\r\n", p.Guest.Adapter())
+	suffix := ""
+	if len(p.Guest.Search) > 0 {
+		suffix = p.Guest.Search[0]
+	}
+	line("Connection-specific DNS Suffix ", suffix)
+	if all {
+		line("Physical Address", strings.ToUpper(strings.ReplaceAll(p.Guest.MAC(), ":", "-")))
+	}
+	line("IPv4 Address", p.Guest.IP().String())
+	if s := p.Guest.Subnet(); s.IsValid() {
+		line("Subnet Mask", netip.PrefixFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), s.Bits()).Masked().Addr().String())
+	}
+	line("Default Gateway", gateway(p.Guest))
+	if all {
+		for i, server := range p.Guest.DNSServers() {
+			if i == 0 {
+				line("DNS Servers", server)
+			} else {
+				p.Printf("%39s%s\r\n", "", server)
+			}
+		}
+	}
 	return 0
 }
 
