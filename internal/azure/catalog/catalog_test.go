@@ -221,3 +221,16 @@ func TestExists(t *testing.T) {
 		t.Errorf("published meanwhile: %v, %v", ok, err)
 	}
 }
+
+// TestReplicated: a version of a gallery is there where it has a replica.
+func TestReplicated(t *testing.T) {
+	const version = `{"properties": {"publishingProfile": {"targetRegions": [{"name": "West Europe"}, {"name": "eastus"}]}}}`
+	for location, want := range map[string]bool{"westeurope": true, "eastus": true, "westus2": false} {
+		if got := replicated([]byte(version), location); got != want {
+			t.Errorf("in %s: %t", location, got)
+		}
+	}
+	if !replicated([]byte(`{"name": "1.0.0"}`), "westus2") {
+		t.Error("an image without regions is not where it was found")
+	}
+}

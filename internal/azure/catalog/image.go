@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,8 @@ type Image struct {
 // identity lacks the permission to read (arm.Denied), creating the VM may still work.
 func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) (bool, error) {
 	path, version := c.imagePath(locationName, image)
-	exists, err := c.images.get(ctx, path, func(ctx context.Context) (bool, time.Duration, error) {
-		exists, err := c.observe(ctx, path, version)
+	exists, err := c.images.get(ctx, normal(locationName)+path, func(ctx context.Context) (bool, time.Duration, error) {
+		exists, err := c.observe(ctx, path, version, normal(locationName))
 		if exists {
 			return true, imageFor, err
 		}
@@ -41,8 +42,9 @@ func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) 
 	return exists, nil
 }
 
-// observe reads one image version, or the newest version in a list.
-func (c *Catalog) observe(ctx context.Context, path, apiVersion string) (bool, error) {
+// observe reads one image version, or the newest version in a list. One in a gallery of a subscription is read until it is one that
+// the location has a replica of.
+func (c *Catalog) observe(ctx context.Context, path, apiVersion, location string) (bool, error) {
 	if strings.HasSuffix(path, "/versions") {
 		newest := []arm.Option{arm.Query("$top", "1"), arm.Query("$orderby", "name desc")}
 		if strings.Contains(strings.ToLower(path), ownGallery) {
@@ -52,7 +54,9 @@ func (c *Catalog) observe(ctx context.Context, path, apiVersion string) (bool, e
 			if arm.ClassOf(err) == arm.NotFound {
 				return false, nil
 			}
-			return err == nil && len(item) > 0, err
+			if err != nil || len(item) > 0 && replicated(item, location) {
+				return err == nil, err
+			}
 		}
 		return false, nil
 	}
@@ -60,7 +64,24 @@ func (c *Catalog) observe(ctx context.Context, path, apiVersion string) (bool, e
 	if arm.ClassOf(err) == arm.NotFound {
 		return false, nil
 	}
-	return err == nil && json.Valid(body), err
+	return err == nil && json.Valid(body) && replicated(body, location), err
+}
+
+// replicated reports whether a version of a gallery has a replica in a location. What names no regions, as an image elsewhere does,
+// is where it was looked for. Source: Microsoft.Compute galleries/images/versions, publishingProfile.targetRegions.
+func replicated(version []byte, location string) bool {
+	var v struct {
+		Properties struct {
+			PublishingProfile struct {
+				TargetRegions []struct{ Name string }
+			}
+		}
+	}
+	if json.Unmarshal(version, &v) != nil {
+		return true
+	}
+	regions := v.Properties.PublishingProfile.TargetRegions
+	return len(regions) == 0 || slices.ContainsFunc(regions, func(r struct{ Name string }) bool { return normal(r.Name) == location })
 }
 
 // ownGallery is a part of the ID of a resource in a gallery of a subscription.

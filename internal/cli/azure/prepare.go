@@ -79,6 +79,8 @@ type prerequisite struct {
 	properties    any
 	// in is the path of a resource that, where it exists, makes this one unnecessary.
 	in string
+	// location is that of the cluster which needs it, as a network or image elsewhere is no help; empty is the plane's.
+	location string
 }
 
 // prepare creates the prerequisites that do not exist yet, and their resource groups.
@@ -101,11 +103,11 @@ func prepare(ctx context.Context, a *app.App, client *casementarm.Client, wanted
 		if casementarm.ClassOf(err) != casementarm.NotFound {
 			return fmt.Errorf("read %s %s: %w", w.kind, w.name, err)
 		}
-		location := map[string]any{"location": plane.Location}
-		if _, err := client.Put(ctx, root+"/resourceGroups/"+w.group, groupVersion, location); err != nil {
+		group := map[string]any{"location": plane.Location}
+		if _, err := client.Put(ctx, root+"/resourceGroups/"+w.group, groupVersion, group); err != nil {
 			return fmt.Errorf("make resource group %s: %w", w.group, err)
 		}
-		body := maps.Clone(location)
+		body := map[string]any{"location": cmp.Or(w.location, plane.Location)}
 		if w.properties != nil {
 			body["properties"] = w.properties
 		}
@@ -154,7 +156,12 @@ func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 	}
 	var wanted []prerequisite
 	for _, c := range plan.Clusters {
+		location := ""
+		if c.Azure != nil {
+			location = c.Azure.Spec.Location
+		}
 		for _, image := range imagesOf(c.Machines) {
+			image.location = location
 			if !slices.ContainsFunc(wanted, func(w prerequisite) bool { return w.subscription+w.path == image.subscription+image.path }) {
 				wanted = append(wanted, image)
 			}
@@ -166,7 +173,10 @@ func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Infra, err)
 		}
-		wanted = append(wanted, networks...)
+		for _, network := range networks {
+			network.location = location
+			wanted = append(wanted, network)
+		}
 	}
 	identities := map[string]*arm.ResourceID{}
 	for _, o := range set.Objects {

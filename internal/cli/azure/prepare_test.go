@@ -132,6 +132,11 @@ kind: Cluster
 metadata: {name: demo, namespace: default}
 spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureCluster, name: demo}}
 ---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureCluster
+metadata: {name: demo, namespace: default}
+spec: {location: westus2, resourceGroup: demo}
+---
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineDeployment
 metadata: {name: win, namespace: default}
@@ -173,6 +178,9 @@ spec:
 	if want := []string{"gallery " + strings.TrimSuffix(definition, "/images/win"), "image definition " + definition,
 		"image version " + definition + "/versions/1.36.3"}; !slices.Equal(got, want) {
 		t.Fatalf("prerequisites %q, want %q", got, want)
+	}
+	if found[2].location != "westus2" {
+		t.Errorf("the version is made in %q, and the cluster is in westus2", found[2].location)
 	}
 	if found[2].in != definition {
 		t.Errorf("the version is needless where %q is there, want the definition", found[2].in)

@@ -21,11 +21,12 @@ func plainContents(vm host.VM) (windows.Contents, bool) {
 		}
 	case strings.EqualFold(vm.Image.Publisher, "kinvolk"):
 		return windows.FlatcarContents(cmp.Or(vm.Image.ExactVersion, vm.Image.Version)), true
-	case strings.EqualFold(vm.Image.Publisher, "Canonical"):
+	case strings.EqualFold(vm.Image.Publisher, "Canonical"), strings.EqualFold(vm.Image.Publisher, "microsoft-dsvm") && // Ubuntu HPC
+		strings.Contains(sku, "ubuntu"):
 		distribution := "22.04"
-		for _, d := range []string{"24_04", "20_04", "18_04"} {
-			if strings.Contains(sku, d) {
-				distribution = strings.ReplaceAll(d, "_", ".")
+		for _, d := range []string{"24.04", "20.04", "18.04"} {
+			if strings.Contains(strings.ReplaceAll(sku, "_", ""), strings.ReplaceAll(d, ".", "")) {
+				distribution = d
 			}
 		}
 		return windows.Contents{
