@@ -86,8 +86,6 @@ var (
 // schedule are the causes in the scheduler's messages. A message about one kind of node does not explain why no other
 // node fits, so only faults of volume claims are causes.
 var schedule = append(append([]Cause(nil), volumes...),
-	row("VolumeMismatch", `Cannot bind to requested volume`, "the volume that the claim names does not fit the claim",
-		"correct storageClassName, size or accessModes of the claim as the message says, or leave volumeName out").only("VolumeMismatch"),
 	row("VolumeElsewhere", `volume node affinity conflict`,
 		"the pod's volume is in a zone or on a node that has no room for the pod",
 		"add a node in the volume's zone, or move the volume"),
@@ -187,6 +185,8 @@ var sandbox = []Cause{
 // volume are the causes in messages of the kubelet, the attach controller and provisioners.
 var volume = append(append([]Cause(nil), volumes...),
 	configMissing,
+	row("VolumeMismatch", `Cannot bind to requested volume`, "the volume that the claim names does not fit the claim",
+		"correct storageClassName, size or accessModes of the claim as the message says, or leave volumeName out").only("VolumeMismatch"),
 	row("VolumeElsewhere", `Multi-Attach error|already exclusively attached|already used by pod`,
 		"the volume is attached to another node",
 		"delete the pod there; a Deployment with such a volume needs strategy Recreate"),

@@ -79,6 +79,7 @@ func TestSilence(t *testing.T) {
 			"this region.", "AddressQuotaExceeded"},
 		"frontends of a balancer": {Service, "400 LoadBalancerFrontendIPConfigurationCountLimitReached: A load balancer cannot have more " +
 			"than 10 FrontendIPConfigurations.", "LimitReached"},
+		"a volume that a claim names": {Volume, `Cannot bind to requested volume "old": storageClassName does not match`, "VolumeMismatch"},
 		"a small disk": {Azure, "OperationNotAllowed: The specified disk size 30 GB is smaller than the size of the corresponding disk in " +
 			"the VM image: 127 GB.", "DiskTooSmall"},
 		"a neighbour that failed": {Azure, "ReferencedResourceNotProvisioned: Cannot proceed with operation because resource /x used by " +
