@@ -87,7 +87,8 @@ var outputs = map[string][]any{
 
 // reasons are files beside api/v1beta1/conditions.go with the reasons of conditions.
 var reasons = []string{"api/v1beta1/patchday.go", "internal/azure/plan/owner.go", "internal/controller/bootdata/secret.go",
-	"internal/controller/cloud/opener.go", "internal/controller/cloud/outcome.go", "internal/controller/cloud/view.go",
+	"internal/controller/credential/credential.go", "internal/controller/cloud/opener.go", "internal/controller/cloud/outcome.go",
+	"internal/controller/cloud/view.go",
 	"internal/controller/condition/condition.go", "internal/controller/condition/table.go", "internal/controller/pass/pass.go"}
 
 var camel = regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
