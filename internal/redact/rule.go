@@ -273,11 +273,13 @@ var texts = []rule{
 		`[ -](?:code|key|pin|id)s?|password|passphrase|passcode)\b(?:\s+(?:is|was))?\s*[:=]?\s+["']?)[A-Z0-9][\w+/=-]{3,}`),
 		with: "${1}" + Mark, when: digits,
 		may: holdsLower(" code", " key", " pin", "-code", "-key", "-pin", " id", "-id", "password", "passphrase", "passcode")},
-	{find: regexp.MustCompile(`(?i)(\b(?:client secret|api key|secret|token|key|seed|(?:seed|recovery) phrase|password for ["']?[\w.\\-]+["']?)` +
-		`(?:\s+(?:is|was))?\s*:?\s+["']?)([\w+/=~!]{10,})(["'\s,;]|$)`), with: "${1}" + Mark + "${3}", when: byChance,
+	{find: regexp.MustCompile(`(?i)(\b(?:client secret|api key|secret|token|key|seed|(?:seed|recovery) phrase|` +
+		`password for ["']?[\w.\\-]+["']?)(?:\s+(?:is|was))?\s*:?\s+["']?)([\w+/=~!]{10,})(["'\s,;]|$)`),
+		with: "${1}" + Mark + "${3}", when: byChance,
 		may: holdsLower("secret", "token", "key", "seed", "phrase", "password")},
 	{find: regexp.MustCompile(`\b(?:[A-Z0-9]{5}-){4}[A-Z0-9]{5}\b`), with: Mark, may: holds("-")},
-	{find: regexp.MustCompile(`(?i)(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+`), with: "${1}" + Mark, may: holdsLower("cookie")},
+	{find: regexp.MustCompile(`(?i)(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"';]+` +
+		`(?:;\s*(?:[\w.-]+=[^\r\n"';]*|httponly|secure|partitioned))*`), with: "${1}" + Mark, may: holdsLower("cookie")},
 	// The value of a parameter in an address, unless everybody knows it.
 	{find: regexp.MustCompile(`([?&]([\w.$-]+)=)([^&\s"'<>)\]]+)`), with: "${1}" + Mark, may: holds("?"),
 		when: func(groups []string) bool { return !slices.Contains(plainParameters, strings.ToLower(groups[2])) }},

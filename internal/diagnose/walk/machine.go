@@ -157,7 +157,8 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	}
 	answer := w.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
-		if g := w.guest(m); g != nil && (g.Step == "controlplane" || answer.Unknown || answer.Fix == "" || answer.Follows || g.Cause == answer.Cause && len(g.Notes) > 0) {
+		if g := w.guest(m); g != nil && (g.Step == "controlplane" || answer.Unknown || answer.Fix == "" || answer.Follows ||
+			g.Cause == answer.Cause && len(g.Notes) > 0) {
 			if g.Step == "guest" { // what the machine waits for says nothing of a program of its own that ends
 				g.Evidence = append(g.Evidence, answer.Evidence...)
 			}

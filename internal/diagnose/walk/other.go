@@ -197,7 +197,7 @@ func resourceSet(f walker, o *unstructured.Unstructured, asked bool) *finding {
 		a := s.unknown(c.Type, c.Reason, reported(&c), c.LastTransitionTime.Time)
 		a.with(deprecated(o, c.Type))
 		switch {
-		case c.Reason == "WrongSecretType":
+		case c.Reason == "WrongSecretType" && strings.Contains(c.Message, "ecret type"):
 			a.Unknown, a.Cause = false, c.Reason
 			a.Says = "a Secret of the set is not of the type addons.cluster.x-k8s.io/resource-set, so it is not applied"
 			a.Fix = "make the Secret again, with that type: it cannot be changed"

@@ -46,16 +46,16 @@ var stepOf = map[string]cause.Step{
 // pod examines the state in which the pod waits, then its events; what keeps its controller from replacing it comes before that.
 func (w walker) pod(p *corev1.Pod) *finding {
 	a := w.state(p)
-	if blocked := w.blockedUpdate(p, a); blocked != nil {
+	if blocked := w.rolloutBlocked(p, a); blocked != nil {
 		return blocked
 	}
 	return a
 }
 
-// blockedUpdate finds a pod with a fault that its StatefulSet does not replace, although its template has changed since: under OrderedReady
+// rolloutBlocked finds a pod with a fault that its StatefulSet does not replace, although its template has changed since: under OrderedReady
 // the controller waits for each pod to be ready before it looks at the revisions. Sources: k8s.io/kubernetes
 // pkg/controller/statefulset/stateful_set_control.go; "Forced rollback" in kubernetes.io/docs/concepts/workloads/controllers/statefulset.
-func (w walker) blockedUpdate(p *corev1.Pod, fault *finding) *finding {
+func (w walker) rolloutBlocked(p *corev1.Pod, fault *finding) *finding {
 	if fault == nil || fault.Waiting {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (w walker) blockedUpdate(p *corev1.Pod, fault *finding) *finding {
 		s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil
 	}
-	return &finding{Step: "pod", At: "Pod/" + p.Name, Type: "Field", Cause: "RolloutHeldBack",
+	return &finding{Step: "pod", At: "Pod/" + p.Name, Type: "Field", Cause: "RolloutBlocked",
 		Says: "the template of the StatefulSet has changed since the pod was made, and its controller waits for this pod to become " +
 			"ready before it replaces it",
 		Evidence: append([]string{fmt.Sprintf("label %s: %s; status.updateRevision of StatefulSet/%s: %s", appsv1.StatefulSetRevisionLabel,

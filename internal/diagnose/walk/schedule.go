@@ -63,18 +63,23 @@ func (w walker) cordonedFor(p *corev1.Pod) (names []string) {
 	return names
 }
 
+// since returns when a node was cordoned, or zero.
+func (w walker) since(node string) time.Time {
+	for _, t := range w.Nodes[node].Spec.Taints {
+		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
+			return t.TimeAdded.Time
+		}
+	}
+	return time.Time{}
+}
+
 // cordoned finds the node of a machine that was cordoned longer ago than any drain takes.
 func (w walker) cordoned(m *clusterv1.Machine) *finding {
 	n := w.Nodes[m.Status.NodeRef.Name]
 	if n == nil || !n.Spec.Unschedulable || !m.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	since := time.Time{}
-	for _, t := range n.Spec.Taints {
-		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
-			since = t.TimeAdded.Time
-		}
-	}
+	since := w.since(n.Name)
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
 	a := w.waits(s, "Cordoned", "whoever cordoned the node, so that no pod is placed on it", since)
 	a.Type, a.Evidence = "Field", []string{"spec.unschedulable: true"}
@@ -92,10 +97,12 @@ func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 		return a
 	}
 	message, _, _ = strings.Cut(message, "preemption:")
-	if nodes := w.cordonedFor(p); len(nodes) > 0 && strings.Contains(message, "were unschedulable") && !strings.Contains(message, "Insufficient ") {
+	cordoned := w.cordonedFor(p)
+	if len(cordoned) > 0 && strings.Contains(message, "were unschedulable") && !strings.Contains(message, "Insufficient ") {
 		a.Cause, a.Says = "NodesCordoned", "the nodes that the pod asks for are cordoned, so no pod is placed on them"
-		a.Fix, a.Harm = "kubectl uncordon "+strings.Join(nodes, " "), "whoever cordoned them may not be done"
-		return a.with("spec.unschedulable: true of Node/" + strings.Join(nodes, ", Node/"))
+		a.Fix, a.Harm = "kubectl uncordon "+strings.Join(cordoned, " "), "whoever cordoned them may not be done"
+		a.Waiting = w.Taken.Sub(w.since(cordoned[0])) < slowStatus // a drain makes its pods again before the node is back
+		return a.with("spec.unschedulable: true of Node/" + strings.Join(cordoned, ", Node/"))
 	}
 	var fixes []string
 	for _, m := range misfits {

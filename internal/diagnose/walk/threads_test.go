@@ -31,14 +31,14 @@ func manifest(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// TestHeldBack: a broken pod of a StatefulSet whose template has changed since is named with what keeps it there.
+// TestRolloutBlocked: a broken pod of a StatefulSet whose template has changed since is named with what keeps it there.
 // Source: github.com/kubernetes/kubernetes/issues/67250.
-func TestHeldBack(t *testing.T) {
+func TestRolloutBlocked(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*appsv1.StatefulSet, *corev1.Pod)
 		cause  string
 	}{
-		"an older template":    {func(*appsv1.StatefulSet, *corev1.Pod) {}, "RolloutHeldBack"},
+		"an older template":    {func(*appsv1.StatefulSet, *corev1.Pod) {}, "RolloutBlocked"},
 		"the present template": {func(s *appsv1.StatefulSet, _ *corev1.Pod) { s.Status.UpdateRevision = "db-1" }, "ContainerImageNotFound"},
 		"all pods at once": {func(s *appsv1.StatefulSet, _ *corev1.Pod) { s.Spec.PodManagementPolicy = appsv1.ParallelPodManagement },
 			"ContainerImageNotFound"},
@@ -57,7 +57,7 @@ func TestHeldBack(t *testing.T) {
 				Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "x/y:z: not found"}}}}
 			test.change(&s, p)
 			f.Workloads.StatefulSets = []appsv1.StatefulSet{s}
-			if a := Cluster(f); a.Means.Cause != test.cause || test.cause == "RolloutHeldBack" && !strings.HasPrefix(a.Means.Fix, "kubectl") &&
+			if a := Cluster(f); a.Means.Cause != test.cause || test.cause == "RolloutBlocked" && !strings.HasPrefix(a.Means.Fix, "kubectl") &&
 				!strings.Contains(a.Means.Fix, "delete pod p") {
 				t.Errorf("got %+v", a)
 			}
@@ -135,25 +135,27 @@ apiVersion: addons.cluster.x-k8s.io/v1beta2
 kind: ClusterResourceSet
 metadata: {name: corp, namespace: default}
 status:
-  conditions: [{type: ResourcesApplied, status: "False", reason: %REASON%, message: "Failed to apply ClusterResourceSet resources to Cluster"}]
+  conditions: [{type: ResourcesApplied, status: "False", reason: %REASON%, message: "%MESSAGE%"}]
   deprecated: {v1beta1: {conditions: [{type: ResourcesApplied, status: "False", message: 'namespaces "monitoring" not found'}]}}
 `
 
 // TestResourceSet: what a ClusterResourceSet could not apply is shown with Cluster API's error, and not said of a cluster to which
 // it is applied. Sources: github.com/cert-manager/cert-manager/issues/7258, github.com/kubernetes-sigs/cluster-api/issues/4878.
 func TestResourceSet(t *testing.T) {
+	const failed = "Failed to apply ClusterResourceSet resources to Cluster"
 	binding := func(applied string) string {
 		return `{metadata: {name: c}, spec: {bindings: [{clusterResourceSetName: corp, resources: [{applied: ` + applied + `}]}]}}`
 	}
-	for name, test := range map[string]struct{ reason, applied, says string }{
-		"this cluster":       {"NotApplied", "false", `namespaces "monitoring" not found`},
-		"another cluster":    {"InternalError", "true", ""},
-		"a type of a Secret": {"WrongSecretType", "false", "WrongSecretType"},
+	for name, test := range map[string]struct{ reason, message, applied, says string }{
+		"this cluster":       {"NotApplied", failed, "false", `namespaces "monitoring" not found`},
+		"another cluster":    {"InternalError", failed, "true", ""},
+		"a type of a Secret": {"WrongSecretType", "Secret type of resource corp-tls is not supported", "false", "WrongSecretType"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
+			set := strings.NewReplacer("%REASON%", test.reason, "%MESSAGE%", test.message).Replace(resourceSetText)
 			f.Others = map[string][]unstructured.Unstructured{
-				"ClusterResourceSet":        {*manifest(t, strings.ReplaceAll(resourceSetText, "%REASON%", test.reason))},
+				"ClusterResourceSet":        {*manifest(t, set)},
 				"ClusterResourceSetBinding": {*manifest(t, binding(test.applied))}}
 			a := Cluster(f)
 			if test.says == "" {
@@ -167,8 +169,8 @@ func TestResourceSet(t *testing.T) {
 	}
 }
 
-// TestRefused: what the API server says in place of an object is the answer about it, and a reference of an object that no user
-// asked for is followed too. Sources: github.com/kubernetes/kubernetes/issues/71925, github.com/kubernetes/ingress-nginx/issues/3834.
+// TestRefused: what the API server says in place of an object is the answer about it, and a reference of an object outside the
+// question is followed too. Sources: github.com/kubernetes/kubernetes/issues/71925, github.com/kubernetes/ingress-nginx/issues/3834.
 func TestRefused(t *testing.T) {
 	f := healthy()
 	f.Others = map[string][]unstructured.Unstructured{"CustomResourceDefinition": {*manifest(t,
@@ -176,7 +178,8 @@ func TestRefused(t *testing.T) {
 	if a := Cluster(f); !a.Healthy {
 		t.Errorf("with its service: %+v", a)
 	}
-	f.Dangling = []facts.Reference{{From: "CustomResourceDefinition/widgets.shop.example", Field: "spec.conversion.webhook.clientConfig.service",
+	f.Dangling = []facts.Reference{{
+		From: "CustomResourceDefinition/widgets.shop.example", Field: "spec.conversion.webhook.clientConfig.service",
 		Kind: "Service", Namespace: "widgets", Name: "convert"}}
 	if a := Cluster(f); a.Means.Cause != "ServiceMissing" {
 		t.Errorf("without: %+v", a)
@@ -228,14 +231,15 @@ func TestCordoned(t *testing.T) {
 func TestBudget(t *testing.T) {
 	f := healthy()
 	f.Asked = manifest(t, `{kind: PodDisruptionBudget, metadata: {name: b, namespace: shop},
-  status: {currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, disruptionsAllowed: 0, conditions: [{type: DisruptionAllowed, status: "False"}]}}`)
+  status: {currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, disruptionsAllowed: 0,
+    conditions: [{type: DisruptionAllowed, status: "False"}]}}`)
 	a, err := Object(f, facts.Object{Kind: "PodDisruptionBudget", Name: "b", Namespace: "shop"})
 	if err != nil || a.Means.Cause != "EvictionBlocked" || !strings.Contains(a.Means.Says, "never") {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
 
-// TestNameless: a pod that names a credential spec which no administrator has put in runs without its account. Source:
+// TestNameless: a pod that names a credential spec that no webhook has put in runs without its account. Source:
 // github.com/kubernetes/website/issues/15905.
 func TestNameless(t *testing.T) {
 	f := healthy()

@@ -295,7 +295,7 @@ func (w walker) dies(machines []clusterv1.Machine, unreached []string) *finding 
 			}
 			a := &finding{Step: "controlplane", At: "Machine/" + m.Name, Cause: programDies,
 				Says: fmt.Sprintf("%s of a control plane machine ends again and again, so the API server does not answer", program),
-				Evidence: append([]string{fmt.Sprintf("%s (%d times since it booted)", ends[len(ends)-1][0], len(ends))},
+				Evidence: append([]string{redact.Line(fmt.Sprintf("%s (%d times since it booted)", ends[len(ends)-1][0], len(ends)), maxEvidence)},
 					unreached...),
 				Fix: "read its log, and correct the flag or file of the kubeadm configuration that it names; where most of the control " +
 					"plane machines are well, delete the Machine, and another one takes its place; else restore etcd from a backup, or " +

@@ -97,6 +97,18 @@ var texts = []string{
 	"request failed, Cookie: session=%s; a=b", "Set-Cookie: sid=%s; HttpOnly", "Activation code: %s accepted", "slmgr.vbs /ipk %s",
 	"one-time code: %s", "GET https://x.example/a?who=%s 200", "--otp %s", "BLOB_SAS=%s", "SENTRY_DSN=%s", "passcode: %s", "$pin = '%s'",
 	"recovery key: %s", "access code %s", "mail.smtp.cred=%s", "sftp://u:%s@h/", "winrs -r:h -u:a -p:%s dir", "DD_API_KEY=%s",
+	"chpasswd <<< 'capi:%s'", "echo %s | passwd --stdin capi", "wmic useraccount where name='a' call setpassword %s",
+	`nssm set svc ObjectName .\u %s`, "ksetup /SetComputerPassword %s", `schtasks.exe /Create /TN t /RU CONTOSO\svc /RP "%s" /SC ONSTART`,
+	`net user svc "%s" /domain`, "netdom join x /domain:c /userd:u /passwordd:%s", `certutil -p %s -importpfx c:\x.pfx`,
+	"signtool sign /f x.pfx /p %s a.exe", "zip -P %s a.zip b", "7z x a.7z -p%s", "ssh-keygen -N '%s' -f k", "htpasswd -b f u %s",
+	"kubectl create secret generic x --from-literal=a=%s", "onboard_agent.sh -w id -s %s", "login role_id=r secret_id=%s",
+	"git clone https://%s@dev.azure.com/x/_git/y", "HTTP_PROXY=http://svc:%s@proxy:8080", "mongodb+srv://app:%s@c0.mongodb.net/x",
+	"Endpoint=https://x.azconfig.io;Id=1;Secret=%s", "AccountName=n;SharedAccessSignature=sv=1&sig=%s", "Ocp-Apim-Subscription-Key: %s",
+	"x-goog-api-key: %s", "Private-Token: %s", "Cookie: .AspNetCore.Session=%s", `{"auths":{"r.io":{"username":"u","password":"%s"}}}`,
+	`{"identitytoken":"%s"}`, "ansible_become_pass: %s", `<machineKey validationKey="%s"/>`, "wifi psk=%s", "shared_secret: %s",
+	"webhook_secret=%s", `"workspaceKey":"%s"`, "totp seed %s", "Password for 'u': %s", "token '%s' rejected", "API key %s invalid",
+	"client secret '%s' expired", "https://x.blob.core.windows.net/c/b.vhd?sv=2022&sr=b&sig=%s", "users: [{user: {password: %s}}]",
+	"HostName=h.azure-devices.net;DeviceId=d;SharedAccessKey=%s", "sqlplus system/%s@db", "helm repo add x https://y --password %s",
 	"Authorization: Bearer %s", "kubeadm join --token abcdef.%s failed", "password %s", "AccountKey=%s==", "net use z: \\\\s\\x /user:a %s",
 }
 

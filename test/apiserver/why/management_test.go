@@ -225,7 +225,7 @@ func management() []failure {
 			"The client 'x' with object id 'y' does not have authorization to perform action 'Microsoft.Network/virtualNetworks/write'")},
 		{"ranges overlap", "AddressOverlap", "AzureCluster/demo", "Subnet 'node'",
 			network("SubnetsReady", "NetcfgInvalidSubnet", "Subnet 'node' is not valid in virtual network 'vnet'.")},
-		{"too many public addresses", "QuotaExceeded", "AzureCluster/demo", "PublicIPCount", network("PublicIPsReady",
+		{"too many public addresses", "AddressQuotaExceeded", "AzureCluster/demo", "PublicIPCount", network("PublicIPsReady",
 			"PublicIPCountLimitReached",
 			"Cannot create more than 10 public IP addresses for this subscription in this region. PublicIPCountLimitReached")},
 		{"DNS name taken", "NameTaken", "AzureCluster/demo", "DnsRecordInUse", network("PublicIPsReady",

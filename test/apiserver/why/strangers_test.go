@@ -120,7 +120,7 @@ func strangers() []report {
 	}
 	return []report{
 		// Admission and the API server.
-		at("MachineSet/md-x", "a conversion webhook that does not answer", "WebhookUnavailable", "conversion webhook",
+		at("MachineSet/md-x", "a conversion webhook that does not answer", "ConversionWebhookUnavailable", "conversion webhook",
 			uncreated("InfrastructureTemplateCloningFailed", `conversion webhook for infrastructure.cluster.x-k8s.io/v1beta1, `+
 				`Kind=AzureMachineTemplate failed: Post "https://casement-webhook.casement-system.svc:443/convert?timeout=30s": dial tcp `+
 				`10.96.3.3:443: connect: connection refused`)),

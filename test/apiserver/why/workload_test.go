@@ -321,10 +321,10 @@ func workload() []failure {
 		pod("other operating system", "WrongOS", "does not match",
 			ended("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS, does not match")),
 		{"load balancer without a cloud controller", "CloudControllerMissing", "Service/web", "no pod", balanced()},
-		{"load balancer: address", "AddressInUse", "Service/web", "not found", balanced(`Error syncing load ` +
+		{"load balancer: address", "AddressMissing", "Service/web", "not found", balanced(`Error syncing load ` +
 			`balancer: failed to ensure load balancer: user supplied IP Address 20.1.2.3 was not found in ` +
 			`resource group demo`)},
-		{"load balancer: public IP", "AddressInUse", "Service/web", "azure-pip-name", balanced(`Error syncing load ` +
+		{"load balancer: public IP", "AddressMissing", "Service/web", "azure-pip-name", balanced(`Error syncing load ` +
 			`balancer: failed to ensure load balancer: PublicIP from annotation azure-pip-name(-IPv6)=x for service shop/web doesn't exist`)},
 		{"load balancer: subnet", "SubnetUnknown", "Service/web", "v/nosuch", balanced(`Error syncing load ` +
 			`balancer: failed to ensure load balancer: ensure(shop/web): lb(demo-internal) - failed to get subnet: v/nosuch`)},

@@ -601,6 +601,7 @@ func (a *addresses) Allocate(context.Context, string, string, string) (netip.Add
 	return a.next, nil
 }
 
+func (*addresses) Keep(string, netip.Addr)    {}
 func (*addresses) Release(string, netip.Addr) {}
 
 // nowhere is a network without connections.
