@@ -340,7 +340,11 @@ func (p *parser) member(of node, from position, static bool) (node, error) {
 	case c == '$' || c == '"' || c == '\'' || c == '(':
 		name, err = p.primary()
 	case isDigit(c): // the key of a table
-		n, _ := p.digits()
+		start := p.pos
+		n, ok := p.digits()
+		if !ok {
+			return nil, p.fail("The numeric constant %s is not valid.", p.text[start:p.pos])
+		}
 		name = constant{from, n, text(n)}
 	default:
 		word := p.identifier()

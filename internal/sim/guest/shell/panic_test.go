@@ -81,6 +81,7 @@ func TestMistakesOfPowerShell(t *testing.T) {
 		{"([hashtable]$null) -eq $null; ([System.Collections.Hashtable]$null).Clear(); 'on'", "True\r\non\r\n"},
 		{"'a,b','1,2' | ConvertFrom-Csv | ForEach-Object $null; 'on'", "on\r\n"},
 		{"([System.Collections.Hashtable]$_).Synchronized(1); 'on'", "on\r\n"},
+		{"$x.a.1.7976931348623157e308D; 'on'", ""},
 	} {
 		m := newMachine(t, machine.Windows, "")
 		m.Wall = &contain.Wall{Report: func(p *contain.Panic) { t.Errorf("%s: %v\n%s", c.script, p, p.Trace) }}
