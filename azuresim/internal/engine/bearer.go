@@ -70,9 +70,9 @@ func newSigner() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
 }
 
-// Derive returns a secret of 64 bytes that follows from the parts and the server's signing key, and so need not be kept.
-func (s *Server) Derive(parts ...string) []byte {
-	key, err := s.Signer.Key.Bytes()
+// Derive returns a secret of 64 bytes that follows from the parts and the signing key, and so need not be kept.
+func (s *signer) Derive(parts ...string) []byte {
+	key, err := s.Key.Bytes()
 	if err != nil {
 		panic(fmt.Errorf("encode the signing key: %w", err)) // it is on its curve, or it were not loaded
 	}

@@ -44,7 +44,7 @@ func listKeys(c *engine.Request, id engine.ID) *engine.Error {
 
 // accountKey returns a key of an account, which follows from when it was made.
 func accountKey(s *engine.Server, d *engine.Doc, name string) string {
-	return base64.StdEncoding.EncodeToString(s.Derive(d.Key(), name, value.Str(d.Body, "properties", "keyCreationTime", name)))
+	return base64.StdEncoding.EncodeToString(s.Signer.Derive(d.Key(), name, value.Str(d.Body, "properties", "keyCreationTime", name)))
 }
 
 // TakesKey reports whether a key is one of the storage account with that ID.
