@@ -26,6 +26,9 @@ import (
 // commandTimeout bounds one command, a wait for a cluster on a busy machine included.
 const commandTimeout = 20 * time.Minute
 
+// lateEnd bounds the end of a process whose lock is free: the kernel takes its memory back after that.
+const lateEnd = 10 * time.Second
+
 // Plane runs casement with one state directory.
 type Plane struct {
 	t    *testing.T
@@ -106,7 +109,11 @@ func New(t *testing.T, env ...string) *Plane {
 		if err := os.Remove(p.Home); err != nil && !os.IsNotExist(err) {
 			t.Errorf("down --purge left something: %v", err)
 		}
-		if left := p.Processes(p.Home); len(left) > 0 {
+		left := p.Processes(p.Home)
+		for end := time.Now().Add(lateEnd); len(left) > 0 && time.Now().Before(end); left = p.Processes(p.Home) {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if len(left) > 0 {
 			t.Errorf("processes of the plane are left: %v", left)
 		}
 	})
