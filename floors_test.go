@@ -142,7 +142,8 @@ var fences = []fence{
 	{
 		name: "templates are pure",
 		from: []string{"azuresim/template"}, deny: []string{"azuresim", "internal", "api", "net/http", "os/exec", "github.com", "k8s.io"},
-		allow: []string{"azuresim/template/datum", "internal/dotnet"}, why: "the client expands templates where there is no local Azure, and the local Azure deploys what it yields",
+		allow: []string{"azuresim/template/datum", "internal/dotnet"},
+		why:   "the client expands templates where there is no local Azure, and the local Azure deploys what it yields",
 	},
 	{
 		name: "the formats of .NET are pure",

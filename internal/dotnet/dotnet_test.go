@@ -252,7 +252,9 @@ func TestTexts(t *testing.T) {
 	if Upper("straße ı") != "STRAßE ı" || Lower("ÀÉ İ") != "àé İ" {
 		t.Errorf("%q, %q", Upper("straße ı"), Lower("ÀÉ İ"))
 	}
-	for _, row := range [][2]string{{"a", "B"}, {"a", "A"}, {"e", "é"}, {"é", "f"}, {"_", "1"}, {"1", "a"}, {"a", "aa"}, {" ", "-"}, {"", "a"}} {
+	for _, row := range [][2]string{
+		{"a", "B"}, {"a", "A"}, {"e", "é"}, {"é", "f"}, {"_", "1"}, {"1", "a"}, {"a", "aa"}, {" ", "-"}, {"", "a"},
+	} {
 		if Compare(row[0], row[1], false) != -1 || Compare(row[1], row[0], false) != 1 || Compare(row[0], row[0], false) != 0 {
 			t.Errorf("%q does not come before %q", row[0], row[1])
 		}

@@ -17,6 +17,8 @@ const (
 	block = 4 << 10
 	// rest is how long a full folder is not measured again, in times of the last measurement.
 	rest = 10
+	// slack is the part of the bound that is to be free after a measurement, so that the next one is not due at once.
+	slack = 64
 )
 
 // quota bounds what is kept in a folder. It counts what is written, and measures the folder where that reaches the bound, since
@@ -86,8 +88,12 @@ func (q *quota) hasRoom() bool {
 		return false
 	}
 	q.kept.Store(size)
+	if size <= q.bound-q.bound/slack {
+		return true
+	}
+	q.kept.Store(q.bound + 1)
 	q.next = time.Now().Add(rest * time.Since(start))
-	return size <= q.bound
+	return false
 }
 
 // File is an open file of a guest, whose writes count for its quota.

@@ -45,8 +45,8 @@ func ImageUser(image string) string {
 	return "ContainerAdministrator"
 }
 
-// HostHasAccount reports whether a HostProcess container can run as an account on a node that has no groups beside those of Windows: it is a
-// service account or a local group, and no other user, since there is no password to log in with. Source: hcsshim
+// HostHasAccount reports whether a HostProcess container can run as an account on a node that has no groups beside those of Windows: it
+// is a service account or a local group, and no other user, since there is no password to log in with. Source: hcsshim
 // internal/jobcontainers/logon.go; the groups of
 // https://learn.microsoft.com/windows/security/identity-protection/access-control/local-accounts.
 func HostHasAccount(account string) bool {

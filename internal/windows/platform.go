@@ -65,7 +65,8 @@ func isWindowsRepository(repository string) bool {
 // Windows in any tag, but for tags that name it. Source: their manifests, hub.docker.com.
 var linuxRepository = regexp.MustCompile(`^(` +
 	`(registry\.k8s\.io|k8s\.gcr\.io)/(kube-(apiserver|controller-manager|scheduler|proxy)|coredns(/coredns)?|pause-amd64|pause-arm64)|` +
-	`registry\.k8s\.io/(ingress-nginx|metrics-server)/.*|gcr\.io/distroless/.*|((docker|quay)\.io/)?calico/(node|cni|typha|kube-controllers)|` +
+	`registry\.k8s\.io/(ingress-nginx|metrics-server)/.*|gcr\.io/distroless/.*|` +
+	`((docker|quay)\.io/)?calico/(node|cni|typha|kube-controllers)|` +
 	`(docker\.io/)?(library/)?(adminer|almalinux|alpine|amazonlinux|archlinux|bash|busybox|cassandra|centos|clickhouse|composer|couchdb|` +
 	`debian|drupal|eclipse-mosquitto|elasticsearch|erlang|fedora|gcc|ghost|haproxy|httpd|jetty|joomla|kibana|kong|logstash|mariadb|` +
 	`memcached|mysql|neo4j|nextcloud|nginx|node|oraclelinux|percona|perl|php|phpmyadmin|postgres|rabbitmq|redis|rockylinux|ruby|rust|` +

@@ -200,7 +200,8 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 
 // refuse says why there is no configuration, and empties the secret of an earlier one: it may
 // have what must not be read.
-func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterName string, why *credential.IdentityError) (ctrl.Result, error) {
+func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterName string,
+	why *credential.IdentityError) (ctrl.Result, error) {
 	secret := &corev1.Secret{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: owner.GetName() + nameSuffix}, secret)
 	if client.IgnoreNotFound(err) != nil {

@@ -73,7 +73,8 @@ func TestOver(t *testing.T) {
 			warned(f, time.Minute, "ProvisioningFailed", noClass)
 			f.Workloads.Classes = []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "slow", CreationTimestamp: metav1.NewTime(f.Taken)}}}
 		}, "StorageClassMissing"},
-		"a quota that is used up":                  {func(f *facts.Snapshot) { short(f); warned(f, time.Minute, "FailedCreate", quota) }, "ResourceQuotaExceeded"},
+		"a quota that is used up": {func(f *facts.Snapshot) { short(f); warned(f, time.Minute, "FailedCreate", quota) },
+			"ResourceQuotaExceeded"},
 		"a quota of half an hour":                  {func(f *facts.Snapshot) { short(f); warned(f, 30*time.Minute, "FailedCreate", quota) }, ""},
 		"an evicted pod":                           {evicted(0), "EvictedForResources"},
 		"an evicted pod with another in its place": {evicted(1), ""},

@@ -52,8 +52,8 @@ func (w walker) pod(p *corev1.Pod) *finding {
 	return a
 }
 
-// rolloutBlocked finds a pod with a fault that its StatefulSet does not replace, although its template has changed since: under OrderedReady
-// the controller waits for each pod to be ready before it looks at the revisions. Sources: k8s.io/kubernetes
+// rolloutBlocked finds a pod with a fault that its StatefulSet does not replace, although its template has changed since: under
+// OrderedReady the controller waits for each pod to be ready before it looks at the revisions. Sources: k8s.io/kubernetes
 // pkg/controller/statefulset/stateful_set_control.go; "Forced rollback" in kubernetes.io/docs/concepts/workloads/controllers/statefulset.
 func (w walker) rolloutBlocked(p *corev1.Pod, fault *finding) *finding {
 	if fault == nil || fault.Waiting {

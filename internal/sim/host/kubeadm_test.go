@@ -39,7 +39,8 @@ func TestKubeadmWithoutARuntime(t *testing.T) {
 	if err := services.Stop("containerd"); err != nil {
 		t.Fatal(err)
 	}
-	if lacks := n.lacks(); len(lacks) != 1 || lacks[0].Check != "CRI" || !strings.HasPrefix(lacks[0].Reason, "container runtime is not running: ") {
+	lacks := n.lacks()
+	if len(lacks) != 1 || lacks[0].Check != "CRI" || !strings.HasPrefix(lacks[0].Reason, "container runtime is not running: ") {
 		t.Errorf("without containerd it lacks %v", lacks)
 	}
 }

@@ -87,7 +87,8 @@ func TestNamesOfOtherNames(t *testing.T) {
 		t.Errorf("a headless Service has %v, %v", found, err)
 	}
 	_, err := n.Lookup("outside")
-	if lacks, ok := errors.AsType[*gm.LookupError](err); !ok || lacks.Name != "outside" || !strings.Contains(lacks.Reason, "is another name of example.com") {
+	lacks, ok := errors.AsType[*gm.LookupError](err)
+	if !ok || lacks.Name != "outside" || !strings.Contains(lacks.Reason, "is another name of example.com") {
 		t.Errorf("an ExternalName of elsewhere: %v", err)
 	}
 }

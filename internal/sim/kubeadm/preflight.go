@@ -128,7 +128,8 @@ func (j *join) checkPorts(ports ...int) []check {
 	var checks []check
 	for _, port := range ports {
 		if j.PortTaken != nil && j.PortTaken(port) {
-			checks = append(checks, check{fmt.Sprintf("Port-%d", port), fmt.Errorf("Port %d is in use", port)}) //lint:ignore ST1005 the words of kubeadm
+			//lint:ignore ST1005 the words of kubeadm
+			checks = append(checks, check{fmt.Sprintf("Port-%d", port), fmt.Errorf("Port %d is in use", port)})
 		}
 	}
 	return checks

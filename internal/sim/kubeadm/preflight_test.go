@@ -100,7 +100,8 @@ func TestInitThatFails(t *testing.T) {
 	if !errors.Is(err, failed) {
 		t.Fatal(err)
 	}
-	if err := Init(t.Context(), o, func() error { return nil }); err == nil || !strings.Contains(err.Error(), "kube-apiserver.yaml already exists") {
+	err = Init(t.Context(), o, func() error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "kube-apiserver.yaml already exists") {
 		t.Errorf("the next run ends with %v", err)
 	}
 }

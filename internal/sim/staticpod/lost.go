@@ -128,7 +128,8 @@ func (t *translation) withoutLost(f flag) (kept flag, gone string) {
 		!t.lacks(noInTreeProviders, true):
 		return flag{}, f.String()
 	case t.program != etcd && f.name == "feature-gates":
-		return without(f, slices.DeleteFunc(LostFeatureGates(), func(g string) bool { return t.lacks(kubeflags.DroppedGate(g)) }), "feature gates")
+		lacks := func(g string) bool { return t.lacks(kubeflags.DroppedGate(g)) }
+		return without(f, slices.DeleteFunc(LostFeatureGates(), lacks), "feature gates")
 	case t.program == apiServer && strings.HasSuffix(f.name, "able-admission-plugins"):
 		return without(f, LostAdmissionPlugins(), "admission plugins")
 	}

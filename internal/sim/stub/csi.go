@@ -415,7 +415,8 @@ func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolu
 	}
 	if provisioner == p.inTree {
 		pv.Annotations[shareGroup] = p.arm.c.ResourceGroup
-		pv.Spec.AzureFile = &corev1.AzureFilePersistentVolumeSource{SecretName: secret.Name, SecretNamespace: &secret.Namespace, ShareName: pv.Name}
+		pv.Spec.AzureFile = &corev1.AzureFilePersistentVolumeSource{SecretName: secret.Name, SecretNamespace: &secret.Namespace,
+			ShareName: pv.Name}
 		return nil
 	}
 	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: p.name,

@@ -92,7 +92,8 @@ func windowsGuest(t *testing.T) *guest.Guest {
 
 // calico is a CNI configuration with which nothing is wrong.
 const calico = `{"name": "Calico", "cniVersion": "0.3.1", "plugins": [{"type": "calico",
-"dns": {"Nameservers": ["10.96.0.10"], "Search": ["svc.cluster.local"]}, "policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", "168.63.129.16/32"]}}]}]}`
+"dns": {"Nameservers": ["10.96.0.10"], "Search": ["svc.cluster.local"]},
+"policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", "168.63.129.16/32"]}}]}]}`
 
 // examine runs the probes and returns what why and doctor make of them.
 func examine(t *testing.T, g *guest.Guest) (answers []walk.Answer, failed []string) {

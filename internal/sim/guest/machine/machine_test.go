@@ -133,7 +133,8 @@ func TestConsoleKeepsSecrets(t *testing.T) {
 
 // TestServicesOfContainers: what containers wake runs on a machine of plain Windows once it has a runtime of them.
 func TestServicesOfContainers(t *testing.T) {
-	m, err := New(Spec{ID: "vm", Dir: t.TempDir(), OS: Windows, ComputerName: "node-1", Image: Image{Plain: true}}, nil, clock.RealClock{}, nil)
+	spec := Spec{ID: "vm", Dir: t.TempDir(), OS: Windows, ComputerName: "node-1", Image: Image{Plain: true}}
+	m, err := New(spec, nil, clock.RealClock{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

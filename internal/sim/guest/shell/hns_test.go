@@ -104,7 +104,8 @@ func TestAddresses(t *testing.T) {
 			"   Connection-specific DNS Suffix  . : default.svc.cluster.local\r\n   IPv4 Address. . . . . . . . . . . : 192.168.1.70\r\n" +
 			"   Subnet Mask . . . . . . . . . . . : 255.255.255.192\r\n   Default Gateway . . . . . . . . . : 192.168.1.65\r\n",
 		"(ipconfig /all)[-2..-1]": "   DNS Servers . . . . . . . . . . . : 10.96.0.10\r\n                                       10.96.0.11\r\n",
-		"$a = Get-NetIPAddress 192.168.1.70; \"$($a.PrefixLength) $((Get-NetRoute -DestinationPrefix 0.0.0.0/0).NextHop)\"": "26 192.168.1.65\r\n",
+		"$a = Get-NetIPAddress 192.168.1.70; $r = Get-NetRoute -DestinationPrefix 0.0.0.0/0; \"$($a.PrefixLength) $($r.NextHop)\"": "26 " +
+			"192.168.1.65\r\n",
 	} {
 		var out bytes.Buffer
 		if sh.PowerShell(t.Context(), script, shell.Session{Stdout: &out, Stderr: &out}); out.String() != want {
