@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the client for a system and fails when it has 60 MB or more.
+# Builds the client for a system and fails when it has 61 MB or more.
 # hack/client.sh OS ARCH FILE
 #
 # Inlining is off: it would add 7 MB, most of them tables, and a client waits for files and
@@ -11,4 +11,4 @@ CGO_ENABLED=0 GOOS=$1 GOARCH=$2 go build -trimpath -buildvcs=false -tags client 
   -o "$3" ./cmd/casement
 size=$(wc -c < "$3")
 printf '%s/%s\t%d.%d MB\n' "$1" "$2" $((size / 1000000)) $((size % 1000000 / 100000))
-[ "$size" -lt 60000000 ] || { echo "$3: the client has 60 MB or more" >&2; exit 1; }
+[ "$size" -lt 61000000 ] || { echo "$3: the client has 61 MB or more" >&2; exit 1; }
