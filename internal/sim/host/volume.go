@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -60,7 +61,7 @@ func holderOf(disk json.RawMessage) string {
 
 // Discard removes the content of a disk or a share that was deleted in Azure. Another resource has none here.
 func (h *Host) Discard(id string) {
-	if err := h.volumes().RemoveAll(volumeName(id)); err != nil {
+	if err := h.volumes().RemoveAll(volumeName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.config.Log.Info("The content of a deleted volume is left over", "id", id, "error", err.Error())
 	}
 }

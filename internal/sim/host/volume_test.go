@@ -1,9 +1,12 @@
 package host
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/go-logr/logr/funcr"
 
 	"casement.dev/casement/azuresim/host"
 )
@@ -23,7 +26,12 @@ func TestVolumesAreThoseOfTheMachine(t *testing.T) {
 		disk + "free":    `{}`,
 		share:            `{}`,
 	}
-	h := testHost(t.TempDir())
+	var said bytes.Buffer
+	h := New(Config{Dir: t.TempDir(), Log: funcr.New(func(_, args string) { said.WriteString(args) }, funcr.Options{})})
+	h.Discard(disk + "own") // a plane without volumes
+	if said.Len() > 0 {
+		t.Errorf("the log says %s", said.String())
+	}
 	h.azure.Resource = func(id string) (json.RawMessage, bool) {
 		for key, doc := range resources {
 			if strings.EqualFold(key, id) {

@@ -51,8 +51,8 @@ func (b *bench) cluster(t *testing.T) {
 		why = b.Everything("why", "demo")
 		return strings.Contains(why, "NotANodeImage")
 	})
-	if !strings.Contains(why, "couldn't get kubelet version") || !strings.Contains(why, "casement images build") {
-		t.Errorf("the cause names no kubelet and no fix:\n%s", why)
+	if !strings.Contains(why, "'kubeadm' is not recognized") || !strings.Contains(why, "casement images build") {
+		t.Errorf("the cause names no missing program and no fix:\n%s", why)
 	}
 	t.Log(why)
 	b.Run(nil, "kubectl", "delete", "cluster", "demo", "--wait=false")
