@@ -99,6 +99,7 @@ func (q *quota) hasRoom() bool {
 // File is an open file of a guest, whose writes count for its quota.
 type File struct {
 	f     *os.File
+	path  string // the guest's
 	quota *quota
 }
 
@@ -110,7 +111,7 @@ func (f *File) Close() error                             { return f.f.Close() }
 
 // Write implements io.Writer.
 func (f *File) Write(b []byte) (int, error) {
-	if err := f.quota.take(f.f.Name(), len(b)); err != nil {
+	if err := f.quota.take(f.path, len(b)); err != nil {
 		return 0, err
 	}
 	return f.f.Write(b)
@@ -118,7 +119,7 @@ func (f *File) Write(b []byte) (int, error) {
 
 // WriteAt implements io.WriterAt.
 func (f *File) WriteAt(b []byte, at int64) (int, error) {
-	if err := f.quota.take(f.f.Name(), len(b)); err != nil {
+	if err := f.quota.take(f.path, len(b)); err != nil {
 		return 0, err
 	}
 	return f.f.WriteAt(b, at)

@@ -321,7 +321,7 @@ func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{f, quota}, nil
+	return &File{f, p, quota}, nil
 }
 
 func (r *Root) open(p string, flag int, perm fs.FileMode) (*os.File, *quota, error) {

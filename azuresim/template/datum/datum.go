@@ -16,7 +16,7 @@ import (
 // no function takes), float64, string, []any, *Object or Later.
 
 // Object is an object of the language: it keeps the order of its properties and finds them
-// Without regard to case, an exact match first.
+// without regard to case, an exact match first.
 type Object struct {
 	keys   []string
 	values []any
@@ -205,8 +205,10 @@ func IsLater(v any) bool {
 // Equal compares as equals does: types differ, texts by their letters, objects without
 // regard to order.
 func Equal(a, b any) bool {
-	if _, isText := a.(string); isText {
-		return a == b
+	_, text := a.(string)
+	_, other := b.(string)
+	if text || other {
+		return text == other && a == b
 	}
 	return Key(a) == Key(b)
 }

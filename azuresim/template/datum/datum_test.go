@@ -1,6 +1,7 @@
 package datum
 
 import (
+	"math"
 	"math/big"
 	"strings"
 	"testing"
@@ -86,4 +87,12 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%s: %v", Encode(v), err)
 		}
 	})
+}
+
+func TestEqualsTypes(t *testing.T) {
+	for _, c := range [][2]any{{math.NaN(), "NaN"}, {"NaN", math.NaN()}, {Later{Text: "x"}, "[x]"}, {"1", int64(1)}} {
+		if Equal(c[0], c[1]) {
+			t.Errorf("%v of type %T equals %v of type %T", c[0], c[0], c[1], c[1])
+		}
+	}
 }
