@@ -22,7 +22,7 @@ func HasAccount(image, account string) bool {
 	if !slices.ContainsFunc(publishedImages, func(known string) bool { return strings.HasPrefix(name, known) }) {
 		return true
 	}
-	domain, user, _ := splitAccount(account)
+	domain, user := splitAccount(account)
 	switch domain {
 	case "nt authority":
 		return isServiceAccount(user) || user == "iusr"
@@ -50,7 +50,7 @@ func ImageUser(image string) string {
 // internal/jobcontainers/logon.go; the groups of
 // https://learn.microsoft.com/windows/security/identity-protection/access-control/local-accounts.
 func HostHasAccount(account string) bool {
-	domain, user, _ := splitAccount(account)
+	domain, user := splitAccount(account)
 	switch domain {
 	case "nt authority":
 		return isServiceAccount(user)
@@ -70,13 +70,13 @@ func localGroups() []string {
 		"system managed accounts group", "users"}
 }
 
-// splitAccount cuts an account into domain and user, in lower case.
-func splitAccount(account string) (domain, user string, both bool) {
-	domain, user, both = strings.Cut(strings.ToLower(account), `\`)
+// splitAccount cuts an account into domain, which may be empty, and user, in lower case.
+func splitAccount(account string) (domain, user string) {
+	domain, user, both := strings.Cut(strings.ToLower(account), `\`)
 	if !both {
-		return "", domain, false
+		return "", domain
 	}
-	return domain, user, true
+	return domain, user
 }
 
 // isServiceAccount reports whether a user of NT AUTHORITY is one that services run as.

@@ -135,7 +135,7 @@ func openIdentity(ctx context.Context, a *app.App, t Account, environment, subsc
 	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{environment: where}})
 	client, err := pool.Client(environment, subscription, source)
 	if err != nil {
-		return Asked{}, fmt.Errorf("AzureClusterIdentity %s/%s cannot be used: %w", namespace, name, err)
+		return Asked{}, credential.Unusable(cluster, err)
 	}
 	return Asked{client, fmt.Sprintf("%s as %s/%s, subscription %s", azureName(environment, where), namespace, name, subscription)}, nil
 }

@@ -104,8 +104,7 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	}
 	armClient, err := o.pool.Client(c.Spec.AzureEnvironment, c.Spec.SubscriptionID, source)
 	if err != nil {
-		return nil, &credential.IdentityError{Reason: credential.IdentityInvalid,
-			Message: fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", credential.Key(c), err)}
+		return nil, credential.Unusable(c, err)
 	}
 	transport, err := o.pool.Transport(c.Spec.AzureEnvironment)
 	if err != nil {
@@ -115,8 +114,7 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	session.storage = transport
 	token, err := o.pool.Credential(c.Spec.AzureEnvironment, source)
 	if err != nil {
-		return nil, &credential.IdentityError{Reason: credential.IdentityInvalid,
-			Message: fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", credential.Key(c), err)}
+		return nil, credential.Unusable(c, err)
 	}
 	session.vault, session.tenantID = vault.New(token, transport), source.TenantID
 	return session, nil

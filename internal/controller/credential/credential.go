@@ -60,6 +60,11 @@ type IdentityError struct{ Reason, Message string }
 
 func (e *IdentityError) Error() string { return e.Message }
 
+// Unusable returns the error for an identity of a cluster with which no client can be made.
+func Unusable(c *infrav1.AzureCluster, err error) *IdentityError {
+	return &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", Key(c), err)}
+}
+
 // Grants reports whether an identity may use a Secret of another namespace, because a user
 // who can read the Secret wrote the reference.
 type Grants interface {

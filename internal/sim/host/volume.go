@@ -11,6 +11,7 @@ import (
 
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/guestfs"
+	"casement.dev/casement/internal/sim/stub"
 )
 
 // volumes is the folder with the content of disks and shares that claims are bound to.
@@ -28,10 +29,9 @@ func volumeName(id string) string {
 func (h *Host) volume(vm host.VM, handle, key string) (guestfs.Folder, error) {
 	var none guestfs.Folder
 	id := handle
-	if parts := strings.Split(handle, "#"); len(parts) > 2 { // a share's: group, account, share
-		account := fmt.Sprintf("%s/resourceGroups/%s/providers/Microsoft.Storage/storageAccounts/%s", subscription(vm.ID), parts[0], parts[1])
-		id = account + "/fileServices/default/shares/" + parts[2]
-		if !h.azure.TakesKey(account, key) {
+	if share, ok := stub.ParseShare(handle); ok {
+		id = share.ID(subscription(vm.ID))
+		if !h.azure.TakesKey(share.AccountID(subscription(vm.ID)), key) {
 			return none, errors.New("mount failed: exit status 32: mount error(13): Permission denied: the account does not take the key")
 		}
 		if _, ok := h.azure.Resource(id); !ok {
@@ -44,10 +44,10 @@ func (h *Host) volume(vm host.VM, handle, key string) (guestfs.Folder, error) {
 	return folder, folder.Make()
 }
 
-// subscription returns the ID of the subscription of a resource, with its head.
+// subscription returns the subscription of a resource by the resource's ID.
 func subscription(id string) string {
-	before, _, _ := strings.Cut(strings.ToLower(id), "/resourcegroups/")
-	return before
+	name, _, _ := strings.Cut(strings.TrimPrefix(machineKey(id), "/subscriptions/"), "/")
+	return name
 }
 
 // holderOf returns the ID of the machine that a disk is attached to.

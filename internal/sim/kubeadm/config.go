@@ -185,13 +185,17 @@ func (w *wire) discovery() Discovery {
 	return d
 }
 
+// documents returns the documents of a stream that have something in them.
+func documents(data []byte) [][]byte {
+	return slices.DeleteFunc(bytes.Split(append([]byte("\n"), data...), []byte("\n---")), func(doc []byte) bool {
+		return len(bytes.TrimSpace(doc)) == 0
+	})
+}
+
 // decode finds the JoinConfiguration among the documents of the stream.
 func decode(data []byte) (wire, []string, error) {
 	var notes []string
-	docs := slices.DeleteFunc(bytes.Split(append([]byte("\n"), data...), []byte("\n---")), func(doc []byte) bool {
-		return len(bytes.TrimSpace(doc)) == 0
-	})
-	for _, doc := range docs {
+	for _, doc := range documents(data) {
 		var w wire
 		if err := yaml.Unmarshal(doc, &w); err != nil {
 			return w, notes, fmt.Errorf("error unmarshaling configuration: %w", plain(err))

@@ -1,7 +1,6 @@
 package kubeadm
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -56,7 +55,7 @@ func Init(ctx context.Context, o Options, build func() error) error {
 
 // readInit returns the InitConfiguration of a stream. One that cannot be read is left to who builds the control plane.
 func readInit(data []byte) (c initConfig) {
-	for _, doc := range bytes.Split(append([]byte("\n"), data...), []byte("\n---")) {
+	for _, doc := range documents(data) {
 		var one initConfig
 		if yaml.Unmarshal(doc, &one) == nil && one.Kind == "InitConfiguration" {
 			c = one

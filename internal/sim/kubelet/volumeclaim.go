@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -76,8 +75,9 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 	}
 	key := ""
 	if !attached {
-		if key, err = w.shareKey(ctx, pv, handle); err != nil {
-			return refuse("rpc error: code = Internal desc = accountName(%s) or accountKey is empty: %w", shareAccount(handle), err)
+		if key, err = w.shareKey(ctx, pv); err != nil {
+			share, _ := stub.ParseShare(handle)
+			return refuse("rpc error: code = Internal desc = accountName(%s) or accountKey is empty: %w", share.Account, err)
 		}
 	}
 	folder, err := w.k.c.Volume(handle, key)
@@ -89,28 +89,13 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 
 // shareKey returns the key of a share's account from the Secret that its volume names. A kubelet may read such a Secret;
 // the driver's plug-in, which is simulated here, may read others too.
-func (w *worker) shareKey(ctx context.Context, pv *corev1.PersistentVolume, handle string) (string, error) {
-	name, namespace := "azure-storage-account-"+shareAccount(handle)+"-secret", metav1.NamespaceDefault
-	if source := pv.Spec.AzureFile; source != nil {
-		name = source.SecretName
-		if source.SecretNamespace != nil {
-			namespace = *source.SecretNamespace
-		}
-	} else if ref := pv.Spec.CSI.NodeStageSecretRef; ref != nil {
-		name, namespace = ref.Name, ref.Namespace
-	}
-	secret, err := permitted(ctx, w.k, w.k.api.Load().core.Secrets(namespace).Get, name)
+func (w *worker) shareKey(ctx context.Context, pv *corev1.PersistentVolume) (string, error) {
+	ref := stub.ShareSecret(pv)
+	secret, err := permitted(ctx, w.k, w.k.api.Load().core.Secrets(ref.Namespace).Get, ref.Name)
 	if err != nil {
 		return "", err
 	}
 	return string(secret.Data[stub.ShareKey]), nil
-}
-
-// shareAccount returns the account in the handle of a share.
-func shareAccount(handle string) string {
-	_, rest, _ := strings.Cut(handle, "#")
-	account, _, _ := strings.Cut(rest, "#")
-	return account
 }
 
 // hasDriver reports whether a CSI driver has registered on this node.

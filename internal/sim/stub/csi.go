@@ -394,8 +394,8 @@ func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolu
 		gib = max(gib, 100) // the least of a premium share
 	}
 	account := cmp.Or(options["storageaccount"], accountOf(p.arm.c.SubscriptionID+p.arm.c.ResourceGroup+sku))
-	base := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Storage/storageAccounts/%s",
-		p.arm.c.SubscriptionID, p.arm.c.ResourceGroup, account)
+	share := Share{p.arm.c.ResourceGroup, account, pv.Name}
+	base := share.AccountID(p.arm.c.SubscriptionID)
 	if err := p.arm.call(ctx, http.MethodGet, base, nil, nil); isNotFound(err) {
 		_, err = p.arm.put(ctx, base, document{"location": p.arm.c.Location, "kind": kind, "sku": document{"name": sku},
 			"tags": document{"k8s-azure-created-by": "azure"}, "properties": document{"supportsHttpsTrafficOnly": true}})
@@ -405,11 +405,11 @@ func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolu
 	} else if err != nil {
 		return err
 	}
-	_, err := p.arm.put(ctx, base+"/fileServices/default/shares/"+pv.Name, document{"properties": document{"shareQuota": gib}})
+	_, err := p.arm.put(ctx, share.ID(p.arm.c.SubscriptionID), document{"properties": document{"shareQuota": gib}})
 	if err != nil {
 		return err
 	}
-	secret := corev1.SecretReference{Name: "azure-storage-account-" + account + "-secret", Namespace: pv.Spec.ClaimRef.Namespace}
+	secret := corev1.SecretReference{Name: share.secret(), Namespace: pv.Spec.ClaimRef.Namespace}
 	if err := p.keepKey(ctx, secret, base, account); err != nil {
 		return err
 	}
@@ -421,13 +421,10 @@ func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolu
 	}
 	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: p.name,
 		NodeStageSecretRef: &secret, // the driver's plug-in finds it without; here the kubelet reads it, which may only so
-		VolumeHandle:       strings.Join([]string{p.arm.c.ResourceGroup, account, pv.Name, "", pv.Spec.ClaimRef.Namespace}, "#"),
+		VolumeHandle:       share.handle(pv.Spec.ClaimRef.Namespace),
 		VolumeAttributes:   map[string]string{"storageAccount": account, "shareName": pv.Name, "skuName": sku}}
 	return nil
 }
-
-// ShareKey is the key of a Secret's data with a storage account's key. Source: azurefile-csi-driver, docs/driver-parameters.md.
-const ShareKey = "azurestorageaccountkey"
 
 // keepKey writes the Secret with the key of an account, as the driver does unless storeAccountKey is false. One that
 // exists stays, as the driver's does.
@@ -446,21 +443,6 @@ func (p *provisioner) keepKey(ctx context.Context, ref corev1.SecretReference, i
 		return nil
 	}
 	return err
-}
-
-// shareGroup is the annotation with the resource group of an in-tree share.
-const shareGroup = "kubernetes.io/azure-file-resource-group"
-
-// ShareHandle returns the handle that a share of the in-tree plug-in has for the driver. Source: k8s.io/csi-translation-lib,
-// TranslateInTreePVToCSI.
-func ShareHandle(pv *corev1.PersistentVolume) string {
-	source := pv.Spec.AzureFile
-	account := strings.TrimSuffix(strings.TrimPrefix(source.SecretName, "azure-storage-account-"), "-secret")
-	namespace := "default"
-	if source.SecretNamespace != nil {
-		namespace = *source.SecretNamespace
-	}
-	return strings.Join([]string{pv.Annotations[shareGroup], account, source.ShareName, "", namespace}, "#")
 }
 
 // handle returns the handle of a volume of the driver, or "".
@@ -489,9 +471,8 @@ func (p *provisioner) reclaim(ctx context.Context, pv *corev1.PersistentVolume) 
 			return nil // deleted before its claim, which comes first
 		}
 		path := handle
-		if parts := strings.Split(handle, "#"); !p.disk && len(parts) > 2 {
-			path = fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Storage/storageAccounts/%s/fileServices/default/shares/%s",
-				p.arm.c.SubscriptionID, parts[0], parts[1], parts[2])
+		if share, ok := ParseShare(handle); ok && !p.disk {
+			path = share.ID(p.arm.c.SubscriptionID)
 		}
 		if err := p.arm.delete(ctx, path); err != nil {
 			return err // such as a disk that is attached still
