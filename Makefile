@@ -1,10 +1,12 @@
 # Every target is one line of shell; what is longer is Go or a script in hack/.
 comma := ,
 KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
-# What needs the Kubernetes programs: these tests start an API server.
+# All but the packages that embed Kubernetes, whose tests take a minute to link: 'make e2e-quick' has them.
 OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane)
+# The quick start is the one cluster that 'make test' makes. What takes longest comes first, so that it does not run alone in the end.
+TESTED := ./test/apiserver/integration $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/quickstart
+CELLS := ./test/e2e/life $$(go list ./test/e2e/... ./internal/controlplane/... ./cmd/casement-kube | grep -v /quickstart)
 # test/e2e drives the programs in bin/, which are built without the detector; these two run what they test in their own process too.
-# What takes longest comes first, so that it does not run alone in the end.
 RACED := ./test/apiserver/integration $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/lint ./test/e2e/ssh
 TOOL := go tool -modfile=hack/tools/go.mod
 
@@ -67,16 +69,19 @@ ifdef PKG
 test race: PACKAGES = $(PKG) -run '$(RUN)'
 else
 test race: build
-test: PACKAGES = $(OWN)
+test: PACKAGES = $(TESTED)
 race: PACKAGES = $(RACED)
 endif
 
-test: ## Vet, and every test; PKG=./internal/x/... RUN=TestY for some
+test: ## Vet, the unit and API server tests and the quick start; PKG=./internal/x/... RUN=TestY for some
 	go vet $(if $(PKG),$(PKG),$(OWN))
 	hack/test.sh -p 4 -timeout 30m $(PACKAGES) # packages wait for planes more than they compute
 
 race: ## The tests of 'make test' with the race detector, but for those of built programs; PKG= RUN= for some
 	hack/test.sh -race -timeout 45m $(PACKAGES)
+
+e2e-quick: build ## A part of each end-to-end test that needs no more than this machine, and the tests of what embeds Kubernetes
+	hack/test.sh -p 4 -timeout 30m $(CELLS)
 
 e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
 	go test -timeout 60m -count=1 -v ./test/e2e/matrix -full -templates "$(TEMPLATES)"
