@@ -170,8 +170,8 @@ func describe(token string) (method, id string) {
 	return t.Token.Method, pathOf(t.Token.OrigURL)
 }
 
-// SamePoll reports whether two resume tokens make a process ask the same address for the same
-// operation: what else they differ in is the state that a poll has seen.
+// SamePoll reports whether two resume tokens poll the same operation at the same address. They may differ
+// in the state of the last poll.
 func SamePoll(a, b string) bool {
 	return a == b || a != "" && b != "" && maps.Equal(addressesOf(a), addressesOf(b))
 }

@@ -33,7 +33,7 @@ type VM struct {
 	HTTP *http.Client
 	// ID is the ARM resource ID.
 	ID string
-	// Windows says what its agent runs scripts with.
+	// Windows selects the shell of the agent's scripts.
 	Windows bool
 }
 
@@ -229,8 +229,8 @@ func (v VM) location(ctx context.Context) (string, error) {
 	return vm.Location, nil
 }
 
-// classes are what a Windows password is made of; what looks alike is left out, as
-// it may be typed.
+// classes are the characters of a Windows password, without those that a reader could mistake for others,
+// as it may be typed.
 var classes = [...]string{"abcdefghijkmnpqrstuvwxyz", "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789", "-_.+"}
 
 // passwordLength is between Azure's 12 and 123, with more than 100 bits of chance.
