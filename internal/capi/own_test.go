@@ -44,11 +44,11 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// late is a client whose cached reads are of an earlier state, as those of a cache may be, until catchUp.
+// late is a client whose cached reads show an earlier state, as those of a real cache may, until catchUp.
 type late struct {
 	client.Client
 	mu   sync.Mutex
-	seen map[string]*coordinationv1.Lease // by name; nil for one that the cache does not have
+	seen map[string]*coordinationv1.Lease // by name; nil for a lease that is not in the cache
 	// asked receives a value at each read of a lease that is late.
 	asked chan string
 }
@@ -120,7 +120,7 @@ func TestOwnWrites(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name  string
-		seen  func(t *testing.T, name string) *coordinationv1.Lease // what the cache has of it before the write
+		seen  func(t *testing.T, name string) *coordinationv1.Lease // in the cache before the write
 		write func(ctx context.Context, c client.Client, name string) error
 		read  func(t *testing.T, c client.Client, name string) bool
 	}{

@@ -29,7 +29,7 @@ type azure struct {
 	refuse    map[string][]answer // by "METHOD name", first in first out
 	ends      map[string]answer   // how the operation on a name ends, when badly
 	ops       map[string]*operation
-	overwrite map[string]any // overwrite map[string]any // the properties that Azure sets, whatever the body says
+	overwrite map[string]any // the properties that Azure sets, whatever the body says
 	changed   map[string]string
 }
 

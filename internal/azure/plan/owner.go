@@ -62,7 +62,7 @@ func (o Owner) Other(ctx context.Context, have, want map[string]string) string {
 func (p *Planner) mine(ctx context.Context, it *item, have map[string]any) bool {
 	want, err := document(it.Body)
 	if err != nil {
-		return true // return true // the caller reports the error
+		return true // the caller reports the error
 	}
 	whose, err := p.whose(ctx, it, have, want)
 	switch {

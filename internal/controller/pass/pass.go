@@ -198,9 +198,9 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 // Unexpected is the reason of an error that names none.
 const Unexpected = "Unexpected"
 
-// say turns an error of Kubernetes into the condition that says why the object gets no further.
-// An error that the next try is likely not to meet is not said: a conflict with another
-// writer, and, of an object that is Ready, what passes by itself.
+// say turns an error of Kubernetes into the condition that says why the object makes no progress. An error
+// that the next try will probably not meet causes no condition: a conflict with another writer and, if the
+// object is Ready, a transient error.
 func (k Kind[S]) say(s S, err error) bool {
 	ready := conditions.IsTrue(s.Object(), clusterv1.ReadyCondition)
 	reason := string(apierrors.ReasonForError(err))
@@ -217,8 +217,8 @@ func (k Kind[S]) say(s S, err error) bool {
 	return true
 }
 
-// Fail says in the object's conditions what kept a pass from its first step or from being
-// saved, writes nothing else, and returns the error.
+// Fail writes the error that kept a pass from its first step, or from being saved, into the object's
+// conditions. It writes nothing else, and returns the error.
 func (k Kind[S]) Fail(ctx context.Context, s S, err error) error {
 	if s.Common().Before == nil {
 		s.Common().Before = record.Copy(s.Object())

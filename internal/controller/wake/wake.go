@@ -55,8 +55,8 @@ func (i Inputs) Watch(b *builder.Builder) *builder.Builder {
 	return Credentials(b, i.Client, i.ofAzureCluster(false))
 }
 
-// Credentials adds the watches of what a cluster's credentials come from. of returns the
-// requests for an AzureCluster whose credentials may have changed.
+// Credentials adds watches of the objects that a cluster's credentials depend on. of returns the requests
+// for an AzureCluster whose credentials may have changed.
 func Credentials(b *builder.Builder, c client.Client, of handler.MapFunc) *builder.Builder {
 	m := credentials{client: c, of: of}
 	b.Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(m.ofIdentity), builder.WithPredicates(predicate.Funcs{
@@ -96,8 +96,8 @@ func ofStatus() predicate.Predicate {
 	}
 }
 
-// ofAzureCluster returns a function that returns the requests for an AzureCluster's objects,
-// or for those that are not settled.
+// ofAzureCluster returns a function that returns the requests for an AzureCluster's objects; with status,
+// only for objects that are not settled.
 func (i Inputs) ofAzureCluster(status bool) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		name := ClusterOf(o)
