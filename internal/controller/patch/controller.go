@@ -145,7 +145,7 @@ func (r *Reconciler) carryOut(ctx context.Context, cluster *clusterv1.Cluster, p
 		d.State.Was = new(p.settings())
 	}
 	ends := d.State.Phase == "" && d.State.Was != nil
-	if begins || d.State.Phase != p.plan.State.Phase && d.State.Phase != "" { // what is remembered is never behind what is done
+	if begins || d.State.Phase != p.plan.State.Phase && d.State.Phase != "" { // the state is stored before it is acted on
 		if err := r.remember(ctx, p, d.State); err != nil {
 			return err
 		}

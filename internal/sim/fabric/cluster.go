@@ -86,7 +86,7 @@ func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
 	}
 }
 
-// Answer is what the DNS of a cluster says of a name.
+// Answer is the answer of a cluster's DNS to a name.
 type Answer struct {
 	IPs []netip.Addr
 	// Alias is the name that the one asked for is another name of, as for a Service of type ExternalName; there are no addresses beside it.

@@ -91,7 +91,7 @@ const (
 type Status struct {
 	Phase       Phase
 	Provisioned Provisioned
-	// Message says in a sentence what went wrong, or nothing.
+	// Message is a sentence about the failure, or empty.
 	Message string
 	// ExitCode is the exit code of the user's script, of runcmd or another.
 	ExitCode int
@@ -103,7 +103,7 @@ type Status struct {
 	Boots int
 }
 
-// Config is a guest and what its host does for it.
+// Config describes a guest and the services of its host.
 type Config struct {
 	Machine Machine
 	// Commands take precedence over the default table, by name in lower case and without
@@ -118,8 +118,8 @@ type Config struct {
 	HTTP http.RoundTripper
 	// OnChange hears each new status, from the goroutine that changed it.
 	OnChange func(Status)
-	// OnPanic hears of each panic of the simulation's own code in what the guest runs,
-	// which ends that alone. It may be nil.
+	// OnPanic is called for each panic of the simulation's own code in a program of the guest; the panic
+	// ends only that program. It may be nil.
 	OnPanic func(*contain.Panic)
 	// OnService hears of each service that starts or stops. kubelet starts with the
 	// OS, configured or not, and again by kubeadm.
@@ -192,9 +192,9 @@ func (g *Guest) set(edit func(*Status)) {
 	}
 }
 
-// Boot starts the guest and returns when its agent has ended, well or not: see
-// Status. What a bootstrap that ended has done is not done again at a later boot.
-// The error is ctx's or one of the simulator, never one of the custom data.
+// Boot starts the guest and returns when its agent has ended, successfully or not: see Status. A later boot
+// does not repeat the steps of a bootstrap that has ended. The error is that of ctx or the simulator's,
+// never one of the custom data.
 func (g *Guest) Boot(ctx context.Context) error {
 	g.booting.Lock()
 	defer g.booting.Unlock()

@@ -7,8 +7,7 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// walledTree contains what panics in a tree: the SFTP server calls it from goroutines of
-// its own.
+// walledTree contains panics in a tree: the SFTP server calls it from goroutines of its own.
 type walledTree struct{ t *tree }
 
 // errBroken is all that a client hears of a panic.

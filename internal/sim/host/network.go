@@ -14,16 +14,16 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// clusterDomain is that of the clusters' DNS.
+// clusterDomain is the domain of the clusters' DNS.
 const clusterDomain = "cluster.local"
 
-// network is what the programs of a machine, or of a pod on it, reach in the fabric.
+// network is the view that the programs of a machine, or of a pod on it, have of the fabric.
 type network struct {
 	net  *fabric.Fabric
 	node fabric.Origin
 	// dial is the machine's, which fails while its network is down.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// pod is the pod's own address; none for the machine and what has its network.
+	// pod is the pod's own address; unset for the machine and for pods on its network.
 	pod netip.Addr
 	// inCluster is set where the cluster's DNS is asked, and not the machine's.
 	inCluster bool

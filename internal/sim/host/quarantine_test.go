@@ -60,7 +60,7 @@ func TestSupervisorThatDies(t *testing.T) {
 			t.Log(deep(1))
 		}, funcr.Options{})
 		m.Open(Azure{}, func(string) {})
-		m.Start(host.VM{ID: boots[0], Name: "killer"}) // without what a VM must have
+		m.Start(host.VM{ID: boots[0], Name: "killer"}) // without the fields that a VM must have
 		m.work.Wait()
 	}
 	if how == "kill" {
@@ -181,8 +181,8 @@ func die(t *testing.T, dir, how string, boots []string) {
 	}
 }
 
-// TestDeathAfterBoot holds that a guest which ended the supervisor long after its boot, by
-// a session or by what starts with it, is the one that is not booted again.
+// TestDeathAfterBoot: a guest that ended the supervisor long after its boot, in a session or when a process
+// started, is the one that is not booted again.
 func TestDeathAfterBoot(t *testing.T) {
 	for how, why := range map[string]string{"session": "stack overflow", "hoarder": "out of memory", "start": "stack overflow"} {
 		t.Run(how, func(t *testing.T) {

@@ -11,11 +11,11 @@ import (
 	"casement.dev/casement/internal/contain"
 )
 
-// Each processor of this machine serves seatsPerCore guests that boot and join at the same time, and beside them
-// controlPlanesPerCore machines of control planes, which the others wait for: such a machine starts etcd, an API
-// server, a controller manager and a scheduler. A guest that is not ready after its time waits for something else,
-// such as an API server that does not answer, and gives its seat up. On a busy machine the time is longer: guests that
-// only take their time would be joined by more and more others until none becomes ready.
+// Each processor of this machine serves seatsPerCore guests that boot and join at the same time, and also
+// controlPlanesPerCore machines of control planes, on which the others wait: such a machine starts etcd, an
+// API server, a controller manager and a scheduler. A guest that is not ready after seatTime is waiting for
+// something else, such as an API server that does not answer, and gives its seat up. On a busy machine the
+// time is longer: otherwise more and more guests would join the slow ones until none becomes ready.
 const (
 	seatsPerCore         = 16
 	seatTime             = 20 * time.Second
@@ -41,8 +41,9 @@ type row struct {
 	why string
 }
 
-// A guest has filesPerGuest files open when it is ready: its disk and its kubelet's connection, and at times a log. Its
-// ports have sockets of their own (limit.Sockets). What else this process does, and guests that join, have ownFiles.
+// A guest that is ready has filesPerGuest files open: its disk, its kubelet's connection, and at times a
+// log. Its ports have sockets of their own (limit.Sockets). All other work of this process, and guests that
+// join, have ownFiles.
 const (
 	filesPerGuest = 3
 	ownFiles      = 1000

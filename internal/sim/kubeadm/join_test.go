@@ -23,7 +23,7 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// controlPlane answers what a join asks of an API server.
+// controlPlane answers the requests of a join to an API server.
 type controlPlane struct {
 	*httptest.Server
 	node  *corev1.Node

@@ -19,10 +19,11 @@ type DNS struct {
 	Dots int
 }
 
-// What a resolver takes. Source: kubernetes pkg/apis/core/validation/validation.go.
+// The limits of a resolver. Source: kubernetes pkg/apis/core/validation/validation.go.
 const maxServers, maxSearches, maxSearchChars, maxSearchName = 3, 32, 2048, 253
 
-// dns returns what a pod's policy asks for, and what of it was left out. Source: kubernetes pkg/kubelet/network/dns/dns.go.
+// dns returns the DNS settings of a pod's policy, and the part that exceeds the limits.
+// Source: kubernetes pkg/kubelet/network/dns/dns.go.
 func (k *Kubelet) dns(pod *corev1.Pod) (out DNS, cut string) {
 	policy := pod.Spec.DNSPolicy
 	if policy == corev1.DNSClusterFirstWithHostNet || policy != corev1.DNSDefault && policy != corev1.DNSNone && !k.onHostNetwork(pod) {

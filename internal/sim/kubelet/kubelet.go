@@ -64,7 +64,7 @@ type Config struct {
 	Cores, MemoryMiB, DiskGiB int
 	// DataDisks is how many data disks it can have.
 	DataDisks int
-	// MTU returns the MTU of the node's interface; nil is one that is not known.
+	// MTU returns the MTU of the node's interface; nil means that it is not known.
 	MTU func() int
 	// BootID changes when the machine reboots; its containers then start again.
 	BootID string
@@ -76,8 +76,7 @@ type Config struct {
 	Processes Processes
 	// Programs finds the stub for an image; nil knows none.
 	Programs func(image string) (stub.Program, bool)
-	// Images decides which images exist; the zero value refuses what its table says
-	// does not.
+	// Images decides which images exist; the zero value refuses the images that its table marks as missing.
 	Images pull.Policy
 	// Exec runs a command in a simulated container and returns its exit code; nil
 	// refuses.
@@ -101,7 +100,7 @@ type Config struct {
 	Identity func(ctx context.Context, container, credentialSpec string) (string, error)
 	// Nodes returns about how many nodes the cluster has, with this one; nil means one.
 	Nodes func() int
-	// Wall contains what panics in the kubelet, which ends it, and in its pods.
+	// Wall contains panics in the kubelet, which end the kubelet, and in its pods.
 	Wall *contain.Wall
 	// OnReady is called when the node becomes ready for the first time since New, with a
 	// registration before it; nil does nothing. It must not block.
@@ -131,7 +130,7 @@ type Health struct {
 	RuntimeDown bool
 	// DiskFull is set if the disk is fuller than the eviction threshold.
 	DiskFull bool
-	// MemoryCommitted is set if what programs have committed leaves less memory than the eviction threshold.
+	// MemoryCommitted is set if the committed memory of programs leaves less than the eviction threshold.
 	MemoryCommitted bool
 	// Sandbox is the runtime's error for every new sandbox, or nothing.
 	Sandbox string
@@ -325,7 +324,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Observe makes the kubelet examine its machine at once, after a change of the machine.
+// Observe makes the kubelet examine its machine now, after a change of the machine.
 func (k *Kubelet) Observe() {
 	k.touched()
 	k.pods.wakeAll()

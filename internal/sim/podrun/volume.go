@@ -22,8 +22,7 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// writeVolumes writes the pod's volumes below its directory, and later those that have
-// changed.
+// writeVolumes writes the pod's volumes below its directory, and later only the volumes that have changed.
 func (w *worker) writeVolumes(ctx context.Context) error {
 	for _, v := range w.pod.Spec.Volumes {
 		dir := w.volume(v.Name)

@@ -19,7 +19,7 @@ import (
 // Azure is a stub's own client of the local Azure, so that stubs use it like any other
 // program.
 type Azure struct {
-	// Endpoint is the base URL of the resource manager, Authority that of the login service.
+	// Endpoint is the base URL of the resource manager, Authority the base URL of the login service.
 	Endpoint, Authority string
 	// HTTP makes the calls; nil is http.DefaultClient.
 	HTTP *http.Client

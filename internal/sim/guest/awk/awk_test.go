@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// output runs a program over one input and returns what it prints.
+// output runs a program over one input and returns its output.
 func output(src, text string) (string, int, error) {
 	p, err := Parse(src)
 	if err != nil {

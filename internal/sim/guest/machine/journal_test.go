@@ -45,7 +45,7 @@ func TestDamagedJournal(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "journal.json"), []byte(c.journal), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // what was found holds at the next start too
+			for range 2 { // the result is the same at the next start
 				m = open(t, dir, Linux, nil)
 				if damage := m.Journal.Damage(); (damage != "") != c.damaged ||
 					c.damaged && !strings.Contains(damage, "journal.json.damaged") {

@@ -8,8 +8,8 @@ import (
 // maxMarks bounds how many marks of each kind are kept.
 const maxMarks = 200
 
-// Marks are what programs of a guest asked for and the simulation does not do, each
-// named once, in the order in which they came.
+// Marks are the requests of a guest's programs that the simulation does not carry out, each named once, in
+// the order in which they came.
 type Marks struct {
 	// Refused failed by name, as a missing program does.
 	Refused []string

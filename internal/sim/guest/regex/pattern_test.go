@@ -50,7 +50,8 @@ func TestAllIsGos(t *testing.T) {
 	}
 }
 
-// TestSearchesEnd: a search of many matches sees the end of its program, and one of too much is refused.
+// TestSearchesEnd: a search with many matches stops with its program, and a search that is too large is
+// refused.
 func TestSearchesEnd(t *testing.T) {
 	var guest limit.Guest
 	ctx, cancel := context.WithCancel(t.Context())

@@ -52,7 +52,7 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestBootstrapDataIsPlain holds that what Cluster API writes costs no process.
+// TestBootstrapDataIsPlain: the documents of Cluster API are rendered without a process.
 func TestBootstrapDataIsPlain(t *testing.T) {
 	for _, name := range []string{"linux-join", "windows-join"} {
 		data, err := os.ReadFile("../testdata/" + name + ".cloudcfg")
