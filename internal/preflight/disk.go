@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// disks returns the checks of what has to fit between a machine's size, its OS disk and its image.
+// disks returns the checks of a machine's size, OS disk and image against each other.
 func (c checker) disks() []lint.Rule {
 	return []lint.Rule{
 		{
@@ -116,10 +116,10 @@ func generations(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// trusted reports whether a VM has what only generation 2 has.
+// trusted reports whether a VM uses a feature that only generation 2 has.
 func trusted(vm catalog.VM) bool { return vm.SecurityType != "" || vm.SecureBoot || vm.VTPM }
 
-// imageTraits asks what Azure says of an image that is there.
+// imageTraits asks Azure for the traits of an existing image.
 func (r reader) imageTraits(ctx context.Context, known *catalog.Catalog, location string, at *region, image catalog.Image) {
 	traits, err := known.Traits(ctx, location, image)
 	if err != nil {

@@ -93,7 +93,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestReports: the builds of public reports, which docs/reference/reports.md lists, have what was reported.
+// TestReports: the builds in public reports, which docs/reference/reports.md lists, have the reported
+// regression.
 func TestReports(t *testing.T) {
 	for _, c := range []struct{ build, hits, about string }{
 		{"10.0.20348.2582", HitsHost, "516"},             // microsoft/Windows-Containers#516
@@ -143,7 +144,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestRemedy: what is said of a fix that is known, of none, and of reports that end with an update.
+// TestRemedy: the texts for a known fix, for none, and for reports that end with an update.
 func TestRemedy(t *testing.T) {
 	for want, r := range map[string]Regression{
 		"KB2 (10.0.20348.2) or newer; without it: wait":     {Until: "10.0.20348.2", FixedBy: "KB2", Workaround: "wait"},

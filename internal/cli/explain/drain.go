@@ -112,8 +112,9 @@ func drain(ctx context.Context, w client.Client, node string) error {
 	return err
 }
 
-// leaving returns the pods of a node that a drain waits for: those of DaemonSets and of files stay, and so does one that came
-// after the drain began, as it tolerates the cordon and would come again and again. Source: kubectl drain, which lists pods once.
+// leaving returns the pods of a node that a drain waits for. Pods of DaemonSets and of files stay, and so
+// do pods that came after the drain began: they tolerate the cordon and would come again and again.
+// Source: kubectl drain, which lists pods once.
 func leaving(begun, pods []corev1.Pod) (out []*corev1.Pod) {
 	for i := range pods {
 		p := &pods[i]

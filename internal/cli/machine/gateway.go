@@ -86,5 +86,5 @@ type readAhead struct {
 	buffer *bufio.Reader
 }
 
-// Read reads what the buffer has, and then from the connection.
+// Read reads the rest of the buffer, and then from the connection.
 func (r *readAhead) Read(b []byte) (int, error) { return r.buffer.Read(b) }

@@ -22,7 +22,7 @@ func TestLinuxIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestLinuxHasWhatIsLookedFor: the same manifests are full of what Windows does not do.
+// TestLinuxHasWhatIsLookedFor: the same manifests have many settings that do not work on Windows.
 func TestLinuxHasWhatIsLookedFor(t *testing.T) {
 	set, errs := lint.Read([]string{"testdata/linux"}, lint.Options{AssumeWindows: true})
 	if len(errs) > 0 {
