@@ -17,7 +17,7 @@ type listed struct {
 	Tags      map[string]string `json:"tags"`
 }
 
-// strays finds what is in the cluster's groups and has no owner.
+// strays finds the resources in the cluster's groups that have no owner.
 func (f *finder) strays(ctx context.Context) error {
 	groups := []desired.Group{desired.ClusterGroup(f.azureC)}
 	if vnet := desired.VNetGroup(f.azureC); !strings.EqualFold(vnet.ID(), groups[0].ID()) {

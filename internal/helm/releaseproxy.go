@@ -159,7 +159,7 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 	return err
 }
 
-// note notes what became of a release.
+// note records the outcome of a release.
 func note(p *v1alpha1.HelmReleaseProxy, m *made) {
 	if m == nil {
 		return
@@ -173,7 +173,7 @@ func note(p *v1alpha1.HelmReleaseProxy, m *made) {
 	p.Status.Status, p.Status.Revision, p.Spec.ReleaseName = m.Status, m.Revision, m.Name
 }
 
-// isStub reports whether a chart is one of casement's own.
+// isStub reports whether a chart is a stub of casement.
 func isStub(c *chart.Chart) bool {
 	return c != nil && c.Metadata != nil && strings.HasPrefix(c.Metadata.Description, simulated)
 }

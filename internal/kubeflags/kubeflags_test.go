@@ -72,7 +72,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// TestNever: flags that are misspelt, and those that some minor or one system has.
+// TestNever: flags that are misspelt, and flags that some minor or one system has.
 func TestNever(t *testing.T) {
 	for _, flag := range []string{"node-label", "max-pod", "feature-gate", "nodelabels", "evictionHard"} {
 		if !Never(flag) {

@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// keys are what a management plane needs of keys, all PEM. It is made once per
-// state directory.
+// keys are the keys and certificates of a management plane, all PEM. They are made once per state
+// directory.
 type keys struct {
 	caCert, caKey, adminCert, adminKey []byte
 }

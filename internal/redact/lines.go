@@ -13,8 +13,8 @@ type Lines struct{ key bool }
 var (
 	begun = regexp.MustCompile(privateBegin)
 	ended = regexp.MustCompile(privateEnd)
-	// keyLine is a line of a private key, behind what a log puts before it: enough of
-	// the alphabet of base64, or nothing else.
+	// keyLine matches a line of a private key, behind the prefix of a log: enough of the alphabet of
+	// base64, or nothing else.
 	keyLine = regexp.MustCompile(`^(?:|[A-Za-z0-9+/=]+|.*[\s"'|][A-Za-z0-9+/=]{16,}|.*(?:Proc-Type|DEK-Info): .*)["',]?$`)
 )
 

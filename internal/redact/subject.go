@@ -7,7 +7,7 @@ import (
 
 // subject is a text from which secrets are taken.
 type subject struct {
-	// text is what the rules have left so far.
+	// text is the text after the rules so far.
 	text string
 	// lower is the lower case of the whole text.
 	lower string
@@ -43,7 +43,7 @@ func (t *subject) has(part string) bool {
 
 func (t *subject) hasAny(parts []string) bool { return slices.ContainsFunc(parts, t.has) }
 
-// apply replaces what the rules find.
+// apply replaces the matches of the rules.
 func (t *subject) apply(rules []rule) {
 	for _, r := range rules {
 		if r.may(t) {

@@ -26,11 +26,11 @@ import (
 const (
 	// Roomy is the growth of a program of a plane on a machine with memory to spare.
 	Roomy = 200
-	// controllers is that of a controller manager: its passes over all nodes and pods leave much garbage, and its
-	// heap is small.
+	// controllers is the growth for a controller manager: its passes over all nodes and pods leave much
+	// garbage, and its heap is small.
 	controllers = 400
-	// starting is that of every program while its packages are initialised: a collection of a small heap is a wait for
-	// threads rather than work.
+	// starting is the growth for every program while its packages are initialised: a collection of a small
+	// heap costs waits for threads rather than work.
 	starting = 800
 	// scarce is the growth of every program when memory is scarce.
 	scarce = 50
@@ -54,9 +54,9 @@ const (
 // GOGC is the growth at the start and not the user's.
 const variable = "CASEMENT_HEAP_GROWTH"
 
-// processors is how many processors each program of a plane uses: half of those that this process had at its start, and
-// at least one. With all of them the threads of one program wake each other to find nothing to do: on two
-// processors a cluster of three nodes costs a sixth more, and is ready later.
+// processors is how many processors each program of a plane uses: half of those that this process had at
+// its start, and at least one. With all of them the threads of one program wake each other and find nothing
+// to do: on two processors a cluster of three nodes costs a sixth more, and is ready later.
 var processors = max(1, runtime.GOMAXPROCS(0)/2)
 
 // Env returns the environment that tunes a program of Kubernetes as Follow tunes this process, without what the
@@ -105,8 +105,9 @@ func FollowEnv() {
 	}
 }
 
-// Follow lets this process use its share of the processors and, from now on, its heap grow by a number of per cent while
-// the machine has memory to spare, and by less when it has not. What the environment sets stays.
+// Follow lets this process use its share of the processors and, from now on, its heap grow by a number of
+// per cent while the machine has memory to spare, and by less while it has not. Settings in the environment
+// come first.
 func Follow(growth int) {
 	if !setProcessors() {
 		runtime.GOMAXPROCS(processors)
@@ -118,7 +119,7 @@ func follow(growth int) {
 	if set() {
 		return
 	}
-	// What this process starts is given a growth of its own.
+	// Programs that this process starts get a growth of their own.
 	os.Unsetenv("GOGC")
 	os.Unsetenv(variable)
 	now := by(growth)

@@ -9,11 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Admission is what becomes of an object that is created.
+// Admission is the result of admission for a new object.
 type Admission struct {
 	// Object has the defaults filled in.
 	Object client.Object
-	// Warnings are what the API server prints; Errors why it refuses the object.
+	// Warnings are the warnings that the API server prints; Errors why it refuses the object.
 	Warnings []string
 	Errors   field.ErrorList
 }
