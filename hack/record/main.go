@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// record runs a command, shows what it prints and writes the picture once it has succeeded.
+// record runs a command, shows its output and writes the picture once the command has succeeded.
 func record(title, file string, command []string) error {
 	cmd := exec.Command(command[0], command[1:]...)
 	out, err := cmd.StdoutPipe()

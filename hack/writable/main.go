@@ -24,8 +24,8 @@ const description = "azuresim/internal/schema/azure-types.json.gz"
 // Flags of a member that is read-only or part of the request's path.
 const notWritten = 2 | 8
 
-// answered are members that Key Vault's and DNS's descriptions do not call read-only, and that
-// would be stale in what is written.
+// answered are members that Key Vault's and DNS's descriptions do not mark as read-only, but that would be
+// outdated in a write.
 var answered = []string{"etag", "provisioningState"}
 
 type document struct {
