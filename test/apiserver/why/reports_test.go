@@ -207,12 +207,12 @@ func second() []report {
 	}
 }
 
-// TestReports stores each reported failure in turn: none is wrong, none is called well, and what the evidence does not say
-// is shown as it was seen.
+// TestReports stores each reported failure in turn: no answer is wrong or calls the cluster healthy, and a
+// failure without enough evidence for a cause is shown as it was observed.
 func TestReports(t *testing.T) { hold(t, reports(), 40, 80) }
 
-// hold stores failures in turn and holds the answers to what is expected; of at least a number of them a share has to be
-// named, and the others are seen.
+// hold stores failures in turn and checks the answers. There must be at least atLeast failures; the given
+// percentage of them must be named by their cause, and the others must be shown.
 func hold(t *testing.T, all []report, atLeast, percent int) {
 	t.Helper()
 	c := connect(t)

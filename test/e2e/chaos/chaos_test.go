@@ -120,7 +120,7 @@ func (s *scene) showState() {
 	}
 }
 
-// diskSize is more than a plane with a cluster writes, and little enough to fill at once.
+// diskSize is more than a plane with a cluster writes, and small enough to be filled quickly.
 const diskSize = 3 << 30
 
 // smallDisk mounts a small file system for temporary files, if that is allowed, and returns

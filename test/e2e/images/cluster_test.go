@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// node is what the test reads of a Node.
+// node has the fields of a Node that the test reads.
 type node struct {
 	Metadata struct{ Name string }
 	Status   struct {
@@ -28,8 +28,8 @@ func (n node) ready() bool {
 	return false
 }
 
-// cluster makes a mixed cluster whose Windows machines are of an image version, moves its pool to
-// the next version, and to one that has no kubelet.
+// cluster makes a mixed cluster whose Windows machines have an image version, moves its pool to the next
+// version, and to a version without a kubelet.
 func (b *bench) cluster(t *testing.T) {
 	b.t = t
 	if !slices.Contains(b.versions("2022"), "1.1.0") { // the kills were left out

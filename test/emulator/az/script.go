@@ -11,7 +11,7 @@ import (
 //go:embed script/*.txt
 var scriptFiles embed.FS
 
-// step is one az command and what its answer must be.
+// step is an az command and the expected answer.
 type step struct {
 	area string
 	line int

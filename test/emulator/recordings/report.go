@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 )
 
-// score counts the calls of a type and those that Azure's recording agrees with.
+// score counts the calls of a type, and those whose answers match Azure's recording.
 type score struct {
 	calls, unmodelled    int
 	statuses             int
@@ -115,7 +115,7 @@ func short(s string) string {
 	return s
 }
 
-// baseline lists what may differ on purpose.
+// baseline lists the intended differences.
 type baseline []allowance
 
 // allowance accepts one path of the answers of a type; "*" accepts any type or method,
