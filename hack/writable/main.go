@@ -1,5 +1,5 @@
-// Command writable prints internal/azure/writable/writable.tsv: what can be written of the
-// resource types that casement uses, in the API versions it uses. It reads Azure's description of
+// Command writable prints internal/azure/writable/writable.tsv: the writable members
+// of the resource types that casement uses, in the API versions it uses. It reads Azure's description of
 // its types, which the local Azure has:
 //
 //	go run ./hack/writable > internal/azure/writable/writable.tsv

@@ -99,7 +99,7 @@ func newLease(t *testing.T, name string) *coordinationv1.Lease {
 	return l
 }
 
-// TestOwnWrites checks that reads wait until the cache has what the client wrote.
+// TestOwnWrites checks that reads wait until the cache has the client's writes.
 func TestOwnWrites(t *testing.T) {
 	names := func(t *testing.T, c client.Client) (names []string) {
 		var list coordinationv1.LeaseList

@@ -116,8 +116,8 @@ const (
 	phaseRunning  = "Running"
 )
 
-// phaseOf says in one word what state a machine is in: Deleting, Failed, Running, or the
-// reason why its VM does not run.
+// phaseOf returns the state of a machine as one word: Deleting, Failed, Running, or the reason why its VM
+// does not run.
 func phaseOf(m *infrav1.AzureMachine) string {
 	vm := meta.FindStatusCondition(m.GetConditions(), infrav1.VMRunningCondition)
 	switch {

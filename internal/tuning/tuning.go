@@ -1,12 +1,12 @@
 // Package tuning sets the local plane's programs for a machine that they share: by how much a heap grows between two
-// collections of garbage, how many processors a program uses, which program gives way to the others, and which watches
+// collections of garbage, how many processors a program uses, which program gives way to the others, and which one watches
 // files.
 //
-// A heap grows by much while the machine has memory to spare, because collections are a tenth of what a plane costs,
-// and by little when it is scarce. There is no fixed limit: one below what a program needs makes it collect garbage all
-// the time. A program uses half the processors, because several are busy at the same time.
+// A heap grows by much while the machine has memory to spare, because collections are a tenth of a plane's cost,
+// and by little when memory is scarce. There is no fixed limit: a limit below the need of a program makes it collect
+// garbage all the time. A program uses half the processors, because several are busy at the same time.
 //
-// It does not free memory that is in use, and what the user's environment sets comes first. Of the project it
+// It does not free memory that is in use, and the user's environment overrides it. Of the project it
 // imports internal/inotify; internal/kubeproc, internal/sim/host, internal/plane, its supervisor and cmd/casement-kube may import it.
 package tuning
 
@@ -59,8 +59,8 @@ const variable = "CASEMENT_HEAP_GROWTH"
 // to do: on two processors a cluster of three nodes costs a sixth more, and is ready later.
 var processors = max(1, runtime.GOMAXPROCS(0)/2)
 
-// Env returns the environment that tunes a program of Kubernetes as Follow tunes this process, without what the
-// environment of this process sets.
+// Env returns the environment that tunes a program of Kubernetes as Follow tunes this process, except for the
+// settings in the environment of this process.
 func Env(program string) []string {
 	growth, manager := Roomy, program == "kube-controller-manager"
 	if manager {

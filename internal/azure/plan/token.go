@@ -170,8 +170,8 @@ func hashOf(body any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// document returns a value as plain JSON: maps, slices, strings, numbers and booleans. SDK
-// models have marshallers of their own, which leave out what is not set.
+// document returns a value as plain JSON: maps, slices, strings, numbers and booleans. SDK models have
+// marshallers of their own, which omit unset fields.
 func document(v any) (map[string]any, error) {
 	data, ok := v.(json.RawMessage)
 	if !ok {

@@ -119,8 +119,8 @@ func (v VM) Console(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// Run lets the VM's agent run a script, in PowerShell or sh, and returns what it
-// printed, of which Azure keeps the last 4096 bytes of each stream.
+// Run lets the VM's agent run a script, in PowerShell or sh, and returns its output, of which Azure keeps
+// the last 4096 bytes of each stream.
 func (v VM) Run(ctx context.Context, script string) (stdout, stderr string, err error) {
 	command := "RunShellScript"
 	if v.Windows {
@@ -153,7 +153,7 @@ func (v VM) Run(ctx context.Context, script string) (stdout, stderr string, err 
 	return stdout, stderr, nil
 }
 
-// accessName is what `az vm user update` calls the extension.
+// accessName is the name that `az vm user update` gives the extension.
 const accessName = "enablevmaccess"
 
 // ResetPassword gives a local administrator of a Windows VM a new random password

@@ -75,7 +75,7 @@ type waited struct {
 	// plane is the local plane that has the cluster's VMs, nil for a cluster elsewhere.
 	plane *plane.Client
 	start time.Time
-	// missing describes what was missing in the last status read; view is the terminal view
+	// missing describes the part that was missing at the last read of the status; view is the terminal view
 	// of it.
 	missing string
 	view    terminal.View

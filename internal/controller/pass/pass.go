@@ -4,14 +4,14 @@
 //  1. A paused object only waits for the operations that are under way.
 //  2. The finalizer is there before anything is made in Azure: at the first pass, or, for a
 //     kind whose objects wait for others first, with the step that makes the first resource.
-//  3. Steps run in order, those of a deletion for an object that is being deleted. One
-//     that cannot go on ends the pass and says in a condition why.
-//  4. An error of any step, and of what comes before and after the steps, is a condition.
+//  3. Steps run in order; an object that is being deleted has the steps of a deletion. A step
+//     that cannot continue ends the pass and gives the reason in a condition.
+//  4. An error of any step, and of the code before and after the steps, becomes a condition.
 //  5. Whatever happened, Ready is summarised, transitions become events, and the changes
 //     are written: at most one patch of the object and one of its status.
 //
-// Nothing in a pass waits for Azure: an operation that goes on is a token in the status,
-// and the next pass asks for it.
+// Nothing in a pass waits for Azure: an operation in progress is a token in the status,
+// and the next pass polls it.
 //
 // It knows no kind and makes nothing in Azure. The controllers import it.
 package pass

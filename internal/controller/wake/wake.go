@@ -1,5 +1,5 @@
-// Package wake makes what a reconciler waits for wake it: one table of the inputs that all
-// kinds of a cluster share, with their watches, so that no kind forgets one. It decides
+// Package wake triggers a pass over an object when one of its inputs changes: it has one table of the
+// inputs that all kinds of a cluster share, with their watches, so that no kind forgets one. It decides
 // nothing about an object and reads nothing but references. The controllers import it.
 //
 // An object of a cluster depends on
@@ -10,7 +10,7 @@
 //	Secret                of the identity's credentials, its data and annotations
 //	Namespace             its labels, by which spec.allowedNamespaces selects
 //
-// Each may come, change, go and come back in any order.
+// Each may be created, changed, deleted and created again in any order.
 package wake
 
 import (

@@ -2,16 +2,16 @@
 // client certificate, registers its Node, keeps the lease and the status, runs
 // the pods bound to it by stages, runs static pods as processes of its host and
 // serves the kubelet's HTTPS API. To the API server it is a kubelet of the OS,
-// version and build it was given, and it refuses what that kubelet or containerd
-// would refuse.
+// version and build it was given, and it refuses the same requests as that kubelet
+// or containerd.
 //
 // Containers are simulated and say so. A container answers on its TCP ports with
-// a page that names it; what its command does is decided by the rules in
-// script.go. Nothing is ever executed here: real processes (static pods) and the
+// a page that names it; the rules in script.go decide the effect of its command.
+// Nothing is ever executed here: real processes (static pods) and the
 // stubs for the cluster's own programs come from callbacks.
 //
-// The simulator and internal/plane may import it, the provider may not. It never
-// opens a socket but what Listen and Dial give it.
+// The simulator and internal/plane may import it, the provider may not. It
+// opens no socket itself: Listen and Dial do.
 package kubelet
 
 import (

@@ -304,7 +304,7 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 	return 0
 }
 
-// runContainers starts what should run, in the pod's order.
+// runContainers starts the containers that should run, in the pod's order.
 func (w *worker) runContainers(ctx context.Context, pod *corev1.Pod) time.Duration {
 	var again time.Duration
 	earlier := func(d time.Duration) {

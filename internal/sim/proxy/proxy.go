@@ -1,12 +1,11 @@
-// Package proxy leads clients whose endpoints are fixed to a handler on this
-// machine: an HTTPS proxy (HTTPS_PROXY, the CONNECT method) that answers for
-// the hosts it knows, with certificates of the caller's CA, in the place of
-// those hosts.
+// Package proxy leads clients whose endpoints are fixed to a handler on this machine: an HTTPS proxy
+// (HTTPS_PROXY, the CONNECT method) that answers for the hosts it knows, with certificates of the caller's
+// CA, in the place of those hosts.
 //
-// It is no proxy otherwise: it dials no server, but those its caller connects to on this
-// machine. A host that neither knows is refused, so that nothing leaves the machine.
-// It answers only those who have its password. The local plane, package fabric and tests may import it; it imports
-// packages limit and connqueue alone.
+// It is no proxy otherwise: it dials only servers on this machine that its caller connects to. A host that
+// neither knows is refused, so that nothing leaves the machine. It answers only clients that have its
+// password. The local plane, package fabric and tests may import it; it imports packages limit and
+// connqueue alone.
 package proxy
 
 import (

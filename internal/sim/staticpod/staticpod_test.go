@@ -313,9 +313,9 @@ func TestTranslateRefuses(t *testing.T) {
 	}
 }
 
-// TestDialsItselfAlone holds what each program may dial by itself: its own machine, on its loopback address, however
-// that is spelled, and as a member of etcd other machines. All else is refused, and what leaves by the egress selector
-// keeps its address, which is of the guest there.
+// TestDialsItselfAlone checks which addresses each program may dial by itself: its own machine, on its
+// loopback address, in any notation, and as a member of etcd other machines. All others are refused. A
+// connection through the egress selector keeps its address, because it is dialled inside the guest.
 func TestDialsItselfAlone(t *testing.T) {
 	const mine = "https://127.0.0.4:8443"
 	own := []string{"https://127.0.0.1:8443", "https://localhost:8443", "https://LOCALHOST.:8443", "https://[::1]:8443",
@@ -328,7 +328,7 @@ func TestDialsItselfAlone(t *testing.T) {
 	for _, place := range []struct {
 		name, command string
 		files         func(address string) tree
-		in            string // the file that has what became of it; none is the command line
+		in            string // the file with the result; none means the command line
 	}{
 		{name: "a controller manager", command: "kube-controller-manager --kubeconfig=/k", files: kubeconfigOf, in: "kubeconfig.conf"},
 		{name: "its authentication", command: "kube-controller-manager --authentication-kubeconfig=/k", files: kubeconfigOf,

@@ -61,9 +61,9 @@ func wantsBalancer(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil && s.Spec.LoadBalancerClass == nil
 }
 
-// reconcileServices creates the load balancers, public addresses and security rules of the
-// cluster's services, and deletes those of deleted services. A service that fails says so by an event, keeps what it has, and
-// holds up no other.
+// reconcileServices creates the load balancers, public addresses and security rules of the cluster's
+// services, and deletes those of deleted services. A service that fails reports it by an event, keeps its
+// resources, and does not delay the others.
 func (c *controller) reconcileServices(ctx context.Context) error {
 	all, err := c.services.List(labels.Everything())
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 // Input is one malicious input.
 type Input struct {
 	Name string
-	// Code is the exit code that casement lint ends with, and Says a part of what it
-	// prints on either stream.
+	// Code is the exit code of casement lint, and Says a part of its output on either stream.
 	Code int
 	Says string
 	// files are functions that return the contents of the input's files, more than one for a

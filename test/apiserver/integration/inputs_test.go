@@ -48,7 +48,7 @@ var clusterInputs = []clusterInput{
 	{"bootstrap data", func(b *bed) func() { return nil }}, // of the machine, see build
 }
 
-// lend removes an object and returns what creates it again.
+// lend removes an object and returns a function that creates it again.
 func (b *bed) lend(o client.Object) func() {
 	b.t.Helper()
 	b.get(o)

@@ -122,8 +122,8 @@ func (c *cluster) upgrade() {
 
 const computeVersion = "2024-07-01"
 
-// settle waits until the cluster is in the desired state and returns what is missing if it
-// does not get there.
+// settle waits until the cluster is in the desired state, and returns the missing parts if it does not get
+// there.
 func (c *cluster) settle(a action) (missing string) {
 	deadline := time.Now().Add(patience)
 	for {

@@ -227,7 +227,7 @@ func (l *life) puts() int {
 // patience bounds every wait.
 const patience = 4 * time.Minute
 
-// until waits for a state; f returns what is still missing, or "".
+// until waits for a state; f returns the parts that are still missing, or "".
 func (l *life) until(what string, f func() string) {
 	l.t.Helper()
 	deadline := time.NewTimer(patience)

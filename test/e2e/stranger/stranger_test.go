@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestStranger runs a cluster and lets a process try everything: as another user, where
-// the test may start one, and as its own user with what another user could make.
+// TestStranger runs a cluster and lets a process try everything: as another user, where the test may start
+// one, and as its own user with the files that another user could make.
 func TestStranger(t *testing.T) {
 	p := plane.New(t)
 	p.Run(nil, "up")
