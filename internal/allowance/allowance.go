@@ -48,8 +48,8 @@ func (a *Allowance) Over() bool {
 	return a.spent >= a.limit
 }
 
-// Wait pauses until the next look is due. It returns false when there is to be
-// none, because the allowance is used up or ctx is over.
+// Wait pauses until the next check is due. It returns false if there is none, because the allowance is used
+// up or ctx has ended.
 func (a *Allowance) Wait(ctx context.Context, pause time.Duration) bool {
 	if a.Over() {
 		return false

@@ -187,7 +187,7 @@ func TestOwnWrites(t *testing.T) {
 	}
 }
 
-// TestOwnWriteOfLostObject checks that a read does not wait for an object that somebody else has deleted.
+// TestOwnWriteOfLostObject checks that a read does not wait for an object that another client has deleted.
 func TestOwnWriteOfLostObject(t *testing.T) {
 	cache := newLate()
 	cache.seen["lost"] = nil
@@ -204,7 +204,7 @@ func TestOwnWriteOfLostObject(t *testing.T) {
 	}
 }
 
-// TestOwnWritesOutliveNoPass checks that a pass whose time is over while it waits cannot write any more.
+// TestOwnWritesOutliveNoPass checks that a pass that times out during a wait cannot write any more.
 func TestOwnWritesOutliveNoPass(t *testing.T) {
 	cache := newLate()
 	cache.seen["never"] = nil

@@ -124,7 +124,8 @@ func TestFace(t *testing.T) {
 	}
 }
 
-// TestFaceIsCompared holds that a removal is found, with and without its deprecation, and in a repository with releases.
+// TestFaceIsCompared: a removal is found, with and without its deprecation, and in a repository with
+// releases.
 func TestFaceIsCompared(t *testing.T) {
 	const rows = "# x\n## Deprecated\n\n| what | since | gone in | instead |\n|---|---|---|---|\n" +
 		"| `flag casement up --old` | v0.2.0 | v0.3.0 | `--new` |\n| `json why: *` | v0.2.0 | v0.3.0 | - |\n## y\n| `flag b` | x | y | z |\n"

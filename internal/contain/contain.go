@@ -39,8 +39,8 @@ func (p *Panic) Error() string {
 
 // Wall is around one guest. The zero value and a nil Wall report on standard error.
 type Wall struct {
-	// Report hears each panic, from the goroutine that had it. It must be safe for use
-	// from several goroutines.
+	// Report is called for each panic, from the goroutine that panicked. It must be safe for use from
+	// several goroutines.
 	Report func(*Panic)
 }
 

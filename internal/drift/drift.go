@@ -29,7 +29,7 @@ type Kind string
 const (
 	// Changed: the resource differs from the spec.
 	Changed Kind = "changed"
-	// Added: somebody has added a part to a resource of the cluster.
+	// Added: others have added a part to a resource of the cluster.
 	Added Kind = "added"
 	// Missing: a resource of the spec is not in Azure.
 	Missing Kind = "missing"
@@ -140,7 +140,7 @@ func (f *finder) live(ctx context.Context, id string) (json.RawMessage, error) {
 	return live, nil
 }
 
-// compare compares everything that is asked for with Azure.
+// compare compares all resources of the cluster's specs with Azure.
 func (f *finder) compare(ctx context.Context) error {
 	all, err := f.asked(ctx)
 	if err != nil {

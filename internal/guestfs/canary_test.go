@@ -183,7 +183,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestImagesHaveNoEscape holds that a disk which is packed and laid again has no link out of it.
+// TestImagesHaveNoEscape: a disk that is packed and laid again has no link out of it.
 func TestImagesHaveNoEscape(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	r := linux(t, from)

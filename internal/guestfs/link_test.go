@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestLinksStayInside holds that no link leads out of the tree, however it is made.
+// TestLinksStayInside: no link leads out of the tree, however it is made.
 func TestLinksStayInside(t *testing.T) {
 	dir := t.TempDir()
 	r := linux(t, dir)
@@ -61,7 +61,7 @@ func TestLinksStayInside(t *testing.T) {
 	inside(t, dir)
 }
 
-// TestOldEscapes holds that a tree with a link that leads out loses it.
+// TestOldEscapes: a link that leads out is removed from an existing tree.
 func TestOldEscapes(t *testing.T) {
 	dir := t.TempDir()
 	if err := linux(t, dir).MkdirAll("/etc"); err != nil {

@@ -411,8 +411,8 @@ func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Replace puts a file in another's place in one step, so that whoever looks sees the old or the new one whole. It
-// makes the directories above it.
+// Replace replaces a file in one step, so that every reader sees the old or the new file whole. It makes
+// the directories above it.
 func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
 	root, rel, err := r.change("open", p)
 	if err != nil {
@@ -462,8 +462,8 @@ func (r *Root) Lstat(p string) (fs.FileInfo, error) {
 	return info, rename(err, p)
 }
 
-// Appender returns a function that opens a file to write at its end, and makes it and the directories above it if need
-// be.
+// Appender returns a function that opens a file to write at its end, and creates it and the directories
+// above it if they are missing.
 func (r *Root) Appender(p string, perm fs.FileMode) func() (*os.File, error) {
 	return func() (*os.File, error) {
 		root, rel, err := r.locate(p)

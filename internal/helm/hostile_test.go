@@ -179,7 +179,8 @@ func TestHostileIndexes(t *testing.T) {
 	}
 }
 
-// TestRepositoriesOfThisComputer: no service of this computer hears of a chart, however its repository is written.
+// TestRepositoriesOfThisComputer: a chart causes no connection to a service of this computer, however its
+// repository is written.
 func TestRepositoriesOfThisComputer(t *testing.T) {
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {

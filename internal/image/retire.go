@@ -202,8 +202,9 @@ func (u users) of(definition, version string) []string {
 	return out
 }
 
-// names reports whether a description names a version anywhere: by its ID, or by gallery, name and version as CAPZ's fields have it.
-// A machine that asked for the latest one has the ID of the definition, with the version that it got beside it.
+// names reports whether an object contains the name of a version anywhere: its ID, or gallery, name and
+// version as CAPZ's fields have them. A machine that requested the latest version has the definition's ID,
+// and beside it the version that it got.
 func names(o any, definition, version string) bool {
 	switch o := o.(type) {
 	case string:
@@ -229,7 +230,7 @@ func names(o any, definition, version string) bool {
 	return false
 }
 
-// DefinitionID returns the ID of the image definition of which a build makes a version.
+// DefinitionID returns the ID of the image definition that a build makes a version of.
 func (b *ImageBuild) DefinitionID(subscription string) string {
 	t := b.Spec.Target
 	return "/subscriptions/" + subscription + "/resourceGroups/" + t.ResourceGroup + "/providers/Microsoft.Compute/galleries/" +

@@ -1,9 +1,9 @@
-// Package inotify counts the inotify instances of a user, of which Linux allows 128 by
-// default (fs.inotify.max_user_instances) and then says only "too many open files". An API
-// server and a controller manager take six each, one for every certificate file.
+// Package inotify counts the inotify instances of a user. Linux allows 128 of them by default
+// (fs.inotify.max_user_instances); beyond that its only message is "too many open files". An API server and
+// a controller manager take six each, one for every certificate file.
 //
-// It watches nothing and changes no limit. Everybody may import it; it imports the standard
-// library only. Source: inotify(7).
+// It watches nothing and changes no limit. Everybody may import it; it imports the standard library only.
+// Source: inotify(7).
 package inotify
 
 import (

@@ -146,7 +146,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestKubeadm holds the versions and gates of kubeadm to each minor's.
+// TestKubeadm compares the versions and gates of kubeadm with those of each minor.
 func TestKubeadm(t *testing.T) {
 	for minor, dir := range sources(t) {
 		app := filepath.Join(dir, "cmd", "kubeadm", "app")

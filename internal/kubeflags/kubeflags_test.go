@@ -2,7 +2,7 @@ package kubeflags
 
 import "testing"
 
-// TestDropped holds the generated list to removals that others have recorded.
+// TestDropped compares the generated list with removals that others have recorded.
 func TestDropped(t *testing.T) {
 	for _, test := range []struct {
 		program, flag string
@@ -32,7 +32,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestDroppedGate holds the generated list to removals that others have recorded.
+// TestDroppedGate compares the generated list with removals that others have recorded.
 func TestDroppedGate(t *testing.T) {
 	for _, test := range []struct {
 		gate   string

@@ -85,7 +85,7 @@ type Config struct {
 	AuditOf string
 	// Records is where the processes are recorded while they run.
 	Records process.Records
-	// OnWait, when set, hears how far a start is that takes its time, from several goroutines.
+	// OnWait, when set, is called with the progress of a start that takes long, from several goroutines.
 	OnWait func(string)
 }
 
@@ -159,8 +159,8 @@ func (p *Plane) start(ctx context.Context) error {
 	return p.startWithCRDs(ctx, fresh)
 }
 
-// StartControllerManager waits as AwaitReady does, and starts garbage collection, namespaces and service accounts. It
-// is to be called once; the kinds that there are by then are collected from the start.
+// StartControllerManager waits as AwaitReady does, and starts garbage collection, namespaces and service
+// accounts. Call it once: objects of the kinds that exist by then are collected from the start.
 func (p *Plane) StartControllerManager(ctx context.Context) error {
 	if err := p.await(ctx); err != nil {
 		return err

@@ -21,7 +21,7 @@ type keys struct {
 	caCert, caKey, adminCert, adminKey []byte
 }
 
-// loadPKI reads the PKI below dir/pki, or makes it.
+// loadPKI reads the PKI below dir/pki, or creates it.
 func loadPKI(dir, host string, names []string) (*keys, error) {
 	dir = filepath.Join(dir, "pki")
 	if _, err := os.Stat(filepath.Join(dir, "complete")); err != nil {

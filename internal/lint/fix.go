@@ -45,7 +45,7 @@ func Delete(v Value) Edit {
 	}}
 }
 
-// emptied returns the edits that remove the mappings of which all entries are removed.
+// emptied returns the edits that remove mappings whose entries are all removed.
 func emptied(edits []Edit) (out []Edit) {
 	type node struct {
 		tree *tree

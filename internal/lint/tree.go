@@ -20,7 +20,8 @@ type tree struct {
 	nodes []node
 	// places are the places of the nodes; nil if they are the same as in the document's text.
 	places []place
-	// lines are the offsets at which the lines of the text end, once a place was asked for.
+	// lines are the offsets at which the lines of the text end; they are computed at the first question for
+	// a place.
 	lines []uint32
 	once  sync.Once
 	// aliases maps aliases to the nodes that they refer to, and tags has the tags that are not in

@@ -54,8 +54,8 @@ type Options struct {
 	// may use; "" is the manager's own, or casement-system outside of a cluster. Only
 	// administrators may be able to write ConfigMaps there.
 	GrantNamespace string
-	// LeaseDuration is how long a leader that is gone holds the others up. It tries
-	// for RenewDeadline to renew its lease, every RetryPeriod.
+	// LeaseDuration is how long other replicas wait for a leader that has died. A leader tries for
+	// RenewDeadline to renew its lease, every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// GracefulShutdown is how long work in progress may continue once the manager has to
 	// stop.

@@ -40,7 +40,7 @@ func (c checker) disks() []lint.Rule {
 	}
 }
 
-// GiB and its part in bytes, of which SKUs give their disks in one or the other.
+// SKUs give the sizes of their disks in bytes or in GiB.
 const mib, gib = 1 << 20, 1 << 30
 
 // room returns where an ephemeral disk would be, and how much room a size has there in GiB; ok is false where the size

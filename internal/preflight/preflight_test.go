@@ -28,7 +28,7 @@ func emulated(t *testing.T, faults ...fault.Rule) *arm.Client {
 	return emulator.Client(t, azuresim.Config{Faults: set})
 }
 
-// others is a resource group of somebody else.
+// others is a resource group of another owner.
 const others = "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/others"
 
 // network makes a virtual network with one subnet in group others; edit changes the properties of both.

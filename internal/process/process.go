@@ -47,8 +47,8 @@ type Spec struct {
 	Log string
 	// Output, if set, gets them in place of Log. The caller may close it once Start has returned, unless Restart is set.
 	Output *os.File
-	// Restart makes the process start again when it ends by itself, at first at
-	// once and then with a growing pause up to maxBackoff.
+	// Restart makes the process start again when it ends by itself, first without and then with a growing
+	// pause up to maxBackoff.
 	Restart bool
 	// Records is where the process is recorded while it runs.
 	Records Records

@@ -59,9 +59,8 @@ type response struct {
 	Body    string              `yaml:"body"`
 }
 
-// New returns a recorder that forwards requests to upstream, such as
-// https://management.azure.com, through transport. It writes the head of the file to out at
-// once, and each call after its answer.
+// New returns a recorder that forwards requests to upstream, such as https://management.azure.com, through
+// transport. It writes the head of the file to out before it returns, and each call after its answer.
 func New(upstream string, transport http.RoundTripper, out io.Writer) (*Recorder, error) {
 	u, err := url.Parse(upstream)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {

@@ -247,7 +247,7 @@ func TestCanariesOfNoSecret(t *testing.T) {
 	}
 }
 
-// A key in base64 of several lines, of which each but the first looks like nothing.
+// A key in base64 of several lines: no line but the first resembles a secret by itself.
 func TestLinesOfEncodedKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 7))
 	block := wrapped(pem("RSA PRIVATE KEY", chance(random, alnum, 400)), "    ")

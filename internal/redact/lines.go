@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Lines takes the secrets out of a text that comes line by line. It remembers that a
-// private key has begun, of which each line by itself looks like nothing. The zero
-// value is ready; it is not safe for use from several goroutines.
+// Lines takes the secrets out of a text that comes line by line. It remembers that a private key has begun,
+// because no single line of a key resembles a secret. The zero value is ready; it is not safe for use from
+// several goroutines.
 type Lines struct{ key bool }
 
 var (

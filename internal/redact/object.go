@@ -19,7 +19,7 @@ const (
 	// linePlace is a list with the words of one command line, argsPlace one without the program.
 	linePlace
 	argsPlace
-	// hiddenPlace has commands and scripts of bootstrap data, of which nothing is shown but how many there are.
+	// hiddenPlace has commands and scripts of bootstrap data; only their number is shown.
 	hiddenPlace
 )
 

@@ -31,11 +31,10 @@ func redacted(s string, depth int) string {
 	return t.text
 }
 
-// Object takes the secrets out of decoded JSON or YAML, in place where it can, and
-// returns it. First by place: all of a Secret's data, every field with a secret's name, every file
-// content and command of bootstrap data, and the values of environment, annotations, headers, tags
-// and command lines but for those on a list, because a secret there need not look like one. Then
-// secrets within other strings, by patterns.
+// Object takes the secrets out of decoded JSON or YAML, in place where it can, and returns it. First by
+// place: all of a Secret's data, every field with a secret's name, every file content and command of
+// bootstrap data, and the values of environment, annotations, headers, tags and command lines that are not
+// on a list, because a secret there need not resemble one. Then secrets within other strings, by patterns.
 func Object(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -46,7 +46,7 @@ func (r rule) replace(s string) string {
 	}
 }
 
-// holds and holdsLower are texts of which a match has one.
+// holds and holdsLower return whether a text contains one of the parts, which every match does.
 func holds(parts ...string) func(*subject) bool {
 	return func(t *subject) bool {
 		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(t.text, part) })

@@ -11,8 +11,8 @@ type subject struct {
 	text string
 	// lower is the lower case of the whole text.
 	lower string
-	// pairs has a bit for each two bytes that follow each other in lower, which several pairs share: most rules look for
-	// words of which a text has not even the beginning.
+	// pairs has a bit for each two adjacent bytes in lower; several pairs share a bit. For most rules it
+	// shows that the text does not contain even the beginning of their words.
 	pairs [64]uint64
 }
 

@@ -13,9 +13,9 @@ type State int
 const (
 	// Ahead is a step that has not begun.
 	Ahead State = iota
-	// Now is a step that goes on.
+	// Now is a step in progress.
 	Now
-	// Done is a step that is over.
+	// Done is a step that has ended.
 	Done
 	// Failed is a step that cannot go on.
 	Failed
@@ -27,7 +27,7 @@ type Step struct {
 	State State
 	// Detail describes the progress of the step and the reason for which it waits.
 	Detail string
-	// Took is how long a step took that is over; zero is not shown.
+	// Took is the duration of a step that has ended; zero is not shown.
 	Took time.Duration
 }
 

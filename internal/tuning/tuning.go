@@ -79,8 +79,8 @@ func Env(program string) []string {
 	return env
 }
 
-// Starting returns the environment of a program that calls Follow or FollowEnv and is to collect little garbage until
-// then; nothing where the user has decided.
+// Starting returns the environment of a program that calls Follow or FollowEnv, with few collections of
+// garbage until then; it is empty if the user has settings.
 func Starting(growth int) []string {
 	if set() {
 		return nil

@@ -18,7 +18,7 @@ type Admission struct {
 	Errors   field.ErrorList
 }
 
-// ErrNoAdmission is that there is no admission of a kind here.
+// ErrNoAdmission means that a kind has no admission here.
 var ErrNoAdmission = errors.New("no admission of the kind")
 
 // Admit returns the result of admission for a new object, without a server: the object with

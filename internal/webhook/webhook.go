@@ -42,8 +42,7 @@ import (
 
 // Config has an operator's settings for admission.
 type Config struct {
-	// MachinePools admits new AzureMachinePools. Those that there are can be changed
-	// and deleted at any rate.
+	// MachinePools admits new AzureMachinePools. Existing ones can be changed and deleted in any case.
 	MachinePools bool
 	// Client reads the API server, and Grants records its decisions about identities.
 	Client client.Client

@@ -64,8 +64,8 @@ func isWindowsRepository(repository string) bool {
 		})
 }
 
-// linuxRepository are Kubernetes' own programs, Docker Hub's official images and other common ones that have no platform of
-// Windows in any tag, but for tags that name it. Source: their manifests, hub.docker.com.
+// linuxRepository matches Kubernetes' own programs, Docker Hub's official images and other common ones that
+// support Windows in no tag, except in tags that name it. Source: their manifests, hub.docker.com.
 var linuxRepository = regexp.MustCompile(`^(` +
 	`(registry\.k8s\.io|k8s\.gcr\.io)/(kube-(apiserver|controller-manager|scheduler|proxy)|coredns(/coredns)?|pause-amd64|pause-arm64)|` +
 	`registry\.k8s\.io/(ingress-nginx|metrics-server)/.*|gcr\.io/distroless/.*|` +

@@ -37,8 +37,8 @@ const (
 // Regression is something that an update of Windows broke, or that builds before an update
 // lack.
 type Regression struct {
-	// From is the first build that has it, Until the first that has it no more, or of which no report is known; empty where
-	// no fix is known. Both have four parts and are of one release.
+	// From is the first build with the regression, Until the first without it, or the first without a known
+	// report; empty if no fix is known. Both have four parts and are of one release.
 	From, Until string
 	// KB is the update that brought it, empty where the release had it from its beginning;
 	// FixedBy the one without it.

@@ -10,9 +10,9 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestRegressions holds the rows to their form, and each to its builds: it has the first and the
-// last before its fix, and neither the one before, the fix itself, nor any build of another
-// release.
+// TestRegressions checks the form of the rows, and the builds of each: the first build and the last one
+// before the fix have the regression; the build before the first, the fix itself, and builds of other
+// releases do not.
 func TestRegressions(t *testing.T) {
 	lines := strings.Count(regressionRows, "\n") - strings.Count("\n"+regressionRows, "\n#") // the heading
 	all := Regressions()

@@ -84,8 +84,7 @@ func (r Release) Support(t time.Time) string {
 	return text
 }
 
-// DefaultRelease is the release of images that are chosen without one being asked
-// for.
+// DefaultRelease is the release of images that are chosen without a requested release.
 const DefaultRelease = "2022"
 
 // Releases returns the releases that can be Kubernetes nodes, oldest first.

@@ -176,7 +176,7 @@ func SamePoll(a, b string) bool {
 	return a == b || a != "" && b != "" && maps.Equal(addressesOf(a), addressesOf(b))
 }
 
-// addressesOf returns the fields of a resume token but for the state that was seen last.
+// addressesOf returns the fields of a resume token without the state of the last poll.
 func addressesOf(token string) map[string]any {
 	var t struct {
 		Type  string         `json:"type"`

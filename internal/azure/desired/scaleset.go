@@ -361,8 +361,7 @@ type Hidden struct {
 	Interfaces []*armcompute.VirtualMachineScaleSetNetworkConfiguration
 }
 
-// HiddenModel returns the part of a scale set that InstanceModel leaves out, but for the
-// bootstrap data.
+// HiddenModel returns the part of a scale set that InstanceModel leaves out, without the bootstrap data.
 func HiddenModel(set Resource) Hidden {
 	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
 	if !ok {

@@ -196,8 +196,8 @@ func (v VM) ResetPassword(ctx context.Context, user string) (string, error) {
 	return password, nil
 }
 
-// accessExtension returns the name of the VM's VMAccess extension, of which there can be
-// only one, or the one to give it.
+// accessExtension returns the name of the VM's VMAccess extension, or a name for a new one; a VM can have
+// only one.
 func (v VM) accessExtension(ctx context.Context) (string, error) {
 	for body, err := range v.Client.List(ctx, v.ID+"/extensions", apiVersion) {
 		if err != nil {

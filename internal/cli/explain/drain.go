@@ -25,8 +25,8 @@ import (
 // drainTime is how long the pods of a node may take to leave it, as the addon windows-node-repair lets them.
 const drainTime = 5 * time.Minute
 
-// repaired runs a remedy on its node. One that breaks connections is run on a drained node, which takes pods again afterwards
-// unless somebody had cordoned it before.
+// repaired runs a remedy on its node. A remedy that breaks connections runs on a drained node, which
+// accepts pods again afterwards unless it was cordoned before.
 func repaired(ctx context.Context, a *app.App, t app.Target, c client.Client, route sshroute.Route, r checks.Remedy) (err error) {
 	if !r.Breaks {
 		return remedyOn(ctx, a, t, route, r.Script)

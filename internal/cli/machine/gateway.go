@@ -80,7 +80,7 @@ func throughGateway(ctx context.Context, proxy *url.URL, from, address string) (
 	return &readAhead{conn, answer}, nil
 }
 
-// readAhead is a connection of which the beginning is in a buffer.
+// readAhead is a connection whose beginning is in a buffer.
 type readAhead struct {
 	net.Conn
 	buffer *bufio.Reader

@@ -21,10 +21,9 @@ import (
 // not show with an instance: digests of the bootstrap data, the extensions and the interfaces.
 const modelAnnotation = "infrastructure.cluster.x-k8s.io/model"
 
-// note writes down the model of new instances before Azure is asked for any. Instances of
-// which nothing is written down so far are of the model before; where there is none, as in
-// a pool that was adopted, of this one. While a write is under way the model stays: the
-// instances that it makes are not all seen yet.
+// note records the model of new instances before Azure creates any. Instances without a record have the
+// previous model or, if there is none, as in a pool that was adopted, this one. The model stays the same
+// during a write, because not all instances that the write creates have been seen.
 func (r *Reconciler) note(ctx context.Context, s *scope, set desired.Resource) error {
 	var err error
 	if s.model, err = r.digests.model(s.setID(), desired.HiddenModel(set), bootdata.Meaning(s.input.rendered)); err != nil {

@@ -118,8 +118,8 @@ type Data struct {
 	Secret *desired.BootstrapSecret
 }
 
-// Read returns the data of a guest, which it stores in the cluster's key vault if it is kept
-// there. The error is an *Error if something has to change first.
+// Read returns the bootstrap data of a guest, and stores it in the cluster's key vault if the cluster keeps
+// it there. The error is an *Error if something has to change first.
 func Read(ctx context.Context, s *cloud.Session, c client.Client, b Input) (Data, error) {
 	data, err := rendered(ctx, c, b.Secret, b.Windows)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// LookEvery is the pause between two looks at the load balancers that a machine is to leave.
+// LookEvery is the pause between two reads of the load balancers that a machine has to leave.
 const LookEvery = 3 * time.Second
 
 // balancer has the properties of a load balancer that are used here.

@@ -50,8 +50,8 @@ type Contents struct {
 	Unread []error
 }
 
-// Read lists the objects that rules examine. Kinds that could not be read are in Contents; the error is for a cluster
-// of which nothing could be read.
+// Read lists the objects that rules examine. Kinds that could not be read are in Contents; it returns an
+// error only if no kind could be read.
 func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = requestTimeout

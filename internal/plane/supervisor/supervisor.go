@@ -82,8 +82,8 @@ type Options struct {
 	Outside *Outside
 	// OnStatus, when set, is called with each change of the status.
 	OnStatus func(plane.Status)
-	// OnPanic, when set, hears of the first fault of the simulation of each cause and VM, by its resource ID, where there
-	// are no objects that could have an event.
+	// OnPanic, when set, is called for the first fault of the simulation of each cause and VM, with the
+	// VM's resource ID, if no object can have an event.
 	OnPanic func(id string, p *contain.Panic)
 }
 

@@ -49,8 +49,8 @@ func (f *Fabric) Follow(c Cloud) (changed func(resourceType, id string)) {
 	return w.changed
 }
 
-// watched is the copy of a cloud's documents. A change of an interface, of which there are as many
-// as machines, costs one read; a change of another resource costs a list of its type.
+// watched is the copy of a cloud's documents. A change of an interface costs one read, because there are as
+// many interfaces as machines; a change of another resource costs a list of its type.
 type watched struct {
 	cloud      Cloud
 	lists      map[string][]json.RawMessage // by type; not of interfaces

@@ -38,7 +38,7 @@ type Fault struct {
 // Heal does not undo it.
 func (a Fault) Boot() bool { return a.corrupt != nil }
 
-// Corrupt returns the custom data that a fault of the first boot makes of data.
+// Corrupt returns the custom data with the corruption of a fault of the first boot.
 func (a Fault) Corrupt(data []byte) []byte {
 	if a.corrupt == nil {
 		return data

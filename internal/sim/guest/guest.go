@@ -1,10 +1,9 @@
-// Package guest is a virtual machine's inside, simulated: it boots, reads custom
-// data as its image's agent would, interprets it into a file tree of its own and
-// runs the one script in it through a small shell whose commands are Go functions.
-// It executes nothing on the real machine and says in its own log that it is
-// simulated. The host (the local plane) registers commands such as kubeadm, hears
-// of services that start and stop, and serves SSH and RDP on listeners it gives.
-// It knows nothing of ARM, of Kubernetes or of the provider.
+// Package guest is the inside of a virtual machine, simulated: it boots, reads custom data as its image's
+// agent would, interprets it into a file tree of its own and runs the script in it through a small shell
+// whose commands are Go functions. It executes nothing on the real machine and says in its own log that it
+// is simulated. The host (the local plane) registers commands such as kubeadm, is notified of services that
+// start and stop, and gives it listeners on which it serves SSH and RDP. It knows nothing of ARM, of
+// Kubernetes or of the provider.
 package guest
 
 import (
@@ -116,13 +115,13 @@ type Config struct {
 	// HTTP sends the HTTP requests of the guest's programs, in the guest's network; with
 	// nil they fail.
 	HTTP http.RoundTripper
-	// OnChange hears each new status, from the goroutine that changed it.
+	// OnChange is called with each new status, from the goroutine that changed it.
 	OnChange func(Status)
 	// OnPanic is called for each panic of the simulation's own code in a program of the guest; the panic
 	// ends only that program. It may be nil.
 	OnPanic func(*contain.Panic)
-	// OnService hears of each service that starts or stops. kubelet starts with the
-	// OS, configured or not, and again by kubeadm.
+	// OnService is called for each service that starts or stops. kubelet starts with the OS, configured or
+	// not, and again by kubeadm.
 	OnService func(name string, action Action)
 }
 
@@ -334,7 +333,7 @@ func (g *Guest) stuck() {
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }
 
-// overran ends a guest whose custom data asked for more than a guest may use.
+// overran ends a guest whose custom data exceeded the limits of a guest.
 func (g *Guest) overran(reason string) {
 	g.set(func(s *Status) { s.Provisioned, s.Message = ProvisionedFailed, reason })
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)

@@ -251,8 +251,7 @@ func (g *Guest) sftp(user string, ch ssh.Channel) int {
 	return 0
 }
 
-// open keeps the SFTP server from closing the channel: scp wants to hear its exit
-// status after the last file.
+// open keeps the SFTP server from closing the channel: scp waits for its exit status after the last file.
 type open struct{ ssh.Channel }
 
 // Close does nothing; the session closes its channel.

@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// TestContainersStayInside holds that a container whose folder or tree the guest has replaced by a link reads and writes
-// nothing of this computer: by links that the guest's own commands make, and by links that are there however they came.
+// TestContainersStayInside: a container whose folder or tree the guest has replaced by a link reads and
+// writes nothing of this computer. The links are made by the guest's own commands, or planted directly.
 func TestContainersStayInside(t *testing.T) {
 	const folder = "/var/lib/kubelet/pods/uid/containers/c"
 	deep := "/deep" + strings.Repeat("/d", 30)

@@ -89,8 +89,8 @@ type Config struct {
 	Directory *domain.Directory
 	// Records is where the processes of the machines are recorded.
 	Records process.Records
-	// OnPanic hears of the first panic of each cause and machine, by the machine's resource ID, from the goroutine that
-	// had it; nil hears of none.
+	// OnPanic is called for the first panic of each cause and machine, with the machine's resource ID, from
+	// the goroutine that panicked; it may be nil.
 	OnPanic func(id string, p *contain.Panic)
 	Log     logr.Logger
 }

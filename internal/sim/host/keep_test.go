@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// TestLost: the disk of a VM that had booted is set aside, and never moved again, and the owner hears of it, of a host
-// key that was made again and of panics.
+// TestLost: the disk of a VM that had booted is set aside and never moved again. Notices report it, a host
+// key that was made again, and panics.
 func TestLost(t *testing.T) {
 	m := testHost(t.TempDir())
 	for _, id := range []string{killer, bystander} {

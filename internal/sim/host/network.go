@@ -85,8 +85,9 @@ func (n network) follow(name, full, alias string, aliases int) (gm.Found, error)
 // within reports whether a name is one of a Service.
 func within(name string) bool { return strings.HasSuffix(name, ".svc."+clusterDomain) }
 
-// candidates returns the full names that are asked for. Windows completes a name without a dot by one suffix alone, and
-// no other. Source: kubernetes.io/docs/concepts/services-networking/dns-pod-service, DNS resolution on Windows nodes.
+// candidates returns the full names to resolve. Windows completes a name without a dot by one suffix alone,
+// and no other name.
+// Source: kubernetes.io/docs/concepts/services-networking/dns-pod-service, DNS resolution on Windows nodes.
 func (n network) candidates(name string, full bool) []string {
 	if full {
 		return []string{name}

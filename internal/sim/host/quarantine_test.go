@@ -98,8 +98,8 @@ func deep(n int) int {
 // last is more calls than any stack has room for.
 const last = 1 << 40
 
-// TestQuarantine holds that a guest whose boot ended the supervisor is not booted
-// again, and that one beside which it merely died is.
+// TestQuarantine: a guest whose boot ended the supervisor is not booted again, and a guest that merely
+// booted at that time is.
 func TestQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {
 		deaths      []string // how, and who booted
@@ -211,8 +211,7 @@ func TestDeathAfterBoot(t *testing.T) {
 	}
 }
 
-// TestDeathOfAnother holds that a guest that booted while another ended the supervisor has
-// no part in it.
+// TestDeathOfAnother: a guest that booted while another one ended the supervisor is not blamed.
 func TestDeathOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	for range maxDeaths + 1 {

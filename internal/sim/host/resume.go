@@ -50,7 +50,7 @@ func (t *turn) waits() bool {
 	}
 }
 
-// booted reports that the boot is over, well or not, or will not be.
+// booted reports that the boot has ended, successfully or not, or will not happen.
 func (g *machine) booted() {
 	if g.turn != nil {
 		g.turn.once.Do(func() { close(g.turn.booted) })

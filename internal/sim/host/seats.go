@@ -23,9 +23,9 @@ const (
 	controlPlaneTime     = time.Minute
 )
 
-// seats bound the guests that boot and join their clusters at the same time. A thousand at
-// once take the time of a thousand, but each is slow: requests run into their time limits and are
-// made again, and the cost of a node grows with the number of all.
+// seats limit the guests that boot and join their clusters at the same time. Without a limit, each of a
+// thousand guests is slow: requests run into their time limits and are repeated, and the cost of a node
+// grows with the number of all.
 type seats struct {
 	workers, controlPlanes row
 	// running has a seat for each guest that runs, for as long as it does.
@@ -89,8 +89,9 @@ func (r row) wait(ctx context.Context, g *machine) error {
 
 func (r row) free() { <-r.taken }
 
-// take waits for a seat to boot and join. The seat is given up by leave, or when its time is over. A machine of a control
-// plane of an earlier run needs none: those start a few at a time as it is, and may need each other.
+// take waits for a seat to boot and join. The seat is freed by leave, or when its time has passed. A
+// machine of a control plane of an earlier run needs no seat: only a few of those start at a time anyway,
+// and they may need each other.
 func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 	if g.turn != nil && ofControlPlane(g.vm) {
 		return func() {}, nil

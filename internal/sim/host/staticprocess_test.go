@@ -126,8 +126,7 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 	}
 }
 
-// TestCloseEndsAllProcesses holds that no static pod outlives its machine, whatever
-// its name is.
+// TestCloseEndsAllProcesses: no static pod outlives its machine, whatever its name is.
 func TestCloseEndsAllProcesses(t *testing.T) {
 	n := testNode(t)
 	var pids []int

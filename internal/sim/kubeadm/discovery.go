@@ -107,7 +107,7 @@ type peer struct {
 	last  tls.ConnectionState
 }
 
-// config returns a TLS configuration of which each connection is verified once the roots are known.
+// config returns a TLS configuration that verifies each connection once the roots are known.
 func (p *peer) config() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(state tls.ConnectionState) error {
 		p.mu.Lock()

@@ -210,7 +210,7 @@ func TestJoinFails(t *testing.T) {
 	}
 }
 
-// TestIgnorePreflight holds that a check that is ignored, in any case of letters, only warns.
+// TestIgnorePreflight: an ignored check, in any case of letters, only warns.
 func TestIgnorePreflight(t *testing.T) {
 	for _, ignore := range []string{"all", "fileexisting-CONNTRACK"} {
 		c, out := newControlPlane(t), &bytes.Buffer{}

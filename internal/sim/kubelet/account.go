@@ -36,7 +36,7 @@ type podConnection struct {
 	transport *http.Transport
 }
 
-// open returns the connection, and makes it at the first call.
+// open returns the connection; the first call makes it.
 func (c *podConnection) open(k *Kubelet) (server string, rt *http.Transport, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ type DNS struct {
 	InCluster bool
 	Servers   []string
 	Search    []string
-	// Dots is how many dots a name has at least that is asked for as it is first.
+	// Dots is the number of dots from which on a name is first resolved as it is.
 	Dots int
 }
 

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ending is a pod on its way out. Its containers run on, and answer, until their
-// preStop hooks are done or the grace period is over.
+// ending is the termination of a pod. Its containers still run, and answer, until their preStop hooks have
+// ended or the grace period has passed.
 type ending struct {
 	since  time.Time
 	hooks  <-chan struct{} // closed when they are done

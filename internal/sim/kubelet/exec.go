@@ -132,7 +132,7 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 	return err
 }
 
-// renewVolumes keeps the volumes of a container up to date while something in it goes on.
+// renewVolumes keeps the volumes of a container up to date while a session in it lasts.
 func (w *worker) renewVolumes(ctx context.Context, pod *corev1.Pod, c *container) {
 	for w.k.sleep(ctx, volumePeriod) {
 		if s := w.shown.Load(); s != nil {
@@ -164,7 +164,7 @@ func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader
 	}
 }
 
-// volumePeriod is how often the volumes of a container are brought up to date while a session in it goes on.
+// volumePeriod is how often the volumes of a container are updated while a session in it lasts.
 const volumePeriod = 5 * time.Second
 
 // execSpec returns a command in a container, without its streams.

@@ -129,7 +129,7 @@ func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// sayUnpulled writes the events of an image that there is not.
+// sayUnpulled writes the events of an image that does not exist.
 func (w *worker) sayUnpulled(ctx context.Context, p imageUse, reason, message string) {
 	switch reason {
 	case errImagePull:

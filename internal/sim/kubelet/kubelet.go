@@ -167,15 +167,14 @@ type Process interface {
 	Done() <-chan struct{}
 	// ExitCode is valid after Done.
 	ExitCode() int
-	// Stop asks the process to end, kills it when ctx is over, and returns when
-	// it is gone.
+	// Stop asks the process to end, kills it when ctx has ended, and returns after the process has ended.
 	Stop(ctx context.Context) error
 }
 
 // Network connects to pods.
 type Network interface {
-	// AddPod makes the TCP ports of a pod's address reachable. serve answers one
-	// connection and returns when it is over.
+	// AddPod makes the TCP ports of a pod's address reachable. serve handles one connection and returns
+	// when the connection has ended.
 	AddPod(namespace, name string, ip netip.Addr, ports []int32, serve func(port int32, conn net.Conn))
 	// RemovePod takes the address away; connections end.
 	RemovePod(namespace, name string, ip netip.Addr)

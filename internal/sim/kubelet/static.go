@@ -72,8 +72,8 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 	}
 }
 
-// watchManifests returns a channel that hears of the next change of the folder of static
-// pods until leave is called; of none where it cannot be watched.
+// watchManifests returns a channel that is notified of the next change of the folder of static pods until
+// leave is called; a nil channel if the folder cannot be watched.
 func (k *Kubelet) watchManifests() (changed <-chan struct{}, leave func()) {
 	dir, err := k.c.Files.Host(k.settings.StaticPodPath) // the kernel reports that something changed there, but not the file
 	if err != nil || k.settings.StaticPodPath == "" {

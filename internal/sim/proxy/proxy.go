@@ -27,8 +27,7 @@ import (
 type Config struct {
 	// TLS holds the certificates of the hosts.
 	TLS *tls.Config
-	// Handler answers the requests to them; Request.Host is the name that the
-	// client asked for.
+	// Handler answers the requests to them; Request.Host is the name that the client requested.
 	Handler http.Handler
 	// Serves reports whether HTTPS to a host (without its port) is answered.
 	Serves func(host string) bool
@@ -40,7 +39,7 @@ type Config struct {
 	Plain func(*http.Request) http.Handler
 	// Password is the password that clients present in Proxy-Authorization (see URL).
 	Password string
-	// Refused, when set, hears of each target that was refused.
+	// Refused, when set, is called for each target that was refused.
 	Refused func(target string)
 }
 

@@ -75,7 +75,7 @@ func spelled(v any) error {
 	return nil
 }
 
-// keep records a file that is to be written and returns its path.
+// keep records a file that has to be written and returns its path.
 func (t *translation) keep(name string, data []byte) string {
 	p := filepath.Join(t.Private, fmt.Sprintf("%d-%s", len(t.command.Made), name))
 	t.command.Made[p] = data

@@ -70,8 +70,8 @@ type Mapping struct {
 type Command struct {
 	// Argv is the command line, program first.
 	Argv []string
-	// Dropped lists the flags and items that were left out because the embedded Kubernetes has
-	// lost them and the release that was asked for had them, or because they have no meaning on this machine.
+	// Dropped lists the flags and items that were left out because the requested release had them and the
+	// embedded Kubernetes does not, or because they have no meaning on this machine.
 	Dropped []string
 	// Dials are the addresses on this machine, as IP:PORT, that the program itself dials.
 	Dials []string

@@ -235,8 +235,7 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
-// TestTranslateRefuses holds the command lines that are refused, each with a part of its error
-// message.
+// TestTranslateRefuses has the command lines that are refused, each with a part of its error message.
 func TestTranslateRefuses(t *testing.T) {
 	const user = "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
 		"contexts: [{name: c, context: {cluster: k, user: u}}]\n" +
@@ -397,7 +396,7 @@ func kubeconfigOf(server string) tree {
 		"clusters: [{name: k, cluster: {server: '" + server + "'}}]\nusers: [{name: u, user: {}}]"}
 }
 
-// TestIssuers holds that the API server asks an issuer by its egress selector, or not at all.
+// TestIssuers: the API server connects to an issuer through its egress selector, or not at all.
 func TestIssuers(t *testing.T) {
 	m := mapping()
 	m.Files = tree{"/a": "jwt: [{issuer: {url: 'https://127.0.0.1:9'}}, {issuer: {url: 'https://x', egressSelectorType: cluster}}]"}
@@ -419,8 +418,7 @@ func TestIssuers(t *testing.T) {
 	}
 }
 
-// TestTranslateRemakes holds that configurations reach a program as copies that
-// name nothing else.
+// TestTranslateRemakes: configurations reach a program as copies that name nothing else.
 func TestTranslateRemakes(t *testing.T) {
 	m := mapping()
 	m.Alone = true
@@ -472,8 +470,8 @@ func TestTranslateRemakes(t *testing.T) {
 	}
 }
 
-// FuzzTranslate holds that no guest gets a path of this machine outside its root,
-// nor a socket on any address but its own.
+// FuzzTranslate: no guest gets a path of this machine outside its root, nor a socket on any address but its
+// own.
 func FuzzTranslate(f *testing.F) {
 	f.Add(uint8(0), "--data-dir=/var/lib/etcd")
 	f.Add(uint8(0), "--data-dir=/../../root,/x")

@@ -331,7 +331,7 @@ func (a *arm) disks(ctx context.Context, vm string, disks []any) error {
 	return a.settled(ctx, vm)
 }
 
-// settled waits until no operation on a resource goes on.
+// settled waits until no operation on a resource is in progress.
 func (a *arm) settled(ctx context.Context, path string) error {
 	for {
 		var doc document

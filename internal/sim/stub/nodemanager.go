@@ -20,8 +20,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// cloudTaint marks a node that a cloud provider has yet to initialise.
-// Source: k8s.io/cloud-provider/api, TaintExternalCloudProvider.
+// cloudTaint marks a node that a cloud provider has not initialised yet. Source: k8s.io/cloud-provider/api,
+// TaintExternalCloudProvider.
 const cloudTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // Instance is a machine as the cloud describes it.

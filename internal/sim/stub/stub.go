@@ -31,8 +31,8 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// Program runs in place of a container. Run returns when ctx is over or there is
-// nothing left to do (exit 0), or with an error (exit 1).
+// Program runs in place of a container. Run returns when ctx has ended or there is nothing left to do (exit
+// 0), or with an error (exit 1).
 type Program interface {
 	Run(ctx context.Context, env Env) error
 	// Ports are the TCP ports on which the real program answers although its manifests

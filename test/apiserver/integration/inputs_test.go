@@ -190,8 +190,8 @@ func TestInputsOfDone(t *testing.T) {
 	}
 }
 
-// TestIdentityBeingDeleted says of a cluster that its identity is being deleted, which takes no
-// finalizer, and goes on when there is another of the name.
+// TestIdentityBeingDeleted: a cluster reports that its identity is being deleted, because such an identity
+// accepts no finalizer, and continues when there is another one with the same name.
 func TestIdentityBeingDeleted(t *testing.T) {
 	b := newBed(t)
 	identity := &infrav1.AzureClusterIdentity{ObjectMeta: b.meta("identity")}

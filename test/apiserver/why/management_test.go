@@ -82,7 +82,7 @@ func kcpSays(kind, reason, message string) func(*scene) {
 	}
 }
 
-// unregistered returns a cluster of which the reference is one to nothing.
+// unregistered returns a cluster whose reference leads to nothing.
 func unregistered(change func(*scene)) func(*scene) {
 	return func(s *scene) {
 		change(s)

@@ -187,7 +187,7 @@ func replay() []report {
 		at("MachineDeployment/md", "a paused MachineDeployment", "Paused", "paused", both(asks("md/md"), func(s *scene) {
 			s.deployment.Status.Conditions = []metav1.Condition{is(clusterv1.PausedCondition, metav1.ConditionTrue, "Paused", "it is paused")}
 		})),
-		// The same answer, whoever is asked.
+		// Each question has the same answer.
 		at("Node/md-0", "a broken CNI file", "CNIConfigInvalid", "invalid character", broken),
 		at("Node/md-0", "a broken CNI file, asked as the machine", "CNIConfigInvalid", "invalid character", both(broken, asks("machine/md-0"))),
 		at("Node/md-0", "a broken CNI file, asked as the deployment", "CNIConfigInvalid", "invalid character", both(broken, asks("md/md"))),

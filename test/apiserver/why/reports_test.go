@@ -11,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// report is a failure that somebody reported in public: the same words at the same step, with names of the scene.
+// report is a failure from a public report: the same messages at the same step, with names of the scene.
 type report struct {
 	// source is OWNER/REPOSITORY#NUMBER on GitHub.
 	source string
@@ -21,7 +21,7 @@ type report struct {
 // seen is the expected cause of a failure whose cause the evidence does not say: the line is shown, and no cause.
 const seen = ""
 
-// podReport is a report about the pod, which is asked for.
+// podReport is a report about the pod, for which why is run.
 func podReport(source, name, cause, shows string, change func(*scene)) report {
 	return report{source, failure{name, cause, "Pod/web-1-x", shows, change}}
 }

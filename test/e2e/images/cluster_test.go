@@ -59,8 +59,8 @@ func (b *bench) cluster(t *testing.T) {
 	b.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "5m")
 }
 
-// withImage returns a manifest whose Windows machine template has the image version, alone
-// where it has another name than before.
+// withImage returns a manifest whose Windows machine template has the image version and the given name. If
+// the name is new, the manifest has only this template.
 func (b *bench) withImage(manifest, template, name, version string) string {
 	b.t.Helper()
 	var out []string

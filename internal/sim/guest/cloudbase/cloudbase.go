@@ -24,9 +24,9 @@ const (
 
 // Result is how a run ended.
 type Result struct {
-	// Failed is set when a plugin raised an error: Azure hears ProvisioningFailed.
+	// Failed is set when a plugin raised an error: ProvisioningFailed is reported to Azure.
 	Failed bool
-	// Reboot is set when a plugin asked for one. Nothing is reported to Azure then.
+	// Reboot is set when a plugin requested a reboot. Nothing is reported to Azure then.
 	Reboot bool
 	// Ran is set when user data was looked at in this boot.
 	Ran bool

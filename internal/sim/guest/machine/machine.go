@@ -282,7 +282,7 @@ const hostnameFile = "hostname"
 // RequestReboot requests a restart of the guest after the present program has ended.
 func (m *Machine) RequestReboot() { m.reboot.Store(true) }
 
-// TakeReboot returns whether a restart was asked for since the last call.
+// TakeReboot returns whether a restart was requested since the last call.
 func (m *Machine) TakeReboot() bool { return m.reboot.Swap(false) }
 
 // Overrun notes that something which the guest ran was ended by a bound, and by

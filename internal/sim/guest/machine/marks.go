@@ -31,7 +31,7 @@ func (k *marks) add(list *[]string, what string) {
 	}
 }
 
-// Refused notes that a program asked for something that is not simulated, and failed.
+// Refused records a request of a program that is not simulated, so that the program failed.
 func (m *Machine) Refused(what string) { m.marks.add(&m.marks.kept.Refused, what) }
 
 // NoEffect notes that a program did nothing where the real one has an effect.

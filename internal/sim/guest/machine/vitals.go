@@ -15,7 +15,8 @@ import (
 type Vitals struct {
 	// Free is the share of the OS disk that is left, from 0 to 1.
 	Free float64 `json:"free"`
-	// Committed reports whether programs have committed the memory of the machine but for less than the kubelet keeps.
+	// Committed reports whether programs have committed all memory of the machine except less than the
+	// kubelet reserves.
 	Committed bool `json:"committed,omitempty"`
 	// UnusedImages is the share of the OS disk that images have which no container uses.
 	UnusedImages float64 `json:"unusedImages,omitempty"`

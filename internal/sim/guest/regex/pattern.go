@@ -11,8 +11,9 @@ import (
 	"casement.dev/casement/internal/limit"
 )
 
-// Pattern is a compiled pattern. A search of Go's cannot be ended, so a text is searched match by match, between which the
-// meter of the guest looks whether it is to go on, and one search takes a bounded time.
+// Pattern is a compiled pattern. A search of Go's cannot be interrupted, so a text is searched match by
+// match. Between two matches the guest's meter checks whether the program may continue, and one search
+// takes a limited time.
 type Pattern struct {
 	re *regexp.Regexp
 	// items is the maximum number of steps of a search for each byte of a text.

@@ -19,7 +19,7 @@ func text(p *Pattern, s string) string {
 	return ""
 }
 
-// TestAllIsGos holds the search match by match against Go's own.
+// TestAllIsGos compares the search match by match with Go's own.
 func TestAllIsGos(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	atoms := []string{"a", "b", ".", "[ab]", `\b`, "^", "$", "(a|b)", "(ab)", "x*", "a+", "b?", "|", " ", "é", "(b*)", `\B`, "c{2}"}

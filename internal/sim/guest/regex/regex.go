@@ -192,7 +192,7 @@ func (t *translator) letter(c byte) {
 	t.out.WriteByte(c)
 }
 
-// repeat writes a repetition, of which Go takes no two in a row.
+// repeat writes a repetition. Go accepts no two of them in a row.
 func (t *translator) repeat(op string) {
 	text := t.out.String()
 	if op == "*" && strings.HasSuffix(text, "*") && !strings.HasSuffix(text, `\*`) {

@@ -270,8 +270,8 @@ func compile(pattern string, o regex.Options) (*regex.Pattern, error) {
 	return re, err
 }
 
-// delimited reads up to an unescaped delimiter. In a pattern a bracket expression
-// protects the delimiter not, as in POSIX; an escaped delimiter is the letter.
+// delimited reads up to an unescaped delimiter. As in POSIX, a delimiter inside a bracket expression of a
+// pattern does not end the pattern; an escaped delimiter is the letter.
 func (p *parser) delimited(end byte, pattern bool) (string, error) {
 	var b strings.Builder
 	bracket := false
