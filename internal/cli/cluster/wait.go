@@ -100,8 +100,8 @@ type determined struct {
 	took  time.Duration
 }
 
-// A look costs the API server more than this process: the pause after it grows with how long it took, and all
-// machines are read again after a time that grows with their number.
+// A read costs the API server more than this process: the pause after a read grows with its duration, and
+// all machines are read again after a time that grows with their number.
 const (
 	shortestPause = 250 * time.Millisecond
 	longestPause  = 5 * time.Second

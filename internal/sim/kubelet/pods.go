@@ -247,7 +247,7 @@ func (k *Kubelet) PodRange() netip.Prefix {
 type HostProgram struct {
 	// Pod is its UID.
 	Pod, Program string
-	// End ends it, and the kubelet starts the container again.
+	// End ends the container, and the kubelet starts it again.
 	End func()
 }
 

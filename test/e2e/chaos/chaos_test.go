@@ -140,8 +140,8 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// unmount takes the small disk away. A process that was killed last holds it until the
-// kernel has ended all of its threads.
+// unmount removes the small disk. A process that has just been killed keeps the disk busy until the kernel
+// has ended all of its threads.
 func unmount(t *testing.T, dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -43,7 +43,7 @@ type build struct {
 	release, version, containerd, gallery string
 	// more are further lines of the spec.
 	more string
-	// after is an own script.
+	// after is a user's script that the build runs after its own steps.
 	after string
 	// join bounds how long a machine may take to join.
 	join string

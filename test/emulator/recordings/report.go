@@ -118,8 +118,8 @@ func short(s string) string {
 // baseline lists the intended differences.
 type baseline []allowance
 
-// allowance accepts one path of the answers of a type; "*" accepts any type or method,
-// and at the end of a path all that begin so.
+// allowance accepts one path of the answers of a type. "*" accepts any type or method; at the end of a
+// path, it accepts all paths with that prefix.
 type allowance struct{ typ, method, at, why string }
 
 // readBaseline reads lines of type, method, path and reason, divided by tabs. Array
