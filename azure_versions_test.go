@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// versioned are the resource types whose API versions are constants of these names; the versions of a
-// type are those of all types below it.
+// versioned are the resource types whose API versions are constants of these names; a type's versions also
+// apply to all types below it.
 var versioned = map[string]string{
 	"subscriptions": subscriptionList, "providers": "Microsoft.Resources/resourceGroups",
 	"registration": "Microsoft.Resources/resourceGroups", "resources": "Microsoft.Resources/resourceGroups",
@@ -54,7 +54,7 @@ const notice = 180 * 24 * time.Hour
 type usedVersion struct{ kind, version, end string }
 
 // TestAzureVersions writes docs/reference/azure-versions.md with -update. It fails 180 days before the
-// announced end of an API version in use, and for one that Azure never had.
+// announced end of an API version in use, and for a version that Azure never had.
 func TestAzureVersions(t *testing.T) {
 	known := azureVersions(t)
 	uses := map[usedVersion][]string{}
@@ -142,7 +142,7 @@ func azureVersions(t *testing.T) map[string][]string {
 	return out
 }
 
-// versionConstant is an API version in the source: a constant, by what comes before its APIVersion or
+// versionConstant is an API version in the source: a constant, by the part of its name before APIVersion or
 // Version, or the value of a query's api-version.
 type versionConstant struct{ name, version, where string }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// contained are the packages that run something of a guest. They start goroutines by
-// contain.Wall alone, so that a panic in one ends what the guest ran and not the process.
+// contained are the packages that run code for a guest. They start goroutines by contain.Wall alone, so
+// that a panic in one ends only the guest's command and not the process.
 var contained = []string{"internal/sim/guest", "internal/sim/host", "internal/sim/kubelet",
 	"internal/sim/staticpod", "internal/sim/kubeadm"}
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// fileUsers are the files of the simulator that open files of this computer themselves, with what these are. A path that
-// a guest has a say in is opened by internal/guestfs alone.
+// fileUsers maps the files of the simulator that open files of this computer themselves to a description of
+// those. Only internal/guestfs opens a path that a guest can influence.
 var fileUsers = map[string]string{
 	"azuresim/internal/engine/damage.go": "the store of the local Azure",
 	"azuresim/internal/engine/keep.go":   "the state directory",
@@ -48,7 +48,7 @@ var fileless = map[string]bool{"ErrNotExist": true, "ErrExist": true, "ErrPermis
 	"IsPermission": true,
 	"Exit":         true, "NewFile": true, "Interrupt": true, "Kill": true, "Hostname": true}
 
-// opening are functions beside those of package os that open files by a path.
+// opening are functions outside of package os that open files by a path.
 var opening = map[string]bool{"filepath.EvalSymlinks": true, "filepath.Walk": true, "filepath.WalkDir": true, "filepath.Glob": true,
 	"os.DirFS": true, "os.OpenRoot": true, "syscall.Open": true, "unix.Open": true, "unix.Openat": true, "unix.Openat2": true,
 	"ioutil.ReadFile": true, "ioutil.WriteFile": true, "tls.LoadX509KeyPair": true, "clientcmd.LoadFromFile": true,
@@ -88,7 +88,7 @@ func opensFiles(t *testing.T, name string) []string {
 	return usesOf(t, name, func(of, f string) bool { return of == "os" && !fileless[f] || opening[of+"."+f] })
 }
 
-// usesOf returns where a source file uses what is sought of a package.
+// usesOf returns the places where a source file uses a name of a package that sought selects.
 func usesOf(t *testing.T, name string, sought func(of, name string) bool) (out []string) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -122,8 +122,9 @@ func usesOf(t *testing.T, name string, sought func(of, name string) bool) (out [
 	return out
 }
 
-// readers are the files of the rest of the program that read files of this computer themselves, with what these are. A
-// file that a user names, or an object of the API, is read by internal/input: it may be a device, a FIFO or without end.
+// readers maps the files of the rest of the program that read files of this computer themselves to a
+// description of those. internal/input reads files that a user or an object of the API names: such a file
+// may be a device, a FIFO or endless.
 var readers = map[string]string{
 	"internal/allowance/allowance.go":         "a file of the kernel",
 	"internal/capi/generate/main.go":          "a source file, for a generator",
@@ -156,7 +157,7 @@ var reading = map[string]bool{"os.Open": true, "os.ReadFile": true, "os.DirFS": 
 	"tls.LoadX509KeyPair": true, "knownhosts.New": true, "clientcmd.LoadFromFile": true, "clientcmd.BuildConfigFromFlags": true,
 	"clientcmd.NewDefaultClientConfigLoadingRules": true, "cert.NewPool": true, "cert.CertsFromFile": true}
 
-// TestNamedFilesAreBounded holds that what a user names is read by internal/input.
+// TestNamedFilesAreBounded: internal/input reads all files that a user names.
 func TestNamedFilesAreBounded(t *testing.T) {
 	used := map[string]bool{}
 	for _, root := range []string{"internal", "cmd", "config", "api"} {

@@ -1,4 +1,5 @@
-// Package casement_test checks rules for the whole module: which package may import which, and what go.mod may require.
+// Package casement_test checks rules for the whole module: the permitted imports of each package, and the
+// permitted contents of go.mod.
 package casement_test
 
 import (
@@ -277,7 +278,7 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// importers are the words by which package comments name those who may import a package.
+// importers are the words with which package comments name the importers of a package.
 var importers = map[string][]string{
 	"command line": {"internal/cli"}, "controllers": {"internal/controller"}, "manager": {"internal/manager"},
 	"webhook": {"internal/webhook"}, "preflight": {"internal/preflight"}, "linter": {"internal/lint"},
@@ -292,8 +293,8 @@ var (
 	packagePath   = regexp.MustCompile(`\b(?:api|azuresim|cmd|hack|internal|test)(?:/[a-z0-9-]+)+`)
 )
 
-// TestImporters checks what a package comment says about who may import the package: a path means
-// itself and what is below it. Tests, and what is only for them, may import all.
+// TestImporters compares the importers of a package with those that its comment permits: a path means
+// itself and the packages below it. Tests, and packages that are only for them, may import all.
 func TestImporters(t *testing.T) {
 	packages, by := list(t), map[string][]string{}
 	for _, p := range packages {

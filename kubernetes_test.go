@@ -20,9 +20,9 @@ var tables = []string{
 	"internal/kuberelease/kuberelease.go",
 	"internal/addons/addons.go",   // the cloud provider's release for each minor
 	"internal/image/endoflife.go", // when the support of each minor ends
-	"internal/kubechange",         // what each minor changed, with its source
+	"internal/kubechange",         // changes of each minor, with their sources
 	"internal/windows/support.go", // who supports which release of Windows, with its source
-	"internal/lint/rules",         // what each minor changed, with its source
+	"internal/lint/rules",         // changes of each minor, with their sources
 	"internal/preflight/support.go",
 	"internal/sim", // shares no facts; TestEmbedded of cmd/casement-kube compares
 }

@@ -16,7 +16,8 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// TestProjectFiles: what a reader of a repository looks for is there and true as far as a test can see.
+// TestProjectFiles: the files that a reader of a repository expects exist, and their statements are true as
+// far as a test can check.
 func TestProjectFiles(t *testing.T) {
 	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
 		"GOVERNANCE.md", "OWNERS", "ROADMAP.md", "AGENTS.md", ".github/pull_request_template.md"} {
@@ -73,7 +74,7 @@ func TestPagesAreTrue(t *testing.T) {
 			}
 		}
 		if page == "CHANGELOG.md" {
-			continue // it names what was
+			continue // it names former things
 		}
 		for _, m := range testNames.FindAllStringSubmatch(text, -1) {
 			if named++; !tests[m[1]] {
@@ -96,7 +97,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// pages returns what people read: pages, templates and workflows.
+// pages returns the texts for people: pages, templates and workflows.
 func pages(t *testing.T) (out []string) {
 	t.Helper()
 	for _, root := range []string{".", "docs", ".github"} {

@@ -129,7 +129,7 @@ func TestSupport(t *testing.T) {
 	golden.Compare(t, "docs/support.md", out.Bytes())
 }
 
-// aboutVersions says what the columns of the table of Kubernetes mean.
+// aboutVersions explains the columns of the table of Kubernetes.
 const aboutVersions = `
 - **Cluster API** says which minors it tests as workload clusters in its
   [table](https://cluster-api.sigs.k8s.io/reference/versions.html). Support of a version that Kubernetes has ended means

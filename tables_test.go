@@ -13,7 +13,7 @@ var (
 	shownRule = regexp.MustCompile(`\.\./rules/(WIN\d+)\.md`)
 )
 
-// TestWindowsTables: each row of the page on what Windows nodes support names a rule, an
+// TestWindowsTables: each row of the page about the features of Windows nodes names a rule, an
 // existing test, or the reason why it is refused.
 func TestWindowsTables(t *testing.T) {
 	text, err := os.ReadFile("docs/reference/windows-tables.md")

@@ -22,10 +22,9 @@ const (
 	Provider = "infrastructure-azure"
 )
 
-// Components returns what clusterctl installs, as one YAML stream: the kinds, the
-// manager that runs image, its rights and its webhooks. The webhooks' certificate
-// is cert-manager's, which clusterctl installs first. Arguments hold variables of
-// clusterctl, such as ${EXP_MACHINE_POOL:=true}.
+// Components returns the objects that clusterctl installs, as one YAML stream: the kinds, the manager that
+// runs image, its rights and its webhooks. The webhooks' certificate is cert-manager's, which clusterctl
+// installs first. Arguments contain variables of clusterctl, such as ${EXP_MACHINE_POOL:=true}.
 func Components(image string) ([]byte, error) {
 	return components(image, func(object map[string]any) bool {
 		injectCertificate(object)
@@ -43,7 +42,7 @@ func SelfSignedComponents(image string) ([]byte, error) {
 	}, selfSignedRights)
 }
 
-// selfSignedRights is what a manager may that makes the webhooks' certificate itself.
+// selfSignedRights are the additional rights of a manager that makes the webhooks' certificate itself.
 const selfSignedRights = "selfsigned/rights.yaml"
 
 // selfSigned makes the manager keep the webhooks' certificate itself; of cert-manager's

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// lintName is what lint/manager.yaml calls its namespace, service and webhook.
+// lintName is the name of the namespace, service and webhook in lint/manager.yaml.
 const lintName = "casement-lint"
 
 // LintWebhook returns the webhook configuration of the workload rules, which refers to
@@ -17,10 +17,9 @@ func LintWebhook() (*admissionv1.ValidatingWebhookConfiguration, error) {
 	return out, read("lint/webhook.yaml", out)
 }
 
-// LintComponents returns what the webhook of the workload rules needs in a cluster of
-// which casement manages nothing, as one YAML stream: a manager from image that does
-// nothing else and makes its certificate itself, its rights, and the webhook
-// configuration.
+// LintComponents returns the objects for the webhook of the workload rules in a cluster in which casement
+// manages nothing, as one YAML stream: a manager from image that does nothing else and makes its
+// certificate itself, its rights, and the webhook configuration.
 func LintComponents(image string) ([]byte, error) {
 	manager, err := files.ReadFile("lint/manager.yaml")
 	if err != nil {

@@ -19,7 +19,7 @@ func MonitoringFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Rule is one of Prometheus' rules: it records a series or alerts.
+// Rule is a rule of Prometheus: it records a series or alerts.
 type Rule struct {
 	Record, Alert, Expr, For string
 	Labels, Annotations      map[string]string

@@ -12,13 +12,13 @@ import (
 // OverlayName is the directory of NamespacedOverlay.
 const OverlayName = "casement-namespaced"
 
-// exampleNamespace is the one that the overlay is written for.
+// exampleNamespace is the namespace that the overlay is written for.
 const exampleNamespace = "team-a"
 
-// NamespacedOverlay returns a kustomize directory, by the names of its files: the manager
-// for some namespaces alone, with rights in those and, of what has no namespace, to read
-// Namespaces and to ask the API server about users. Another namespace is another directory
-// like that of the example, and another argument.
+// NamespacedOverlay returns a kustomize directory, by the names of its files: the manager for some
+// namespaces alone, with rights in those and, without a namespace, only to read Namespaces and to ask the
+// API server about users. Another namespace needs another directory like the example's, and another
+// argument.
 func NamespacedOverlay(image string) (map[string][]byte, error) {
 	components, err := SelfSignedComponents(image)
 	if err != nil {

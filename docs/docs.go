@@ -1,5 +1,5 @@
-// Package docs embeds the pages of the documentation that explain what commands say, so that they can be read where no
-// file is. It holds no code. The command line imports it.
+// Package docs embeds the pages of the documentation that explain the output of commands, so that they can
+// be read where the files are missing. It contains no code. The command line imports it.
 package docs
 
 import "embed"

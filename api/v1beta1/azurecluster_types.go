@@ -20,7 +20,7 @@ type Tags map[string]string
 // BastionHostSkuName is the SKU of a bastion host.
 type BastionHostSkuName string
 
-// AzureClusterSpec is what a cluster asks of Azure: its network, load balancers and identity.
+// AzureClusterSpec is the desired state of a cluster in Azure: its network, load balancers and identity.
 type AzureClusterSpec struct {
 	AzureClusterClassSpec `json:",inline"`
 
@@ -123,9 +123,9 @@ type ExtendedLocationSpec struct {
 // +listMapKey=name
 type FailureDomains []clusterv1.FailureDomain
 
-// UnmarshalJSON also takes the map of the v1beta1 contract, which AzureClusters of CAPZ
-// have until they are taken over, as no failure domains: one that could not be read
-// would hide all AzureClusters from their controller.
+// UnmarshalJSON also accepts the map of the v1beta1 contract, which AzureClusters of CAPZ have until they
+// are adopted, and reads it as no failure domains: one unreadable object would hide all AzureClusters from
+// their controller.
 func (d *FailureDomains) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		*d = nil
@@ -134,7 +134,7 @@ func (d *FailureDomains) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]clusterv1.FailureDomain)(d))
 }
 
-// FailureDomainSpec says what a zone may be used for.
+// FailureDomainSpec says which machines a zone may be used for.
 type FailureDomainSpec struct {
 	// controlPlane says whether control plane machines may be placed in this zone.
 	// +optional
@@ -168,7 +168,7 @@ type RateLimitSpec struct {
 	Config RateLimitConfig `json:"config,omitempty"`
 }
 
-// RateLimitConfig is a limit of reads and one of writes.
+// RateLimitConfig is a limit for reads and a limit for writes.
 type RateLimitConfig struct {
 	// cloudProviderRateLimit turns the limiter on.
 	// +optional
@@ -249,14 +249,14 @@ type AzureBastion struct {
 	EnableTunneling bool `json:"enableTunneling,omitempty"`
 }
 
-// AzureClusterStatus is what was seen of the cluster in Azure.
+// AzureClusterStatus is the observed state of a cluster in Azure.
 type AzureClusterStatus struct {
 	// ready is true once the network and the API server's endpoint exist. Cluster API's v1beta1
 	// contract reads it.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// initialization is what the v1beta2 contract reads of a first provisioning.
+	// initialization has the v1beta2 contract's fields about the first provisioning.
 	// +optional
 	Initialization AzureClusterInitializationStatus `json:"initialization,omitempty"`
 
@@ -350,7 +350,7 @@ type AzureClusterTemplateSpec struct {
 	Template AzureClusterTemplateResource `json:"template"`
 }
 
-// AzureClusterTemplateResource is what an AzureCluster is made from.
+// AzureClusterTemplateResource is the metadata and spec of the AzureClusters that are made from a template.
 type AzureClusterTemplateResource struct {
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`

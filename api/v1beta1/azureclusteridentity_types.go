@@ -18,7 +18,7 @@ const (
 	UserAssignedIdentityCredential IdentityType = "UserAssignedIdentityCredential"
 )
 
-// AzureClusterIdentitySpec is with what casement logs in to Azure.
+// AzureClusterIdentitySpec is the identity with which casement logs in to Azure.
 type AzureClusterIdentitySpec struct {
 	// type is the kind of authentication. It is immutable. ManualServicePrincipal is a deprecated
 	// name is the name of ServicePrincipal.
@@ -76,7 +76,7 @@ type AllowedNamespaces struct {
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// AzureClusterIdentityStatus is what was seen of the identity.
+// AzureClusterIdentityStatus is the observed state of an identity.
 type AzureClusterIdentityStatus struct {
 	// conditions are the observations of the object's state.
 	// +optional
@@ -85,8 +85,7 @@ type AzureClusterIdentityStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// AzureClusterIdentity is with what clusters log in to Azure.
-//
+// AzureClusterIdentity is an identity with which clusters log in to Azure.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=azureclusteridentities,scope=Namespaced,categories=cluster-api

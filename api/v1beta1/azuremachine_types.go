@@ -50,7 +50,7 @@ const (
 	UserManagedDiagnosticsStorage BootDiagnosticsStorageAccountType = "UserManaged"
 )
 
-// SpotEvictionPolicy is what Azure does with an evicted VM.
+// SpotEvictionPolicy is Azure's treatment of an evicted VM.
 type SpotEvictionPolicy string
 
 // Eviction policies.
@@ -75,7 +75,7 @@ const (
 	Succeeded ProvisioningState = "Succeeded"
 )
 
-// AzureMachineSpec is what a machine asks of Azure.
+// AzureMachineSpec is the desired state of a machine in Azure.
 type AzureMachineSpec struct {
 	// providerID is azure:// and the VM's resource ID, set by the controller. Once it is set the VM is
 	// never made again.
@@ -198,7 +198,7 @@ type AzureMachineSpec struct {
 	CapacityReservationGroupID *string `json:"capacityReservationGroupID,omitempty"`
 }
 
-// Image is what a VM boots.
+// Image is the image that a VM boots from.
 type Image struct {
 	// id is the resource ID of a managed image or of a gallery image version.
 	// +optional
@@ -328,7 +328,7 @@ type UserAssignedIdentity struct {
 	ProviderID string `json:"providerID"`
 }
 
-// SystemAssignedIdentityRole is what the VM's own identity may do.
+// SystemAssignedIdentityRole is the role assignment of the VM's own identity.
 type SystemAssignedIdentityRole struct {
 	// name is the GUID of the role assignment, which is generated. It must be empty in a template.
 	// +optional
@@ -338,7 +338,7 @@ type SystemAssignedIdentityRole struct {
 	// +optional
 	DefinitionID string `json:"definitionID,omitempty"`
 
-	// scope is what the role is for. Default: the cluster's subscription.
+	// scope is the resource ID at which the role is assigned. Default: the cluster's subscription.
 	// +optional
 	Scope string `json:"scope,omitempty"`
 }
@@ -486,8 +486,8 @@ type SpotVMOptions struct {
 	// +optional
 	MaxPrice *resource.Quantity `json:"maxPrice,omitempty"`
 
-	// evictionPolicy is what happens to a VM that is taken away. Default: Deallocate, or Delete with
-	// an ephemeral OS disk.
+	// evictionPolicy is Azure's treatment of an evicted VM. Default: Deallocate, or Delete with an
+	// ephemeral OS disk.
 	// +kubebuilder:validation:Enum=Deallocate;Delete
 	// +optional
 	EvictionPolicy *SpotEvictionPolicy `json:"evictionPolicy,omitempty"`
@@ -543,7 +543,7 @@ type VMExtension struct {
 	ProtectedSettings Tags `json:"protectedSettings,omitempty"`
 }
 
-// NetworkInterface is one of a VM's network cards.
+// NetworkInterface is a network card of a VM.
 type NetworkInterface struct {
 	// subnetName is the subnet's name. The controller sets it if there is only one subnet of the
 	// machine's role.
@@ -560,13 +560,13 @@ type NetworkInterface struct {
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 }
 
-// AzureMachineStatus is what was seen of the machine in Azure.
+// AzureMachineStatus is the observed state of a machine in Azure.
 type AzureMachineStatus struct {
 	// ready is true once the VM has been provisioned. Cluster API's v1beta1 contract reads it.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// initialization is what the v1beta2 contract reads of a first provisioning.
+	// initialization has the v1beta2 contract's fields about the first provisioning.
 	// +optional
 	Initialization AzureMachineInitializationStatus `json:"initialization,omitempty"`
 
@@ -586,7 +586,7 @@ type AzureMachineStatus struct {
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
-	// failureMessage says what FailureReason is about.
+	// failureMessage explains FailureReason.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 

@@ -44,7 +44,7 @@ const MachinePoolFinalizer = "machinepool.cluster.x-k8s.io"
 // MachinePoolMachineFinalizer keeps an AzureMachinePoolMachine until its instance is gone.
 const MachinePoolMachineFinalizer = "azuremachinepoolmachine.infrastructure.cluster.x-k8s.io"
 
-// AzureMachinePoolMachineTemplate is what a pool's instances are made of.
+// AzureMachinePoolMachineTemplate is the template of a pool's instances.
 type AzureMachinePoolMachineTemplate struct {
 	// vmSize must exist in the region, have 2+ vCPU and 2+ GiB.
 	// +required
@@ -147,7 +147,7 @@ type AzureMachinePoolDeploymentStrategy struct {
 	RollingUpdate *MachineRollingUpdateDeployment `json:"rollingUpdate,omitempty"`
 }
 
-// AzureMachinePoolSpec is what a pool asks of Azure.
+// AzureMachinePoolSpec is the desired state of a pool in Azure.
 type AzureMachinePoolSpec struct {
 	// location is the region of the scale set.
 	// +required
@@ -210,7 +210,7 @@ type AzureMachinePoolSpec struct {
 	ZoneBalance *bool `json:"zoneBalance,omitempty"`
 }
 
-// AzureMachinePoolInstanceStatus is what was seen of one instance.
+// AzureMachinePoolInstanceStatus is the observed state of an instance.
 type AzureMachinePoolInstanceStatus struct {
 	// version is the Kubernetes version of the instance's kubelet.
 	// +optional
@@ -236,14 +236,14 @@ type AzureMachinePoolInstanceStatus struct {
 	LatestModelApplied bool `json:"latestModelApplied"`
 }
 
-// AzureMachinePoolStatus is what was seen of the pool in Azure.
+// AzureMachinePoolStatus is the observed state of a pool in Azure.
 type AzureMachinePoolStatus struct {
 	// ready is true once the scale set has been provisioned. Cluster API's v1beta1 contract reads
 	// it.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// initialization is what the v1beta2 contract reads of a first provisioning.
+	// initialization has the v1beta2 contract's fields about the first provisioning.
 	// +optional
 	Initialization AzureMachineInitializationStatus `json:"initialization,omitempty"`
 
@@ -255,7 +255,7 @@ type AzureMachinePoolStatus struct {
 	// +optional
 	Instances []*AzureMachinePoolInstanceStatus `json:"instances,omitempty"`
 
-	// image is what new instances boot.
+	// image is the image of new instances.
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
@@ -271,7 +271,7 @@ type AzureMachinePoolStatus struct {
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
-	// failureMessage says what FailureReason is about.
+	// failureMessage explains FailureReason.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 

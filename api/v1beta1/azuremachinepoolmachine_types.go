@@ -17,7 +17,7 @@ type AzureMachinePoolMachineSpec struct {
 	InstanceID string `json:"instanceID,omitempty"`
 }
 
-// AzureMachinePoolMachineStatus is what was seen of the instance.
+// AzureMachinePoolMachineStatus is the observed state of an instance.
 type AzureMachinePoolMachineStatus struct {
 	// nodeRef is the instance's node.
 	// +optional
@@ -44,7 +44,7 @@ type AzureMachinePoolMachineStatus struct {
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 
-	// failureMessage says what FailureReason is about.
+	// failureMessage explains FailureReason.
 	// +optional
 	FailureMessage *string `json:"failureMessage,omitempty"`
 
@@ -67,7 +67,7 @@ type AzureMachinePoolMachineStatus struct {
 	// +optional
 	Ready bool `json:"ready"`
 
-	// initialization is what the v1beta2 contract reads of a first provisioning.
+	// initialization has the v1beta2 contract's fields about the first provisioning.
 	// +optional
 	Initialization AzureMachineInitializationStatus `json:"initialization,omitempty"`
 

@@ -10,14 +10,15 @@ type AzureMachinePoolTemplateSpec struct {
 	Template AzureMachinePoolTemplateResource `json:"template"`
 }
 
-// AzureMachinePoolTemplateResource is what an AzureMachinePool is made from.
+// AzureMachinePoolTemplateResource is the metadata and spec of the AzureMachinePools that are made from a
+// template.
 type AzureMachinePoolTemplateResource struct {
 	// metadata is copied to the AzureMachinePool; its annotations runtime and
 	// windowsServerVersion choose the image.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec is that of the pools; their admission fills in and checks it.
+	// spec is the spec of the pools; admission of each pool fills in and checks it.
 	Spec AzureMachinePoolSpec `json:"spec"`
 }
 

@@ -14,13 +14,13 @@ type Architecture string
 // +kubebuilder:validation:Enum=linux;windows
 type OperatingSystem string
 
-// NodeInfo is what an autoscaler must know of a node that does not exist yet.
+// NodeInfo has the facts that an autoscaler needs about a node that does not exist yet.
 type NodeInfo struct {
 	// architecture is the CPU architecture of the VM size.
 	// +optional
 	Architecture Architecture `json:"architecture,omitempty"`
 
-	// operatingSystem is that of the OS disk.
+	// operatingSystem is the operating system on the OS disk.
 	// +optional
 	OperatingSystem OperatingSystem `json:"operatingSystem,omitempty"`
 }
@@ -47,7 +47,7 @@ type AzureMachineTemplateSpec struct {
 	Template AzureMachineTemplateResource `json:"template"`
 }
 
-// AzureMachineTemplateResource is what an AzureMachine is made from.
+// AzureMachineTemplateResource is the metadata and spec of the AzureMachines that are made from a template.
 type AzureMachineTemplateResource struct {
 	// metadata is copied to the AzureMachine; its annotations runtime and
 	// windowsServerVersion choose the image.

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestFieldComments: the comment of each field begins with its JSON name, which is what `kubectl
-// explain` shows beside it.
+// TestFieldComments: the comment of each field begins with its JSON name, the name that `kubectl explain`
+// shows beside it.
 func TestFieldComments(t *testing.T) {
 	files, err := filepath.Glob("*_types.go")
 	if err != nil || len(files) == 0 {

@@ -70,17 +70,17 @@ const (
 	// one alone.
 	BootstrapSecretsAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-secrets"
 
-	// BootstrapVaultAnnotation on an AzureCluster is the name of its key vault.
-	// casement chooses one that is free in all of Azure, and keeps it here.
+	// BootstrapVaultAnnotation on an AzureCluster is the name of its key vault. casement chooses a name
+	// that is free in all of Azure, and stores it here.
 	BootstrapVaultAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-vault"
 
 	// OwnerAnnotation on an AzureCluster is the value of the tag casement_owner of all that
 	// is made for it in Azure. It is chosen once and goes along with clusterctl move.
 	OwnerAnnotation = "infrastructure.cluster.x-k8s.io/owner"
 
-	// OwnerForAnnotation is the UID of the Cluster that OwnerAnnotation is for, so that a
-	// copy of the AzureCluster does not own what the original does; while the Cluster is
-	// paused it is moving:NAMESPACE/NAME, which the next Cluster of that name takes on.
+	// OwnerForAnnotation is the UID of the Cluster that OwnerAnnotation is for, so that a copy of the
+	// AzureCluster does not own the original's resources. While the Cluster is paused it is
+	// moving:NAMESPACE/NAME, and the next Cluster of that name becomes the owner.
 	OwnerForAnnotation = "infrastructure.cluster.x-k8s.io/owner-for"
 
 	// TakeOverAnnotation on an AzureCluster has the value of the tag casement_owner of the

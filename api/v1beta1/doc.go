@@ -1,11 +1,8 @@
-// Package v1beta1 is the API group infrastructure.cluster.x-k8s.io/v1beta1: the
-// kinds with which a cluster's Azure part is declared. Specs are field-for-field
-// those of CAPZ v1.26 for self-managed clusters; status follows Cluster API's
-// v1beta2 contract.
+// Package v1beta1 is the API group infrastructure.cluster.x-k8s.io/v1beta1: the kinds that declare a
+// cluster's Azure part. Specs are field-for-field those of CAPZ v1.26 for self-managed clusters; status
+// follows Cluster API's v1beta2 contract.
 //
-// It holds types and constants only: no defaulting, no validation, no behaviour.
-// Everybody may import it.
-//
+// It has types and constants only: no defaulting, no validation, no behaviour. Everybody may import it.
 // +kubebuilder:object:generate=true
 // +groupName=infrastructure.cluster.x-k8s.io
 package v1beta1

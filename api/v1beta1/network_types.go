@@ -1,6 +1,6 @@
 package v1beta1
 
-// SubnetRole says what a subnet is for.
+// SubnetRole is the purpose of a subnet.
 type SubnetRole string
 
 // Roles of subnets.
@@ -162,7 +162,7 @@ type VnetPeeringSpec struct {
 	ReversePeeringProperties VnetPeeringProperties `json:"reversePeeringProperties,omitempty"`
 }
 
-// VnetPeeringProperties is what may pass in one direction.
+// VnetPeeringProperties selects the traffic that may pass in one direction.
 type VnetPeeringProperties struct {
 	// allowForwardedTraffic allows traffic that does not originate in the network.
 	// +optional
@@ -192,7 +192,7 @@ type VnetClassSpec struct {
 	Tags Tags `json:"tags,omitempty"`
 }
 
-// SubnetSpec is a subnet and what hangs on it.
+// SubnetSpec is a subnet with the resources attached to it.
 type SubnetSpec struct {
 	// id is the resource ID of an existing subnet; no NAT gateway is made for it by default.
 	// +optional
@@ -298,8 +298,8 @@ type RouteTable struct {
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// name is the name of the table. Default: <cluster>-node-routetable, or <cluster>-routetable for role cluster;
-	// the control plane's subnet has that of the first node subnet.
+	// name is the name of the table. Default: <cluster>-node-routetable, or <cluster>-routetable for role
+	// cluster; the control plane's subnet has the table of the first node subnet.
 	// +required
 	Name string `json:"name"`
 }
@@ -412,7 +412,7 @@ type PrivateEndpointSpec struct {
 	// +optional
 	PrivateLinkServiceConnections []PrivateLinkServiceConnection `json:"privateLinkServiceConnections,omitempty"`
 
-	// customNetworkInterfaceName is what its network card is called.
+	// customNetworkInterfaceName is the name of its network card.
 	// +optional
 	CustomNetworkInterfaceName string `json:"customNetworkInterfaceName,omitempty"`
 
@@ -429,7 +429,7 @@ type PrivateEndpointSpec struct {
 	ManualApproval bool `json:"manualApproval,omitempty"`
 }
 
-// PrivateLinkServiceConnection is what a private endpoint leads to.
+// PrivateLinkServiceConnection is the target of a private endpoint.
 type PrivateLinkServiceConnection struct {
 	// name is the name of the connection.
 	// +optional
@@ -443,7 +443,7 @@ type PrivateLinkServiceConnection struct {
 	// +optional
 	GroupIDs []string `json:"groupIDs,omitempty"`
 
-	// requestMessage is what the service's owner reads.
+	// requestMessage is a message to the service's owner.
 	// +kubebuilder:validation:MaxLength=140
 	// +optional
 	RequestMessage string `json:"requestMessage,omitempty"`

@@ -42,15 +42,15 @@ const (
 	// the image is; needed for pools that a topology makes.
 	PatchVariableAnnotation = "infrastructure.cluster.x-k8s.io/patch-variable"
 
-	// PatchFreezeAnnotation stops patch day; its value is the reason. What has begun stays as
-	// it is until the annotation goes.
+	// PatchFreezeAnnotation stops patch day; its value is the reason. A move in progress pauses until the
+	// annotation is removed.
 	PatchFreezeAnnotation = "infrastructure.cluster.x-k8s.io/patch-freeze"
 
 	// PatchRollbackAnnotation asks for the version before; its value is the reason. It is removed
 	// once the way back has begun.
 	PatchRollbackAnnotation = "infrastructure.cluster.x-k8s.io/patch-rollback"
 
-	// PatchStateAnnotation on a MachineDeployment or MachinePool is what patch day keeps of it.
+	// PatchStateAnnotation on a MachineDeployment or MachinePool is patch day's state of the pool.
 	PatchStateAnnotation = "infrastructure.cluster.x-k8s.io/patch-state"
 
 	// PatchBaseAnnotation on an AzureMachineTemplate that patch day made is the name of the
@@ -60,9 +60,9 @@ const (
 
 // Values of ImageChannelAnnotation.
 const (
-	// ImageChannelVerified is the newest version that is verified: of a gallery in a
-	// subscription, one that `casement images build` has tried out; of a community gallery or
-	// the marketplace, one whose build of Windows has no known regressions.
+	// ImageChannelVerified is the newest version that is verified: in a gallery of a subscription,
+	// `casement images build` has tried it out; in a community gallery or the marketplace, its build of
+	// Windows has no known regressions.
 	ImageChannelVerified = "latest-verified"
 	// ImageChannelLatest is the newest version that its publisher does not exclude.
 	ImageChannelLatest = "latest"

@@ -58,8 +58,7 @@ var noFile = map[string]string{
 		"peer-cert-allowed-cn peer-cert-allowed-hostname tls-max-version tls-min-version",
 }
 
-// TestEveryFlagIsDecided holds that no flag of a static pod's program names a file
-// unseen.
+// TestEveryFlagIsDecided: the table decides every flag of a static pod's program that names a file.
 func TestEveryFlagIsDecided(t *testing.T) {
 	for program, text := range textFlags() {
 		for _, name := range text {

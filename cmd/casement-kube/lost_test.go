@@ -19,8 +19,8 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// TestLost holds that a flag, a feature gate or an admission plugin that is dropped for older releases is really unknown to
-// the embedded one.
+// TestLost: the embedded programs really do not know a flag, feature gate or admission plugin that is
+// dropped for older releases.
 func TestLost(t *testing.T) {
 	for program, command := range commands() {
 		for _, name := range staticpod.LostFlags(program) {

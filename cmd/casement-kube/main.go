@@ -1,8 +1,7 @@
-// Command casement-kube holds the upstream Kubernetes programs in one file, as
-// they are: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
-// kubectl, chosen by the name it is called by or by its first argument; and
-// boot, which does what kubeadm does on a control plane machine, and charts, which
-// installs the charts of HelmChartProxies.
+// Command casement-kube has the unchanged upstream Kubernetes programs in one file: etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler and kubectl, chosen by the name it is called by or by its first
+// argument; and boot, which does kubeadm's work on a control plane machine, and charts, which installs the
+// charts of HelmChartProxies.
 package main
 
 import (

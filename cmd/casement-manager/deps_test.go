@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestDeps holds the manager lean: every package that it links is in deps.txt, so
-// that a new one shows in review, and some must never be.
+// TestDeps keeps the manager lean: every package that it links is in deps.txt, so that a new one shows in
+// review, and some are forbidden.
 func TestDeps(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestClientDeps holds the client small: every package that casement links without the
-// local plane, on Linux with the tag client, is in deps-client.txt, and some must never be.
+// TestClientDeps keeps the client small: every package that casement links without the local plane, on
+// Linux with the tag client, is in deps-client.txt, and some are forbidden.
 func TestClientDeps(t *testing.T) {
 	linked := map[string]bool{}
 	for _, system := range []string{"linux", "windows", "darwin"} {

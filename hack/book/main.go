@@ -44,7 +44,7 @@ func main() {
 	fmt.Println("the book is", filepath.Join(*out, "index.html"))
 }
 
-// book is what is made.
+// book is the book to be made.
 type book struct {
 	files   fs.FS
 	version string
@@ -170,7 +170,7 @@ func (b *book) contents() error {
 	return nil
 }
 
-// link checks a page's links and lets them lead to what the book has.
+// link checks a page's links and points them to the pages of the book.
 func (b *book) link(p *page) {
 	_ = ast.Walk(p.tree, func(n ast.Node, enter bool) (ast.WalkStatus, error) { // the function returns no error
 		if enter {

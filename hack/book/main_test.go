@@ -35,7 +35,7 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// TestLinks: what is wrong is said, and what is right leads where it should.
+// TestLinks: a wrong link is reported, and a right one leads to its page.
 func TestLinks(t *testing.T) {
 	const summary = "# Summary\n[Begin](README.md)\n# Part\n- [A](a/README.md)\n"
 	for _, test := range []struct{ name, page, want, wrong string }{

@@ -134,7 +134,8 @@ func run(versions []string) error {
 	return write(last, systems, lastGate, newest, versions)
 }
 
-// readModule reads a source of a release. A proxy may lack one module of a release: what the minors around it have is known.
+// readModule reads a source of a release. A proxy may lack one module of a release: the contents are then
+// those of the minors around it.
 func readModule[T any](s source, version string, read func(path string) (map[string]T, error)) (map[string]T, error) {
 	dir, err := module(s.module, version)
 	if err != nil && s.module != kubernetes {
@@ -177,7 +178,8 @@ func system(file string) string {
 	return ""
 }
 
-// parse reads the files of a folder, or one, each with its system; none if a release has no such file.
+// parse parses a file, or the files of a folder, each with its system; it returns none if a release has no
+// such file.
 func parse(path string) (files []*ast.File, of []string, err error) {
 	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
@@ -222,7 +224,7 @@ func registered(path string) (map[string]map[string]bool, error) {
 	return names, err
 }
 
-// gated returns the feature gates that a folder registers: the keys of its maps from gates to what they are.
+// gated returns the feature gates that a folder registers: the keys of its maps from gates to their specs.
 func gated(path string) (map[string]bool, error) {
 	files, _, err := parse(path)
 	known := constants(files)

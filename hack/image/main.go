@@ -1,10 +1,9 @@
-// Command image makes an OCI image of a program for several architectures without a
-// container engine: an OCI layout in one tar file, which `skopeo copy oci-archive:`,
-// `crane push` (unpacked), `podman load` and `ctr images import` read.
+// Command image makes an OCI image of a program for several architectures without a container engine: an
+// OCI layout in one tar file, which `skopeo copy oci-archive:`, `crane push` (unpacked), `podman load` and
+// `ctr images import` read.
 //
-// The image holds the program and nothing else: no shell, no package manager, no
-// libc. Its user is 65532. The same programs make the same image, byte by byte: every
-// time in it is that of --time.
+// The image has the program and nothing else: no shell, no package manager, no libc. Its user is 65532. The
+// same programs make the same image, byte by byte: every time in it is the one of --time.
 package main
 
 import (
@@ -16,13 +15,13 @@ import (
 	"time"
 )
 
-// user is the one that distroless images call nonroot.
+// user is the user that distroless images call nonroot.
 const user = "65532:65532"
 
 type options struct {
 	name     string            // of the image, with its tag
 	entry    string            // the program's name in the image
-	argument []string          // what the program is called with, before what the user says
+	argument []string          // arguments before the user's own
 	programs map[string]string // files by architecture
 	time     time.Time
 	labels   map[string]string

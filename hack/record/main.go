@@ -1,4 +1,4 @@
-// Command record runs a command and writes what it prints as an SVG picture in which each line appears after the time that
+// Command record runs a command and writes its output as an SVG picture in which each line appears after the time that
 // the command took for it: a short recording for the README, without a player or a script in the page.
 //
 //	go run ./hack/record -title 'make demo' docs/demo.svg hack/demo.sh
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// record runs a command, shows what it prints and writes the picture once it has succeeded.
+// record runs a command, shows its output and writes the picture once the command has succeeded.
 func record(title, file string, command []string) error {
 	cmd := exec.Command(command[0], command[1:]...)
 	out, err := cmd.StdoutPipe()

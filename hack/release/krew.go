@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// plugin is what krew installs a kubectl plugin by.
+// plugin is a manifest with which krew installs a kubectl plugin.
 // Source: https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/.
 type plugin struct {
 	APIVersion string `json:"apiVersion"`

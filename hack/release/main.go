@@ -1,9 +1,9 @@
-// Command release writes the files of a clusterctl provider (the components, the
-// metadata and the cluster templates) with what an operator needs beside them (addons,
-// dashboard, alerts, the release notes, and as directories a Helm chart and the overlay for single
-// namespaces), with --sbom the bill of materials of a program, with --krew the manifest of
-// the kubectl plugin, with --seal the checksums and provenance of a directory, signed if
-// there is a key, or with --verify checks all that. hack/release.sh runs it.
+// Command release writes the files of a clusterctl provider (the components, the metadata and the cluster
+// templates) and other files for an operator (addons, dashboard, alerts, the release notes, and as
+// directories a Helm chart and the overlay for single namespaces). With --sbom it writes the bill of
+// materials of a program, with --krew the manifest of the kubectl plugin, with --seal the checksums and
+// provenance of a directory, signed if there is a key; with --verify it checks all that. hack/release.sh
+// runs it.
 package main
 
 import (

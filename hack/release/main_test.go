@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWrite: a release has what clusterctl reads, and made twice it is the same. (That
-// the image is, TestWrite of hack/image says.)
+// TestWrite: a release has the files that clusterctl reads, and two runs make the same release. (TestWrite
+// of hack/image checks the same for the image.)
 func TestWrite(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..")) // of the changelog
 	dirs := [2]string{t.TempDir(), t.TempDir()}

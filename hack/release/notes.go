@@ -21,8 +21,8 @@ func notes(version string) ([]byte, error) {
 
 var relative = regexp.MustCompile(`\]\(([^)\s:#]+)(#[^)\s]*)?\)`)
 
-// notesOf returns the section of a version, or "Unreleased" where the changelog has none of it, with links that lead to the
-// files of the version.
+// notesOf returns the section of a version, or "Unreleased" if the changelog has no section for it, with
+// links that lead to the files of the version.
 func notesOf(changes, version string) ([]byte, error) {
 	for _, name := range []string{version, "Unreleased"} {
 		_, section, found := strings.Cut("\n"+changes, "\n## "+name+"\n")

@@ -72,8 +72,8 @@ func seal(dir string, from source, key crypto.Signer) error {
 	return os.WriteFile(filepath.Join(dir, signatureFile), []byte(base64.StdEncoding.EncodeToString(signature)+"\n"), 0o644)
 }
 
-// verify checks that a release directory is what the holder of the key made: the
-// signature of the checksums, each file, that there is no other, and the provenance.
+// verify checks that the holder of the key made a release directory: the signature of the checksums, each
+// file, that there is no other file, and the provenance.
 func verify(dir string, public crypto.PublicKey) error {
 	text, err := os.ReadFile(filepath.Join(dir, sumsFile))
 	if err != nil {
@@ -126,7 +126,7 @@ func verifyEnvelope(dir string, public crypto.PublicKey) error {
 	return nil
 }
 
-// digests returns the SHA-256 sums of a release's files, without those that seal writes.
+// digests returns the SHA-256 sums of a release's files, without the files that seal writes.
 func digests(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -177,7 +177,7 @@ func names(sums map[string]string) []string {
 	return out
 }
 
-// source is what a release is made from.
+// source is the source of a release.
 type source struct{ Version, Repository, Commit, Builder string }
 
 // statement returns the provenance of the files.
@@ -232,8 +232,8 @@ func preAuthentication(payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }
 
-// sign signs data. Without a random source an ECDSA signature is that of RFC 6979, the same for
-// the same data. Source: https://pkg.go.dev/crypto/ecdsa#PrivateKey.Sign.
+// sign signs data. Without a random source an ECDSA signature follows RFC 6979: it is the same for the same
+// data. Source: https://pkg.go.dev/crypto/ecdsa#PrivateKey.Sign.
 func sign(key crypto.Signer, data []byte) ([]byte, error) {
 	if _, ok := key.Public().(ed25519.PublicKey); ok {
 		return key.Sign(nil, data, crypto.Hash(0))

@@ -174,7 +174,7 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// TestOpenSSL: what docs/install.md says checks a signature does.
+// TestOpenSSL: the commands in docs/install.md check a signature.
 func TestOpenSSL(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/config"
 )
 
-// tiltProvider is what Cluster API's Tiltfile reads.
+// tiltProvider is the configuration that Cluster API's Tiltfile reads.
 // Source: cluster-api docs/book/src/developer/core/tilt.md, "tilt-provider configuration".
 type tiltProvider struct {
 	Name   string

@@ -1,5 +1,5 @@
-// Command writable prints internal/azure/writable/writable.tsv: what can be written of the
-// resource types that casement uses, in the API versions it uses. It reads Azure's description of
+// Command writable prints internal/azure/writable/writable.tsv: the writable members
+// of the resource types that casement uses, in the API versions it uses. It reads Azure's description of
 // its types, which the local Azure has:
 //
 //	go run ./hack/writable > internal/azure/writable/writable.tsv
@@ -24,8 +24,8 @@ const description = "azuresim/internal/schema/azure-types.json.gz"
 // Flags of a member that is read-only or part of the request's path.
 const notWritten = 2 | 8
 
-// answered are members that Key Vault's and DNS's descriptions do not call read-only, and that
-// would be stale in what is written.
+// answered are members that Key Vault's and DNS's descriptions do not mark as read-only, but that would be
+// outdated in a write.
 var answered = []string{"etag", "provisioningState"}
 
 type document struct {

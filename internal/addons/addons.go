@@ -1,11 +1,10 @@
-// Package addons holds the manifests that a self-managed cluster on Azure needs
-// beside Cluster API: a CNI for Linux and Windows, kube-proxy for Windows, the
-// Azure cloud provider, csi-proxy and CSI drivers, and what watches Windows nodes, each
-// with a version and the Cluster labels that ask for it. They are minimal manifests of our own for the published images;
-// who wants more installs the projects' charts instead.
+// Package addons has the manifests that a self-managed cluster on Azure needs beside Cluster API: a CNI for
+// Linux and Windows, kube-proxy for Windows, the Azure cloud provider, csi-proxy and CSI drivers, and
+// monitors of Windows nodes, each with a version and the Cluster labels that ask for it. They are minimal
+// manifests of our own for the published images; users who need more install the projects' charts instead.
 //
-// It renders text and makes ClusterResourceSets of it; it talks to no cluster. internal/plane, internal/helm,
-// internal/cli, hack/release and tests may import it.
+// It renders text and makes ClusterResourceSets of it; it talks to no cluster. internal/plane,
+// internal/helm, internal/cli, hack/release and tests may import it.
 package addons
 
 import (
@@ -42,7 +41,7 @@ type Addon struct {
 	manifest string
 }
 
-// Params are what manifests depend on. Zero values have defaults.
+// Params are the inputs of manifests. Zero values have defaults.
 type Params struct {
 	// KubernetesVersion ("v1.36.3") picks the images that follow Kubernetes: the
 	// kube-proxy for Windows and the cloud provider.

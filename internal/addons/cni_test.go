@@ -79,9 +79,8 @@ func data(t *testing.T, name string) map[string]string {
 	return out
 }
 
-// TestNetworks: for each row of the table of networks, the addons install what the row
-// describes, or the row has the reason why there is none; and the rules that it names
-// exist.
+// TestNetworks: the addons install each network of the table as its row describes it, or the row gives the
+// reason why no addon does; the lint rules that the row names exist.
 func TestNetworks(t *testing.T) {
 	for _, n := range windows.Networks() {
 		t.Run(n.Name, func(t *testing.T) {

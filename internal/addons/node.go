@@ -40,9 +40,9 @@ func (d csiDriver) Port(digit int) int { return d.port + digit }
 // csiImages is where Microsoft publishes the drivers and their sidecars.
 const csiImages = "mcr.microsoft.com/oss/v2/kubernetes-csi"
 
-// csiDrivers are the CSI drivers by the name of their addon; the versions of the sidecars are
-// those of the driver's release. Source: github.com/kubernetes-sigs/azuredisk-csi-driver and
-// azurefile-csi-driver, charts.
+// csiDrivers are the CSI drivers by the name of their addon; the versions of the sidecars are from the
+// driver's release.
+// Source: github.com/kubernetes-sigs/azuredisk-csi-driver and azurefile-csi-driver, charts.
 var csiDrivers = map[string]csiDriver{
 	"azuredisk-csi": {
 		Name: "csi-azuredisk", Driver: "disk.csi.azure.com", Title: "disks", Attach: true, port: 29600, Registry: csiImages,

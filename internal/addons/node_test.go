@@ -34,7 +34,7 @@ func configMaps(t *testing.T, name string) map[string]map[string]string {
 	return out
 }
 
-// series finds names of windows-exporter's metrics, but not what the rules record.
+// series finds names of windows-exporter's metrics, but not the names that the recording rules define.
 var series = regexp.MustCompile(`\bwindows_[a-z0-9_]+\b[^:a-z]`)
 
 // TestWindowsExporter: dashboard and rules use metrics of enabled collectors, alerts have

@@ -1,12 +1,11 @@
-// Package adopt takes a cluster over from CAPZ (cluster-api-provider-azure) v1.26: the
-// objects stay, their Azure resources stay, and no machine is replaced. Kinds, names,
-// tags and finalizers are the same; what differs is what CAPZ leaves in the status, and
-// the objects of Azure Service Operator that it makes beside its own.
+// Package adopt takes a cluster over from CAPZ (cluster-api-provider-azure) v1.26: the objects stay, their
+// Azure resources stay, and no machine is replaced. Kinds, names, tags and finalizers are the same; only
+// the fields that CAPZ leaves in the status differ, and CAPZ's additional objects of Azure Service Operator
+// have to go.
 //
-// Observe only reads, and lists what Apply would change. Apply pauses the cluster, makes
-// the changes, and lets the cluster go on; begun again after an interruption it does the
-// rest. Neither calls Azure: the manager reads it when the cluster goes on. The command
-// line imports it.
+// Observe only reads, and lists the changes that Apply would make. Apply pauses the cluster, makes the
+// changes, and lets the cluster continue; after an interruption, another Apply does the rest. Neither calls
+// Azure: the manager reads it when the cluster continues. The command line imports it.
 package adopt
 
 import (
@@ -48,7 +47,7 @@ type Change struct {
 type Plan struct {
 	Cluster string   `json:"cluster"`
 	Changes []Change `json:"changes"`
-	// Refusals say why it must not be done, and what to do first.
+	// Refusals are the reasons not to adopt the cluster, each with the step to do first.
 	Refusals []string `json:"refusals,omitempty"`
 	// Machines and Pools are how many objects keep their Azure resources.
 	Machines int `json:"machines"`
@@ -63,7 +62,7 @@ type Adopter struct {
 	Client client.Client
 }
 
-// Observe lists what taking over a cluster would change.
+// Observe lists the changes that adopting a cluster would make.
 func (a Adopter) Observe(ctx context.Context, key client.ObjectKey) (*Plan, error) {
 	cluster := &clusterv1.Cluster{}
 	if err := a.Client.Get(ctx, key, cluster); err != nil {

@@ -15,8 +15,8 @@ import (
 // Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
 const blockMove = "clusterctl.cluster.x-k8s.io/block-move"
 
-// tidy lists the fields of an object's metadata and status that only CAPZ writes; ours
-// is true if casement works on the cluster already, and ends what blocks a move itself.
+// tidy lists the fields of an object's metadata and status that only CAPZ writes. ours is true if casement
+// already works on the cluster: then it removes the annotation that blocks a move itself.
 func (a Adopter) tidy(o *unstructured.Unstructured, ours bool) []Change {
 	var out []Change
 	add := func(does, why string, apply func(context.Context) error) {

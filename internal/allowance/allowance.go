@@ -1,9 +1,9 @@
-// Package allowance bounds a wait by the time that the machine gave to what is
-// waited for. On a machine with more to run than it has processors, a second counts
-// in part, so that a program is not given up because others were run in its place.
+// Package allowance bounds a wait by the processor time that the machine gave to a process. On a machine
+// with more to run than it has processors, a second of the clock counts only in part, so that a program is
+// not given up because others were run in its place.
 //
-// It is for waits for other processes of this machine; a wait for the network is
-// bounded by attempts. It imports nothing of the project, and anything may import it.
+// It is for waits for other processes of this machine; a wait for the network is bounded by attempts. It
+// imports nothing of the project, and anything may import it.
 package allowance
 
 import (
@@ -48,8 +48,8 @@ func (a *Allowance) Over() bool {
 	return a.spent >= a.limit
 }
 
-// Wait pauses until the next look is due. It returns false when there is to be
-// none, because the allowance is used up or ctx is over.
+// Wait pauses until the next check is due. It returns false if there is none, because the allowance is used
+// up or ctx has ended.
 func (a *Allowance) Wait(ctx context.Context, pause time.Duration) bool {
 	if a.Over() {
 		return false

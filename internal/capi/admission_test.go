@@ -78,7 +78,7 @@ func TestAskOfChanges(t *testing.T) {
 	}
 }
 
-// TestSharedCache checks what the shared cache keeps of secrets.
+// TestSharedCache checks which fields of secrets the shared cache keeps.
 func TestSharedCache(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -66,9 +66,9 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 	return mgr, setUpWebhooks(mgr, &admission.KubeadmConfig{}, &admission.KubeadmConfigTemplate{})
 }
 
-// kindReader reads objects from the API server and the metadata of kinds from a cache: the config of each
-// joining machine asks for that of its control plane's kind, whose schema the API server would
-// decode from etcd each time.
+// kindReader reads objects from the API server but the metadata of kinds from a cache: for each joining
+// machine's config the kind of its control plane is read, whose schema the API server would decode from
+// etcd each time.
 type kindReader struct {
 	client.Reader
 	cached client.Reader

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// sharedCache is one cache for the managers of all providers, which run in one process. Each alone
-// would have its own watch of Machines and Clusters, and decode every change of them again.
+// sharedCache is one cache for the managers of all providers, which run in one process. With a cache of its
+// own, each manager would watch Machines and Clusters and decode every change of them again.
 //
-// It keeps what the managers of the providers' own programs keep together: managed fields,
-// which the core needs, and the data of the secrets of clusters that one of them reads.
+// It keeps the same fields as the managers of the providers' own programs do together: managed fields,
+// which the core needs, and the data of the secrets of clusters, which one of them reads.
 type sharedCache struct {
 	cache.Cache
 	started atomic.Bool

@@ -1,11 +1,10 @@
-// Package capi runs Cluster API's own managers inside this process: the core
-// provider, the kubeadm bootstrap provider (CABPK) and the kubeadm control plane
-// provider (KCP), from the same module and code that run in production.
+// Package capi runs Cluster API's own managers inside this process: the core provider, the kubeadm
+// bootstrap provider (CABPK) and the kubeadm control plane provider (KCP), from the same module and code
+// that run in production.
 //
-// By default it differs from what upstream ships in what Differences lists, so that a
-// cluster is quick on a small machine; with Config.Upstream in nothing but the wiring:
-// leader election, metrics and probes are off, because the local plane has one process.
-// Only internal/plane and tests may import it.
+// By default it has the differences from upstream that Differences lists, so that a cluster is quick on a
+// small machine. With Config.Upstream only the wiring differs: leader election, metrics and probes are off,
+// because the local plane has one process. Only internal/plane and tests may import it.
 package capi
 
 import (
@@ -68,7 +67,7 @@ type Config struct {
 	Ports Ports
 	// Kinds are further kinds that controllers added to the managers read.
 	Kinds []func(*runtime.Scheme) error
-	// Upstream runs the managers without what Differences lists.
+	// Upstream runs the managers without the differences that Differences lists.
 	Upstream bool
 }
 
@@ -77,9 +76,9 @@ type Ports struct {
 	Core, Bootstrap, ControlPlane int
 }
 
-// EnableFeatures sets the feature gates of the local plane, and more of them as
-// NAME=true,NAME=false, which come last. Gates are global to the process in Cluster API,
-// so call it once, before New. upstream is that of Config.
+// EnableFeatures sets the feature gates of the local plane, and then those in more, as
+// NAME=true,NAME=false. Gates are global to the process in Cluster API, so call it once, before New.
+// upstream is Config.Upstream.
 func EnableFeatures(more string, upstream bool) error {
 	gates := map[string]bool{
 		string(feature.ClusterTopology):                true,
@@ -140,7 +139,7 @@ func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	return managers, nil
 }
 
-// shared is what the managers have in common: the cache, which is nil as upstream ships them.
+// shared is the state that the managers have in common: the cache, nil with Config.Upstream.
 type shared struct{ objects *sharedCache }
 
 // betweenPasses is how long an object rests.
@@ -163,8 +162,8 @@ func (s shared) client(mgr ctrl.Manager) client.Client {
 	return newOwnWrites(mgr.GetClient(), mgr.GetAPIReader())
 }
 
-// newManager makes a manager of a provider; port is its webhook port, and cacheOptions are those of its cache if it has one
-// of its own.
+// newManager makes a manager of a provider. port is the port of its webhooks; cacheOptions are for its own
+// cache, if it has one.
 func newManager(cfg Config, common shared, scheme *runtime.Scheme, userAgent string, port int,
 	cacheOptions cache.Options, clientOptions client.Options) (ctrl.Manager, error) {
 	rc := restclient.CopyConfig(cfg.REST)
@@ -189,7 +188,7 @@ func newManager(cfg Config, common shared, scheme *runtime.Scheme, userAgent str
 		NewCache:               newCache,
 		Client:                 clientOptions,
 		WebhookServer: webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, TLSOpts: []func(*tls.Config){
-			// Without it the server watches the files, which takes one of the user's 128 inotify instances.
+			// Otherwise the server watches the files, with one of the user's 128 inotify instances.
 			func(c *tls.Config) {
 				c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cfg.Certificate, nil }
 			},

@@ -62,9 +62,9 @@ func Manifests(host string, ports Ports, caBundle []byte, upstream bool) ([]Prov
 	return providers, nil
 }
 
-// askOfChanges lets updates pass by the webhooks that change none of what Cluster API's
-// admission looks at: the spec, the labels and the annotations. Its controllers write
-// owners and finalizers, and apply what is there already, many times a machine.
+// askOfChanges limits the webhooks to updates that change the fields that Cluster API's admission checks:
+// the spec, the labels and the annotations. Its controllers write owners and finalizers, and apply
+// unchanged objects, many times for each machine.
 func askOfChanges(p Provider) {
 	var changed []string
 	for _, field := range []string{"spec", "metadata.labels", "metadata.annotations"} {
@@ -86,8 +86,8 @@ func askOfChanges(p Provider) {
 	}
 }
 
-// strangers lets updates of Machines and KubeadmConfigs by Cluster API's own managers pass by the
-// webhooks, which are of the same process and check what users write.
+// strangers exempts updates of Machines and KubeadmConfigs by Cluster API's own managers from the webhooks,
+// which run in the same process and check the input of users.
 func strangers(rules []admissionv1.RuleWithOperations) []admissionv1.MatchCondition {
 	for _, r := range rules {
 		if !slices.Contains(r.Resources, "machines") && !slices.Contains(r.Resources, "kubeadmconfigs") {

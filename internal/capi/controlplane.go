@@ -49,8 +49,8 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 	if err != nil {
 		return nil, err
 	}
-	// As in Cluster API's own manager: a pass asks every etcd member. A pass that is over while it creates a machine
-	// leaves its owner in doubt whether there is one.
+	// As in Cluster API's own manager: a pass asks every etcd member. A pass that times out while it
+	// creates a machine leaves it in doubt whether the machine exists.
 	options := concurrency(workers)
 	options.ReconciliationTimeout = longPass
 	err = (&kubeadmcontrolplane.Reconciler{

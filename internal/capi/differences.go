@@ -4,7 +4,8 @@ import "fmt"
 
 // Difference is one way in which Cluster API on a local plane is not as upstream ships it.
 type Difference struct {
-	// What differs, Why, and the rule that keeps it Safe. Test names the test of the rule, "" where it is in upstream's own words.
+	// What differs from upstream, Why, and the rule that keeps the difference Safe. Test is the name of
+	// that rule's test, or "" if the rule is upstream's own.
 	What, Why, Safe, Test string
 }
 

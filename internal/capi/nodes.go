@@ -8,10 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// uncopiedNodes is a cluster cache whose clients do not copy the nodes of a list of all of them. Upstream's
-// Machine reconciler lists them in each pass over a machine whose node does not exist yet, after the look-up by
-// provider ID, so that the copies of a new cluster grow with the square of its size; the MachinePool reconciler
-// lists them in each pass. Both only read the list: what they patch they copy or read again.
+// uncopiedNodes is a cluster cache whose clients do not copy the nodes when they list all of them.
+// Upstream's Machine reconciler lists them in each pass over a machine whose node does not exist yet, after
+// the search by provider ID, so that the copies in a new cluster grow with the square of its size; the
+// MachinePool reconciler lists them in each pass. Both only read the list: they copy a node, or read it
+// again, before they patch it.
 type uncopiedNodes struct{ clustercache.ClusterCache }
 
 // GetClient implements clustercache.ClusterCache.

@@ -18,13 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ownWrites is a client whose cached reads wait until the cache has what the client itself wrote: a control plane whose list
-// lacks its first machine creates another first one. Upstream's gate ReconcilerRateLimiting waits for the same, but lets an
-// object have one pass a second at most and a machine one in five seconds besides, which is most of the time that a small
-// cluster takes here.
+// ownWrites is a client whose cached reads wait until the cache shows all that the client itself has
+// written: if the list of a control plane lacked its first machine, another first machine would be created.
+// Upstream's gate ReconcilerRateLimiting waits for the same, but permits one pass over an object per second
+// and one over a machine in five seconds, which is most of the time that a small cluster takes here.
 //
-// A read waits as long as its context, which is that of a pass: when it is over, the pass can write nothing any more.
-// What others wrote is read as late as the cache has it, as upstream reads it.
+// A read waits as long as its context, which is the context of a pass: after it, the pass can write
+// nothing. Writes of others are seen as late as the cache shows them, as upstream sees them.
 type ownWrites struct {
 	client.Client
 	live client.Reader
@@ -47,7 +47,8 @@ func newOwnWrites(c client.Client, live client.Reader) *ownWrites {
 	return &ownWrites{Client: c, live: live, written: map[schema.GroupKind]map[types.NamespacedName]write{}}
 }
 
-// note remembers a write of an object, if the cache has objects of its kind whole: those of custom resources.
+// note remembers a write of an object, if the cache keeps whole objects of its kind: those of custom
+// resources.
 func (o *ownWrites) note(obj client.Object, w write) {
 	kind, err := o.GroupVersionKindFor(obj)
 	_, metadata := obj.(*metav1.PartialObjectMetadata)

@@ -44,11 +44,11 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// late is a client whose cached reads are of an earlier state, as those of a cache may be, until catchUp.
+// late is a client whose cached reads show an earlier state, as those of a real cache may, until catchUp.
 type late struct {
 	client.Client
 	mu   sync.Mutex
-	seen map[string]*coordinationv1.Lease // by name; nil for one that the cache does not have
+	seen map[string]*coordinationv1.Lease // by name; nil for a lease that is not in the cache
 	// asked receives a value at each read of a lease that is late.
 	asked chan string
 }
@@ -99,7 +99,7 @@ func newLease(t *testing.T, name string) *coordinationv1.Lease {
 	return l
 }
 
-// TestOwnWrites checks that reads wait until the cache has what the client wrote.
+// TestOwnWrites checks that reads wait until the cache has the client's writes.
 func TestOwnWrites(t *testing.T) {
 	names := func(t *testing.T, c client.Client) (names []string) {
 		var list coordinationv1.LeaseList
@@ -120,7 +120,7 @@ func TestOwnWrites(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name  string
-		seen  func(t *testing.T, name string) *coordinationv1.Lease // what the cache has of it before the write
+		seen  func(t *testing.T, name string) *coordinationv1.Lease // in the cache before the write
 		write func(ctx context.Context, c client.Client, name string) error
 		read  func(t *testing.T, c client.Client, name string) bool
 	}{
@@ -187,7 +187,7 @@ func TestOwnWrites(t *testing.T) {
 	}
 }
 
-// TestOwnWriteOfLostObject checks that a read does not wait for an object that somebody else has deleted.
+// TestOwnWriteOfLostObject checks that a read does not wait for an object that another client has deleted.
 func TestOwnWriteOfLostObject(t *testing.T) {
 	cache := newLate()
 	cache.seen["lost"] = nil
@@ -204,7 +204,7 @@ func TestOwnWriteOfLostObject(t *testing.T) {
 	}
 }
 
-// TestOwnWritesOutliveNoPass checks that a pass whose time is over while it waits cannot write any more.
+// TestOwnWritesOutliveNoPass checks that a pass that times out during a wait cannot write any more.
 func TestOwnWritesOutliveNoPass(t *testing.T) {
 	cache := newLate()
 	cache.seen["never"] = nil

@@ -39,8 +39,8 @@ func pluginArgs(args []string) []string {
 var choices = regexp.MustCompile(`\b(?:(?:jsonpath|go-template|custom-columns)(?:-file)?=|table|wide|json|yaml|` +
 	`text|sarif|github|junit|tar|name|kubeconfig|clusterctl)`)
 
-// widenOutput adds kubectl's templates to what --output takes in all commands below c that
-// print an object as YAML. What is printed line by line has none.
+// widenOutput adds kubectl's templates to the formats of --output, in all commands below c that print an
+// object as YAML. Output that is printed line by line has no templates.
 func widenOutput(c *cobra.Command) {
 	if f := c.Flags().Lookup("output"); f != nil && strings.Contains(f.Usage, "yaml") && !strings.Contains(f.Usage, "--follow") {
 		f.Usage += "; or kubectl's " + strings.Join(app.Templates, ", ")

@@ -42,7 +42,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestWidened: what a command prints as YAML it prints by templates too.
+// TestWidened: a command that prints YAML also prints by templates.
 func TestWidened(t *testing.T) {
 	for usage, c := range map[string]struct {
 		value string

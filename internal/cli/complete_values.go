@@ -47,8 +47,8 @@ func objects(kinds ...string) valuesOf {
 	return func(a *app.App, c *cobra.Command) []string { return namesOf(a, c, kinds) }
 }
 
-// argumentValues are the values of commands' positional arguments, by the command's path. All arguments of a command
-// are completed alike.
+// argumentValues are the values of commands' positional arguments, by the command's path. They complete
+// every argument of a command.
 var argumentValues = map[string]valuesOf{
 	"why": objects("Cluster", "Machine", "MachineDeployment", "MachinePool"), "doctor": objects("Cluster", "Machine"),
 	"tree": objects("Cluster"), "wait": objects("Cluster"), "support": objects("Cluster"), "adopt": objects("Cluster"),

@@ -56,7 +56,7 @@ const (
 	compatibilityPage = "docs/compatibility.md"
 )
 
-// outputs are what -o json prints, by command. A list is its element.
+// outputs are the types that -o json prints, by command. A list is represented by its element.
 var outputs = map[string][]any{
 	"addons list":               {cluster.AddonRow{}},
 	"adopt":                     {adopt.Plan{}},
@@ -93,9 +93,10 @@ var reasons = []string{"api/v1beta1/patchday.go", "internal/azure/plan/owner.go"
 
 var camel = regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
 
-// TestFace compares what users and their programs rely on with docs/reference/face.txt: a line may be added with -update,
-// and removed only where docs/compatibility.md has its deprecation. Where the repository has a release, that release's own
-// pages count too: what goes was announced in a release before.
+// TestFace compares the interface that users and their programs rely on with docs/reference/face.txt: a
+// line may be added with -update, and removed only if docs/compatibility.md has its deprecation. If the
+// repository has a release, that release's own pages count too: a removal must have been announced in an
+// earlier release.
 func TestFace(t *testing.T) {
 	root := filepath.Join("..", "..")
 	got := face(t)
@@ -123,7 +124,8 @@ func TestFace(t *testing.T) {
 	}
 }
 
-// TestFaceIsCompared holds that a removal is found, with and without its deprecation, and in a repository with releases.
+// TestFaceIsCompared: a removal is found, with and without its deprecation, and in a repository with
+// releases.
 func TestFaceIsCompared(t *testing.T) {
 	const rows = "# x\n## Deprecated\n\n| what | since | gone in | instead |\n|---|---|---|---|\n" +
 		"| `flag casement up --old` | v0.2.0 | v0.3.0 | `--new` |\n| `json why: *` | v0.2.0 | v0.3.0 | - |\n## y\n| `flag b` | x | y | z |\n"
@@ -384,7 +386,7 @@ func constants(t *testing.T, file string) map[string]string {
 	return out
 }
 
-// keys adds the JSON keys of a type. What marshals itself has none that reflection sees.
+// keys adds the JSON keys of a type. A type with a marshaller of its own has none that reflection sees.
 func keys(at string, typ reflect.Type, above []reflect.Type, add func(string, ...any)) {
 	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Array || typ.Kind() == reflect.Map {
 		switch typ.Kind() {

@@ -10,7 +10,8 @@ import (
 	"casement.dev/casement/internal/cli/app"
 )
 
-// TestHintsNameTheState: a command that had --state suggests commands that have it, and one that had not suggests none.
+// TestHintsNameTheState: a command with --state suggests commands with --state, and a command without it
+// suggests none.
 func TestHintsNameTheState(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string

@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/cli/app"
 )
 
-// texts returns the string constants of a file; what a concatenation has between them is X.
+// texts returns the string constants of a file; values within a concatenation are replaced by X.
 func texts(file *ast.File) (out []string) {
 	var text func(e ast.Expr) (string, bool)
 	text = func(e ast.Expr) (string, bool) {
@@ -52,8 +52,8 @@ var (
 	after = regexp.MustCompile("['`\");|\n]|, | \\(|: |\\. |\\.$| &&")
 )
 
-// suggested returns the commands in a text: what follows the program's name and a command's up to the sentence's next mark.
-// Examples of help texts, which begin with two spaces, have a test of their own.
+// suggested returns the commands in a text: the words after the program's name up to the sentence's next
+// punctuation mark. Examples of help texts, which begin with two spaces, have a test of their own.
 func suggested(pattern *regexp.Regexp, text string) (out [][]string) {
 	if strings.HasPrefix(text, "  ") {
 		return nil
@@ -69,8 +69,9 @@ func suggested(pattern *regexp.Regexp, text string) (out [][]string) {
 	return out
 }
 
-// runs reports whether a command, or its beginning where the sentence goes on, can be run; no flag may be in what goes on.
-// The words of a command alone are its name, and its last flag may be named without a value.
+// runs returns an error if neither the words nor a beginning of them can be run as a command; the rest of
+// the sentence may have no flag. Words without arguments are a command's name, and the last flag may have
+// no value.
 func runs(root *cobra.Command, words []string) (err error) {
 	if c, rest, err := root.Find(words); err == nil && len(rest) == 0 && c != root {
 		return nil

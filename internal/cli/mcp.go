@@ -158,7 +158,7 @@ func mcpLogs(ctx context.Context, a *app.App, t app.Target, in mcp.Logs) (mcp.Lo
 	return text, nil
 }
 
-// given reads the manifests of a question; what could not be read is said beside the findings.
+// given reads the manifests of a question; inputs that could not be read are reported beside the findings.
 func given(in mcp.Manifests) (set *lint.Set, unread []string, err error) {
 	set, errs := lint.Read([]string{"-"}, lint.Options{Stdin: strings.NewReader(in.Manifests)})
 	for _, err := range errs {

@@ -34,7 +34,7 @@ type Folders struct {
 	Read []string
 }
 
-// System is what a Go program reads of the machine it runs on.
+// System are the paths that a Go program reads on the machine it runs on.
 var System = []string{"/dev", "/etc", "/lib", "/lib64", "/proc", "/run/systemd/resolve", "/sys", "/usr"}
 
 // Rights of Landlock below a directory and of a file. NoPrograms decides on running
@@ -151,8 +151,8 @@ func without(what string, with unix.Errno, calls ...uint32) error {
 	return fmt.Errorf("%s: %w", what, errno)
 }
 
-// refuse returns the seccomp filter: with the native calling convention it allows every
-// system call but those of the list, and with any other convention none.
+// refuse returns the seccomp filter: with the native calling convention it allows every system call that is
+// not in calls, and with any other convention none.
 func refuse(with unix.Errno, calls []uint32) []unix.SockFilter {
 	const (
 		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS

@@ -111,7 +111,8 @@ func TestNoWatchers(t *testing.T) {
 	}
 }
 
-// TestConnections: a process reaches what it may, and nothing else, however the address is written.
+// TestConnections: a process can connect to the permitted addresses and to no others, in any notation of
+// the address.
 func TestConnections(t *testing.T) {
 	var all []string
 	for _, at := range []string{"127.0.0.2:0", "127.0.0.3:0", "[::1]:0"} {

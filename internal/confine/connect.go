@@ -33,12 +33,13 @@ type answer struct {
 	flags uint32
 }
 
-// Connections makes this process, all of its threads, ask may before each connection to an address of IPv4 or IPv6;
-// network is "tcp" or "udp". A connection that is refused fails with EACCES, and the first one to each address is said
-// on standard error. may itself must connect to nothing. Sockets in the file system are not asked about.
+// Connections makes this process, with all of its threads, call may before each connection to an address of
+// IPv4 or IPv6; network is "tcp" or "udp". A refused connection fails with EACCES, and the first one to
+// each address is reported on standard error. may itself must not connect. Sockets in the file system are
+// exempt.
 //
-// The answer comes from the process itself (SECCOMP_RET_USER_NOTIF, seccomp(2)): this is a wall around what the data of
-// others makes a known program do, and not around foreign code.
+// The answer comes from the process itself (SECCOMP_RET_USER_NOTIF, seccomp(2)): this limits a known
+// program that reads the data of others, and does not contain foreign code.
 func Connections(may func(network string, to netip.AddrPort) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

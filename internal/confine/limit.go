@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds are what a process may use; the kernel ends one that goes beyond CPU or File, and
-// refuses it memory beyond Memory.
+// Bounds are the limits of a process. The kernel ends a process that exceeds CPU or File, and refuses it
+// memory beyond Memory.
 type Bounds struct {
 	// Memory is of data, in bytes. Address space that is only reserved, as Go does by the
 	// gigabyte, does not count (RLIMIT_DATA, getrlimit(2)).

@@ -1,12 +1,10 @@
-// Package contain runs the work of guests so that a panic in it fails alone: the
-// program that simulates guests goes on, and so does the rest of the guest. It is the one
-// place where the packages that run something of a guest start goroutines
-// (contain_test.go at the root of the module holds it).
+// Package contain runs the work of guests so that a panic in it fails alone: the program that simulates
+// guests continues, and so does the rest of the guest. It is the one place where packages that run commands
+// of a guest start goroutines (contain_test.go at the root of the module checks this).
 //
-// It repairs nothing and bounds nothing: memory that runs out and a stack that overflows
-// end the process nevertheless, and package limit keeps guests from both. It imports
-// nothing of the module; everything below internal/sim may import it, and internal/plane/supervisor and internal/cli/azure,
-// which show what it reports.
+// It repairs nothing and limits nothing: exhausted memory and a stack overflow still end the process, and
+// package limit prevents both. It imports nothing of the module. Everything below internal/sim may import
+// it, and internal/plane/supervisor and internal/cli/azure, which show its reports.
 package contain
 
 import (
@@ -21,11 +19,11 @@ import (
 // ExitCode is the exit code of a command that panicked: 128 and the number of SIGSEGV.
 const ExitCode = 139
 
-// Panic is a panic in what a guest asked for.
+// Panic is a panic in the work for a guest.
 type Panic struct {
-	// What names what the guest ran.
+	// What names the guest's command.
 	What string
-	// Value is what the code panicked with.
+	// Value is the argument of the panic.
 	Value any
 	// Where is the function, file and line of the panic; it is the same for each panic
 	// of one cause.
@@ -34,15 +32,15 @@ type Panic struct {
 	Trace []byte
 }
 
-// Error says what failed and whose fault it is.
+// Error names the failed command and says that the simulation is at fault.
 func (p *Panic) Error() string {
 	return fmt.Sprintf("%s: this is the simulation's own fault, and not the guest's: %v (at %s)", p.What, p.Value, p.Where)
 }
 
 // Wall is around one guest. The zero value and a nil Wall report on standard error.
 type Wall struct {
-	// Report hears each panic, from the goroutine that had it. It must be safe for use
-	// from several goroutines.
+	// Report is called for each panic, from the goroutine that panicked. It must be safe for use from
+	// several goroutines.
 	Report func(*Panic)
 }
 

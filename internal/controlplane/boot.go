@@ -1,8 +1,8 @@
-// Package controlplane does what `kubeadm init` and `kubeadm join --control-plane`
-// do on a control plane machine, with kubeadm's own packages, inside the root directory of a simulated VM: PKI,
-// kubeconfigs and static pod manifests, and once the API server answers, what
-// kubeadm uploads to it. It starts no component: the VM's kubelet runs the
-// manifests. Only cmd/casement-kube may import it, as it links Kubernetes.
+// Package controlplane does the work of `kubeadm init` and `kubeadm join --control-plane` on a control
+// plane machine, with kubeadm's own packages, inside the root directory of a simulated VM: PKI, kubeconfigs
+// and static pod manifests and, once the API server answers, the objects that kubeadm uploads to it. It
+// starts no component: the VM's kubelet runs the manifests. Only cmd/casement-kube may import it, as it
+// links Kubernetes.
 package controlplane
 
 import (
@@ -93,7 +93,7 @@ func (o options) say(phase, format string, args ...any) {
 	fmt.Fprintf(o.out, "[%s] "+format+"\n", append([]any{phase}, args...)...)
 }
 
-// init is idempotent: what an earlier run that was cut off made is kept.
+// init is idempotent: it keeps the files of an earlier run that was cut off.
 func (o options) init(ctx context.Context) error {
 	data, err := o.read(o.config)
 	if err != nil {
@@ -188,9 +188,9 @@ func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 	return o.manifests(cfg)
 }
 
-// cheapKeys returns a configuration whose keys are of ECDSA where kubeadm's default is RSA-2048: ten of
-// those take two seconds of a processor to generate, and each connection to the API server costs
-// a signature. The configuration that is uploaded says what was asked for.
+// cheapKeys returns a configuration whose keys are of ECDSA where kubeadm's default is RSA-2048: ten RSA
+// keys take two seconds of a processor to generate, and each connection to the API server costs a
+// signature. The uploaded configuration keeps the user's setting.
 func cheapKeys(cfg *kubeadmapi.InitConfiguration) *kubeadmapi.InitConfiguration {
 	if cmp.Or(cfg.EncryptionAlgorithm, kubeadmapi.EncryptionAlgorithmRSA2048) != kubeadmapi.EncryptionAlgorithmRSA2048 {
 		return cfg

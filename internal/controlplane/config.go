@@ -183,8 +183,7 @@ func fill(object map[string]any, part, key string, value any) {
 	}
 }
 
-// initConfiguration makes an InitConfiguration of what a JoinConfiguration says of
-// the machine.
+// initConfiguration makes an InitConfiguration from the machine's part of a JoinConfiguration.
 func initConfiguration(join []byte) ([]byte, error) {
 	for _, doc := range documentEnd.Split(string(join), -1) {
 		var object map[string]any

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestKubeconfigsOfAGuest holds that boot, which works on the real machine, takes
-// nothing of a kubeconfig that the guest wrote but its known parts.
+// TestKubeconfigsOfAGuest: boot, which works on the real machine, uses only the known parts of a kubeconfig
+// that the guest wrote.
 func TestKubeconfigsOfAGuest(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "rootfs")
 	if err := os.MkdirAll(filepath.Join(root, "etc/kubernetes"), 0o700); err != nil {

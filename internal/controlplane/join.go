@@ -145,8 +145,8 @@ func (o options) dialing(config *rest.Config) *rest.Config {
 	return config
 }
 
-// dial connects from inside the machine, by HTTP CONNECT on its egress socket: addresses are from files and objects that
-// the guest may have written, and mean what they mean there.
+// dial connects from inside the machine, by HTTP CONNECT on its egress socket: the guest may have written
+// the addresses, so they must have the meaning that they have inside the machine.
 func (o options) dial(ctx context.Context, address string) (net.Conn, error) {
 	var d net.Dialer
 	if o.egress == "" {

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/kubechange"
 )
 
-// TestKubeletLimits: the kubelet's own validation refuses what kubechange.Limits says that it refuses, and takes what it says that
-// it takes. containerLogMaxSize is read later.
+// TestKubeletLimits: the kubelet's own validation refuses and accepts the same values as kubechange.Limits.
+// containerLogMaxSize is read later.
 func TestKubeletLimits(t *testing.T) {
 	_, codecs, err := scheme.NewSchemeAndCodecs()
 	if err != nil {

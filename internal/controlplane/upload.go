@@ -93,7 +93,7 @@ func (o options) bootstrapTokens(cfg *kubeadmapi.InitConfiguration, client clien
 	return clusterinfo.CreateBootstrapConfigMapIfNotExists(client, admin)
 }
 
-// uploadConfig stores the configuration with the version that was asked for.
+// uploadConfig stores the configuration with the version that the user requested.
 func uploadConfig(ctx context.Context, cfg *kubeadmapi.InitConfiguration, asked string, client clientset.Interface) error {
 	if err := uploadconfig.UploadConfiguration(cfg, client); err != nil {
 		return err

@@ -10,12 +10,12 @@ import (
 // maxWidth bounds widths in a composite format, and precisions, as .NET does.
 const maxWidth = 1_000_000
 
-// items matches what is no literal in a composite format: {index,alignment:format}, and braces.
+// items matches the parts of a composite format that are not literal: {index,alignment:format}, and braces.
 // Source: https://learn.microsoft.com/dotnet/standard/base-types/composite-formatting.
 var items = regexp.MustCompile(`\{\{|\}\}|\{([0-9]+) *(?:, *(-?[0-9]+) *)?(?::([^{}]*))?\}|[{}]`)
 
-// Composite writes a composite format of so many arguments: item writes one of them in its format, and grow learns the bytes that are
-// about to be added.
+// Composite formats args arguments by a composite format. item writes an argument in its own format, and
+// grow is called with the number of bytes before they are added.
 func Composite(form string, args int, item func(i int, spec string) (string, error), grow func(bytes int) error) (string, error) {
 	var out strings.Builder
 	at := 0

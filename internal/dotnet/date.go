@@ -46,11 +46,13 @@ func split(custom string, emit func(letter byte, part string) error) error {
 	return nil
 }
 
-// dateForms are what a letter of a custom format writes if it is repeated once, twice and more often, in Go's own form.
+// dateForms are, in Go's own form, the layouts for a letter of a custom format that is repeated once, twice
+// and so on.
 var dateForms = map[byte][]string{'d': {"2", "02", "Mon", "Monday"}, 'M': {"1", "01", "Jan", "January"}, 'H': {"15"}, 'h': {"3", "03"},
 	'm': {"4", "04"}, 's': {"5", "05"}, 't': {"PM"}, 'y': {"2006"}, 'z': {"-07", "-07", "-07:00"}, 'g': {"A.D."}}
 
-// Date writes a time in a format. zone is what K writes: "Z", an offset, or nothing where the kind of the time is unspecified.
+// Date writes a time in a format. zone is the text for K: "Z", an offset, or nothing if the kind of the
+// time is unspecified.
 func (c *Culture) Date(t time.Time, zone, spec string) (string, error) {
 	custom, standard := c.standard(spec)
 	if !standard {
@@ -77,7 +79,7 @@ func (c *Culture) Date(t time.Time, zone, spec string) (string, error) {
 	return out, err
 }
 
-// datePart returns what a repeated letter of a custom format writes; what is none is a literal.
+// datePart returns the text for a repeated letter of a custom format; any other character is a literal.
 func datePart(t time.Time, part string) string {
 	n := len(part)
 	fraction := fmt.Sprintf("%09d", t.Nanosecond())[:min(n, 9)]

@@ -1,11 +1,12 @@
-// Package dotnet writes and reads numbers, dates, spans of time and GUIDs as .NET does, has its composite formats, escapes
-// addresses, and counts, changes and orders texts as it does. It is for programs that answer as one of .NET would: Azure's deployment
-// engine, and Windows PowerShell in a simulated machine. Where .NET Framework, which Windows PowerShell runs in, writes
-// otherwise than today's .NET, a Culture says so.
+// Package dotnet writes and reads numbers, dates, spans of time and GUIDs as .NET does, has its composite
+// formats, escapes addresses, and counts, changes and orders texts as it does. It is for programs that
+// simulate one of .NET: Azure's deployment engine, and Windows PowerShell in a simulated machine. A Culture
+// selects the output of .NET Framework, in which Windows PowerShell runs, where it differs from today's
+// .NET.
 //
-// It has the invariant culture and en-US alone, knows no type of its callers, and bounds no output: Composite reports how
-// much it is about to write. It is pure and imports the standard library and golang.org/x/text alone. The local Azure and
-// guests may import it.
+// It has the invariant culture and en-US alone, knows no type of its callers, and limits no output:
+// Composite reports how much it is about to write. It is pure and imports the standard library and
+// golang.org/x/text alone. The local Azure and guests may import it.
 package dotnet
 
 import (

@@ -42,8 +42,8 @@ func numberOf(kind, text string) Number {
 	return Whole(n, bits[kind])
 }
 
-// newer reports what .NET 10 writes otherwise than the .NET of Azure's engine, whose recorded answers judge package
-// template: R of what is no float, and 10^15 and 10^16 without an exponent.
+// newer reports whether .NET 10 differs from the .NET of Azure's engine, whose recorded answers judge
+// package template: it writes R for values that are not floats, and 10^15 and 10^16 without an exponent.
 func newer(kind, text, spec string) bool {
 	return spec == "R" && kind != "Double" && kind != "Single" ||
 		strings.HasPrefix(text, "1000000000000000") && strings.ContainsAny(spec, "GgR")
@@ -97,7 +97,8 @@ func TestFrameworkNumbers(t *testing.T) {
 
 var noon = time.Date(2024, 3, 5, 16, 7, 8, 90123400, time.UTC)
 
-// TestDates: each format as .NET writes it of a DateTime in UTC and of a DateTimeOffset, to which U is none.
+// TestDates: each format of a DateTime in UTC and of a DateTimeOffset, which has no format U, as .NET
+// writes it.
 func TestDates(t *testing.T) {
 	rows(t, "dates.tsv", func(row []string) {
 		for i, zone := range []string{"Z", "+00:00"} {
@@ -166,7 +167,7 @@ func TestParseExact(t *testing.T) {
 	}
 }
 
-// TestSpans: formats of spans, and what is read as one.
+// TestSpans: formats of spans, and texts that are read as spans.
 func TestSpans(t *testing.T) {
 	long, short := 26*time.Hour+3*time.Minute+4*time.Second+50*time.Millisecond, -time.Second
 	for spec, want := range map[string][3]string{

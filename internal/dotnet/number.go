@@ -132,9 +132,11 @@ func (d Number) shortest(e byte) string {
 	return strings.TrimPrefix(d.text(e, -1), "-")
 }
 
-// exact returns the number with the digits of which a standard format takes its own. .NET has those of a float's exact value, rounded half
-// to even; .NET Framework 15 of a Double, and 17 where more are asked for.
-// Source: https://learn.microsoft.com/dotnet/core/compatibility/3.0#floating-point-formatting-and-parsing-behavior-changed.
+// exact returns the number with the digits that a standard format is based on. For a float, .NET uses the
+// digits of its exact value, rounded half to even; .NET Framework uses 15 digits of a Double, and 17 if
+// more are requested.
+// Source:
+// https://learn.microsoft.com/dotnet/core/compatibility/3.0#floating-point-formatting-and-parsing-behavior-changed.
 func (c *Culture) exact(d Number, form byte, decimals int) Number {
 	switch {
 	case !d.isFloat:

@@ -22,7 +22,8 @@ func noFields() fields {
 	return fields{year: -1, month: -1, day: -1, hour: -1, minute: -1, second: -1, afternoon: -1, weekday: -1}
 }
 
-// time returns the time of the fields in UTC. Without a date it is today, without a year this one, else what is not there is the first.
+// time returns the time of the fields in UTC. Without a date it is today, without a year it is this year;
+// other missing fields have their first value.
 func (f fields) time(now time.Time) (time.Time, error) {
 	switch {
 	case f.afternoon == 1 && f.hour < 12:
@@ -47,7 +48,7 @@ func (f fields) time(now time.Time) (time.Time, error) {
 	return t.Add(-time.Duration(f.offset) * time.Second), nil
 }
 
-// set takes what was read for the letter of a custom format.
+// set sets the field for a letter of a custom format.
 func (f *fields) set(letter byte, text string) {
 	n, _ := strconv.Atoi(text)
 	switch letter {
@@ -120,7 +121,8 @@ func named[T interface {
 	return -1
 }
 
-// readForms are the patterns of what a letter of a custom format reads if it is repeated once, twice and more often.
+// readForms are the patterns that a letter of a custom format reads if it is repeated once, twice and so
+// on.
 var readForms = map[byte][]string{'d': {`\d{1,2}`, `\d{2}`, days, days}, 'M': {`\d{1,2}`, `\d{2}`, months, months},
 	'H': {`\d{1,2}`, `\d{2}`}, 'h': {`0?[1-9]|1[0-2]`, `0[1-9]|1[0-2]`}, 'm': {`\d{1,2}`, `\d{2}`}, 's': {`\d{1,2}`, `\d{2}`},
 	't': {`[AP]`, `[AP]M`}, 'y': {`\d{1,2}`, `\d{2}`, `\d{3,4}`, `\d{4}`}, 'z': {`[-+]\d{1,2}`, `[-+]\d{2}`, `[-+]\d{2}:?\d{2}`},
@@ -253,7 +255,7 @@ func (c *Culture) readDay(f *fields, words []string) bool {
 			return false
 		}
 	}
-	// order says what each number is.
+	// order has a letter for each number: the field that it belongs to.
 	order, long := "", slices.IndexFunc(numbers, func(n string) bool { return len(n) > 2 })
 	switch named := f.month > 0; {
 	case named && len(numbers) == 1:
@@ -276,7 +278,7 @@ func (c *Culture) readDay(f *fields, words []string) bool {
 	return f.month != 0 && f.day != 0
 }
 
-// spans matches a span: days alone, or hours and minutes with what else there is.
+// spans matches a span: days alone, or hours and minutes with optional other parts.
 var spans = regexp.MustCompile(`^(-?)(?:(\d{1,8})|(?:(\d{1,8})\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,7}))?)?|` +
 	`(\d{1,8}):(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,7}))?)$`)
 

@@ -71,7 +71,7 @@ func lettersAndMarks(s string) (letters []rune, marks string) {
 // Source: https://www.unicode.org/Public/UCA/latest/allkeys.txt.
 const signs = "\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 
-// class returns a number that is smaller for what comes before.
+// class returns a number by which characters are ordered first.
 func class(r rune) int {
 	switch i := strings.IndexRune(signs, r); {
 	case unicode.IsLetter(r):

@@ -24,12 +24,12 @@ func URI(u *url.URL) string {
 func EscapeData(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 var (
-	// unsafe matches what Uri escapes in a query.
+	// unsafe matches the characters that Uri escapes in a query.
 	unsafe   = regexp.MustCompile("[^!-~]|[\"<>^`{|}]")
 	percents = regexp.MustCompile("(?:%[0-9a-fA-F]{2})+")
 )
 
-// UnescapeData resolves %XX as Uri.UnescapeDataString does; what is no escape stays.
+// UnescapeData resolves %XX as Uri.UnescapeDataString does; other text is unchanged.
 func UnescapeData(s string) string {
 	return strings.ToValidUTF8(percents.ReplaceAllStringFunc(s, func(escaped string) string {
 		data, _ := hex.DecodeString(strings.ReplaceAll(escaped, "%", ""))

@@ -24,8 +24,8 @@ type Event struct {
 	resource  string
 }
 
-// name looks in the activity log for who wrote what was found. Who may not read the log gets the
-// findings without it.
+// name finds the authors of the findings in the activity log. Without permission to read the log, the
+// findings have no authors.
 func (f *finder) name(ctx context.Context, since time.Time) {
 	groups := map[string]bool{}
 	for _, found := range f.report.Findings {

@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// lists are the lists of a type that a spec gives in full, and that others add to. Machines,
-// which add to load balancers too, are not among those who add to these.
+// lists are the lists of a resource type that a spec gives in full, and to which others add. Load balancers
+// are missing because machines add to their lists too.
 var lists = map[string][]string{
 	"microsoft.network/networksecuritygroups": {"securityRules"},
 	"microsoft.network/routetables":           {"routes"},
@@ -20,8 +20,8 @@ var lists = map[string][]string{
 		"outboundRules"},
 }
 
-// cloudProvider matches the names of what the cloud provider of Kubernetes adds: its shared
-// rules, and what has a Service's UID in its name. Backend pools have the cluster's name.
+// cloudProvider matches the names of objects that the cloud provider of Kubernetes adds: its shared rules,
+// and names with a Service's UID. Backend pools have the cluster's name.
 // Source: https://github.com/kubernetes-sigs/cloud-provider-azure, pkg/provider/loadbalancer
 // (k8s-azure-lb_allow_), azure_standard.go (getBackendPoolName) and, in k8s.io/cloud-provider,
 // DefaultLoadBalancerName.
@@ -34,7 +34,7 @@ type element struct {
 	Properties map[string]any `json:"properties"`
 }
 
-// additions finds what somebody has added to a resource of the cluster.
+// additions finds the elements that others have added to a resource of the cluster.
 func (f *finder) additions(a asked, live json.RawMessage) error {
 	names := lists[strings.ToLower(arm.TypeOf(a.resource.ID))]
 	if len(names) == 0 {
@@ -92,7 +92,7 @@ func (f *finder) byCloudProvider(list string, e element) bool {
 	return cloudProvider.MatchString(e.Name)
 }
 
-// describe says in a few words what an element does.
+// describe returns a short description of an element's effect.
 func (e element) describe() string {
 	text := func(field string) string {
 		s, _ := e.Properties[field].(string)

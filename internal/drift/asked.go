@@ -140,9 +140,9 @@ func (f *finder) ofCluster(ctx context.Context) ([]asked, error) {
 	return all, err
 }
 
-// ofMachine returns the resources of a machine. What a spec leaves open is taken from what
-// is there: whether interfaces are accelerated, and the image of a machine whose default has
-// moved on.
+// ofMachine returns the resources of a machine. Values that the spec leaves open are taken from the live
+// resources: whether interfaces are accelerated, and the image of a machine whose default image has
+// changed.
 func (f *finder) ofMachine(ctx context.Context, m *infrav1.AzureMachine) ([]desired.Resource, error) {
 	machine := f.machineOf[m.Name]
 	_, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]

@@ -1,8 +1,8 @@
-// Package drift names what in Azure differs from what the objects of a cluster ask for, what
-// others have added to it, and what has no owner, with who wrote it last. It compares as
-// plan does before a write, and writes nothing.
+// Package drift finds the differences between Azure and the specs of a cluster's objects, the parts that
+// others have added, and the resources without an owner, each with the author of the last write. It
+// compares as plan does before a write, and writes nothing.
 //
-// It refuses to judge: a difference may be what somebody wants. The command line imports it.
+// It refuses to judge: a difference may be intended. The command line imports it.
 package drift
 
 import (
@@ -27,11 +27,11 @@ import (
 type Kind string
 
 const (
-	// Changed: the resource differs from what is asked for.
+	// Changed: the resource differs from the spec.
 	Changed Kind = "changed"
-	// Added: somebody has added a part to a resource of the cluster.
+	// Added: others have added a part to a resource of the cluster.
 	Added Kind = "added"
-	// Missing: what is asked for is not in Azure.
+	// Missing: a resource of the spec is not in Azure.
 	Missing Kind = "missing"
 	// Stray: the resource is in the cluster's group or has its tags, and nothing asks for it.
 	Stray Kind = "stray"
@@ -41,24 +41,24 @@ const (
 type Finding struct {
 	Kind Kind   `json:"kind"`
 	ID   string `json:"id"`
-	// What is the difference; for what has changed as "path: have -> want".
+	// What describes the difference; for Changed as "path: have -> want".
 	What string `json:"what"`
-	// Object is the object that asks for the resource, Field the field of it that does.
+	// Object is the object that asks for the resource, Field its field that does.
 	Object string `json:"object,omitempty"`
 	Field  string `json:"field,omitempty"`
-	// Then is what becomes of it.
+	// Then is the consequence: for example that casement writes the resource again.
 	Then string `json:"then"`
 	// Last is the last write of the resource in the activity log; nil if it has none.
 	Last *Event `json:"last,omitempty"`
 }
 
-// Report is what was found of one cluster.
+// Report is the drift of one cluster.
 type Report struct {
 	Cluster string `json:"cluster"`
 	// Compared is how many resources were compared.
 	Compared int       `json:"compared"`
 	Findings []Finding `json:"findings"`
-	// Notes say what could not be looked at.
+	// Notes name the parts that could not be compared.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -140,7 +140,7 @@ func (f *finder) live(ctx context.Context, id string) (json.RawMessage, error) {
 	return live, nil
 }
 
-// compare compares everything that is asked for with Azure.
+// compare compares all resources of the cluster's specs with Azure.
 func (f *finder) compare(ctx context.Context) error {
 	all, err := f.asked(ctx)
 	if err != nil {
@@ -212,7 +212,7 @@ func (f *finder) one(a asked, live json.RawMessage) error {
 	return f.additions(a, live)
 }
 
-// body returns what a resource would be written as.
+// body returns the body with which a resource would be written.
 func body(r desired.Resource) json.RawMessage {
 	data, err := json.Marshal(r.Body)
 	if err != nil {

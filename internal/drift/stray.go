@@ -17,7 +17,7 @@ type listed struct {
 	Tags      map[string]string `json:"tags"`
 }
 
-// strays finds what is in the cluster's groups and has no owner.
+// strays finds the resources in the cluster's groups that have no owner.
 func (f *finder) strays(ctx context.Context) error {
 	groups := []desired.Group{desired.ClusterGroup(f.azureC)}
 	if vnet := desired.VNetGroup(f.azureC); !strings.EqualFold(vnet.ID(), groups[0].ID()) {
@@ -56,9 +56,8 @@ func (f *finder) strays(ctx context.Context) error {
 	return nil
 }
 
-// stray says why a resource has no owner; "" if it belongs to somebody. own is true for the
-// resources of a group that is the cluster's: of another group those without the cluster's tag
-// are other people's.
+// stray returns why a resource has no owner; "" if it has one. own is true for a resource group that
+// belongs to the cluster; in any other group, resources without the cluster's tag belong to others.
 func (f *finder) stray(ctx context.Context, r listed, own bool) (string, error) {
 	mine := desired.IsOwned(r.Tags, f.cluster.Name)
 	switch {
@@ -147,7 +146,7 @@ func (f *finder) holder(ctx context.Context, r listed) (string, error) {
 	return "", nil
 }
 
-// member reports whether a resource is asked for, or is an instance of a scale set that is.
+// member reports whether a resource is in the cluster's specs, or is an instance of such a scale set.
 func (f *finder) member(ctx context.Context, id string) bool {
 	if f.wanted[arm.Key(id)] || f.wanted[arm.Key(arm.ParentOf(id))] {
 		return true

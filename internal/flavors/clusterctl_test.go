@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 )
 
-// judge compares Fill with the processor of clusterctl, which decides what a template means.
-// Fill may be stricter by its MissingError alone.
+// judge compares Fill with clusterctl's processor, which defines the meaning of a template. Fill may be
+// stricter only by its MissingError.
 func judge(t *testing.T, template string, lookup func(string) (string, bool)) {
 	t.Helper()
 	want, refused := yamlprocessor.NewSimpleProcessor().Process([]byte(template), func(name string) (string, error) {

@@ -18,8 +18,8 @@ import (
 // Variable is a variable of a template.
 type Variable struct {
 	Name string
-	// Default is what the template gives where it is first used; nil where it must
-	// be set. A default may name other variables.
+	// Default is the value that the template gives at the first use; nil if the variable must be set. A
+	// default may contain other variables.
 	Default *string
 	// Lines are the lines of the template that name it, from 1.
 	Lines []int
@@ -62,7 +62,7 @@ func Variables(template []byte) ([]Variable, error) {
 
 func parseTemplate(template []byte) (string, *parse.Tree, error) {
 	if !utf8.Valid(template) || bytes.IndexByte(template, 0) >= 0 {
-		// The parser would end at the first such byte and say nothing.
+		// The parser would silently stop at the first such byte.
 		return "", nil, errors.New("parse the template: it is not UTF-8 text")
 	}
 	text := legacy(string(template))
@@ -96,8 +96,8 @@ func list(text string, found map[string]*Variable) []Variable {
 	return out
 }
 
-// Bounds of a template: a filled one of a cluster has some 100 KiB, and none nests more
-// than two.
+// The limits of a template: the filled template of a cluster has some 100 KiB, and none nests deeper than
+// two.
 const (
 	maxFilled = 64 << 20
 	maxNested = 100

@@ -1,11 +1,10 @@
-// Package flavors holds the cluster templates that casement publishes and fills
-// templates the way clusterctl does. The templates are rendered from base.yaml, those
-// of clusters with a ClusterClass from topology.yaml and clusterclass.yaml, all with the
-// pieces in parts.yaml. What is in [[ ]] is decided by the flavor; what is left are
-// clusterctl's variables.
+// Package flavors has the cluster templates that casement publishes and fills templates as clusterctl does.
+// The templates are rendered from base.yaml, those of clusters with a ClusterClass from topology.yaml and
+// clusterclass.yaml, all with the pieces in parts.yaml. The flavor decides the values in [[ ]];
+// clusterctl's variables remain.
 //
-// It is no templating language and knows no cluster: it turns text into text. internal/cli, hack/release and
-// tests may import it.
+// It is no templating language and knows no cluster: it turns text into text. internal/cli, hack/release
+// and tests may import it.
 package flavors
 
 import (
@@ -34,8 +33,8 @@ type flavor struct {
 	Plugin      bool // Windows workers fetch passwords of a domain by a plug-in of their image
 }
 
-// podsPerNode is how many pods a node of Azure's CNI takes, each with an address of the
-// node's interface. It is what AKS gives when the user does not ask.
+// podsPerNode is the number of pods of a node with Azure's CNI, each with an address of the node's
+// interface. It is the default of AKS.
 // Source: learn.microsoft.com/azure/aks/quotas-skus-regions.
 const podsPerNode = 30
 

@@ -225,8 +225,8 @@ func TestEveryWorkerIsRepaired(t *testing.T) {
 	}
 }
 
-// TestFillIsBounded: what is filled has a bound, which is known before it is filled, and a
-// template of many variables is read once.
+// TestFillIsBounded: the size of the result has a limit, which is checked before it is built, and a
+// template with many variables is read once.
 func TestFillIsBounded(t *testing.T) {
 	long := strings.Repeat("a", 100_000)
 	for name, c := range map[string]struct{ template, want string }{

@@ -21,7 +21,7 @@ func IdentityType(manifests []byte, name string) string {
 			return o.Spec.Type
 		}
 		if wrong := (*yaml.TypeError)(nil); errors.Is(err, io.EOF) || err != nil && !errors.As(err, &wrong) {
-			return "" // of what is no YAML the API server says more
+			return "" // the API server reports invalid YAML in more detail
 		}
 	}
 }

@@ -1,8 +1,8 @@
-// Package freeport chooses ports for servers that are started with a port's number and
-// not with a listener: processes, and webhook servers of controller-runtime.
+// Package freeport chooses ports for servers that are started with a port's number and not with a listener:
+// processes, and webhook servers of controller-runtime.
 //
-// It keeps no port over time: who needs the same one again writes it down. Any package
-// that starts such a server may import it.
+// It remembers no port: a caller that needs the same port again has to store it. Any package that starts
+// such a server may import it.
 package freeport
 
 import (
@@ -12,18 +12,18 @@ import (
 	"strconv"
 )
 
-// Ports are chosen below those that Linux gives to outgoing connections
-// (net.ipv4.ip_local_port_range, from 32768), which could take one between its choice
-// and its use, and below NodePorts.
+// The range of ports is below the ports that Linux gives to outgoing connections
+// (net.ipv4.ip_local_port_range, from 32768), which could take a port between its choice and its use, and
+// below NodePorts.
 const (
 	first = 20000
 	count = 10000
 	tries = 100
 )
 
-// Choose returns n different TCP ports that nothing on host listens on. It holds each
-// until all are chosen. Another program that looks at the same moment may choose one of
-// them too, so a caller whose server cannot listen asks again.
+// Choose returns n different TCP ports on which nothing on host listens. It keeps each port open until all
+// are chosen. Another program may choose the same port before the caller uses it, so a caller whose server
+// cannot listen chooses again.
 func Choose(host string, n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestChoose holds that ports chosen together differ and can be listened on. 200 of
-// 10,000 would hold a pair with a probability of 86 % if each were chosen alone.
+// TestChoose: ports chosen together differ and can be listened on. If each of 200 out of 10,000 were chosen
+// alone, two would be equal with a probability of 86 %.
 func TestChoose(t *testing.T) {
 	ports, err := Choose("127.0.0.1", 200)
 	if err != nil {

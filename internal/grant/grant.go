@@ -1,12 +1,11 @@
-// Package grant decides which Secrets of other namespaces an AzureClusterIdentity may
-// use, and records what admission has found out about that.
+// Package grant decides which Secrets of other namespaces an AzureClusterIdentity may use, and records
+// admission's findings about it.
 //
-// Who may write an identity in one namespace may not, for that, have the manager read
-// a Secret of another. A record says that somebody who could read the Secret wrote the
-// reference. It is a ConfigMap in the manager's own namespace, where users do not write,
-// and belongs to one identity by its UID and to one Secret, so that it can be neither
-// forged nor copied. It refuses to read a Secret's data. The webhooks write records,
-// internal/controller/cloud asks for them, and the manager makes the Book.
+// A user who may write an identity in one namespace must not thereby make the manager read a Secret in
+// another. A record says that the author of the reference could read the Secret. It is a ConfigMap in the
+// manager's own namespace, where users do not write, and belongs to one identity by its UID and to one
+// Secret, so that it can be neither forged nor copied. The package refuses to read a Secret's data. The
+// webhooks write records, internal/controller/cloud reads them, and the manager makes the Book.
 package grant
 
 import (
@@ -57,7 +56,7 @@ func Foreign(i *infrav1.AzureClusterIdentity) bool {
 	return secret.Name != "" && secret.Namespace != i.Namespace
 }
 
-// Names reports whether a Secret names an identity as one that may use it.
+// Names reports whether a Secret's annotation permits an identity to use it.
 func Names(secret *corev1.Secret, i *infrav1.AzureClusterIdentity) bool {
 	names := strings.Split(secret.Annotations[IdentitiesAnnotation], ",")
 	return slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == i.Namespace+"/"+i.Name })

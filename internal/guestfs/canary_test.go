@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestCanaries runs random operations of a guest, of a container in its tree and of something that plants links, FIFOs
-// and devices in whatever way, and compares with what must hold: nothing beside the tree is read or changed, what was
-// written is read again under each of its names, and nothing waits or reads without an end.
+// TestCanaries runs random operations of a guest, of a container in its tree and of an intruder that plants
+// links, FIFOs and devices, and checks the invariants: no file outside of the tree is read or changed,
+// written data is read again under each of its names, and no operation waits or reads without end.
 func TestCanaries(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -61,7 +61,7 @@ func (w *world) name() string {
 	return "/" + strings.Join(parts, "/")
 }
 
-// target returns what a link may lead to.
+// target returns a possible target of a link.
 func (w *world) target() string {
 	outside := []string{filepath.Join(w.outer, "a"), filepath.Join(w.outer, "a", "canary"), "/dev/zero", "/etc"}[w.r.IntN(4)]
 	switch w.r.IntN(3) {
@@ -73,7 +73,7 @@ func (w *world) target() string {
 	return w.name()
 }
 
-// root returns the machine's files, or those of a container somewhere in it.
+// root returns the machine's files, or the files of a container somewhere in it.
 func (w *world) root() *Root {
 	if w.r.IntN(4) > 0 {
 		return w.machine
@@ -94,7 +94,7 @@ func (w *world) step() {
 	root, p, q := w.root(), w.name(), w.name()
 	switch w.r.IntN(12) {
 	case 0, 1:
-		_ = root.MkdirAll(p) // what is refused is an answer, here and below
+		_ = root.MkdirAll(p) // a refusal is an answer, here and below
 	case 2:
 		_ = root.Symlink(w.target(), p)
 	case 3:
@@ -110,7 +110,8 @@ func (w *world) step() {
 	case 6:
 		_ = root.RemoveAll(p)
 	case 7:
-		// However it came there: the door does not rely on what the other operations refuse.
+		// The link is planted directly, because the invariants must not depend on the refusals of other
+		// operations.
 		if at, err := root.Host(filepath.Dir(p)); err == nil && strings.HasPrefix(at+"/", w.dir+"/") {
 			if real, err := filepath.EvalSymlinks(at); err == nil && (real == w.dir || strings.HasPrefix(real, w.dir+"/")) {
 				_ = os.Symlink(w.target(), filepath.Join(real, "c"))
@@ -145,7 +146,7 @@ func (w *world) holds(root *Root, p string, want []byte) {
 	}
 }
 
-// TestBounds holds what is opened and how much is read.
+// TestBounds checks which files are opened and how much of them is read.
 func TestBounds(t *testing.T) {
 	dir := t.TempDir()
 	r := linux(t, dir)
@@ -182,7 +183,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestImagesHaveNoEscape holds that a disk which is packed and laid again has no link out of it.
+// TestImagesHaveNoEscape: a disk that is packed and laid again has no link out of it.
 func TestImagesHaveNoEscape(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	r := linux(t, from)

@@ -1,11 +1,12 @@
-// Package guestfs is the only door to files that a simulated machine can name: the trees of its drives, the folders of
-// the containers in them, and what a container keeps beside its tree. Whatever a guest does with links, renames and
-// mounts, an access through this package reads and writes below the guest's own folder (os.Root), opens no device, FIFO
-// or socket, and reads at most a bound.
+// Package guestfs is the only access to files that a simulated machine can name: the trees of its drives,
+// the folders of the containers in them, and the files that a container keeps beside its tree. Whatever a
+// guest does with links, renames and mounts, an access through this package reads and writes below the
+// guest's own folder (os.Root), opens no device, FIFO or socket, and reads a limited amount.
 //
-// It refuses to know what the files mean, and runs nothing. Where a program of this computer needs a path
-// (Root.Host), the program has walls of its own (internal/confine). The simulator and internal/controlplane may
-// import it; a test of the module names those that may open files otherwise.
+// It refuses to know the meaning of the files, and runs nothing. Where a program of this computer needs a
+// path (Root.Host), the program is confined by other means (internal/confine). The simulator and
+// internal/controlplane may import it; a test of the module names the packages that may open files
+// otherwise.
 package guestfs
 
 import (
@@ -19,8 +20,8 @@ import (
 	"syscall"
 )
 
-// ErrKind is returned for what is neither a file nor a directory: opening a device, a FIFO or a socket could wait for
-// ever, read without an end or reach something of this computer.
+// ErrKind is the error for a file that is neither regular nor a directory: opening a device, a FIFO or a
+// socket could wait without end, read without end, or reach a part of this computer.
 var ErrKind = errors.New("neither a file nor a directory")
 
 // MaxRead bounds a file that is read whole, in bytes.
@@ -43,8 +44,8 @@ func open(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, err
 	return f, nil
 }
 
-// enter opens a directory below root as the root of what is below it. What is none is refused first: OpenRoot would wait
-// for the other end of a FIFO.
+// enter opens a directory below root as a root of its own. It first refuses other files: OpenRoot would
+// wait for the other end of a FIFO.
 func enter(root *os.Root, name string) (*os.Root, error) {
 	info, err := root.Stat(name)
 	if err != nil {
@@ -56,7 +57,7 @@ func enter(root *os.Root, name string) (*os.Root, error) {
 	return root.OpenRoot(name)
 }
 
-// readAll returns what is left of a file, and an error if that is more than a bound.
+// readAll returns the rest of a file, or an error if that is larger than bound.
 func readAll(f *os.File, name string, bound int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -86,7 +87,8 @@ func writeAll(root *os.Root, name string, data []byte, flag int, perm fs.FileMod
 	return errors.Join(err, f.Close())
 }
 
-// Folder is the folder of one guest: the trees of its drives, and beside them what its host keeps of it.
+// Folder is the folder of one guest: the trees of its drives, and beside them the host's own files about
+// it.
 type Folder struct {
 	name  string
 	open  func() (*os.Root, error)
@@ -100,7 +102,7 @@ func At(dir string) Folder {
 	return Folder{dir, open, func() error { return os.MkdirAll(dir, 0o700) }, quotaOf(open)}
 }
 
-// Folder returns a folder in a guest's tree as that of another guest: a container's. What is kept there counts for the guest.
+// Folder returns a folder in a guest's tree as the folder of a container. Its size counts for the guest.
 func (r *Root) Folder(dir string) Folder {
 	return Folder{dir, func() (*os.Root, error) {
 		root, rel, err := r.locate(dir)

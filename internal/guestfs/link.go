@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// No link in a guest's tree leads out of it: the target of each is relative, climbs
-// first and descends then, and climbs no higher than the root. So a program of the
-// host that is given a path below the root stays below it, whatever the guest does
-// meanwhile. Symlink, Link, Rename and what lays an image are all that could change this; they
-// run one at a time, as the tree of a container is a part of its machine's.
+// linking serialises all operations that could break this rule: no link in a guest's tree leads out of it,
+// because its target is relative, climbs first and descends then, and climbs no higher than the root. So a
+// program of the host that is given a path below the root stays below it, whatever the guest does
+// meanwhile. Symlink, Link, Rename and the code that lays an image are the only ones that could break it.
+// One lock serves all trees, as the tree of a container is a part of its machine's.
 var linking sync.Mutex
 
 // maxLinks is how many links a path may lead through, as on Linux.
@@ -80,7 +80,7 @@ func confined(folder, target string) (string, error) {
 // on the host's disk must be relative to stay in the tree.
 const absoluteMark = "././"
 
-// physical resolves the links of a path; what does not exist resolves to itself.
+// physical resolves the links of a path; a missing file resolves to itself.
 func physical(root *os.Root, rel string) (string, error) {
 	at, rest := ".", strings.Split(rel, "/")
 	for links := 0; len(rest) > 0; {
@@ -110,8 +110,8 @@ func places(root *os.Root, from, to string) (folderA, realA, folderB, realB stri
 	return folderA, realA, folderB, realB, err
 }
 
-// Link gives a file a second name, on one drive. The second name of a link is a link of its own with
-// the same target: what is stored of it depends on its place.
+// Link gives a file a second name on the same drive. For a link it makes another link with the same target,
+// because the stored form of a target depends on its place.
 func (r *Root) Link(from, to string) error {
 	a, relA, relB, err := r.pair("link", from, to)
 	if err != nil {
@@ -193,7 +193,7 @@ func place(root *os.Root, rel string) (folder, name string, err error) {
 	return folder, path.Join(folder, path.Base(rel)), err
 }
 
-// Escapes reports whether an error is that of a path which leads out of the guest.
+// Escapes reports whether an error says that a path leads out of the guest.
 func Escapes(err error) bool {
 	const ofRoot = "path escapes from parent" // of os.Root, whose error has no name
 	return errors.Is(err, ErrEscape) || err != nil && strings.HasSuffix(err.Error(), ofRoot)
@@ -222,13 +222,13 @@ func escaping(root *os.Root, at, moved string) (found string) {
 	return found
 }
 
-// rootEvery is after how many folders a walk opens a new root: a root goes through all folders of a path each time, and
-// each one that is open is a file of this process.
+// rootEvery is the number of levels after which a walk opens a new root. A root goes through all folders of
+// a path on each access, and each open root is an open file of this process.
 const rootEvery = 32
 
-// walk calls visit for a path and, if it is a folder, for everything below it, until visit returns false. in and name
-// are where to reach a file, p its path in root. What cannot be read is passed over. The time is linear in the number of
-// files, however deep they lie.
+// walk calls visit for a path and, if it is a folder, for everything below it, until visit returns false.
+// in and name are where to open a file, p its path in root. Files that cannot be read are skipped. The time
+// is linear in the number of files, at any depth.
 func walk(root *os.Root, at string, visit func(in *os.Root, name, p string, e fs.DirEntry) bool) {
 	info, err := root.Lstat(at)
 	if err == nil {

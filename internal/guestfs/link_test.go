@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestLinksStayInside holds that no link leads out of the tree, however it is made.
+// TestLinksStayInside: no link leads out of the tree, however it is made.
 func TestLinksStayInside(t *testing.T) {
 	dir := t.TempDir()
 	r := linux(t, dir)
@@ -27,7 +27,7 @@ func TestLinksStayInside(t *testing.T) {
 		{"sub/../../../y", "/a/mixed", "../y"},
 		{"d/file", "/a/b/c/plain", "d/file"},
 		{"/a/b/c/d", "/s", "././a/b/c/d"},
-		// The folder of this one is a link; what counts is where it leads.
+		// The folder of this link is itself a link; its target decides.
 		{"../../../../../..", "/s/deep", "../../../.."},
 		{"s/../../..", "/a/over", "s/../../.."},
 	} {
@@ -61,7 +61,7 @@ func TestLinksStayInside(t *testing.T) {
 	inside(t, dir)
 }
 
-// TestOldEscapes holds that a tree with a link that leads out loses it.
+// TestOldEscapes: a link that leads out is removed from an existing tree.
 func TestOldEscapes(t *testing.T) {
 	dir := t.TempDir()
 	if err := linux(t, dir).MkdirAll("/etc"); err != nil {
@@ -155,7 +155,7 @@ func FuzzLinks(f *testing.F) {
 			if len(words) < 2 {
 				continue
 			}
-			last := words[len(words)-1] // errors are answers: what counts is what is there after
+			last := words[len(words)-1] // errors are fine: the resulting tree decides
 			switch words[0] {
 			case "m":
 				_ = root.MkdirAll(words[1])
@@ -210,7 +210,7 @@ func TestDeepTrees(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// What an earlier version let in, as no path names it.
+	// A link that an earlier version permitted, as no path names it.
 	at, err := os.OpenRoot(filepath.Join(dir, "rootfs"))
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func below(point, p string, fold bool) (string, bool) {
 // readOnly is the error of a write to a volume that is mounted so.
 func readOnly(op, p string) error { return &os.PathError{Op: op, Path: p, Err: syscall.EROFS} }
 
-// MakeAll makes a directory below the folder. What is there already stays.
+// MakeAll makes a directory below the folder, unless it exists.
 func (d Folder) MakeAll(name string) error {
 	return d.do(func(root *os.Root) error {
 		if _, err := root.Stat(name); err == nil {

@@ -11,22 +11,24 @@ import (
 )
 
 const (
-	// maxKept bounds what a guest keeps in its folder, in bytes of this computer's disk: its disk is full then.
+	// maxKept is the size limit of a guest's folder, in bytes of this computer's disk: beyond it, the
+	// guest's disk is full.
 	maxKept = 4 << 30
-	// block is what each file, folder and link takes at least.
+	// block is the minimum size of each file, folder and link.
 	block = 4 << 10
 	// rest is how long a full folder is not measured again, in times of the last measurement.
 	rest = 10
-	// slack is the part of the bound that is to be free after a measurement, so that the next one is not due at once.
+	// slack is the part of the limit that must be free after a measurement, so that the next one is not due
+	// immediately.
 	slack = 64
 )
 
-// quota bounds what is kept in a folder. It counts what is written, and measures the folder where that reaches the bound, since
-// files are replaced and removed as well.
+// quota limits the size of a folder. It counts written bytes, and measures the folder when the count
+// reaches the limit, because files are also replaced and removed.
 type quota struct {
 	bound   int64
 	measure func() (int64, error)
-	kept    atomic.Int64 // by the last measurement, and what was written since
+	kept    atomic.Int64 // the last measurement and all writes since
 
 	mu   sync.Mutex
 	next time.Time // not before is measured again
@@ -44,7 +46,7 @@ func quotaOf(open func() (*os.Root, error)) *quota {
 	}}
 }
 
-// measured returns what a tree takes of the disk, in bytes. What vanishes meanwhile takes nothing.
+// measured returns the size of a tree on the disk, in bytes, without files that vanish meanwhile.
 func measured(root *os.Root) (size int64, err error) {
 	err = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
 		size += block

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestQuota: a guest's disk is full by what is on it, whatever wrote it, and has room again when files are removed.
+// TestQuota: a guest's disk is full by the size of its files, whatever program wrote them, and has room
+// again after files are removed.
 func TestQuota(t *testing.T) {
 	const bound = 1 << 20
 	some := make([]byte, 64<<10)
@@ -73,7 +74,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestQuotaForgets: what replaces itself does not fill a disk.
+// TestQuotaForgets: a file that is replaced again and again does not fill a disk.
 func TestQuotaForgets(t *testing.T) {
 	folder := At(t.TempDir())
 	folder.quota.bound = 1 << 20

@@ -39,8 +39,8 @@ type Root struct {
 	large   sync.Mutex  // is held while a large file is read whole
 }
 
-// drives returns the folders of the file trees in a guest's folder: C: and Azure's temporary disk D: of Windows, and
-// what Linux has.
+// drives returns the folders of the file trees in a guest's folder: on Windows for C: and Azure's temporary
+// disk D:, on Linux for the one tree.
 func drives(windows bool) map[byte]string {
 	if windows {
 		return map[byte]string{'C': "C", 'D': "D"}
@@ -146,7 +146,7 @@ func splitDrive(p string) (byte, string) {
 	return 0, p
 }
 
-// onDrive finds the drive and the path on it that p means, in the spelling of what exists.
+// onDrive returns the drive of p and the path on it, in the spelling of existing files.
 func (r *Root) onDrive(p string) (letter byte, root *os.Root, rel string, err error) {
 	rest := p
 	if r.windows {
@@ -170,14 +170,14 @@ func (r *Root) onDrive(p string) (letter byte, root *os.Root, rel string, err er
 	return letter, root, rel, nil
 }
 
-// locate finds the tree and the path in it that p means: on a drive, or in what is mounted there. A link at the end of p
-// is not followed to a mount.
+// locate returns the tree of p and the path in it: on a drive, or in a mount. A link at the end of p is not
+// followed to a mount.
 func (r *Root) locate(p string) (*os.Root, string, error) {
 	root, rel, _, err := r.find(p, false)
 	return root, rel, err
 }
 
-// change is locate for what writes there.
+// change is locate for operations that write.
 func (r *Root) change(op, p string) (*os.Root, string, error) {
 	root, rel, fixed, err := r.find(p, false)
 	if err == nil && fixed {
@@ -208,8 +208,9 @@ func (r *Root) find(p string, follow bool) (root *os.Root, rel string, fixed boo
 // lateFiles is how long programs may use files after they were to end.
 const lateFiles = time.Second
 
-// Until refuses the files, a second after ctx has ended and until it is lifted, to whoever asks for them. It ends programs
-// that go through files without looking whether they are to end: those that look have ended by then.
+// Until makes every access to the files fail from a second after ctx has ended until lift is called. It
+// ends programs that go through files without checking for their end; programs that check have ended by
+// then.
 func (r *Root) Until(ctx context.Context) (lift func()) {
 	var mu sync.Mutex
 	lifted := false
@@ -229,8 +230,8 @@ func (r *Root) Until(ctx context.Context) (lift func()) {
 	}
 }
 
-// clean makes p relative to its root, refusing what climbs above it and, on
-// Windows, what NTFS refuses.
+// clean makes p relative to its root; it refuses a path that climbs above the root and, on Windows, names
+// that NTFS refuses.
 func (r *Root) clean(p string) (string, error) {
 	if strings.ContainsRune(p, 0) {
 		return "", ErrName
@@ -260,12 +261,12 @@ func (r *Root) clean(p string) (string, error) {
 	return rel, nil
 }
 
-// maxPath bounds a path, in bytes. It is Linux's PATH_MAX (path_resolution(7)), which there bounds what one call names;
-// here it bounds how deep folders lie, since each call goes through all of them.
+// maxPath is the maximum length of a path in bytes, Linux's PATH_MAX (path_resolution(7)). On Linux it
+// limits a name in one call; here it limits the depth of folders, since each call goes through all of them.
 const maxPath = 4095
 
-// foldCase gives each part of rel the spelling of the entry that exists. It begins at the last part, which
-// is most often the only one that is missing.
+// foldCase gives each part of rel the spelling of the existing entry. It begins at the last part, which is
+// most often the only missing one.
 func foldCase(root *os.Root, rel string) string {
 	if _, err := root.Lstat(rel); err == nil || rel == "." {
 		return rel
@@ -387,8 +388,8 @@ func (r *Root) ReadAtMost(p string, bound int64) ([]byte, error) {
 	return data, rename(err, p)
 }
 
-// largeRead is the size of files that are read one after the other: programs of a guest that read the same one at once
-// would have it many times before any of them says that it holds it.
+// largeRead is the size from which files are read one after the other: programs of a guest that read the
+// same large file concurrently would have it in memory many times before their memory is accounted for.
 const largeRead = 1 << 20
 
 // WriteFile replaces a file. The parent must exist.
@@ -410,8 +411,8 @@ func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Replace puts a file in another's place in one step, so that whoever looks sees the old or the new one whole. It
-// makes the directories above it.
+// Replace replaces a file in one step, so that every reader sees the old or the new file whole. It makes
+// the directories above it.
 func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
 	root, rel, err := r.change("open", p)
 	if err != nil {
@@ -441,7 +442,7 @@ func (r *Root) MkdirAll(p string) error {
 	return rename(root.MkdirAll(rel, 0o755), p)
 }
 
-// Stat describes what p leads to.
+// Stat describes the file that p leads to.
 func (r *Root) Stat(p string) (fs.FileInfo, error) {
 	root, rel, _, err := r.find(p, true)
 	if err != nil {
@@ -461,8 +462,8 @@ func (r *Root) Lstat(p string) (fs.FileInfo, error) {
 	return info, rename(err, p)
 }
 
-// Appender returns a function that opens a file to write at its end, and makes it and the directories above it if need
-// be.
+// Appender returns a function that opens a file to write at its end, and creates it and the directories
+// above it if they are missing.
 func (r *Root) Appender(p string, perm fs.FileMode) func() (*os.File, error) {
 	return func() (*os.File, error) {
 		root, rel, err := r.locate(p)
@@ -537,7 +538,7 @@ func (r *Root) Chtimes(p string, at time.Time) error {
 	return rename(root.Chtimes(rel, at, at), p)
 }
 
-// Tree is a directory of a guest with what is below it. A link does not lead out of it.
+// Tree is a directory of a guest with everything below it. A link does not lead out of it.
 type Tree struct{ root *os.Root }
 
 // Tree opens a directory.

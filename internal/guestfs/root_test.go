@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUntil holds that a guest's files end whoever uses them after the guest was to end, and are there again for what is
-// left to do.
+// TestUntil: every access to a guest's files fails after the guest's end, and works again for the work that
+// is left.
 func TestUntil(t *testing.T) {
 	dir := t.TempDir()
 	r, err := At(dir).Root(false)

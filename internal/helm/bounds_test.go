@@ -19,7 +19,7 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// bombs are templates that would use a machine up, each with an expression for what is said of it.
+// bombs are templates that would exhaust a machine, each with an expression for its error.
 var bombs = map[string]struct{ template, want string }{
 	"until":          {`{{ range $i := until 1000000000 }}a{{ end }}`, "memory"},
 	"a smaller list": {`{{ range $i := until 3000000 }}a{{ end }}`, "it makes more than"},
@@ -81,8 +81,8 @@ func (s scene) refused(o client.Object, reason string, conditions func() []metav
 	return message
 }
 
-// TestExceeded: what goes beyond the bounds says so and is not tried again, by the next
-// manager neither, until it changes; a name that no chart can have is refused once.
+// TestExceeded: a template that exceeds the limits fails with that error and is not tried again, also by
+// the next manager, until it changes; a name that no chart can have is refused once.
 func TestExceeded(t *testing.T) {
 	charts, tries := t.TempDir(), filepath.Join(t.TempDir(), "tries")
 	t.Setenv(triesEnv, tries)

@@ -90,8 +90,8 @@ func (r *chartProxies) remove(ctx context.Context, p *v1alpha1.HelmChartProxy, r
 	return client.IgnoreNotFound(r.Update(ctx, p))
 }
 
-// place creates, changes and deletes releases until they are those that the object selects,
-// and sets its conditions.
+// place creates, changes and deletes releases until they are the ones that the object selects, and sets its
+// conditions.
 func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, releases []v1alpha1.HelmReleaseProxy) error {
 	fail := func(reason string, err error) error {
 		set(&p.Status.Conditions, p.Generation, v1alpha1.ReleaseProxySpecsUpToDateCondition, reason, err.Error())

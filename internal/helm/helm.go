@@ -27,13 +27,13 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// hookTimeout bounds one of Helm's operations, above all the wait for a hook's Job.
+// hookTimeout limits one of Helm's operations, above all the wait for a hook's Job.
 const hookTimeout = 2 * time.Minute
 
-// workers is how many releases are worked on at once.
+// workers is the number of releases that are reconciled concurrently.
 const workers = 10
 
-// Options are what the plane decides.
+// Options are the settings of the plane.
 type Options struct {
 	// Charts is a folder of charts that are taken from there and not from their
 	// repositories: NAME-VERSION.tgz, NAME.tgz or a folder NAME. "" is none.

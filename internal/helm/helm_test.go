@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// tries returns what records the input of a step.
+// tries returns a writer that records the input of a step.
 func tries() io.Writer {
 	if file := os.Getenv(triesEnv); file != "" {
 		if f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err == nil {

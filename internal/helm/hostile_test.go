@@ -55,7 +55,7 @@ func file(t *testing.T, w io.Writer, name string, says int64, text []byte) {
 
 const chartYAML = "apiVersion: v2\nname: bomb\nversion: 1.0.0\n"
 
-// archives are chart archives that would use a machine up, each with what is said of it.
+// archives are chart archives that would exhaust a machine, each with its error.
 func archives(t *testing.T) map[string]struct {
 	archive []byte
 	want    string
@@ -123,7 +123,8 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
-// said checks an error for one of some texts; with no text, the chart was read and its cluster does not answer.
+// said checks that an error contains one of some texts; without a text, that the chart was read and its
+// cluster does not answer.
 func said(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" {
@@ -178,7 +179,8 @@ func TestHostileIndexes(t *testing.T) {
 	}
 }
 
-// TestRepositoriesOfThisComputer: no service of this computer hears of a chart, however its repository is written.
+// TestRepositoriesOfThisComputer: a chart causes no connection to a service of this computer, however its
+// repository is written.
 func TestRepositoriesOfThisComputer(t *testing.T) {
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {

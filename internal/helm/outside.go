@@ -16,8 +16,9 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// outside is the network of a step: what a chart's repository is, and whatever that leads to, is not this computer. In
-// production the program that fetches charts has a network of its own, where loopback has nothing for others.
+// outside is the network of a step: a chart's repository, and any address that it redirects to, must not be
+// this computer. In production the program that fetches charts has a network of its own, where loopback has
+// nothing of others.
 type outside struct {
 	// known are the addresses of the cluster's API server, and of proxies that this computer's user has set.
 	known []netip.AddrPort
@@ -40,7 +41,7 @@ func newOutside(ctx context.Context, config *rest.Config) (*outside, error) {
 			if proxy == nil {
 				continue
 			}
-			// The kubeconfig's proxy is for whatever it is asked; the environment's is for what is outside.
+			// The kubeconfig's proxy serves all requests, the environment's only requests to outside.
 			if p, err := proxy(&http.Request{URL: &url.URL{Scheme: scheme, Host: "charts.example.com"}}); err == nil && p != nil {
 				o.know(ctx, p)
 			}
@@ -58,7 +59,7 @@ func newOutside(ctx context.Context, config *rest.Config) (*outside, error) {
 	return o, nil
 }
 
-// know adds the addresses of a URL to those that are known.
+// know adds the addresses of a URL to the known ones.
 func (o *outside) know(ctx context.Context, u *url.URL) {
 	port := u.Port()
 	if port == "" {
@@ -91,7 +92,7 @@ func (o *outside) may(network string, to netip.AddrPort) error {
 	return fmt.Errorf("%s is this computer's own", ip)
 }
 
-// explain returns an error that names what was refused meanwhile, if something was.
+// explain returns an error that names the refused addresses, if there were any.
 func (o *outside) explain(err error) error {
 	if o == nil || err == nil {
 		return err
@@ -105,7 +106,7 @@ func (o *outside) explain(err error) error {
 		"take them from a folder, with casement up --charts DIR", err, o.refused[0])}
 }
 
-// repositorySchemes are what a repository's URL may begin with.
+// repositorySchemes are the schemes of a repository's URL.
 var repositorySchemes = []string{"http", "https", "oci"}
 
 // checkRepository refuses the URL of a repository that no network leads to, such as a file of this computer.

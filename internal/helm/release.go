@@ -140,8 +140,7 @@ func (w *workload) remove() error {
 	return err
 }
 
-// chart returns the chart: a stub, one of the folder of charts, or what its
-// repository has.
+// chart returns the chart: a stub, one from the folder of charts, or one from its repository.
 func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 	if s, ok := findStub(w.spec.ChartName); ok {
 		version, err := w.getter.discovery.ServerVersion()
@@ -179,10 +178,11 @@ func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 	return load(path)
 }
 
-// beyond are parts of what Helm and its YAML library say of a chart that is beyond their bounds.
+// beyond are parts of the errors with which Helm and its YAML library refuse a chart that exceeds their
+// limits.
 var beyond = []string{"larger than the maximum", "excessive aliasing", "exceeded max depth"}
 
-// load loads a chart. What is beyond bounds would be so again.
+// load loads a chart. The error for a chart that exceeds limits is final.
 func load(path string) (*chart.Chart, error) {
 	c, err := loader.Load(path)
 	if err != nil && slices.ContainsFunc(beyond, func(text string) bool { return strings.Contains(err.Error(), text) }) {

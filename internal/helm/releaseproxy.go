@@ -159,7 +159,7 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 	return err
 }
 
-// note notes what became of a release.
+// note records the outcome of a release.
 func note(p *v1alpha1.HelmReleaseProxy, m *made) {
 	if m == nil {
 		return
@@ -173,14 +173,14 @@ func note(p *v1alpha1.HelmReleaseProxy, m *made) {
 	p.Status.Status, p.Status.Revision, p.Spec.ReleaseName = m.Status, m.Revision, m.Name
 }
 
-// isStub reports whether a chart is one of casement's own.
+// isStub reports whether a chart is a stub of casement.
 func isStub(c *chart.Chart) bool {
 	return c != nil && c.Metadata != nil && strings.HasPrefix(c.Metadata.Description, simulated)
 }
 
-// connect returns the kubeconfig of the cluster. It is nil without an error where there is no
-// cluster or its control plane has not begun, both of which end with an event of the Cluster,
-// and for a release that is removed where the cluster is deleted or gone.
+// connect returns the kubeconfig of the cluster. It is nil without an error if there is no cluster or its
+// control plane is not ready, both of which end with an event of the Cluster, and, for a release that is
+// being removed, if the cluster is being deleted or does not exist any more.
 func (r *releaseProxies) connect(ctx context.Context, p *v1alpha1.HelmReleaseProxy, gone bool) ([]byte, string, error) {
 	key := client.ObjectKey{Namespace: cmp.Or(p.Spec.ClusterRef.Namespace, p.Namespace), Name: p.Spec.ClusterRef.Name}
 	var c clusterv1.Cluster

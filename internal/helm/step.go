@@ -31,8 +31,8 @@ import (
 // each step has a process of its own with bounds.
 const StepName = "chart"
 
-// The bounds of a step. Helm takes some 150 MiB for a large chart; what a release stores has
-// to be below 1 MiB, the bound of a Secret.
+// The limits of a step. Helm takes some 150 MiB for a large chart; the record of a release has to be below
+// 1 MiB, the limit of a Secret.
 const (
 	stepMemory = 768 << 20
 	stepCPU    = 30 // seconds
@@ -42,7 +42,7 @@ const (
 	fillTime   = time.Minute
 )
 
-// step is what the program reads from its standard input.
+// step is the program's input on standard input.
 type step struct {
 	// Template, when set, is filled with Data.
 	Template string
@@ -57,7 +57,7 @@ type step struct {
 	CPU uint64
 }
 
-// result is what the program writes to its standard output.
+// result is the program's output on standard output.
 type result struct {
 	Values string
 	// Made is the release as it is now, if there is one.
@@ -67,7 +67,7 @@ type result struct {
 	Final string
 }
 
-// made is what is noted of a release.
+// made is the record of a release.
 type made struct {
 	Name, Status string
 	Revision     int
@@ -75,10 +75,11 @@ type made struct {
 	Note string
 }
 
-// finalError is returned for a step that would fail the same way again, above all one that went beyond its bounds.
+// finalError is the error of a step that would fail the same way again, above all one that exceeded its
+// limits.
 type finalError struct {
 	what string
-	// reason is that of a condition.
+	// reason is the reason of a condition.
 	reason string
 }
 
@@ -157,8 +158,8 @@ func (s step) release(ctx context.Context, errOut io.Writer) (*made, error) {
 	return m, err
 }
 
-// fill executes a template of values. It has the functions of Helm's charts but those that
-// read this process or its network.
+// fill executes a template of values. It has the functions of Helm's charts except those that read this
+// process or its network.
 func fill(text string, input []byte) (string, error) {
 	var data map[string]any
 	// Numbers without a fraction stay integers, as in the objects.
@@ -237,7 +238,7 @@ func (s step) run(ctx context.Context) (result, error) {
 	return r, nil
 }
 
-// outOfMemory are parts of what a Go program says that is refused memory, the stack of a thread
+// outOfMemory are parts of the messages of a Go program that is refused memory, the stack of a thread
 // included; the last is the race detector's.
 var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed", "failed to allocate"}
 

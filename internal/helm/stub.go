@@ -23,11 +23,11 @@ import (
 type stub struct {
 	// charts are the names of the charts.
 	charts []string
-	// render returns the objects, and what of the values is not done, which may be nothing.
+	// render returns the objects, and a note on the values that have no effect, which may be empty.
 	render func(stubInput) (objects, note string, err error)
 }
 
-// stubInput is what a stub is made from.
+// stubInput has the inputs of a stub.
 type stubInput struct {
 	chart string
 	// version is the chart's, "" for the newest. kubernetes is the cluster's.
@@ -125,7 +125,7 @@ func render(p addons.Params, names ...string) (string, error) {
 	return strings.Join(out, "\n---\n"), nil
 }
 
-// without leaves the objects out that have one of the names.
+// without removes the objects with one of the names.
 func without(text string, names ...string) (string, error) {
 	var out []string
 	for doc := range strings.SplitSeq(text, "\n---\n") {

@@ -139,7 +139,7 @@ func (a azure) delete(ctx context.Context, id, version string) error {
 	return a.wait(ctx, func() (arm.Result, error) { return a.client.Delete(ctx, id, version) })
 }
 
-// ensure creates a resource that does not exist, or waits for one that an earlier process began to create.
+// ensure creates a resource that does not exist, or waits for a create that an earlier process began.
 func (a azure) ensure(ctx context.Context, id, version string, body object) error {
 	r, ok, err := a.settled(ctx, id, version)
 	switch {

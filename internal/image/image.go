@@ -41,7 +41,7 @@ type Config struct {
 // Step is one part of a build. Running it twice has the same effect as once.
 type Step struct {
 	Name string
-	// Does says in a few words what the step does.
+	// Does describes the step in a few words.
 	Does string
 	run  func(*builder, context.Context) error
 }
@@ -76,7 +76,7 @@ type Result struct {
 type StepError struct {
 	// Step is the name of the step; Part is the script in it that failed, if any.
 	Step, Part string
-	// Fix describes what to do.
+	// Fix says how to solve the problem.
 	Fix string
 	// Left names resources that could not be deleted after the failure, or are kept on request.
 	Left string
@@ -159,7 +159,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return b.result(), nil
 }
 
-// clock returns the clock and the pauses that were given, or those of real time.
+// clock returns the given clock and pauses or, for nil, those of real time.
 func clock(now func() time.Time, pause func(context.Context, time.Duration) error) (func() time.Time,
 	func(context.Context, time.Duration) error) {
 	if now == nil {

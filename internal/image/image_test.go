@@ -137,7 +137,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// quick replaces a poll's pause: operations of the local Azure end almost at once at the instant pace.
+// quick replaces a poll's pause: at the instant pace, operations of the local Azure end almost immediately.
 func quick(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
 
 func sample(t *testing.T) *ImageBuild {

@@ -21,13 +21,14 @@ const tagRetired = "casement-image-retired"
 type Old struct {
 	Version string `json:"version"`
 	ID      string `json:"id"`
-	// Retired is when it was taken out of latest, zero for one that was not.
+	// Retired is when the version was taken out of latest, zero if it was not.
 	Retired time.Time `json:"retired,omitzero"`
 	// UsedBy are machines and objects that name it.
 	UsedBy []string `json:"usedBy,omitempty"`
 }
 
-// Retirement says which versions of an image definition are old, and what becomes of them.
+// Retirement finds the old versions of an image definition, takes them out of latest and later deletes
+// them.
 type Retirement struct {
 	Client *arm.Client
 	// Definition is the resource ID of the image definition.
@@ -36,7 +37,7 @@ type Retirement struct {
 	Keep int
 	// After is how long a version has to be out of latest before it is deleted.
 	After time.Duration
-	// Objects are those of management clusters which may name a version.
+	// Objects are objects of management clusters that may refer to a version.
 	Objects []map[string]any
 	// Now is the time that After is counted to; nil is now. Sleep waits between two polls; nil waits in real time.
 	Now   func() time.Time
@@ -80,7 +81,7 @@ func (r Retirement) Olds(ctx context.Context) ([]Old, error) {
 	for _, v := range published {
 		old := Old{Version: v.Name, ID: v.ID, UsedBy: users.of(r.Definition, v.Name)}
 		if v.Properties.PublishingProfile.ExcludeFromLatest {
-			// A tag that says nothing is of one that others took out: then it counts from now.
+			// Without a valid tag someone else took the version out of latest: the time counts from now.
 			old.Retired, _ = time.Parse(time.RFC3339, v.Tags[tagRetired])
 		}
 		out = append(out, old)
@@ -88,7 +89,8 @@ func (r Retirement) Olds(ctx context.Context) ([]Old, error) {
 	return out, nil
 }
 
-// Run takes the old versions out of latest, and deletes those that have been out for long enough and that nothing uses.
+// Run takes the old versions out of latest, and deletes versions that have been out for long enough and are
+// not in use.
 func (r Retirement) Run(ctx context.Context) error {
 	r.Now, r.Sleep = clock(r.Now, r.Sleep)
 	olds, err := r.Olds(ctx)
@@ -189,7 +191,7 @@ func (r Retirement) users(ctx context.Context) (users, error) {
 	return out, nil
 }
 
-// of names those that use a version, each once.
+// of returns the names of the users of a version, each once.
 func (u users) of(definition, version string) []string {
 	var out []string
 	for _, one := range u {
@@ -200,8 +202,9 @@ func (u users) of(definition, version string) []string {
 	return out
 }
 
-// names reports whether a description names a version anywhere: by its ID, or by gallery, name and version as CAPZ's fields have it.
-// A machine that asked for the latest one has the ID of the definition, with the version that it got beside it.
+// names reports whether an object contains the name of a version anywhere: its ID, or gallery, name and
+// version as CAPZ's fields have them. A machine that requested the latest version has the definition's ID,
+// and beside it the version that it got.
 func names(o any, definition, version string) bool {
 	switch o := o.(type) {
 	case string:
@@ -227,7 +230,7 @@ func names(o any, definition, version string) bool {
 	return false
 }
 
-// DefinitionID returns the ID of the image definition of which a build makes a version.
+// DefinitionID returns the ID of the image definition that a build makes a version of.
 func (b *ImageBuild) DefinitionID(subscription string) string {
 	t := b.Spec.Target
 	return "/subscriptions/" + subscription + "/resourceGroups/" + t.ResourceGroup + "/providers/Microsoft.Compute/galleries/" +

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// retirement prepares a definition with five versions of which one is used by a machine, one by an object, and one is a build's that
-// has not published it.
+// retirement prepares a definition with five versions: a machine uses one, an object uses another, and a
+// third belongs to a build that has not published it.
 func retirement(t *testing.T) (r Retirement, versions func() []string) {
 	t.Helper()
 	s := newStage(t)

@@ -54,7 +54,8 @@ func TestScriptsInGuest(t *testing.T) {
 	for _, tc := range []struct {
 		name, call string
 		code       int
-		// says is a text in the output; has are files that exist afterwards, lacks one that does not.
+		// says is a text in the output; has are files that must exist afterwards, lacks a file that must
+		// not.
 		says  string
 		has   []string
 		lacks string

@@ -71,7 +71,7 @@ type Spec struct {
 	Features []string `json:"features,omitempty"`
 	// Services set how Windows services, or systemd units, start.
 	Services []Service `json:"services,omitempty"`
-	// Firewall are the ports that the Windows firewall opens, in addition to those of kubelet and SSH.
+	// Firewall are the ports that the Windows firewall opens, in addition to the ports of kubelet and SSH.
 	Firewall []FirewallRule `json:"firewall,omitempty"`
 	// Hardening are the hardening options of Windows to apply: no-smb1, no-old-tls, no-llmnr, strong-crypto.
 	Hardening []string `json:"hardening,omitempty"`

@@ -21,7 +21,7 @@ const (
 	tagVersion = "casement-image-version" // ID of the version that is made
 	tagTrial   = "casement-image-trial"   // name of the throw-away cluster that there may be
 	tagState   = catalog.StateTag         // of the version: verified
-	tagHolds   = "casement-holds-"        // of the version: what is on it
+	tagHolds   = "casement-holds-"        // of the version: the contents of the image
 )
 
 // finished is the value of lastDone for a build that is published and cleaned up.

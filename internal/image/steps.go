@@ -104,7 +104,7 @@ func older(a, b string) bool {
 	}) < 0
 }
 
-// judge warns of what is known of the Windows build of a version, and where nothing is known.
+// judge warns about known regressions of the Windows build of a version, and if none can be known.
 func (b *builder) judge(version string) {
 	build, ok := windows.MarketplaceBuild(version)
 	if !ok {

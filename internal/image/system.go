@@ -40,7 +40,8 @@ func callPowerShell(function string, with ...string) string {
 	return function
 }
 
-// wrapPowerShell returns a script: the library, and calls of which a failing one exits with code 1.
+// wrapPowerShell returns a script: the library and the calls. A call that fails ends the script with code
+// 1.
 func wrapPowerShell(calls []string) string {
 	return windowsLibrary + "\ntry {\n  " + strings.Join(calls, "\n  ") +
 		"\n} catch {\n  Write-Output \"FAILED: $($_.Exception.Message)\"\n  exit 1\n}\nexit 0\n"

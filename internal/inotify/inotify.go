@@ -1,9 +1,9 @@
-// Package inotify counts the inotify instances of a user, of which Linux allows 128 by
-// default (fs.inotify.max_user_instances) and then says only "too many open files". An API
-// server and a controller manager take six each, one for every certificate file.
+// Package inotify counts the inotify instances of a user. Linux allows 128 of them by default
+// (fs.inotify.max_user_instances); beyond that its only message is "too many open files". An API server and
+// a controller manager take six each, one for every certificate file.
 //
-// It watches nothing and changes no limit. Everybody may import it; it imports the standard
-// library only. Source: inotify(7).
+// It watches nothing and changes no limit. Everybody may import it; it imports the standard library only.
+// Source: inotify(7).
 package inotify
 
 import (
@@ -38,8 +38,8 @@ type Program struct {
 	Processes, Instances int
 }
 
-// Now counts the instances of the processes that this one can look into, which are those of
-// the same user in the same PID namespace.
+// Now counts the instances of the processes that this process can inspect: those of the same user in the
+// same PID namespace.
 func Now() Usage { return read("/proc", os.Geteuid()) }
 
 func read(proc string, uid int) Usage {
@@ -107,11 +107,11 @@ func program(dir string) string {
 	return filepath.Base(first)
 }
 
-// Scarce reports whether half of the instances are taken: what can do without takes no
-// more then, so that the user's other programs find some.
+// Scarce reports whether half of the instances are in use: programs that can work without should take no
+// more, so that the user's other programs find some.
 func (u Usage) Scarce() bool { return u.Limit > 0 && u.Used >= u.Limit/2 }
 
-// String says what is used, by which programs, and how to raise the limit.
+// String returns the number of instances in use, the programs that use them, and how to raise the limit.
 func (u Usage) String() string {
 	const most = 3
 	var by []string

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Small bounds what holds a configuration, a template or a list.
+// Small is the size limit of a configuration, a template or a list.
 const Small = 16 << 20
 
 // openTime bounds how long a FIFO is waited for that no program opens for writing.
@@ -41,8 +41,8 @@ func File(name string, most int64) ([]byte, error) {
 	return All(f, name, most)
 }
 
-// Check refuses what is not to be opened: a directory, a device, a socket, and a file that is
-// too large.
+// Check refuses files that must not be opened: a directory, a device, a socket, and a file that is too
+// large.
 func Check(name string, info fs.FileInfo, most int64) error {
 	mode := info.Mode()
 	switch {
@@ -58,8 +58,8 @@ func Check(name string, info fs.FileInfo, most int64) error {
 	return nil
 }
 
-// Named checks files that another program or library is about to read, without bounds. What
-// is not there, or is "", it passes over.
+// Named checks files that another program or library is about to read without limits. It ignores missing
+// files and "".
 func Named(most int64, files ...string) error {
 	for _, name := range files {
 		info, err := os.Stat(name)

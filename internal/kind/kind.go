@@ -1,9 +1,8 @@
-// Package kind is the table of the kinds that declare a cluster: Cluster API's, the kubeadm
-// providers' and ours, with their resources, short names and where they keep the spec of
-// a machine. What reads manifests or takes KIND/NAME looks here.
+// Package kind is the table of the kinds that declare a cluster: Cluster API's, the kubeadm providers' and
+// ours, with their resources, short names and the path of a machine's spec in them. Code that reads
+// manifests or an argument KIND/NAME uses it.
 //
-// It refuses to know Go types, so that a linter can import it. Anybody may import it; it
-// imports nothing.
+// It refuses to know Go types, so that a linter can import it. Anybody may import it; it imports nothing.
 package kind
 
 // Groups of the kinds.

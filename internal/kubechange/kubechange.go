@@ -20,7 +20,7 @@ const (
 	Newest = 37
 )
 
-// Effect is what comes of a setting on Windows.
+// Effect is the effect of a setting on Windows.
 type Effect string
 
 // Effects.
@@ -36,7 +36,7 @@ const (
 // Span are the minors from From on and before Until; zero is unbounded.
 type Span struct{ From, Until int }
 
-// Holds reports whether a minor is one of them. Zero is the newest.
+// Holds reports whether a minor is in the span. Zero is the newest.
 func (s Span) Holds(minor int) bool {
 	if minor == 0 {
 		return s.Until == 0
@@ -64,14 +64,15 @@ type Setting struct {
 	Path string
 	// Flag is the kubelet's flag of the same meaning; "" where there is none.
 	Flag string
-	// Value is the one value that the row is for, or what it begins with before a *; "" is any but Harmless.
+	// Value is the one value that the row is for, or its prefix before a *; "" means any value that is not
+	// in Harmless.
 	Value string
 	// Harmless are values that ask for nothing.
 	Harmless []string
 	Effect   Effect
 	// Unless is a feature gate that takes the effect away where it is on.
 	Unless string
-	// Usual is set for what kubeadm writes into every configuration, or makes right on Windows
+	// Usual is set for a setting that kubeadm writes into every configuration, or corrects on Windows
 	// itself: it is reported only where a configuration is for Windows alone.
 	Usual bool
 	// Why completes "the kubelet on Windows ...".
@@ -116,8 +117,8 @@ func GateByName(name string) (Gate, bool) {
 	return gates[i], true
 }
 
-// Problem returns what is wrong with a gate and a value in a minor, "" for nothing. refused
-// reports whether the component exits at its start.
+// Problem returns the problem of a gate with a value in a minor, or "". refused reports whether the
+// component exits at its start.
 func (g Gate) Problem(minor int, value string) (text string, refused bool) {
 	on := strings.EqualFold(value, "true")
 	switch {
@@ -145,8 +146,8 @@ type Config struct {
 	Version, Source string
 }
 
-// ConfigVersion returns the minors whose kubeadm reads a version; ok is false for one that
-// never was.
+// ConfigVersion returns the minors whose kubeadm reads a version of its configuration; ok is false if none
+// ever did.
 func ConfigVersion(version string) (c Config, ok bool) {
 	i := slices.IndexFunc(configs, func(c Config) bool { return c.Version == version })
 	if i < 0 {
@@ -155,7 +156,7 @@ func ConfigVersion(version string) (c Config, ok bool) {
 	return configs[i], true
 }
 
-// Features returns the minors whose kubeadm knows one of its own feature gates.
+// Features returns the minors whose kubeadm knows a feature gate of its own.
 func Features(name string) (Span, bool) {
 	s, ok := features[name]
 	return s, ok
@@ -202,14 +203,14 @@ const (
 type Defect struct {
 	// Name is a CVE or a few words.
 	Name string
-	// CVE is set for what an attacker can use.
+	// CVE is set for a defect that an attacker can exploit.
 	CVE bool
 	// From is the first minor that has it.
 	From int
 	// Fixed are the first releases without it, one per minor, newest first. A minor that is older than all of them has it.
 	Fixed []Release
 	Scope Scope
-	// Program has the defect, Why says what it does.
+	// Program has the defect, Why describes it.
 	Program, Why, Source string
 }
 

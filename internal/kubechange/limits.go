@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Limit is what every kubelet asks of a field of its configuration, on any system: with another value it exits at its start.
+// Limit is a limit that every kubelet sets to a field of its configuration, on any system: with another
+// value it exits at its start.
 type Limit struct {
 	// Path is the field, with dots; Flag the kubelet's flag of the same meaning, "" where there is none.
 	Path, Flag string
@@ -60,7 +61,7 @@ func Limits() []Limit {
 	}
 }
 
-// unbounded is the upper bound of what has none.
+// unbounded is the upper bound of a field without one.
 const unbounded = 1 << 62
 
 func numbers(path, flag string, least, most int64) Limit {
@@ -104,11 +105,11 @@ func Thresholds() map[string]string {
 	}
 }
 
-// signals are those of eviction. Source: kubernetes pkg/kubelet/eviction/api/types.go.
+// signals are the signals of eviction. Source: kubernetes pkg/kubelet/eviction/api/types.go.
 var signals = []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree",
 	"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available"}
 
-// Threshold returns what is wrong with a signal of a field of Thresholds and its value, "" for nothing.
+// Threshold returns the error in a signal and its value for a field of Thresholds, or "".
 // Source: kubernetes pkg/kubelet/eviction/helpers.go, parseThresholdStatement.
 func Threshold(field, signal, value string) string {
 	percent, relative := strings.CutSuffix(value, "%")
@@ -143,7 +144,7 @@ func NodeLabel(key string) bool {
 		}, key)
 }
 
-// kubeletFields are the fields of the KubeletConfiguration, those of 1.37 and none that an earlier minor from 1.31 on has beside them.
+// kubeletFields are the fields of the KubeletConfiguration of 1.37; no minor from 1.31 on has others.
 // Source: k8s.io/kubelet config/v1beta1 types.go.
 const kubeletFields = "apiVersion kind address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS " +
 	"clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize " +

@@ -53,8 +53,8 @@ func parse(t *testing.T, file string) *ast.File {
 	return parsed
 }
 
-// TestSettings holds the rows of validation_windows.go to the file itself, in each minor: an
-// if that returns an error refuses the field of its condition, one that logs ignores it.
+// TestSettings compares the rows of validation_windows.go with the file itself in each minor: an if that
+// returns an error refuses the field of its condition, one that logs ignores it.
 func TestSettings(t *testing.T) {
 	for minor, dir := range sources(t) {
 		want := map[string]Effect{}
@@ -102,7 +102,7 @@ func TestSettings(t *testing.T) {
 // versioned are the fields of a gate's row in the sources since 1.32.
 var versioned = regexp.MustCompile(`MustParse\("1\.(\d+)"\), Default: (true|false), PreRelease: featuregate\.(\w+)(, LockToDefault: true)?`)
 
-// TestGates holds the gates to those of each minor.
+// TestGates compares the gates with those of each minor.
 func TestGates(t *testing.T) {
 	all := sources(t)
 	for minor, dir := range all {
@@ -132,7 +132,7 @@ func TestGates(t *testing.T) {
 					got.Inert = from
 				}
 			}
-			until := func(row int) int { // what a minor does not know yet
+			until := func(row int) int { // the gates that a minor does not know yet
 				if row > minor {
 					return 0
 				}
@@ -146,7 +146,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestKubeadm holds the versions and gates of kubeadm to each minor's.
+// TestKubeadm compares the versions and gates of kubeadm with those of each minor.
 func TestKubeadm(t *testing.T) {
 	for minor, dir := range sources(t) {
 		app := filepath.Join(dir, "cmd", "kubeadm", "app")

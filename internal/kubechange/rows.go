@@ -173,8 +173,8 @@ var fields = []Field{
 	{37, "volumes[].projected.sources[].podCertificate.user", "files have no owner by a number", "core/v1 types.go of 1.37"},
 }
 
-// defects are faults of kubelet and kube-proxy on Windows: what an attacker can use first, then
-// by the newest fix. Releases are those of the notes in CHANGELOG of each minor.
+// defects are faults of kubelet and kube-proxy on Windows: first those that an attacker can exploit, then
+// by the newest fix. Releases are from the notes in CHANGELOG of each minor.
 var defects = []Defect{
 	{Name: "CVE-2024-9042", CVE: true, Fixed: []Release{{32, 1}, {31, 5}, {30, 9}, {29, 13}}, Scope: Everywhere, Program: "kubelet",
 		Why: "a query of a node's logs runs commands", Source: "kubernetes issue 129654"},

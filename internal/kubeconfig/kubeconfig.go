@@ -1,8 +1,9 @@
-// Package kubeconfig reads kubeconfigs that somebody else wrote: whoever may write the Secret of a cluster decides what is in
-// it. A kubeconfig may name programs to run and files to read on the machine that loads it; here it may not.
+// Package kubeconfig reads kubeconfigs from untrusted authors: whoever may write the Secret of a cluster
+// decides its content. A kubeconfig may name programs to run and files to read on the machine that loads
+// it; this package permits neither.
 //
-// It connects to nothing and reads no Secret. The command line, the controllers, internal/diagnose/facts and internal/helm
-// import it.
+// It connects to nothing and reads no Secret. The command line, the controllers, internal/diagnose/facts
+// and internal/helm import it.
 package kubeconfig
 
 import (

@@ -2,7 +2,7 @@ package kubeflags
 
 import "testing"
 
-// TestDropped holds the generated list to removals that others have recorded.
+// TestDropped compares the generated list with removals that others have recorded.
 func TestDropped(t *testing.T) {
 	for _, test := range []struct {
 		program, flag string
@@ -32,7 +32,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestDroppedGate holds the generated list to removals that others have recorded.
+// TestDroppedGate compares the generated list with removals that others have recorded.
 func TestDroppedGate(t *testing.T) {
 	for _, test := range []struct {
 		gate   string
@@ -72,7 +72,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// TestNever: flags that are misspelt, and those that some minor or one system has.
+// TestNever: flags that are misspelt, and flags that some minor or one system has.
 func TestNever(t *testing.T) {
 	for _, flag := range []string{"node-label", "max-pod", "feature-gate", "nodelabels", "evictionHard"} {
 		if !Never(flag) {

@@ -45,8 +45,8 @@ func (p *Plane) startWithCRDs(ctx context.Context, fresh bool) error {
 	return awaitServed(ctx, client, crds)
 }
 
-// InstallCRDs creates the CRDs, or replaces the specs of those that there are, and then waits until the API
-// server serves all of them, or until ctx ends. Labels and annotations of others stay.
+// InstallCRDs creates the CRDs, or replaces the specs of existing ones, and then waits until the API server
+// serves all of them, or until ctx ends. Labels and annotations of others stay.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	client, err := crdClient(cfg)
 	if err != nil {
@@ -92,8 +92,8 @@ func crdClient(cfg *rest.Config) (clientset.Interface, error) {
 	return clientset.NewForConfig(cfg)
 }
 
-// install creates a CRD, or changes the one that there is where it differs. An update and not a server-side apply
-// changes it, as the API server computes the owner of each field of a schema at an apply.
+// install creates a CRD, or updates the existing one if it differs. It does not use server-side apply,
+// because the API server then computes the owner of each field of a schema.
 func install(ctx context.Context, client crdclient.CustomResourceDefinitionInterface, crd *apiextensionsv1.CustomResourceDefinition) error {
 	crd = defaulted(crd)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {

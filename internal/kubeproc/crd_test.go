@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// TestCRDs starts a plane with kinds and compares them with those that the API server makes of the same manifests. It
-// then starts the plane again with a kind that differs and one more.
+// TestCRDs starts a plane with kinds and compares them with those that the API server makes from the same
+// manifests. It then starts the plane again with a changed kind and an additional one.
 func TestCRDs(t *testing.T) {
 	all, err := config.CRDs()
 	if err != nil {
@@ -91,7 +91,7 @@ func TestCRDs(t *testing.T) {
 	get(all[0].Name)
 }
 
-// anyTime returns a CRD without what differs between two of the same manifest.
+// anyTime returns a CRD without the fields that differ between two of the same manifest.
 func anyTime(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	crd = crd.DeepCopy()
 	crd.UID, crd.ResourceVersion, crd.CreationTimestamp, crd.ManagedFields = "", "", metav1.Time{}, nil

@@ -74,9 +74,9 @@ type Config struct {
 	// the API server reaches pods. The controller manager runs the controllers of
 	// Deployments and Services then as well.
 	EgressConfig string
-	// Controllers are those that the controller manager runs beside the ones that every plane has.
+	// Controllers are controllers that the controller manager runs in addition to those of every plane.
 	Controllers []string
-	// APIServer are flags of the API server beside those that every plane has.
+	// APIServer are flags of the API server in addition to those of every plane.
 	APIServer []string
 	// CRDs, when set, returns the kinds that the API server serves once Start returns, for the CA (PEM) of the plane.
 	CRDs func(ca []byte) ([]*apiextensionsv1.CustomResourceDefinition, error)
@@ -85,7 +85,7 @@ type Config struct {
 	AuditOf string
 	// Records is where the processes are recorded while they run.
 	Records process.Records
-	// OnWait, when set, hears how far a start is that takes its time, from several goroutines.
+	// OnWait, when set, is called with the progress of a start that takes long, from several goroutines.
 	OnWait func(string)
 }
 
@@ -131,10 +131,9 @@ func (p *Plane) path(elem ...string) string {
 }
 
 func (p *Plane) start(ctx context.Context) error {
-	// etcd wants a socket path relative to its working directory, which keeps it
-	// below the length that the kernel allows. Its log has what its database gets once a
-	// second instead of ten times. A lone member waits for up to an election's time before it
-	// leads, so that is short.
+	// etcd wants a socket path relative to its working directory, which keeps it below the length that the
+	// kernel allows. It commits to its database once a second instead of ten times; its log has the writes
+	// in between. A lone member waits for up to an election's time before it leads, so that time is short.
 	socket := "unix://" + etcdSocket
 	_, err := os.Stat(p.path("etcd"))
 	fresh := errors.Is(err, os.ErrNotExist)
@@ -160,8 +159,8 @@ func (p *Plane) start(ctx context.Context) error {
 	return p.startWithCRDs(ctx, fresh)
 }
 
-// StartControllerManager waits as AwaitReady does, and starts garbage collection, namespaces and service accounts. It
-// is to be called once; the kinds that there are by then are collected from the start.
+// StartControllerManager waits as AwaitReady does, and starts garbage collection, namespaces and service
+// accounts. Call it once: objects of the kinds that exist by then are collected from the start.
 func (p *Plane) StartControllerManager(ctx context.Context) error {
 	if err := p.await(ctx); err != nil {
 		return err
@@ -282,9 +281,9 @@ func (p *Plane) Processes() []*process.Process {
 	return slices.Clone(p.processes)
 }
 
-// keepPort returns the port in file, or a free one that it writes there, so that
-// kubeconfigs stay valid over restarts. A file that holds none is put aside: the port is
-// only in files that are written at each start.
+// keepPort returns the port in file or, without one, a free port that it writes to file, so that
+// kubeconfigs stay valid over restarts. A file without a valid port is put aside: other files with the port
+// are written at each start.
 func keepPort(file, host string) (int, error) {
 	data, err := os.ReadFile(file)
 	if err == nil {

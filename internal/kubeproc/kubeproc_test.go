@@ -90,8 +90,8 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// servesIdle fails where a resource without a watch cache is one that Kubernetes and casement
-// do not have. The kinds of Cluster API and of addons are not installed here.
+// servesIdle fails if a resource without a watch cache does not belong to Kubernetes or casement. The kinds
+// of Cluster API and of addons are not installed here.
 func servesIdle(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	_, lists, err := client.Discovery().ServerGroupsAndResources()
@@ -121,7 +121,8 @@ func servesIdle(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
-// A start that cannot succeed ends with its reason, and one that is only slow continues.
+// TestDamagedEtcd: a start that cannot succeed ends with its reason, and a start that is only slow
+// continues.
 func TestDamagedEtcd(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "etcd", "member", "snap", "db")

@@ -15,13 +15,13 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// keys are what a management plane needs of keys, all PEM. It is made once per
-// state directory.
+// keys are the keys and certificates of a management plane, all PEM. They are made once per state
+// directory.
 type keys struct {
 	caCert, caKey, adminCert, adminKey []byte
 }
 
-// loadPKI reads the PKI below dir/pki, or makes it.
+// loadPKI reads the PKI below dir/pki, or creates it.
 func loadPKI(dir, host string, names []string) (*keys, error) {
 	dir = filepath.Join(dir, "pki")
 	if _, err := os.Stat(filepath.Join(dir, "complete")); err != nil {

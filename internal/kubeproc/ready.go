@@ -34,8 +34,8 @@ const (
 // AwaitReady waits until the API server is ready for every user, with await's limits.
 func (p *Plane) AwaitReady(ctx context.Context) error { return p.await(ctx) }
 
-// await waits until the API server passes all its checks but those of exclude. It gives up when a process has ended
-// again and again, when the API server has done far more than a start takes, or with ctx.
+// await waits until the API server passes all its checks except those in exclude. It gives up when a
+// process has ended again and again, when the API server has done far more than a start takes, or with ctx.
 func (p *Plane) await(ctx context.Context, exclude ...string) error {
 	client, err := kubernetes.NewForConfig(p.Config())
 	if err != nil {

@@ -32,7 +32,7 @@ const Everyone = "*"
 // for.
 func (p *Plane) AuditLog() string { return p.path("log", "audit.log") }
 
-// writeAuditPolicy writes what the API server is to note.
+// writeAuditPolicy writes the API server's audit policy.
 func (p *Plane) writeAuditPolicy() error {
 	if p.cfg.AuditOf == "" {
 		return nil

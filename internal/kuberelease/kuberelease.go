@@ -1,10 +1,9 @@
-// Package kuberelease says which release of Kubernetes casement is for where none is
-// named: in templates, addons, examples and messages. `make bump-k8s` moves it together
-// with go.mod, and a test of the root holds both together and finds other places.
+// Package kuberelease has the release of Kubernetes that casement uses where the user names none: in
+// templates, addons, examples and messages. `make bump-k8s` changes it together with go.mod, and a test of
+// the root compares both and finds other places.
 //
-// It is two constants. It refuses to know what a release can do (the rules of lint, the
-// tables of addons and images know that), and to be imported by the simulator, which has
-// a release of its own.
+// It is two constants. It refuses to know the features of a release (the rules of lint, the tables of
+// addons and images know those), and to be imported by the simulator, which has a release of its own.
 package kuberelease
 
 import "strings"

@@ -12,15 +12,15 @@ import (
 // GuestMemory is how many bytes all programs that one guest runs hold together.
 const GuestMemory = 512 << 20
 
-// ErrExceeded is wrapped by what ends a program that wanted more than its guest may use.
+// ErrExceeded is wrapped by the error of a program that exceeded a limit of its guest.
 var ErrExceeded = errors.New("a bound of the simulation")
 
-// Guest is what the programs of one guest use at this moment. It is safe for use from
-// several goroutines.
+// Guest is the present resource usage of the programs of one guest. It is safe for use from several
+// goroutines.
 type Guest struct{ inUse, files atomic.Int64 }
 
-// guestFiles is how many files all programs of one guest keep open together: a sixteenth of those that this process may
-// open, and no more than Linux lets a process of its own.
+// guestFiles is how many files all programs of one guest may have open together: a sixteenth of the limit
+// of this process, and no more than Linux permits a process.
 func guestFiles() int64 { return int64(min(max(Files()/16, 64), 1024)) }
 
 // Open counts a file that a program of the guest keeps open, until release is called. It fails as Linux does where
@@ -42,8 +42,8 @@ func (g *Guest) InUse() int64 { return g.inUse.Load() }
 // Meter returns the account of one program of the guest, which Close ends.
 func (g *Guest) Meter(ctx context.Context) *Meter { return &Meter{guest: g, ctx: ctx} }
 
-// Meter is the account of one program. Steps are those of one goroutine; Try and Close are
-// safe for use from several. A nil Meter bounds nothing.
+// Meter is the account of one program. Steps are those of one goroutine; Try and Close are safe for use
+// from several. A nil Meter has no limits.
 type Meter struct {
 	guest *Guest
 	ctx   context.Context
@@ -51,7 +51,7 @@ type Meter struct {
 	steps uint
 }
 
-// stop is what Step and Hold panic with.
+// stop is the value with which Step and Hold panic.
 type stop struct{ err error }
 
 // Run calls f, and returns why Step or Hold has ended it. Only f's own goroutine may use
@@ -73,8 +73,8 @@ func (m *Meter) Run(f func()) (err error) {
 // stepsPerLook is how many steps are taken between two looks at the context.
 const stepsPerLook = 256
 
-// Step ends the program if it was cancelled. Every loop of a program calls it; one that
-// does much in one pass calls Look.
+// Step ends the program if it was cancelled. Every loop of a program calls it; a loop with long passes
+// calls Look.
 func (m *Meter) Step() {
 	if m == nil {
 		return
@@ -127,7 +127,7 @@ func (m *Meter) During(bytes int, f func()) {
 	f()
 }
 
-// Close gives back what the program holds.
+// Close returns the program's memory and files to the guest.
 func (m *Meter) Close() {
 	if m != nil {
 		m.guest.inUse.Add(-m.inUse.Swap(0))

@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/limit"
 )
 
-// TestGuest: what two programs of a guest hold counts together; the one that wants too
-// much ends, and what it held is given back.
+// TestGuest: the usage of two programs of a guest adds up; the program that exceeds the limit ends, and its
+// usage is returned.
 func TestGuest(t *testing.T) {
 	var g limit.Guest
 	first, second := g.Meter(t.Context()), g.Meter(t.Context())

@@ -1,11 +1,9 @@
-// Package limit keeps a slow or greedy client from taking a server away from the others:
-// bounds on how long a request's head and body may take, on idle connections, and on how
-// many connections one listener has; and a greedy guest from taking the process away:
-// what all its programs hold together.
+// Package limit keeps a slow or greedy client from blocking a server for others: it limits the time for a
+// request's head and body, idle connections, and the number of connections of one listener. It also keeps a
+// greedy guest from exhausting the process: it limits the usage of all its programs together.
 //
-// It bounds no handler: answers that wait, and connections that a handler takes over
-// (tunnels, websockets), last as long as they do. Servers of the simulator and of the
-// local plane use it; it imports nothing of the module.
+// It limits no handler: answers that wait, and connections that a handler takes over (tunnels, websockets),
+// may last. Servers of the simulator and of the local plane use it; it imports nothing of the module.
 package limit
 
 import (
@@ -68,8 +66,8 @@ func (l Limits) Listener(inner net.Listener) net.Listener {
 // guests counts the connections that all machines of the simulation together have.
 var guests atomic.Int64
 
-// Guests bounds the connections of one machine's listener, which shares its bound with
-// those of all others: there are thousands of them in one process.
+// Guests limits the connections of one machine's listener together with those of all other machines: there
+// are thousands of listeners in one process.
 func Guests(inner net.Listener) net.Listener { return shared{inner, int64(quarter())} }
 
 // shared is a listener whose connections count together with those of other listeners.
@@ -78,8 +76,8 @@ type shared struct {
 	bound int64
 }
 
-// Accept implements net.Listener. A connection beyond the bound is closed at once, so that
-// it holds up no other listener.
+// Accept implements net.Listener. A connection beyond the limit is closed immediately, so that it delays no
+// other listener.
 func (l shared) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()

@@ -173,8 +173,8 @@ func TestLong(t *testing.T) {
 	})
 }
 
-// TestGuests holds that the listeners of all machines share one bound, that a connection
-// beyond it is closed, and that one that ends makes room.
+// TestGuests: the listeners of all machines share one limit, a connection beyond it is closed, and a
+// connection that ends makes room.
 func TestGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := pipes{make(chan net.Conn), make(chan struct{})}, pipes{make(chan net.Conn), make(chan struct{})}

@@ -67,7 +67,8 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// TestEndlessAlias: what contains itself is refused by that name and at the alias, not for its size.
+// TestEndlessAlias: a value that contains itself is refused for that reason and at the alias, not for its
+// size.
 func TestEndlessAlias(t *testing.T) {
 	for _, text := range []string{"a: &a [*a]\n", "a: &a {b: {c: *a}}\n", "a: &a\n  <<: *a\n"} {
 		_, errs := lint.Parse("x.yaml", []byte("apiVersion: v1\nkind: Pod\n"+text), lint.Options{})

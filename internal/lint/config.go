@@ -38,7 +38,7 @@ const oldest = 14
 
 // Suppression silences a rule, in all files or in some.
 type Suppression struct {
-	// Rule is the rule's ID, or * for all rules and for what cannot be read.
+	// Rule is the rule's ID, or * for all rules and for inputs that cannot be read.
 	Rule string `json:"rule"`
 	// Path is a file, a directory or a glob, relative to the configuration file; empty
 	// is all.
@@ -166,8 +166,8 @@ func Describe(t Target) string {
 	return string(data)
 }
 
-// Suppress separates findings into those to show and those that the configuration suppresses; the latter get its
-// reason.
+// Suppress separates findings into findings to show and findings that the configuration suppresses; the
+// latter get its reason.
 func (c Config) Suppress(findings []Finding) (shown, silent []Finding) {
 	shown = []Finding{}
 	for _, f := range findings {

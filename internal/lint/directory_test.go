@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestDirectory reads a directory with files that are no objects: they are skipped and counted. A file that is named is
-// not, and neither is one that only lacks its kind.
+// TestDirectory reads a directory with files that are not objects: they are skipped and counted. A file
+// that the user names, or that lacks only its kind, is not skipped.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -13,7 +13,7 @@ type Edit struct {
 	// apply returns the offsets in the document and the text that replaces the bytes between them; ok is false if the
 	// edit is impossible.
 	apply func(d *document) (start, end int, text string, ok bool)
-	// deleted is the entry that the edit removes, if that is what it does.
+	// deleted is the entry that the edit removes, if it removes one.
 	deleted *Value
 }
 
@@ -45,7 +45,7 @@ func Delete(v Value) Edit {
 	}}
 }
 
-// emptied returns the edits that remove the mappings of which all entries are removed.
+// emptied returns the edits that remove mappings whose entries are all removed.
 func emptied(edits []Edit) (out []Edit) {
 	type node struct {
 		tree *tree
@@ -133,8 +133,8 @@ func (d *document) scalar(t *tree, r ref) (start, end int, ok bool) {
 	return start, end, end <= len(d.text) && d.text[start:end] == raw // else it is written in another way
 }
 
-// entry returns the extent of a mapping's entry in block style: from its line to the last one that is indented deeper,
-// or belongs to a list at the same depth.
+// entry returns the extent of a mapping's entry in block style: from its line to the last line that is
+// indented deeper, or belongs to a list at the same depth.
 func (d *document) entry(v Value) (start, end int, ok bool) {
 	if v.key == 0 || v.parent == nil || v.parent.at().style&flow != 0 {
 		return 0, 0, false

@@ -24,8 +24,8 @@ func (p Platforms) Builds() []string {
 	return p.Windows
 }
 
-// AskFor returns the images whose platforms only a registry knows, each once: those of pods that are not for Linux,
-// whose references do not name a Windows release.
+// AskFor returns the images whose platforms only a registry knows, each once: images of pods that are not
+// for Linux, if the reference does not name a Windows release.
 func (s *Set) AskFor() []string {
 	s.lookup() // RuntimeClasses and nodes decide too
 	seen := map[string]bool{}

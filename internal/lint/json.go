@@ -127,7 +127,7 @@ func appendScalar(out []byte, tag tag, text string) (_ []byte, ok bool) {
 	return nil, false
 }
 
-// plainKeys reports whether the keys of a mapping are texts, each of which occurs once.
+// plainKeys reports whether the keys of a mapping are texts and occur only once.
 func (t *tree) plainKeys(r ref) bool {
 	const few = 32 // nodes; more of them are not compared with each other
 	var seen map[string]bool

@@ -37,7 +37,7 @@ func (o *Object) OfClusterAPI() bool {
 	return OfClusterAPI(group)
 }
 
-// OfClusterAPI reports whether an API group is one of Cluster API or a provider of it.
+// OfClusterAPI reports whether an API group belongs to Cluster API or to a provider of it.
 func OfClusterAPI(group string) bool {
 	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
 }

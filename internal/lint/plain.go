@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// plain reads the YAML that most manifests are written in: mappings and lists in blocks, or on one line in braces and
-// brackets; scalars on one line, in quotes or without; literal texts; comments. It gives up on all else, such as
-// anchors, tags, tabs, text over several lines and every mistake, and leaves that to the YAML parser, which takes ten
-// times as long. What it reads is what the parser reads, with the same positions, tags and styles: FuzzPlain compares
-// the two.
+// plain reads the subset of YAML that most manifests use: mappings and lists in blocks, or on one line in
+// braces and brackets; scalars on one line, in quotes or without; literal texts; comments. It gives up on
+// all else, such as anchors, tags, tabs, text over several lines and every mistake, and leaves that to the
+// YAML parser, which takes ten times as long. Its result is the same as the parser's, with the same
+// positions, tags and styles: FuzzPlain compares the two.
 //
-// A method that reads returns false to give up.
+// Each reading method returns false to give up.
 type plain struct {
 	tree
-	// start, at and end are offsets: of the current line, of what is read next in it, and of its end.
+	// start, at and end are offsets: of the current line, of the next character to read in it, and of its
+	// end.
 	start, at, end int
 	// indent is the column of the first character of the line that is read next, from zero.
 	indent int
@@ -38,7 +39,7 @@ func (p *plain) read(text string) bool {
 	return p.next() && p.mapping() && p.over()
 }
 
-// copy returns the tree that was read; the next one that is read does not overwrite it.
+// copy returns the tree that was read; reading the next tree does not overwrite the copy.
 func (p *plain) copy() *tree { return &tree{text: p.text, nodes: exactly(p.nodes)} }
 
 // over reports whether the text has no more lines.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlain: plain reads what manifests usually consist of, and leaves the rest to the YAML parser.
+// TestPlain: plain reads the common forms of manifests, and leaves the rest to the YAML parser.
 func TestPlain(t *testing.T) {
 	const head = "apiVersion: v1\nkind: X\nmetadata:\n  name: x # the name\n"
 	for text, want := range map[string]bool{
@@ -29,7 +29,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// FuzzPlain: what plain reads, the YAML parser reads as the same tree.
+// FuzzPlain: for every text that plain reads, the YAML parser returns the same tree.
 func FuzzPlain(f *testing.F) {
 	for _, text := range []string{
 		"a: b\n", "a:\n  b: c # d\n\n  # e\n  f: [g, \"h\", 'i']\nj: {k: 1, l: {}}\n",
@@ -81,7 +81,8 @@ func comparePlain(t *testing.T, text string) bool {
 	return true
 }
 
-// TestPlainLines does what FuzzPlain does, with texts of random lines: most of them have a mistake or are odd.
+// TestPlainLines runs the check of FuzzPlain on texts of random lines, most of which are odd or have a
+// mistake.
 func TestPlainLines(t *testing.T) {
 	random := rand.New(rand.NewPCG(36, 2022))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }

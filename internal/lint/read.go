@@ -40,7 +40,7 @@ type document struct {
 	among bool
 }
 
-// ReadError is an input or a part of it that could not be read.
+// ReadError is an input, or a part of one, that could not be read.
 type ReadError struct {
 	File string
 	Line int

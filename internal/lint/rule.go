@@ -69,13 +69,13 @@ type Rule struct {
 	Severity Severity
 	// Title is one line.
 	Title string
-	// Doc explains what Windows does, why, and what to write instead.
+	// Doc explains the behaviour of Windows, the reason, and the correct setting.
 	Doc string
 	// Since and Until bound the Kubernetes minors for which the verdict is valid; zero is unbounded, Until is the first
 	// minor for which it is no longer valid.
 	Since, Until int
 	Oracle       Oracle
-	// Bad is an example that the rule finds, Good one that it does not.
+	// Bad is an example with a finding, Good one without.
 	Bad, Good string
 	// For is the target that the examples need; the zero value is the newest Kubernetes with nothing else known.
 	For Target
@@ -94,7 +94,7 @@ func (r *Rule) holds(t Target) bool {
 	return t.Minor >= r.Since && (r.Until == 0 || t.Minor < r.Until)
 }
 
-// Finding is what a rule found at one place.
+// Finding is a problem that a rule found at one place.
 type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"-"`
@@ -106,7 +106,7 @@ type Finding struct {
 	Path    string `json:"path"`
 	Object  string `json:"object"`
 	Message string `json:"message"`
-	// Fix describes what to write instead.
+	// Fix describes the correction.
 	Fix string `json:"fix,omitempty"`
 	// Reason is the reason of the suppression, for suppressed findings only.
 	Reason string `json:"reason,omitempty"`
@@ -165,7 +165,7 @@ func Run(set *Set, rules []Rule, target Target) []Finding {
 	return shown
 }
 
-// block is the number of pods that a goroutine takes at once.
+// block is the number of pods that a goroutine checks in one turn.
 const block = 64
 
 // RunAll is Run, and also returns the findings that annotations suppress, with their reasons.
@@ -180,7 +180,7 @@ func RunAll(set *Set, rules []Rule, target Target) (shown, silent []Finding) {
 			pods = append(pods, r)
 		}
 	}
-	blocks := slices.Collect(slices.Chunk(set.lookup().windows, block)) // the rules only read what there is then
+	blocks := slices.Collect(slices.Chunk(set.lookup().windows, block)) // the rules only read the set from here on
 	found := make([][]Finding, len(whole)+len(blocks))
 	each(len(found), func(i int) {
 		p := &Pass{Set: set, Target: target, findings: &found[i]}

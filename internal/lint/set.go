@@ -97,8 +97,7 @@ func (s *Set) Kind(kinds ...string) []*Object {
 	return out
 }
 
-// Named returns the objects of a kind with a namespace and a name; there are several
-// when the input holds more than one of them.
+// Named returns the objects of a kind with a namespace and a name; there may be several in the input.
 func (s *Set) Named(kind, namespace, name string) []*Object {
 	return slices.Clip(s.lookup().named[named{kind, namespace, name}])
 }

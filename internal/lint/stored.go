@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrFull means that a set contains the largest number of keys that is read at once.
+// ErrFull means that a set contains the maximum number of keys and values.
 var ErrFull = fmt.Errorf("the input has more than the %d keys and values that are read at once", maxNodes)
 
 // maxDepth bounds how deep an object goes; API servers refuse less.

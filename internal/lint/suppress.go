@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// IgnoreAnnotation names rules, separated by commas, that an object or a pod
-// template does not want to hear of.
+// IgnoreAnnotation names rules, separated by commas, whose findings are suppressed for an object or a pod
+// template.
 const IgnoreAnnotation = "casement.dev/ignore"
 
 // ReasonAnnotation contains the reason for a suppression; another annotation names the

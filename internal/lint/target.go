@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Target says for what cluster the manifests are meant. The zero value is the newest
-// Kubernetes and a cluster of which nothing else is known; a rule that needs to know
-// more than that says nothing then. The tags are the keys of the configuration file.
+// Target describes the cluster that the manifests are meant for. The zero value is the newest Kubernetes
+// and a cluster of which nothing else is known; a rule that needs other facts then reports nothing. The
+// tags are the keys of the configuration file.
 type Target struct {
 	// Minor is the Kubernetes release, 36 for 1.36; zero is the newest.
 	Minor int `json:"-"`
@@ -16,10 +16,10 @@ type Target struct {
 	// Windows are the Windows Server releases of the nodes, such as 2022. None is
 	// unknown.
 	Windows []string `json:"windowsReleases,omitempty"`
-	// Mixed is true if the cluster has nodes of Windows and of Linux, so that a pod that
-	// names no OS can be scheduled on either. The default treats such pods as Linux ones.
+	// Mixed is true if the cluster has nodes of Windows and of Linux, so that a pod without an OS can be
+	// scheduled on either. The default treats such pods as Linux ones.
 	Mixed bool `json:"mixedCluster,omitempty"`
-	// Taints are those of the Windows nodes; the default is none.
+	// Taints are the taints of the Windows nodes; the default is none.
 	Taints []Taint `json:"windowsTaints,omitempty"`
 	// Sidecars are labels and annotations that request an injected container without an
 	// image for Windows, in addition to those that the rules know.
@@ -50,8 +50,8 @@ type Taint struct {
 // Release is a Kubernetes release: 1.Minor.Patch.
 type Release struct{ Minor, Patch int }
 
-// Lacks reports whether the target's Kubernetes is older than all of the releases that fix
-// something, which are the first fixed one of each minor.
+// Lacks reports whether the target's Kubernetes is older than all releases with a fix; fixes has the first
+// such release of each minor.
 func (t Target) Lacks(fixes ...Release) bool {
 	if t.Minor == 0 {
 		return false

@@ -18,18 +18,20 @@ type tree struct {
 	// text contains the texts of scalars: the document, or the texts alone if the YAML parser has read it.
 	text  string
 	nodes []node
-	// places are the places of the nodes; nil if they are what the document's text says.
+	// places are the places of the nodes; nil if they are the same as in the document's text.
 	places []place
-	// lines are the offsets at which the lines of the text end, once a place was asked for.
+	// lines are the offsets at which the lines of the text end; they are computed at the first question for
+	// a place.
 	lines []uint32
 	once  sync.Once
-	// aliases are the nodes that aliases mean, and tags those that are not in knownTags; both are rare.
+	// aliases maps aliases to the nodes that they refer to, and tags has the tags that are not in
+	// knownTags; both are rare.
 	aliases map[ref]ref
 	tags    map[ref]string
 }
 
-// node is a value, or the key of one. What is below a node follows it: the keys and values of a mapping in turns, the
-// elements of a sequence.
+// node is a value, or the key of one. The nodes below it follow it: the keys and values of a mapping in
+// turns, the elements of a sequence.
 type node struct {
 	// begin is the offset of a scalar's text (its quotes are outside), of an alias's name, or of anything else.
 	begin uint32
@@ -44,7 +46,7 @@ type node struct {
 // place is a line and a column of a document, from 1.
 type place struct{ line, column int32 }
 
-// kind, style and tag are those of the YAML parser, in a byte each.
+// kind, style and tag are the YAML parser's, in a byte each.
 type (
 	kind  uint8
 	style uint8
@@ -152,7 +154,7 @@ func (t *tree) add(n node) ref {
 	return ref(len(t.nodes))
 }
 
-// end ends a mapping or a sequence: what is appended from now on is not below it.
+// end ends a mapping or a sequence: nodes that are appended later are not below it.
 func (t *tree) end(r ref) { t.nodes[r-1].extent = uint32(len(t.nodes) + 1) }
 
 // below yields the nodes that are directly below a mapping (keys and values in turns) or a sequence.
@@ -202,8 +204,8 @@ func (t *tree) resolve(r ref) ref {
 	return r
 }
 
-// meant returns how many nodes there are when each alias is replaced by what it means, at most most. An alias within
-// what it names has no end: it is returned as endless.
+// meant returns the number of nodes after each alias is replaced by its value, but at most most. An alias
+// within its own value has no end: it is returned as endless.
 func (t *tree) meant(most int) (nodes int, endless ref) {
 	if len(t.aliases) == 0 {
 		return len(t.nodes), 0

@@ -51,7 +51,7 @@ func (v Value) At(keys ...string) Value {
 	return v
 }
 
-// lookup returns an entry of a mapping, or of one that it merges.
+// lookup returns an entry of a mapping, or of a mapping that it merges.
 func (t *tree) lookup(r ref, key string, depth int) (keyNode, value ref) {
 	if depth > maxMerge {
 		return 0, 0
@@ -79,7 +79,7 @@ func (t *tree) lookup(r ref, key string, depth int) (keyNode, value ref) {
 	return 0, 0
 }
 
-// merged returns an entry of what a merge key names: a mapping, or a list of them.
+// merged returns an entry of the value of a merge key: a mapping, or a list of mappings.
 func (t *tree) merged(r ref, key string, depth int) (keyNode, value ref) {
 	if t.at(r).kind != sequence {
 		return t.lookup(r, key, depth)
@@ -212,8 +212,8 @@ func (v Value) Path() string {
 	return join(v.parent.Path(), v.name)
 }
 
-// position returns the line and column of a finding: those of the value, or, if it is
-// missing, of its nearest parent.
+// position returns the line and column of a finding: the place of the value or, if it is missing, of its
+// nearest parent.
 func (v Value) position() (line, column int) {
 	at := v.near
 	if v.node != 0 && v.key == 0 {

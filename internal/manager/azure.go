@@ -14,9 +14,8 @@ import (
 	"casement.dev/casement/internal/azure/identity"
 )
 
-// Azure says where Azure is, for a cloud that is not one of Microsoft's: a local
-// Azure or an Azure Stack. Empty fields leave what the cluster's azureEnvironment
-// says.
+// Azure has the addresses of a cloud that is not one of Microsoft's: a local Azure or an Azure Stack. Empty
+// fields leave the cluster's azureEnvironment in force.
 type Azure struct {
 	// Endpoints are the endpoints of each cloud that Clouds does not name.
 	Endpoints

@@ -39,9 +39,8 @@ func needed() (map[schema.GroupVersion][]string, error) {
 	return out, nil
 }
 
-// awaitKinds waits until the API server serves all kinds that the controllers watch.
-// An installer makes the CustomResourceDefinitions and the Deployment at once, so a
-// manager may be there first.
+// awaitKinds waits until the API server serves all kinds that the controllers watch. An installer creates
+// the CustomResourceDefinitions and the Deployment together, so a manager may start first.
 func awaitKinds(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	client, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {

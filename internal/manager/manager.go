@@ -1,7 +1,7 @@
-// Package manager assembles casement's controllers and webhooks into one
-// controller manager, for production and for the local plane alike.
+// Package manager assembles casement's controllers and webhooks into one controller manager, for production
+// and for the local plane.
 //
-// It holds no logic of its own. cmd/casement-manager, the local plane and the command line import it.
+// It has no logic of its own. cmd/casement-manager, the local plane and the command line import it.
 package manager
 
 import (
@@ -64,8 +64,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// New returns a manager with all controllers and webhooks, or with those that the options
-// select; nothing runs until it is started. Errors name the part that could not be set up.
+// New returns a manager with all controllers and webhooks, or with the ones that the options select;
+// nothing runs until it is started. Errors name the part that could not be set up.
 func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -176,10 +176,12 @@ var (
 	longer  = queue.Rest{Factor: 20, Longest: 5 * time.Second}
 )
 
-// leaving is how many nodes are taken out of load balancers at once; a workload cluster that is gone holds up one for seconds.
+// leaving is how many nodes are taken out of load balancers concurrently; an unreachable workload cluster
+// delays one for seconds.
 const leaving = 5
 
-// patchClusters is how many clusters patch day works on at once: it only begins and watches what others do.
+// patchClusters is how many clusters patch day handles concurrently: it only starts and observes the work
+// of others.
 const patchClusters = 2
 
 // setUpControllers registers every controller that the gates let in.

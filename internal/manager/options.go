@@ -32,10 +32,9 @@ type Options struct {
 	// HTTP2 serves webhooks and metrics by HTTP/2 too. Without it a client has HTTP/1.1,
 	// and none can open and drop streams without end (CVE-2023-44487).
 	HTTP2 bool
-	// WebhookSelfSigned, when set, is the Secret (namespace/name) in which the manager
-	// keeps a certificate for WebhookService (namespace/name) that it makes and renews
-	// itself; WebhookConfigurations are the names of those that are to trust it.
-	// WebhookCertDir does not count then.
+	// WebhookSelfSigned, when set, is the Secret (namespace/name) in which the manager keeps a certificate
+	// for WebhookService (namespace/name), which it makes and renews itself. WebhookConfigurations are the
+	// names of the configurations that must trust the certificate. WebhookCertDir has no effect then.
 	WebhookSelfSigned     string
 	WebhookService        string
 	WebhookConfigurations []string
@@ -47,16 +46,16 @@ type Options struct {
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
 	// objects need to be looked at; "" is all.
 	WatchFilter string
-	// LeaderElection lets one of several replicas work; LeaderElectionNamespace
-	// holds the lease and is found by itself in a cluster.
+	// LeaderElection lets one of several replicas work; LeaderElectionNamespace has the lease and, in a
+	// cluster, defaults to the pod's own.
 	LeaderElection          bool
 	LeaderElectionNamespace string
 	// GrantNamespace is where it is recorded which Secrets of other namespaces identities
 	// may use; "" is the manager's own, or casement-system outside of a cluster. Only
 	// administrators may be able to write ConfigMaps there.
 	GrantNamespace string
-	// LeaseDuration is how long a leader that is gone holds the others up. It tries
-	// for RenewDeadline to renew its lease, every RetryPeriod.
+	// LeaseDuration is how long other replicas wait for a leader that has died. A leader tries for
+	// RenewDeadline to renew its lease, every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// GracefulShutdown is how long work in progress may continue once the manager has to
 	// stop.
@@ -76,7 +75,7 @@ type Options struct {
 	// FeatureGates turns gates on and off by name; the others have the values of
 	// MachinePool, PatchDay and idleGates.
 	FeatureGates map[string]bool
-	// Concurrency is how many objects of a kind are worked on at once.
+	// Concurrency is how many objects of a kind are reconciled concurrently.
 	Concurrency Concurrency
 	// Azure overrides where Azure is.
 	Azure Azure
@@ -85,7 +84,7 @@ type Options struct {
 	SkipNameValidation bool
 }
 
-// Concurrency is how many objects of each kind are worked on at once.
+// Concurrency is how many objects of each kind are reconciled concurrently.
 type Concurrency struct {
 	AzureCluster         int
 	AzureMachine         int
@@ -108,8 +107,8 @@ func Defaults() Options {
 		WebhookConfigurations: []string{"casement-mutating-webhook", "casement-validating-webhook", "casement-lint-workloads"},
 		// A kubelet waits 30 s (terminationGracePeriodSeconds) before it kills.
 		GracefulShutdown: 25 * time.Second,
-		// Longer than client-go's 15, 10 and 2 s: renewing is most of what an idle manager
-		// does. A leader that ends gives its lease back, so only a crash waits for it.
+		// Longer than client-go's 15, 10 and 2 s, because renewals are most of an idle manager's work. A
+		// leader that ends releases its lease, so the long times matter only after a crash.
 		LeaseDuration: 45 * time.Second, RenewDeadline: 30 * time.Second, RetryPeriod: 10 * time.Second,
 		SyncPeriod: 10 * time.Hour,
 		Resync:     10 * time.Minute,
@@ -120,8 +119,8 @@ func Defaults() Options {
 	}
 }
 
-// AddFlags binds the options to flags. What they hold already is the default;
-// where Azure is also comes from the environment.
+// AddFlags binds the options to flags. Their present values are the defaults; the addresses of Azure also
+// come from the environment.
 func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, `address that serves metrics; "0" turns it off`)
 	flags.StringVar(&o.MetricsAddress, "diagnostics-address", o.MetricsAddress,

@@ -83,7 +83,7 @@ func TestFlagsWinOverEnvironment(t *testing.T) {
 	}
 }
 
-// TestRunRefuses: what cannot be used is reported at once, without a management cluster.
+// TestRunRefuses: an unusable value is reported immediately, without a management cluster.
 func TestRunRefuses(t *testing.T) {
 	for flag, value := range map[string]string{
 		"--feature-gates": "Unknown=true", "--azure-cloud": "Stack=http://arm,https://login", "--resync": "0s",
@@ -127,7 +127,8 @@ func TestClouds(t *testing.T) {
 	}
 }
 
-// TestFeatureGates: what CAPZ's manifests set is taken and said to change nothing.
+// TestFeatureGates: the gates that CAPZ's manifests set are accepted, with a notice that they have no
+// effect.
 func TestFeatureGates(t *testing.T) {
 	o, err := parse("--feature-gates=MachinePool=false,AKSResourceHealth=false,EdgeZone=false,ASOAPI=true,APIServerILB=false")
 	if err != nil {

@@ -19,10 +19,9 @@ import (
 // checkTimeout bounds the duration of one probe; a kubelet gives up after a second.
 const checkTimeout = 800 * time.Millisecond
 
-// setUpChecks makes /readyz say whether requests would be answered: the caches are
-// synced, which on a replica that does not lead are those of the webhooks, and the
-// admission server serves a certificate that is valid now. /healthz says only that
-// the process answers: a restart repairs neither of the two.
+// setUpChecks makes /readyz report whether requests would be answered: the caches are synced (on a replica
+// that does not lead, the caches of the webhooks), and the admission server serves a certificate that is
+// valid now. /healthz reports only that the process answers: a restart repairs neither of the two.
 func setUpChecks(mgr ctrl.Manager, o Options) error {
 	checks := map[string]healthz.Checker{"caches": cachesSynced(mgr.GetCache())}
 	if o.WebhookPort != 0 {
@@ -50,8 +49,8 @@ func cachesSynced(c cache.Cache) healthz.Checker {
 	}
 }
 
-// checkedFor is how long a good answer of the admission server counts: a handshake for
-// every probe would be a fifth of what an idle manager does.
+// checkedFor is how long a good answer of the admission server counts: a handshake for every probe would be
+// a fifth of an idle manager's work.
 const checkedFor = time.Minute
 
 // certificateServed asks the admission server for its certificate as the API server

@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/webhook/certificate"
 )
 
-// webhookServer returns the admission server; nil if webhooks are disabled. Its certificate
-// is the keeper's or the one that o has, or is read from a directory and again when it changes.
+// webhookServer returns the admission server; nil if webhooks are disabled. Its certificate is the keeper's
+// or that of o, or it comes from a directory and is read again when it changes.
 func webhookServer(o Options, keeper *certificate.Keeper) ctrlwebhook.Server {
 	if o.WebhookPort == 0 {
 		return nil

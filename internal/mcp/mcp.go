@@ -36,7 +36,7 @@ type Source struct {
 	Explain   func(context.Context, Name) (Explanation, error)
 }
 
-// Config is what a server is made of.
+// Config is the configuration of a server.
 type Config struct {
 	Version string
 	Source  Source

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/mcp"
 )
 
-// TestOddRequestsEndNothing asks for what no client asks for, and after each for something that there is.
+// TestOddRequestsEndNothing sends requests that no real client sends, and after each a valid one.
 func TestOddRequestsEndNothing(t *testing.T) {
 	requests, in := io.Pipe()
 	out, answers := io.Pipe()

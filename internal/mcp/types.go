@@ -63,7 +63,7 @@ type Row struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner,omitempty" jsonschema:"KIND/NAME of the object above it"`
 	Ready string `json:"ready" jsonschema:"True, False or Unknown"`
-	// Reason and Message are those of the condition, in the words of who set it.
+	// Reason and Message are copied from the condition.
 	Reason     string `json:"reason,omitempty"`
 	Message    string `json:"message,omitempty"`
 	Detail     string `json:"detail,omitempty"`
@@ -82,14 +82,14 @@ type LogText struct {
 	Notes []string `json:"notes,omitempty" jsonschema:"what could not be read, and why"`
 }
 
-// Lint is what lint found.
+// Lint is the result of lint.
 type Lint struct {
 	Findings []lint.Finding `json:"findings"`
 	// Unread are the parts of the input that could not be read.
 	Unread []string `json:"unread,omitempty" jsonschema:"parts of the input that could not be read, of which nothing is said"`
 }
 
-// Preflight is what preflight found.
+// Preflight is the result of preflight.
 type Preflight struct {
 	Findings    []lint.Finding `json:"findings"`
 	Clusters    int            `json:"clusters"`
@@ -100,7 +100,7 @@ type Preflight struct {
 	Unread      []string       `json:"unread,omitempty" jsonschema:"parts of the input that could not be read, of which nothing is said"`
 }
 
-// Explanation is what a rule, check or cause means.
+// Explanation explains a rule, check or cause.
 type Explanation struct {
 	Kind     string `json:"kind" jsonschema:"rule, check or cause"`
 	Name     string `json:"name"`
@@ -110,7 +110,7 @@ type Explanation struct {
 	Fix      string `json:"fix,omitempty"`
 	// Steps are those at which a cause is looked for.
 	Steps []string `json:"steps,omitempty"`
-	// Evidence is what says a cause, at each of its steps.
+	// Evidence has the evidence for a cause, at each of its steps.
 	Evidence []string `json:"evidence,omitempty"`
 	Bad      string   `json:"bad,omitempty" jsonschema:"an example that the rule finds"`
 	Good     string   `json:"good,omitempty" jsonschema:"the example corrected"`

@@ -70,8 +70,8 @@ func joins(before, after *clusterv1.Machine) bool {
 	return after.Spec.InfrastructureRef.Kind == "AzureMachine" && !before.Status.NodeRef.IsDefined() && after.Status.NodeRef.IsDefined()
 }
 
-// joined records that a machine's node has registered. The time is counted from the
-// creation of the Machine, which is that of its AzureMachine.
+// joined records that a machine's node has registered. The time is counted from the creation of the
+// Machine, which is created together with its AzureMachine.
 func (m *Metrics) joined(ctx context.Context, before, after *clusterv1.Machine) {
 	if !joins(before, after) {
 		return
@@ -116,8 +116,8 @@ const (
 	phaseRunning  = "Running"
 )
 
-// phaseOf says in one word what state a machine is in: Deleting, Failed, Running, or the
-// reason why its VM does not run.
+// phaseOf returns the state of a machine as one word: Deleting, Failed, Running, or the reason why its VM
+// does not run.
 func phaseOf(m *infrav1.AzureMachine) string {
 	vm := meta.FindStatusCondition(m.GetConditions(), infrav1.VMRunningCondition)
 	switch {
@@ -133,7 +133,7 @@ func phaseOf(m *infrav1.AzureMachine) string {
 	return vm.Reason
 }
 
-// objects collects what the manager's caches hold at the time of a scrape.
+// objects collects the objects in the manager's caches at the time of a scrape.
 type objects struct {
 	reader     client.Reader
 	machines   *prometheus.Desc

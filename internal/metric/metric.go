@@ -1,11 +1,10 @@
-// Package metric has the metrics of casement-manager for Prometheus on Azure and on its
-// machines, beside those that controller-runtime has of reconciles: calls and their
-// latencies, the rest of Azure's quotas of calls, operations in flight, machines
-// by phase, durations of the phases of a boot, and verdicts of the lint webhook.
+// Package metric has the metrics of casement-manager for Prometheus about Azure and its machines, in
+// addition to controller-runtime's metrics of reconciles: calls and their latencies, the rest of Azure's
+// quotas of calls, operations in flight, machines by phase, durations of the phases of a boot, and verdicts
+// of the lint webhook.
 //
-// It observes and decides nothing, makes no call to Azure or to the API server (it
-// reads the manager's caches), and no label holds anything secret. Only
-// internal/manager imports it.
+// It observes and decides nothing, makes no call to Azure or to the API server (it reads the manager's
+// caches), and no label has a secret. Only internal/manager imports it.
 package metric
 
 import (

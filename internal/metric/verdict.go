@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/webhook/workload"
 )
 
-// Verdicts is a prometheus.Collector of what the lint webhook says. Its labels are
-// rules and words of the webhook; nothing of the objects is among them.
+// Verdicts is a prometheus.Collector of the lint webhook's verdicts. Its labels are rules and words of the
+// webhook, and nothing from the objects.
 type Verdicts struct{ findings, objects *prometheus.CounterVec }
 
 // NewVerdicts returns counters of zero.

@@ -22,11 +22,11 @@ const (
 	Canary Phase = "Canary"
 	// Rolling: the pool replaces its nodes, as its strategy says.
 	Rolling Phase = "Rolling"
-	// RollingBack: the pool replaces the nodes of the new version by those of the one before.
+	// RollingBack: the pool replaces the nodes of the new version by nodes of the previous one.
 	RollingBack Phase = "RollingBack"
 )
 
-// State is what is kept of a pool between two passes, in an annotation.
+// State is the state of a pool between two passes, stored in an annotation.
 type State struct {
 	Phase Phase `json:"phase,omitempty"`
 	// Line is the image without its version. From and To are versions of it; once a move has
@@ -53,7 +53,7 @@ type State struct {
 	Was *Settings `json:"was,omitempty"`
 }
 
-// Settings are what of a pool's rollout a canary changes.
+// Settings are the settings of a pool's rollout that a canary changes.
 type Settings struct {
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 	// MaxSurge and MaxUnavailable are numbers or percentages, "" where the pool has none.
@@ -61,7 +61,7 @@ type Settings struct {
 	MaxUnavailable string `json:"maxUnavailable,omitempty"`
 }
 
-// Health is what is known of a node or of a Job on it.
+// Health is the known state of a node or of a Job on it.
 type Health string
 
 // Values of Health. An empty one is not known yet.
@@ -73,14 +73,14 @@ const (
 // Node is a machine of a pool.
 type Node struct {
 	Name string
-	// Fits is true for one that is as the pool is to be: it has the version that it moves to.
+	// Fits is true for a node with the version that the pool moves to.
 	Fits bool
 	// Health is Bad for a node that is known not to work, with the reason in Why; Lost for a
 	// machine that Azure or its bootstrap has given up.
 	Health Health
 	Why    string
 	Lost   bool
-	// Leaving is true for one that is being deleted.
+	// Leaving is true for a node that is being deleted.
 	Leaving bool
 	// Build is the Windows build of four parts, or "".
 	Build string
@@ -89,16 +89,16 @@ type Node struct {
 	JobWhy string
 }
 
-// Pool is what is known of a pool.
+// Pool has the facts about a pool.
 type Pool struct {
 	// Name is KIND/NAME.
 	Name   string
 	Policy Policy
-	// Invalid says what is wrong with the policy, or "".
+	// Invalid is the error in the policy, or "".
 	Invalid string
 	State   State
-	// Line is the image without its version, Current the version that the pool asks for, Newest
-	// that of its channel; "" where it has none, with the reason in Unknown.
+	// Line is the image without its version, Current the version in the pool's spec, Newest the newest
+	// version of its channel; "" if there is none, with the reason in Unknown.
 	Line, Current, Newest string
 	// Unversioned says why the image has no versions, Unknown why the newest is not known.
 	Unversioned, Unknown string
@@ -106,16 +106,16 @@ type Pool struct {
 	// Most is the number of nodes that the pool may have in the canary phase; 0 is no bound.
 	Most  int
 	Nodes []Node
-	// Unsettled says what the pool is doing, "" where a move can begin.
+	// Unsettled describes the pool's present activity, "" if a move can begin.
 	Unsettled string
 }
 
-// Decision is what to do with a pool.
+// Decision is the next step of a pool.
 type Decision struct {
-	// State is what to keep.
+	// State is the state to store.
 	State State
-	// Version is what the pool is to have, Hold whether its rollout waits, and Canary the number
-	// of nodes that it may have beyond its strategy, 0 for its own strategy.
+	// Version is the pool's new version, Hold whether its rollout waits, and Canary the number of nodes
+	// that it may have beyond its strategy, 0 for its own strategy.
 	Version string
 	Hold    bool
 	Canary  int
@@ -164,7 +164,7 @@ func Decide(now time.Time, pools []Pool, failed map[string]Failed) []Decision {
 	return out
 }
 
-// Key is the key of a version in the map of those that failed.
+// Key returns the key of a version in the map of failed versions.
 func Key(line, version string) string { return strings.ToLower(line) + "@" + version }
 
 func withRefused(pools []Pool, failed map[string]Failed) map[string]Failed {
@@ -188,7 +188,7 @@ func withRefused(pools []Pool, failed map[string]Failed) map[string]Failed {
 func decide(now time.Time, p *Pool, before string, failed map[string]Failed) Decision {
 	d := &decider{Pool: p, now: now, out: Decision{State: p.State, Version: p.Current, Status: metav1.ConditionFalse}}
 	s := &d.out.State
-	switch { // where the user has chosen another image, what is kept of the last move is void
+	switch { // if the user has chosen another image, the state of the last move is void
 	case s.Line != "" && !strings.EqualFold(s.Line, p.Line):
 		d.out.State = State{Was: s.Was}
 	case s.Phase != "" && p.Current != s.From && p.Current != s.To:
@@ -229,7 +229,7 @@ func (d *decider) say(reason, format string, args ...any) {
 	d.out.Reason, d.out.Message = reason, fmt.Sprintf(format, args...)
 }
 
-// settings sets what the pool is to have in the phase that was decided.
+// settings sets the version and rollout of the pool for the decided phase.
 func (d *decider) settings() {
 	s := &d.out.State
 	switch s.Phase {
@@ -335,8 +335,8 @@ func (d *decider) healthy() []Node {
 	return slices.DeleteFunc(slices.Clone(d.Nodes), func(n Node) bool { return !d.fresh(n) || n.Health != Good })
 }
 
-// fresh reports whether a node is of the version that the pool moves to, and stays. What is said of a
-// node may be older than the move, so those that were there at its beginning never are.
+// fresh reports whether a node has the version that the pool moves to, and stays. The facts about a node
+// may be older than the move, so nodes that existed at its beginning never count.
 func (d *decider) fresh(n Node) bool {
 	return n.Fits && !n.Leaving && !slices.Contains(d.out.State.Going, n.Name)
 }
@@ -441,7 +441,7 @@ func (d *decider) jobs(on []Node) string {
 	return "has not ended"
 }
 
-// missing says what the nodes of the new version lack that are not healthy.
+// missing returns the reason why nodes of the new version are not healthy.
 func (d *decider) missing() string {
 	if why := d.trouble(func(n Node) (string, bool) { return n.Why, n.Health != Good }); why != "" {
 		return why
@@ -449,7 +449,8 @@ func (d *decider) missing() string {
 	return "the others do not exist yet"
 }
 
-// regressions returns the known regressions of the builds of the new nodes that those of the old ones lack.
+// regressions returns the known regressions of the new nodes' builds that the old nodes' builds do not
+// have.
 func (d *decider) regressions() string {
 	known := map[string]bool{}
 	for _, n := range d.Nodes {
@@ -501,8 +502,9 @@ func (d *decider) rolling() {
 	d.say(infrav1.PatchRollingReason, "%s", d.progress())
 }
 
-// back decides about a pool that goes back. Windows and freezes do not count: what has failed goes at once. All nodes of a
-// pool of a topology are replaced, because Cluster API makes another machine template: they have the right version before it has ended.
+// back decides about a pool that goes back. Windows and freezes do not count: a failed version is removed
+// without delay. In a pool of a topology all nodes are replaced, because Cluster API makes another machine
+// template; so they have the right version before the move has ended.
 func (d *decider) back() {
 	s := &d.out.State
 	if !d.moved(s.From) || d.Unsettled != "" {

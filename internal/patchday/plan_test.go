@@ -14,9 +14,9 @@ import (
 // noon is a Tuesday.
 var noon = time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)
 
-// nodes returns the nodes that a line describes: each word is one, with o for one of the version
-// before, h for a healthy one, b for a bad one, x for a lost one, l for one that leaves, k for one
-// with a known regression, p and f for a Job that passed or failed.
+// nodes returns the nodes that a line describes. Each word is a node, and its letters say: o it has the
+// previous version, h it is healthy, b it is bad, x it is lost, l it is being deleted, k it has a known
+// regression, p or f its Job passed or failed.
 func nodes(line string) []Node {
 	var out []Node
 	for i, word := range strings.Fields(line) {
@@ -52,7 +52,7 @@ func pool(with ...func(*Pool)) Pool {
 	return p
 }
 
-// in returns what a pool is in a phase that began, and made progress, so long ago.
+// in puts a pool into a phase that began, and last made progress, some time ago.
 func in(phase Phase, ago time.Duration, line string) func(*Pool) {
 	return func(p *Pool) {
 		since := metav1.NewTime(noon.Add(-ago))
@@ -233,7 +233,7 @@ func TestWholeMove(t *testing.T) {
 	if d := step(Canary, "", 0); d.Canary != 1 || len(d.State.Going) != 3 {
 		t.Errorf("%+v", d)
 	}
-	p.State.Was = &Settings{MaxSurge: "25%"} // what the controller keeps stays until the end
+	p.State.Was = &Settings{MaxSurge: "25%"} // the controller's record stays until the end
 	step(Canary, "oh oh oh h", 5*time.Minute)
 	step(Rolling, "", 10*time.Minute)
 	step(Rolling, "ohl oh oh h h", 5*time.Minute)
@@ -247,7 +247,7 @@ func TestWholeMove(t *testing.T) {
 		t.Errorf("%+v", d.State)
 	}
 	p.Policy.Rollback = ""
-	step(RollingBack, "", time.Minute) // what is said of the nodes is older than the order
+	step(RollingBack, "", time.Minute) // the facts about the nodes are older than the decision
 	p.Nodes = nodes("o o o o o o h h h")[6:]
 	step("", "", time.Minute)
 	if d := step("", "", time.Minute); d.Reason != infrav1.PatchRolledBackReason || d.Version != "1.0.0" {
@@ -257,8 +257,8 @@ func TestWholeMove(t *testing.T) {
 	step(Canary, "", time.Minute)
 }
 
-// TestOrder: pools of a cluster move one at a time, in their order; one that failed does not hold up
-// another image.
+// TestOrder: pools of a cluster move one at a time, in their order; a failed pool does not delay another
+// image.
 func TestOrder(t *testing.T) {
 	named := func(name string, order, replicas int) func(*Pool) {
 		return func(p *Pool) { p.Name, p.Policy.Order, p.Replicas = name, order, replicas }

@@ -1,8 +1,8 @@
-// Package patchday decides how the pools of a cluster move to newer versions of their images:
-// when, in which order, how many nodes first, and when to go back.
+// Package patchday decides how the pools of a cluster move to newer versions of their images: when, in
+// which order, how many nodes first, and when to go back.
 //
-// It judges what was read, and refuses to read or change anything itself. The controllers and
-// the command line import it.
+// It decides from given facts, and refuses to read or change anything itself. The controllers and the
+// command line import it.
 package patchday
 
 import (
@@ -23,7 +23,7 @@ import (
 // (minReadySeconds): Cluster API replaces no other for it meanwhile. A soak is shorter.
 const Hold = 7 * 24 * time.Hour
 
-// Policy is what annotations say of a pool.
+// Policy is the policy in a pool's annotations.
 type Policy struct {
 	Channel string
 	// Window is nil where changes may begin at any time.
@@ -118,7 +118,7 @@ func (w *Window) Open(now time.Time) (open bool, until time.Time) {
 	if w == nil {
 		return true, time.Time{}
 	}
-	// A window that opens now is open; of those that overlap the last one counts.
+	// A window that opens now is open; of overlapping windows the last one counts.
 	for at := w.schedule.Next(now.Add(-w.duration)); !at.IsZero() && !at.After(now); at = w.schedule.Next(at) {
 		open, until = true, at.Add(w.duration)
 	}

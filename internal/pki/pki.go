@@ -1,8 +1,7 @@
 // Package pki issues X.509 certificates with keys of their own (ECDSA, P-256).
 //
-// It reads and writes no file, trusts no certificate and knows no purpose: what a
-// certificate is for, the caller's template says. Everybody may import it; it
-// imports the standard library only.
+// It reads and writes no file, trusts no certificate and knows no purpose: the caller's template has the
+// purpose of a certificate. Everybody may import it; it imports the standard library only.
 package pki
 
 import (

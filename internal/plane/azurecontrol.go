@@ -68,7 +68,7 @@ func (c *Client) Pins(ctx context.Context, addresses ...string) (map[string]stri
 	return out, c.get(ctx, "/azure/pins?"+url.Values{"address": addresses}.Encode(), &out)
 }
 
-// ResetAzure deletes everything in the local Azure at once.
+// ResetAzure deletes everything in the local Azure in one request.
 func (c *Client) ResetAzure(ctx context.Context) error {
 	return c.send(ctx, http.MethodPost, "/azure/reset", nil)
 }

@@ -35,8 +35,8 @@ type Status struct {
 	Phase string `json:"phase"`
 	// Error is the reason for the phase failed.
 	Error string `json:"error,omitempty"`
-	// NoAnswer is set if the plane does not answer; the status is then the one that it last
-	// wrote, at Written. It contains the reason.
+	// NoAnswer is the reason why the plane does not answer, or ""; the status is then the last one that the
+	// plane wrote, at Written.
 	NoAnswer string    `json:"noAnswer,omitempty"`
 	Written  time.Time `json:"written,omitzero"`
 	// Waiting is the condition that the present step waits for.
@@ -102,7 +102,7 @@ type Kubernetes struct {
 
 // Azure contains the addresses and the credentials of the local Azure.
 type Azure struct {
-	// Outside is set if the Azure is not the plane's own but the one that the environment describes.
+	// Outside is set if Azure is not the plane's own but the one that the environment describes.
 	Outside  bool   `json:"outside,omitempty"`
 	Endpoint string `json:"endpoint"`
 	// Authority issues the tokens; Audience is their audience. Empty values mean Endpoint, and the audience of Azure's

@@ -16,9 +16,8 @@ import (
 // lookPeriod is the interval at which a command reads the status of a starting plane.
 const lookPeriod = 100 * time.Millisecond
 
-// spawn starts the supervisor in the background: the program itself with args,
-// detached from the terminal, its output in the plane's log. It returns at once;
-// the channel is closed when the process ends.
+// spawn starts the supervisor in the background: the program itself with args, detached from the terminal,
+// its output in the plane's log. It does not wait; the channel is closed when the process ends.
 func spawn(dir Dir, args []string) (pid int, ended <-chan struct{}, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -235,7 +234,7 @@ func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
 		return r, fmt.Errorf("nothing was deleted: %w", err)
 	}
 	if lock != nil {
-		defer lock.Close() // held, so that none starts on what is being deleted
+		defer lock.Close() // the lock prevents the start of a plane while its directory is deleted
 		if _, err := dir.Records().EndOrphans(); err != nil {
 			return r, err
 		}
@@ -280,8 +279,8 @@ func (d Dir) end(ctx context.Context) (killed bool, err error) {
 	tick := time.NewTicker(lookPeriod / 2)
 	defer tick.Stop()
 	for {
-		// The lock is released with the end of the last thread; another plane may take it at once. The kernel ends a
-		// killed plane's children after it.
+		// The lock is released with the end of the last thread, and another plane may take it immediately.
+		// The kernel ends a killed plane's children after it.
 		if running, err := d.locked(); err != nil || !running {
 			return killed, err
 		}

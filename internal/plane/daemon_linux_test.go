@@ -124,7 +124,7 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-// TestOwnNames: each name that the code puts into the state directory is one that down --purge deletes.
+// TestOwnNames: down --purge deletes each name that the code puts into the state directory.
 func TestOwnNames(t *testing.T) {
 	found := 0
 	named := regexp.MustCompile(`(?:\b[dD]ir|\bd|AzureOf)\.Path\("([^"]+)"`)

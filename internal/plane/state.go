@@ -93,7 +93,7 @@ var ownNames = []string{
 	"processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
 }
 
-// early are the names that may exist before the mark, when two planes start at once.
+// early are the names that may exist before the mark, when two planes start at the same time.
 var early = []string{markFile + ".*", "lock", "casement.log"}
 
 func matches(patterns []string, name string) bool {
@@ -103,7 +103,7 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// entries lists the directory; one that does not exist is empty.
+// entries lists the directory; a missing directory is empty.
 func (d Dir) entries() (names []string, err error) {
 	list, err := os.ReadDir(string(d))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -170,9 +170,9 @@ func unsafe(err error) error {
 	return fmt.Errorf("state directory: %w; or name another directory with --state or CASEMENT_HOME", err)
 }
 
-// Make creates the plane's directory, which only its owner has access to because it contains keys. It refuses a
-// directory that others could exchange, one with other content or of a later version, and upgrades one of an earlier
-// version.
+// Make creates the plane's directory, readable by its owner alone because it contains keys, or upgrades one
+// of an earlier version. It refuses a directory that other users could exchange, one with other content,
+// and one of a later version.
 func (d Dir) Make() error {
 	if err := unsafe(private.Dir(string(d))); err != nil {
 		return err

@@ -75,7 +75,7 @@ func machineIdentities(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// sizes compares the machines of a cluster with what the location offers.
+// sizes compares the machines of a cluster with the offer of the location.
 func sizes(p *lint.Pass, c *Cluster, s *Subscription) {
 	r := s.region(c)
 	if r == nil || r.sizes == nil {
@@ -119,7 +119,7 @@ type need struct {
 	parts []string
 }
 
-// quota adds up what all clusters of the input want of a location.
+// quota adds up the demand of all clusters in the input for a location.
 func (c checker) quota(p *lint.Pass) {
 	wanted := map[*region]map[string]*need{}
 	for _, cluster := range c.plan.Clusters {

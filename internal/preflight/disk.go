@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// disks returns the checks of what has to fit between a machine's size, its OS disk and its image.
+// disks returns the checks of a machine's size, OS disk and image against each other.
 func (c checker) disks() []lint.Rule {
 	return []lint.Rule{
 		{
@@ -40,7 +40,7 @@ func (c checker) disks() []lint.Rule {
 	}
 }
 
-// GiB and its part in bytes, of which SKUs give their disks in one or the other.
+// SKUs give the sizes of their disks in bytes or in GiB.
 const mib, gib = 1 << 20, 1 << 30
 
 // room returns where an ephemeral disk would be, and how much room a size has there in GiB; ok is false where the size
@@ -116,10 +116,10 @@ func generations(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// trusted reports whether a VM has what only generation 2 has.
+// trusted reports whether a VM uses a feature that only generation 2 has.
 func trusted(vm catalog.VM) bool { return vm.SecurityType != "" || vm.SecureBoot || vm.VTPM }
 
-// imageTraits asks what Azure says of an image that is there.
+// imageTraits asks Azure for the traits of an existing image.
 func (r reader) imageTraits(ctx context.Context, known *catalog.Catalog, location string, at *region, image catalog.Image) {
 	traits, err := known.Traits(ctx, location, image)
 	if err != nil {

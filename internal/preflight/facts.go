@@ -56,7 +56,7 @@ type region struct {
 	sizes  map[string]catalog.SKU // by name in lower case
 	usages map[string]catalog.Usage
 	images map[catalog.Image]bool
-	// traits are what Azure says of the images that are there.
+	// traits are the traits of existing images in Azure.
 	traits map[catalog.Image]catalog.ImageTraits
 }
 
@@ -72,7 +72,7 @@ type vnet struct {
 	raw json.RawMessage
 }
 
-// subnet is one of its subnets.
+// subnet is a subnet of a virtual network.
 type subnet struct {
 	Name       string
 	Properties struct {
@@ -111,8 +111,8 @@ func (p *Plan) Subscriptions() []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// Ask reads what the checks need to know of Azure. What Azure does not answer is part
-// of the facts; the error is that ctx ended.
+// Ask reads the facts for the checks from Azure. Questions that Azure does not answer are part of the
+// facts; the only error is that ctx ended.
 func Ask(ctx context.Context, client catalog.Client, name string, plan *Plan) (*Facts, error) {
 	f := &Facts{Name: name, subscriptions: map[string]*Subscription{}}
 	for _, id := range plan.Subscriptions() {

@@ -25,14 +25,15 @@ type Plan struct {
 	Server map[*lint.Object]string
 	// objects are the objects of Cluster API, by kind, namespace and name.
 	objects map[string]*lint.Object
-	// admitted is what admission makes of casement's own kinds, created the order of these.
+	// admitted has the results of admission for objects of casement's own kinds, created the order of these
+	// objects.
 	created  []*lint.Object
 	admitted map[*lint.Object]admitted
 }
 
 type admitted struct {
 	webhook.Admission
-	// content has the defaults of the schema, but not those of the webhook.
+	// content has the defaults of the schema, but not the webhook's.
 	content map[string]any
 	err     error
 }
@@ -60,7 +61,7 @@ type Machines struct {
 	Replicas int
 	// Zones are the availability zones that the group names.
 	Zones []string
-	// ControlPlane and Pool say what kind of owner it is.
+	// ControlPlane and Pool say which kind of owner it is.
 	ControlPlane, Pool bool
 }
 
@@ -85,8 +86,7 @@ func (m *Machines) Annotations() map[string]string {
 	return all
 }
 
-// Read finds the clusters of a set. The error is one of the build: the schemas are
-// part of it.
+// Read finds the clusters of a set. An error is a fault of the build, which contains the schemas.
 func Read(set *lint.Set) (*Plan, error) {
 	known, err := schemas()
 	if err != nil {
@@ -146,8 +146,8 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 		return
 	}
 	a.err = err
-	// Admission may have set what the schema requires; what admission reports is not
-	// reported twice.
+	// Admission may have set a field that the schema requires; an error of admission is not reported a
+	// second time.
 	for _, e := range s.refuses(a.content) {
 		if !slices.ContainsFunc(a.Errors, func(known *field.Error) bool { return known.Field == e.Field }) &&
 			e.Type != field.ErrorTypeRequired {

@@ -20,7 +20,7 @@ func Run(set *lint.Set, plan *Plan, facts *Facts) []lint.Finding {
 	return lint.Run(set, All(plan, facts), lint.Target{})
 }
 
-// All returns the rules of package lint and those of Rules.
+// All returns the rules of package lint together with Rules.
 func All(plan *Plan, facts *Facts) []lint.Rule {
 	return slices.Concat(rules.All(), Rules(plan, facts))
 }

@@ -28,7 +28,7 @@ func emulated(t *testing.T, faults ...fault.Rule) *arm.Client {
 	return emulator.Client(t, azuresim.Config{Faults: set})
 }
 
-// others is a resource group of somebody else.
+// others is a resource group of another owner.
 const others = "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/others"
 
 // network makes a virtual network with one subnet in group others; edit changes the properties of both.
@@ -203,8 +203,7 @@ func flannelOf(backend string) string {
 		`", "VNI": 4096, "Port": 4789}}'` + "\n"
 }
 
-// TestChecks has a manifest that each check finds, and one that differs little and
-// that none does.
+// TestChecks has, for each check, a manifest with a finding and a similar one without.
 func TestChecks(t *testing.T) {
 	const (
 		pods   = "192.168.0.0/16"
@@ -490,9 +489,9 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestFlavors: nothing is wrong with the templates that casement publishes.
-// TestRefusedTemplates checks that what the management cluster refuses is reported of a
-// template that a rendered topology takes the place of, too.
+// TestFlavors: the templates that casement publishes have no findings. TestRefusedTemplates checks that an
+// object that the management cluster refuses is reported even in a template that a rendered topology
+// replaces.
 func TestRefusedTemplates(t *testing.T) {
 	template, errs := lint.Parse("class.yaml", []byte("apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\n"+
 		"kind: RKE2ConfigTemplate\nmetadata: {name: workers}\n"), lint.Options{})

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/config"
 )
 
-// schema is what the CustomResourceDefinition of a kind says, which the API server
-// applies before admission.
+// schema has the defaults and validation of a kind's CustomResourceDefinition, which the API server applies
+// before admission.
 type schema struct {
 	defaults  *structural.Structural
 	validator validation.SchemaValidator

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// scriptLines returns the check of the line ends of what Linux machines run.
+// scriptLines returns the check of the line ends of scripts for Linux machines.
 func (c checker) scriptLines() []lint.Rule {
 	return []lint.Rule{{
 		ID: "PRE602", Severity: lint.Error, Title: "A script for Linux with line ends of Windows", Oracle: lint.Unit,

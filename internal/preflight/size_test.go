@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestSizes: each size that Azure lists is known; one that it does not list is refused
-// with names that are like it.
+// TestSizes: each size in Azure's list is accepted; any other is refused, with a suggestion of similar
+// names.
 func TestSizes(t *testing.T) {
 	set := manifest(t, nil, "")
 	plan := read(t, set)

@@ -15,8 +15,8 @@ type Supported struct {
 	Oldest, Newest uint
 }
 
-// ClusterAPI returns what the Cluster API that go.mod requires supports. Source: docs/book/src/reference/versions.md of the
-// module, with which a test compares it.
+// ClusterAPI returns the versions that the Cluster API required in go.mod supports. Source:
+// docs/book/src/reference/versions.md of the module, with which a test compares it.
 func ClusterAPI() Supported { return Supported{"v1.14", 31, 37} }
 
 // kubeadmFormats are the versions of kubeadm's configuration with the first and the last minor whose kubeadm reads each; zero
@@ -25,7 +25,7 @@ var kubeadmFormats = map[string]struct{ first, last uint }{
 	"v1beta1": {13, 21}, "v1beta2": {15, 26}, "v1beta3": {22, 36}, "v1beta4": {31, 0},
 }
 
-// support returns the checks of what Cluster API and kubeadm of a version take.
+// support returns the checks of versions against those that Cluster API and kubeadm support.
 func (c checker) support() []lint.Rule {
 	capi := ClusterAPI()
 	return []lint.Rule{

@@ -19,7 +19,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// kinds are the kinds of Kubernetes and Cluster API as Go types; those of casement are checked by their schemas.
+// kinds are the kinds of Kubernetes and Cluster API as Go types; casement's kinds are checked by their
+// schemas.
 func kinds() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	var errs []error
@@ -49,7 +50,7 @@ func (c checker) types() []lint.Rule {
 				}
 				raw, err := o.Root.JSON()
 				if err != nil {
-					continue // WIN rules report what cannot be read
+					continue // WIN rules report documents that cannot be read
 				}
 				err = json.Unmarshal(raw, into)
 				if err == nil || strings.Contains(string(raw), "${") {
@@ -68,7 +69,7 @@ func (c checker) types() []lint.Rule {
 	}}
 }
 
-// nearestPlace returns a field by its path, or the one above it that is there.
+// nearestPlace returns a field by its path, or the nearest existing field above it.
 func nearestPlace(o *lint.Object, path string) lint.Value {
 	at := o.Root
 	for name := range strings.SplitSeq(path, ".") {

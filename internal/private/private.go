@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// Dir makes a directory that is not there, or takes one that belongs to the user. An empty one
-// is closed to others; one with content that others reach, or that others could exchange, is
-// refused with what to do.
+// Dir makes a directory, or accepts an existing one that belongs to the user. It closes an empty directory
+// to others. It refuses a directory with content if others have access to it or could exchange it; the
+// error says what to do.
 func Dir(path string) error {
 	if _, err := check(path); err != nil {
 		return err
@@ -37,7 +37,7 @@ func Dir(path string) error {
 		if err := os.Chmod(at.path, 0o700); err != nil {
 			return fmt.Errorf("close the directory to others: %w", err)
 		}
-		// What others made until then belongs to them.
+		// Files that others made until then belong to them.
 		if names, err = os.ReadDir(at.path); err != nil {
 			return err
 		}
@@ -47,8 +47,8 @@ func Dir(path string) error {
 	return foreign(at.path, names)
 }
 
-// Existing is Dir for a directory that is only read: what does not exist is no error, and
-// nothing is changed.
+// Existing is Dir for a directory that is only read: a missing directory is no error, and nothing is
+// changed.
 func Existing(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -98,10 +98,10 @@ func (p place) closedToOthers() error {
 // maxLinks is how many links a path may lead through, as in Linux (path_resolution(7)).
 const maxLinks = 40
 
-// check walks from the root to a path. Who can write a directory can exchange what is in it,
-// so each level belongs to the user or to the administrator and is not writable by others,
-// unless its sticky bit protects entries (then the next level's owner decides), or others
-// have no access to a directory above.
+// check walks from the root to a path. Whoever can write a directory can exchange its entries, so each
+// level must belong to the user or to the administrator and must not be writable by others, unless its
+// sticky bit protects entries (then the next level's owner decides), or others have no access to a
+// directory above.
 func check(path string) (place, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -207,7 +207,7 @@ func regular(path string, info os.FileInfo) error {
 	return nil
 }
 
-// maxFile bounds what ReadFile reads: keys, certificates and small records.
+// maxFile is the size limit of ReadFile: keys, certificates and small records.
 const maxFile = 16 << 20
 
 // ReadFile is os.ReadFile by the rules of OpenFile, for files of at most 16 MiB.

@@ -135,7 +135,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestOthersAreKeptOut lets another user try to exchange what Dir has taken.
+// TestOthersAreKeptOut lets another user try to exchange a directory that Dir has accepted.
 func TestOthersAreKeptOut(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root may become another user")

@@ -43,7 +43,7 @@ func (o owner) String() string {
 	return "user " + id
 }
 
-// othersWrite and othersReach report what a directory's mode grants to others than its owner.
+// othersWrite and othersReach report the rights of others in a directory's mode.
 func othersWrite(info os.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
 func othersReach(info os.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 

@@ -21,8 +21,8 @@ type Identity struct {
 	Boot string `json:"boot"`
 }
 
-// Identify returns the identity of a process that runs. The error is os.ErrNotExist for
-// one that does not, or has ended and is not waited for yet.
+// Identify returns the identity of a running process. The error is os.ErrNotExist if no such process runs;
+// a process that has ended but is not waited for yet does not run.
 func Identify(pid int) (Identity, error) {
 	s, err := readStat(pid)
 	if err != nil {

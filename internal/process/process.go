@@ -1,10 +1,10 @@
-// Package process runs child processes that must not outlive their parent: it
-// starts them, logs their output to a file, restarts them when asked to, ends them in
-// good order, and ends those that an earlier owner left.
+// Package process runs child processes that must not outlive their parent: it starts them, logs their
+// output to a file, restarts them on request, ends them in good order, and ends processes that an earlier
+// owner left.
 //
-// It knows no program that it runs; all that it keeps is Records, where it is given a
-// directory. internal/kubeproc, internal/plane and internal/sim/podrun use it; everything that
-// starts a program should.
+// It knows no program that it runs; the only state that it stores is Records, if it is given a directory.
+// internal/kubeproc, internal/plane and internal/sim/podrun use it; everything that starts a program
+// should.
 package process
 
 import (
@@ -41,14 +41,14 @@ type Spec struct {
 	// and runs nothing else; the program inherits the thread's settings. Its error becomes
 	// Start's.
 	Before func() error
-	// Slack is the timer slack of the program; zero keeps that of the caller.
+	// Slack is the timer slack of the program; zero keeps the caller's.
 	Slack time.Duration
 	// Log is the file that gets standard output and error; empty discards them.
 	Log string
 	// Output, if set, gets them in place of Log. The caller may close it once Start has returned, unless Restart is set.
 	Output *os.File
-	// Restart makes the process start again when it ends by itself, at first at
-	// once and then with a growing pause up to maxBackoff.
+	// Restart makes the process start again when it ends by itself, first without and then with a growing
+	// pause up to maxBackoff.
 	Restart bool
 	// Records is where the process is recorded while it runs.
 	Records Records
@@ -260,7 +260,7 @@ func (p *Process) Stop(ctx context.Context) {
 	<-p.done
 }
 
-// Kill ends the process at once and does not start it again.
+// Kill ends the process immediately and does not start it again.
 func (p *Process) Kill() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Slack is how late the timers of a plane's programs may be while the processor rests. The
-// kernel then serves those that are due within that time in one wake-up (prctl(2),
-// PR_SET_TIMERSLACK), where each ticker of each work queue and cache would have its own. On a
-// busy processor they are late by a tick of the scheduler, some milliseconds. etcd warns of
-// a heartbeat that is more than 100 ms late, so this is half of it.
+// Slack is how late the timers of a plane's programs may be while the processor is idle. The kernel then
+// serves all timers that are due within that time in one wake-up (prctl(2), PR_SET_TIMERSLACK), where each
+// ticker of each work queue and cache would otherwise have its own. On a busy processor timers are late by
+// a tick of the scheduler, some milliseconds. etcd warns about a heartbeat that is more than 100 ms late,
+// so this is half of it.
 const Slack = 50 * time.Millisecond
 
 // setSlack gives the calling thread a timer slack, which programs that it starts inherit. A

@@ -27,8 +27,8 @@ type Rest struct {
 	// Factor times as long as the pass took, but not longer than Longest.
 	Factor  time.Duration
 	Longest time.Duration
-	// PerObject for each object of the queue that is reconciled or rests, but not longer than longestTurn: what one of a
-	// thousand objects costs does not grow with their number.
+	// PerObject for each object of the queue that is reconciled or rests, but not longer than longestTurn:
+	// the cost of one of a thousand objects does not grow with their number.
 	PerObject time.Duration
 }
 
@@ -40,9 +40,9 @@ func (r Rest) after(took time.Duration, objects int) time.Duration {
 	return max(min(r.Factor*took, r.Longest), min(r.PerObject*time.Duration(objects), longestTurn))
 }
 
-// New returns a function that makes the work queue of a controller. The queue is client-go's,
-// with slow tickers: the priority queue of controller-runtime samples twice a second, which
-// cannot be set, and with seven controllers that was two thirds of what an idle manager did.
+// New returns a function that makes the work queue of a controller. The queue is client-go's with slow
+// tickers. The priority queue of controller-runtime samples twice a second without a setting for it, which
+// was two thirds of an idle manager's work with seven controllers.
 func New(rest Rest) func(string, workqueue.TypedRateLimiter[reconcile.Request]) Queue {
 	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) Queue {
 		return &restingQueue{
@@ -54,10 +54,10 @@ func New(rest Rest) func(string, workqueue.TypedRateLimiter[reconcile.Request]) 
 	}
 }
 
-// restingQueue delays an object for which an event arrives during its pass or its rest, so that one
-// pass serves several events: a pass over a pool costs more with each of its instances, and
-// each instance triggers passes. What was asked for a later time comes then, and a retry
-// after its back-off.
+// restingQueue delays an object for which an event arrives during its pass or its rest, so that one pass
+// serves several events: a pass over a pool costs more with each of its instances, and each instance
+// triggers passes. A pass that was requested for a later time runs at that time, and a retry after its
+// back-off.
 type restingQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	rest Rest

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// zero is the identifier that replaces those of the tenant and the first subscription.
+// zero is the identifier that replaces the tenant's and the first subscription's.
 const zero = "00000000-0000-0000-0000-000000000000"
 
 var (
@@ -86,7 +86,7 @@ func (s *scrubber) caller(token string) {
 	}
 	for name, instead := range map[string]string{c.User: "caller@example.com", c.Unique: "caller@example.com",
 		c.Display: "Caller", c.Given: "Caller", c.Family: "Caller", c.Address: "203.0.113.1"} {
-		if len(name) > 3 { // what is shorter is in ordinary words too
+		if len(name) > 3 { // a shorter name may be part of ordinary words
 			s.names[name] = instead
 		}
 	}

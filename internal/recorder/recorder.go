@@ -1,12 +1,11 @@
-// Package recorder records the requests of a client to Azure Resource Manager and what Azure
-// answers, as a reverse proxy between the two. The file has the format of go-vcr, which
-// the project's own tests replay against the local Azure. Tokens, secrets, and the
-// identifiers of the subscription, the tenant and the caller are taken out before
-// anything is written; what looks like ordinary text and has an ordinary name stays.
+// Package recorder records the requests of a client to Azure Resource Manager and Azure's answers, as a
+// reverse proxy between the two. The file has the format of go-vcr, which the project's own tests replay
+// against the local Azure. Tokens, secrets, and the identifiers of the subscription, the tenant and the
+// caller are removed before anything is written; a value with an ordinary name that reads like ordinary
+// text stays.
 //
-// It changes nothing on its way but the addresses that lead back to Azure, so that
-// polls come through it too. It knows no resource type, keeps no token, and asks for
-// none. The command line imports it, and tests do.
+// It changes only the addresses that lead back to Azure, so that polls pass through it too. It knows no
+// resource type, keeps no token, and asks for none. The command line imports it, and tests do.
 package recorder
 
 import (
@@ -60,9 +59,8 @@ type response struct {
 	Body    string              `yaml:"body"`
 }
 
-// New returns a recorder that forwards requests to upstream, such as
-// https://management.azure.com, through transport. It writes the head of the file to out at
-// once, and each call after its answer.
+// New returns a recorder that forwards requests to upstream, such as https://management.azure.com, through
+// transport. It writes the head of the file to out before it returns, and each call after its answer.
 func New(upstream string, transport http.RoundTripper, out io.Writer) (*Recorder, error) {
 	u, err := url.Parse(upstream)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
@@ -115,7 +113,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	r.reply(w, in.Host, resp, answered)
 }
 
-// reply hands an answer to the client. What leads back to Azure leads here.
+// reply sends an answer to the client, with addresses of Azure replaced by this proxy's.
 func (r *Recorder) reply(w http.ResponseWriter, host string, resp *http.Response, body []byte) {
 	h := w.Header()
 	for name, values := range resp.Header {

@@ -97,8 +97,8 @@ type transport func(*http.Request) *http.Response
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r), nil }
 
-// TestNoCanary records calls full of secrets and finds none of them in the file; Azure and
-// the client received all of them.
+// TestNoCanary records calls full of secrets and finds none of them in the file; Azure and the client
+// received all of them.
 func TestNoCanary(t *testing.T) {
 	var file bytes.Buffer
 	var heard, shown strings.Builder

@@ -152,7 +152,7 @@ func (w walker) object(o map[string]any) any {
 
 func isText(v any) bool { _, ok := v.(string); return ok }
 
-// isOutput reports whether an object is what a script printed.
+// isOutput reports whether an object is the output of a script.
 func isOutput(o map[string]any) bool {
 	code, _ := o["code"].(string)
 	return strings.HasPrefix(code, "ComponentStatus/")

@@ -16,8 +16,8 @@ import (
 // life is how long the certificate of a recorder is good: longer than any recording.
 const life = 30 * 24 * time.Hour
 
-// Certificate makes the certificate of a recorder that listens at host, and in PEM the
-// one that clients have to trust. Its keys are nowhere but in memory.
+// Certificate makes the certificate of a recorder that listens at host, and in PEM the authority that
+// clients have to trust. Its keys exist only in memory.
 func Certificate(host string) (pair tls.Certificate, trust []byte, err error) {
 	authority, err := pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "casement recorder's authority"},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, life, nil)

@@ -51,7 +51,7 @@ func pem(kind, key string) string {
 	return "-----BEGIN " + kind + "-----\n" + key[:64] + "\n" + key[64:] + "\n-----END " + kind + "-----\n"
 }
 
-// canaries are texts with a secret; %s is the place of one that looks like a word with a digit.
+// canaries are texts with a secret; %s is the place of a secret that reads like a word with a digit.
 var canaries = map[string]string{
 	"mysql":                    "mysql -u root -p%s demo",
 	"mysqldump, full path":     "/usr/bin/mysqldump --all-databases -uroot -p'%s' > dump.sql",
@@ -247,7 +247,7 @@ func TestCanariesOfNoSecret(t *testing.T) {
 	}
 }
 
-// A key in base64 of several lines, of which each but the first looks like nothing.
+// A key in base64 of several lines: no line but the first resembles a secret by itself.
 func TestLinesOfEncodedKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 7))
 	block := wrapped(pem("RSA PRIVATE KEY", chance(random, alnum, 400)), "    ")

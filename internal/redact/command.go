@@ -17,7 +17,7 @@ const literal = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|[^\s$(|@-]\S*)`
 // where it is no password.
 const unlikePort = `(?:"[^"\n]*"?|'[^'\n]*'?|[0-9.:-]*[^\s0-9.:/$"'-]\S*)`
 
-// glued is a value that follows its flag at once.
+// glued is a value that follows its flag without a space.
 const glued = `(?:"[^"\n]*"?|'[^'\n]*'?|[^\s"',]+)`
 
 // rest are the arguments between a program and one of its flags.
@@ -27,7 +27,7 @@ const rest = `[^\n|;&]*?`
 const secretFlags = `token|passwo?r?d|pass|secret|key|key-data|connection-string|passphrase|creds|custom-data|user-data|` +
 	`protected-settings|protected-parameters`
 
-// parameters are those of PowerShell, Java and Go, with one hyphen.
+// parameters are flags of PowerShell, Java and Go, with one hyphen.
 const parameters = `password|passwd|passphrase|token|secret|accountkey|accesskey|apikey|storepass|keypass|connectionstring`
 
 // commands are the rules that find secrets by their place on a command line. A short flag
@@ -115,8 +115,8 @@ func commandLike(s string) bool {
 	return strings.HasPrefix(s, "-") || strings.ContainsAny(s, " \t\r\n\f\v\"'(")
 }
 
-// command returns a rule that keeps the text of its groups, matches without case, and runs
-// only on texts that contain one of the parts in lower case.
+// command returns a rule that keeps the text of its groups, ignores case, and runs only on texts that
+// contain one of the parts in lower case.
 func command(pattern string, parts ...string) rule {
 	find := regexp.MustCompile(`(?i)` + pattern)
 	with := "${1}" + Mark
@@ -126,8 +126,8 @@ func command(pattern string, parts ...string) rule {
 	return rule{find: find, with: with, may: holdsLower(parts...)}
 }
 
-// and returns the rule for texts that have one of other texts in lower case as well; one
-// with ^ is at their beginning.
+// and returns the rule for texts that also contain one of other texts in lower case; a text with ^ must be
+// at their beginning.
 func (r rule) and(parts ...string) rule {
 	may := r.may
 	r.may = func(t *subject) bool {
@@ -139,8 +139,8 @@ func (r rule) and(parts ...string) rule {
 	return r
 }
 
-// arguments takes the secrets out of a list of texts, which may be arguments: each by
-// itself, and each as what follows those before it.
+// arguments takes the secrets out of a list of texts, which may be arguments: each by itself, and each as
+// the successor of the ones before.
 func arguments(list []any) {
 	words := make([]string, len(list))
 	for i := range list {

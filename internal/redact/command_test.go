@@ -209,7 +209,7 @@ func FuzzCommands(f *testing.F) {
 		f.Add(s, "ordinary text before", "after it")
 	}
 	f.Fuzz(func(t *testing.T, secret, before, after string) {
-		// What a shell takes for one word, and no flag, path, port or variable.
+		// Characters that a shell reads as one word, which is no flag, path, port or variable.
 		secret = strings.Map(func(r rune) rune {
 			if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("!+._", r) {
 				return r

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// base64Run is what may be base64, on one line or on several of them.
+// base64Run matches text that may be base64, on one line or on several.
 var base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/_-]{20,})*(?:[ ` +
 	`\t]*\r?\n[ \t]*[A-Za-z0-9+/_-]+)?={0,2}`)
 
@@ -22,7 +22,7 @@ func encoded(s string, depth int) string {
 		return s
 	}
 	return base64Run.ReplaceAllStringFunc(s, func(run string) string {
-		// The last line may belong to what follows, and be no base64.
+		// The last line may belong to the text after it, and be no base64.
 		for _, part := range []string{run, run[:max(strings.LastIndexByte(run, '\n'), 0)]} {
 			if text, ok := decoded(part); ok && redacted(text, depth+1) != text {
 				return Mark + strings.TrimPrefix(run[len(part):], "=")

@@ -47,7 +47,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestFormsOfNoSecret: what has the same words and no secret stays.
+// TestFormsOfNoSecret: texts with the same words but without a secret stay.
 func TestFormsOfNoSecret(t *testing.T) {
 	for _, text := range []string{
 		`secret "w1-md-0-kkfnv-j45nn" not found`, "the token is not valid for audience api", "key control-plane.json of secret w1-azure-json",

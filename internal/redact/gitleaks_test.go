@@ -17,8 +17,8 @@ import (
 	"unicode"
 )
 
-// The rules of gitleaks are the second opinion on what a secret looks like. They are read
-// from its module, which nothing here links.
+// The rules of gitleaks are a second definition of secrets. They are read from its module, which nothing
+// here links.
 const (
 	gitleaks    = "github.com/zricethezav/gitleaks/v8@v8.30.1"
 	gitleaksSum = "h1:PmEvCfVI7ti9dV3s5aMZUY7sS2GxRvG3yzih7E+cS3w="
@@ -222,7 +222,7 @@ func sample(re *syntax.Regexp, random *rand.Rand) string {
 		}
 		return repeat(re.Sub[0], re.Min, most, random)
 	}
-	return "" // what matches no character
+	return "" // a class without characters
 }
 
 func repeat(re *syntax.Regexp, least, most int, random *rand.Rand) string {
@@ -237,7 +237,7 @@ func repeat(re *syntax.Regexp, least, most int, random *rand.Rand) string {
 	return out.String()
 }
 
-// oneOf returns a character of a class, one that can be seen where there is one.
+// oneOf returns a character of a class, a printable one if there is one.
 func oneOf(ranges []rune, random *rand.Rand) rune {
 	var from []rune
 	for i := 0; i < len(ranges); i += 2 {

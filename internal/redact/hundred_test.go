@@ -179,7 +179,7 @@ func TestHundredCanaries(t *testing.T) {
 	}
 }
 
-// TestNamesAreKept: what an operator needs stays.
+// TestNamesAreKept: names that an operator needs stay.
 func TestNamesAreKept(t *testing.T) {
 	for form, kept := range map[string][]string{
 		`{env: [{name: GREETING, value: x}, {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]}`: {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Lines takes the secrets out of a text that comes line by line. It remembers that a
-// private key has begun, of which each line by itself looks like nothing. The zero
-// value is ready; it is not safe for use from several goroutines.
+// Lines takes the secrets out of a text that comes line by line. It remembers that a private key has begun,
+// because no single line of a key resembles a secret. The zero value is ready; it is not safe for use from
+// several goroutines.
 type Lines struct{ key bool }
 
 var (
 	begun = regexp.MustCompile(privateBegin)
 	ended = regexp.MustCompile(privateEnd)
-	// keyLine is a line of a private key, behind what a log puts before it: enough of
-	// the alphabet of base64, or nothing else.
+	// keyLine matches a line of a private key, behind the prefix of a log: enough of the alphabet of
+	// base64, or nothing else.
 	keyLine = regexp.MustCompile(`^(?:|[A-Za-z0-9+/=]+|.*[\s"'|][A-Za-z0-9+/=]{16,}|.*(?:Proc-Type|DEK-Info): .*)["',]?$`)
 )
 

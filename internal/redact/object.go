@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A place is what is known of a field by its name alone: whoever writes objects puts secrets there, whatever they look
-// like, so only what is on a list is shown of its values. The names in it are kept.
+// A place is a field whose name shows that users put secrets into it, in any form. So only values on a list
+// are shown. The names in it are kept.
 type place int
 
 const (
@@ -19,7 +19,7 @@ const (
 	// linePlace is a list with the words of one command line, argsPlace one without the program.
 	linePlace
 	argsPlace
-	// hiddenPlace has commands and scripts of bootstrap data, of which nothing is shown but how many there are.
+	// hiddenPlace has commands and scripts of bootstrap data; only their number is shown.
 	hiddenPlace
 )
 
@@ -76,7 +76,7 @@ func shown(name string) bool {
 		slices.ContainsFunc(shownTags, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// at returns what is shown of the value of a field.
+// at returns the redacted value of a field.
 func (p place) at(v any) any {
 	switch p {
 	case hiddenPlace:
@@ -205,7 +205,7 @@ func line(words []any, begins bool) []any {
 	return words
 }
 
-// secretFlag reports whether what follows a flag is a secret even where it is like a number or a path.
+// secretFlag reports whether the value of a flag is a secret even if it reads like a number or a path.
 func secretFlag(flag string) bool {
 	flag = strings.TrimLeft(flag, "-/")
 	return len(flag) <= 2 && flag != "" || secretField(flag) || secretSegment(flag)

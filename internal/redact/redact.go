@@ -1,12 +1,10 @@
-// Package redact takes secrets out of text and objects before a person or an
-// archive sees them: tokens, keys, passwords, client secrets, certificates' keys
-// and bootstrap data, also within base64. It knows them by their shape, by the name they
-// are assigned to, and by the command that takes them. It prefers to take too much of what
-// is like a secret, and leaves ordinary text alone. In objects the places where anything may
-// be are shown by a list of what is for anybody. In a text, such as a log, it does not find a
-// secret that looks like ordinary words and has an ordinary name: who uses it says "redacted",
-// and not that no secret is left.
-// Any package may import it; it knows no API types.
+// Package redact takes secrets out of text and objects before a person or an archive sees them: tokens,
+// keys, passwords, client secrets, certificates' keys and bootstrap data, also within base64. It recognises
+// them by their shape, by the name they are assigned to, and by the command that takes them. It prefers to
+// take too much of text that resembles a secret, and leaves ordinary text alone. In objects, fields with
+// free content show only values on a list. In a text, such as a log, it does not find a secret that reads
+// like ordinary words and has an ordinary name: callers say "redacted", and not that no secret is left. Any
+// package may import it; it knows no API types.
 package redact
 
 import "strings"
@@ -33,11 +31,10 @@ func redacted(s string, depth int) string {
 	return t.text
 }
 
-// Object takes the secrets out of decoded JSON or YAML, in place where it can, and
-// returns it. First by place: all of a Secret's data, every field with a secret's name, every file
-// content and command of bootstrap data, and the values of environment, annotations, headers, tags
-// and command lines but for those on a list, because a secret there need not look like one. Then
-// secrets within other strings, by patterns.
+// Object takes the secrets out of decoded JSON or YAML, in place where it can, and returns it. First by
+// place: all of a Secret's data, every field with a secret's name, every file content and command of
+// bootstrap data, and the values of environment, annotations, headers, tags and command lines that are not
+// on a list, because a secret there need not resemble one. Then secrets within other strings, by patterns.
 func Object(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -80,8 +77,8 @@ func isFileContent(object map[string]any, name string) bool {
 	return name == "content" && hasPath
 }
 
-// declares reports whether a value says something of each pair by more than a value, as a schema or a condition does:
-// such an object has fields of its own and no pairs.
+// declares reports whether a value describes its pairs, as a schema or a condition does: such an object has
+// fields of its own and no pairs.
 func declares(v any) bool {
 	m, ok := v.(map[string]any)
 	return ok && (m["openAPIV3Schema"] != nil || m["properties"] != nil)
@@ -95,7 +92,7 @@ func scalar(v any) bool {
 	return true
 }
 
-// hide keeps the keys of a map, which show what it contained, but no value.
+// hide keeps the keys of a map but none of its values.
 func hide(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// rule replaces what matches with its own replacement text. may says of a text whether there
-// can be a match; it is much faster than the search. when, where there is one, decides about a
-// match by the match and its groups.
+// rule replaces matches with its own replacement text. may reports whether a text can have a match; it is
+// much faster than the search. when, if it is set, decides about a match by the match and its groups.
 type rule struct {
 	find *regexp.Regexp
 	with string
@@ -16,7 +15,7 @@ type rule struct {
 	when func(groups []string) bool
 }
 
-// replace replaces what the rule finds, whatever may says.
+// replace replaces the matches of the rule, without asking may.
 func (r rule) replace(s string) string {
 	if r.when == nil {
 		return r.find.ReplaceAllString(s, r.with)
@@ -37,7 +36,7 @@ func (r rule) replace(s string) string {
 		if r.when(groups) {
 			out = r.find.ExpandString(append(out, s[:at[0]]...), r.with, s, at)
 		} else {
-			// What is no name of a secret may have one as its value: it says: PIN=1.
+			// A name that is not a secret's may have one in its value: it says: PIN=1.
 			if at[3] > at[0] {
 				end = at[3]
 			}
@@ -47,7 +46,7 @@ func (r rule) replace(s string) string {
 	}
 }
 
-// holds and holdsLower are texts of which a match has one.
+// holds and holdsLower return whether a text contains one of the parts, which every match does.
 func holds(parts ...string) func(*subject) bool {
 	return func(t *subject) bool {
 		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(t.text, part) })
@@ -103,7 +102,7 @@ var secretSegments = strings.Fields(`cred creds pin salt pw pwd psw passcode pas
 // joint is where the parts of a name meet.
 var joint = regexp.MustCompile(`[_.\-]+|([a-z0-9])([A-Z])`)
 
-// secretSegment reports whether a part of a name, or two that follow each other, is one of the secretSegments.
+// secretSegment reports whether a part of a name, or two adjacent parts, are one of the secretSegments.
 func secretSegment(name string) bool {
 	parts := strings.Fields(strings.ToLower(joint.ReplaceAllString(strings.Trim(name, "\"' \t\r\n:=>\\"), "$1 $2")))
 	if len(parts) == 1 && (parts[0] == "pwd" || parts[0] == "pat") || slices.Contains(parts, "oldpwd") {
@@ -127,7 +126,7 @@ func password(groups []string) bool {
 	}, func(word string) bool { return strings.HasSuffix(name, word) })
 }
 
-// named reports whether a text has one of the secretNames before what assigns to it.
+// named reports whether a text has one of the secretNames before an assignment.
 func named(t *subject) bool {
 	for i := range len(t.lower) {
 		if c := t.lower[i]; c != ':' && c != '=' {
@@ -170,11 +169,11 @@ func allOf(s string, is func(byte) bool) bool {
 	return true
 }
 
-// Values of fields: quoted, or up to what ends them in JSON, YAML, a connection string
-// or a query.
+// fieldValue matches values of fields: quoted, or up to their end in JSON, YAML, a connection string or a
+// query.
 const fieldValue = `(["'` + "`" + `]{2,}[\w+/=.-]+|"[^"]*"|'[^']*'|\\+"[^"]*"|["'][^"'\n]+|[^\s,;&}"']+)`
 
-// segmentParts are texts of which a name with one of the secretSegments has one.
+// segmentParts are texts such that every name with one of the secretSegments contains one of them.
 var segmentParts = strings.Fields(`cred pin salt pw psw passcode passwort otp cookie mnemonic instrumentation license product
 	activation seed pat sas dsn`)
 
@@ -203,7 +202,7 @@ func byChance(groups []string) bool {
 const schemes = `(?:basic|digest|negotiate|ntlm|sharedkey(?:lite)?|sharedaccesssignature|token|` +
 	`apikey)\s+[^\s"'][^\r\n"']*|[a-z0-9._~+/=-]*[0-9][a-z0-9._~+/=-]{11,}`
 
-// private begins and ends what encloses a private key.
+// private begins and ends the encapsulation of a private key.
 const (
 	privateBegin = `(?i:-----BEGIN[ A-Z0-9_-]*PRIVATE KEY(?: BLOCK)?-----)`
 	privateEnd   = `(?i:-----END[ A-Z0-9_-]*PRIVATE KEY(?: BLOCK)?-----)`

@@ -7,12 +7,12 @@ import (
 
 // subject is a text from which secrets are taken.
 type subject struct {
-	// text is what the rules have left so far.
+	// text is the text after the rules so far.
 	text string
 	// lower is the lower case of the whole text.
 	lower string
-	// pairs has a bit for each two bytes that follow each other in lower, which several pairs share: most rules look for
-	// words of which a text has not even the beginning.
+	// pairs has a bit for each two adjacent bytes in lower; several pairs share a bit. For most rules it
+	// shows that the text does not contain even the beginning of their words.
 	pairs [64]uint64
 }
 
@@ -43,7 +43,7 @@ func (t *subject) has(part string) bool {
 
 func (t *subject) hasAny(parts []string) bool { return slices.ContainsFunc(parts, t.has) }
 
-// apply replaces what the rules find.
+// apply replaces the matches of the rules.
 func (t *subject) apply(rules []rule) {
 	for _, r := range rules {
 		if r.may(t) {

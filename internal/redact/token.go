@@ -54,9 +54,8 @@ var shapes = []struct{ part, pattern string }{
 	{"azfu", `\w{44}AzFu\w{5}[AQgw]==`}, {"azse", `\w{42}AzSe\w{6}`}, {"+acr", `\w{42}\+ACR\w{6}`}, {"==", `[A-Za-z0-9+/]{86}==`},
 }
 
-// services are services whose tokens have no recognisable form: a value that is assigned to
-// a name that contains one of these, and that is not a word, is a token. They are in lower
-// case.
+// services are services whose tokens have no recognisable form: a value that is assigned to a name with one
+// of these in it, and that is not a word, is a token. They are in lower case.
 var services = strings.Fields(`
 	adafruit adobe airtable algolia alibaba asana atlassian confluence jira beamer bitbucket bittrex meraki cloudflare codecov
 	cohere co_api_key coinbase confluent contentful datadog dnkey discord droneci dropbox etsy facebook fastly finicity finnhub
@@ -105,7 +104,8 @@ var tokens = slices.Concat(shaped(), []rule{
 // secretParts are in the names of fields that may have a secret.
 var secretParts = strings.Fields("access auth api cred key passw secret token")
 
-// vaultToken reports whether a text has what a token of HashiCorp Vault begins with, and characters for the rest.
+// vaultToken reports whether a text has the prefix of a token of HashiCorp Vault, and characters for the
+// rest.
 func vaultToken(t *subject) bool {
 	for rest := t.text; ; {
 		var found bool

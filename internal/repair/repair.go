@@ -1,8 +1,8 @@
-// Package repair has the table of what is repaired on a Windows node in place, and makes of it the script of the addon
-// windows-node-repair, the remedies of `casement doctor --fix` and a page.
+// Package repair has the table of the faults that are repaired on a Windows node in place, and makes from
+// it the script of the addon windows-node-repair, the remedies of `casement doctor --fix` and a page.
 //
-// It renders text. It knows no cluster and runs nothing. internal/addons, internal/diagnose, internal/cli and tests may
-// import it.
+// It renders text. It knows no cluster and runs nothing. internal/addons, internal/diagnose, internal/cli
+// and tests may import it.
 package repair
 
 import (
@@ -25,14 +25,14 @@ type Repair struct {
 	Name string
 	// Cause is the cause of package diagnose/walk whose remedy this is; empty where no probe finds it.
 	Cause string
-	// Fault says what is wrong, Does what is done about it.
+	// Fault describes the fault, Does the repair.
 	Fault, Does string
 	// Problem is the condition of node-problem-detector that asks for the repair too.
 	Problem string
 	// Look is PowerShell that writes evidence of the fault, and nothing without it. It reads $node and $pods, the
 	// Node and its pods.
 	Look string
-	// Step is PowerShell that repairs it. It may read $addresses, those of the node's pods.
+	// Step is PowerShell that repairs it. It may read $addresses, the addresses of the node's pods.
 	Step string
 	// Times is how often the step is run in Minutes; then the addon gives up.
 	Times, Minutes int
@@ -57,7 +57,7 @@ func stopped(service string) string {
 		`if ($s -and "$($s.Status)" -ne 'Running') { "the service ` + service + ` is $($s.Status)" }`
 }
 
-// Repairs returns the table, in the order in which faults are looked for: what others rest on comes first.
+// Repairs returns the table, in the order in which faults are checked: faults that cause others come first.
 func Repairs() []Repair {
 	return []Repair{
 		{Name: "ContainerdStopped", Fault: "the service containerd does not run, or does not answer",

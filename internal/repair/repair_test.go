@@ -16,7 +16,7 @@ func TestPage(t *testing.T) {
 	golden.Compare(t, "../../docs/reference/repairs.md", []byte(text))
 }
 
-// TestRepairs holds each row to what the script and the page need, and the bounds to what they are for.
+// TestRepairs checks that each row has the texts for the script and the page, and sensible limits.
 func TestRepairs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Repairs() {

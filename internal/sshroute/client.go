@@ -11,7 +11,7 @@ func Desktop(find func(string) (string, error), address, user, file string) ([]s
 			return []string{path, "/v:" + address, "/u:" + user, "/cert:tofu"}, nil
 		}
 	}
-	for _, program := range []string{"mstsc.exe", "remmina", "open"} { // open is that of macOS
+	for _, program := range []string{"mstsc.exe", "remmina", "open"} { // open is the program of macOS
 		if path, err := find(program); err == nil {
 			return []string{path, file}, nil
 		}

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/input"
 )
 
-// Copied counts what a copy has moved.
+// Copied counts the copied files and bytes.
 type Copied struct {
 	Files int
 	Bytes int64
@@ -119,9 +119,8 @@ func (c *Copier) putFile(from, to string, info fs.FileInfo) error {
 	return there("set the mode of", to, c.sftp.Chmod(to, info.Mode().Perm()))
 }
 
-// Get copies a file or directory from there to a path of this machine; into it,
-// if it is a directory. What the machine says its files are called cannot lead out
-// of that path.
+// Get copies a file or directory from the machine to a path of this machine; into it, if it is a directory.
+// File names from the machine cannot lead out of that path.
 func (c *Copier) Get(from, to string) (Copied, error) {
 	c.copied = Copied{}
 	from = wire(from)

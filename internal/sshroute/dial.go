@@ -81,8 +81,8 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	return e, nil
 }
 
-// knockTimeout bounds connecting to one port of the endpoint where there may be others: a load balancer drops what it
-// has no rule for.
+// knockTimeout limits connecting to one port of the endpoint where there may be others: a load balancer
+// drops connections to ports without a rule.
 const knockTimeout = 5 * time.Second
 
 // knock connects to the route's jump, or where nothing answers there, to the first of the other doors that does.
@@ -193,8 +193,8 @@ func (e *Entrance) SSH(ctx context.Context) (*ssh.Client, error) {
 	return c, err
 }
 
-// login shakes hands over conn, which it closes on failure. name is what the
-// host's key is remembered by.
+// login performs the SSH handshake over conn, which it closes on failure. The host's key is remembered
+// under name.
 func (e *Entrance) login(ctx context.Context, conn net.Conn, name string) (*ssh.Client, error) {
 	hosts := hostKeys{file: e.access.KnownHosts, notes: e.access.Notes}
 	algorithms, err := hosts.algorithms(name)
@@ -202,7 +202,7 @@ func (e *Entrance) login(ctx context.Context, conn net.Conn, name string) (*ssh.
 		conn.Close()
 		return nil, err
 	}
-	var refused error // what we have against the host's key, without the handshake's words
+	var refused error // the problem with the host's key, without the handshake's text
 	config := &ssh.ClientConfig{
 		User: e.access.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(e.keys...)}, HostKeyAlgorithms: algorithms,
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {

@@ -76,7 +76,7 @@ func writeKey(t *testing.T, dir string, key ed25519.PrivateKey, passphrase strin
 	return file
 }
 
-// run runs a command on the machine and returns what it printed.
+// run runs a command on the machine and returns its output.
 func (s *site) run(t *testing.T, command string) (string, int, error) {
 	t.Helper()
 	e, err := sshroute.Enter(t.Context(), s.route, s.access)

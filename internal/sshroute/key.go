@@ -19,8 +19,8 @@ type Keys struct {
 	// Files are key files that need not exist, and are offered after the agent's
 	// keys; one with a passphrase is passed over, as the agent may hold its key.
 	Files []string
-	// First is such a file that is offered before all others: a server gives up after
-	// a few keys. It may be empty.
+	// First is a key file that is offered before all others: a server gives up after a few keys. It may be
+	// empty.
 	First string
 	// AgentSocket is the SSH agent's socket; empty for none.
 	AgentSocket string

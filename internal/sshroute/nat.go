@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Doors returns host:port of each NAT rule of a load balancer, as ARM returns it, that leads to the SSH port of a
-// machine, the lowest port first. A rule without a machine leads nowhere and is left out.
+// Doors returns host:port of each NAT rule of a load balancer, in ARM's JSON, that leads to the SSH port of
+// a machine, the lowest port first. Rules without a machine are left out.
 // Source: CAPZ gives each control plane machine a rule with port 22 or one of 2201 to 2219.
 func Doors(host string, loadBalancer []byte) ([]string, error) {
 	var body struct {

@@ -1,7 +1,7 @@
-// Package sshroute finds the way to a machine of a cluster and goes it: the machine and its private address are
-// in the management cluster, the way in is SSH to the control plane endpoint, and from there a forwarded
-// connection. It is no SSH client of its own taste: what it does, `ssh -J` does too. The command line and the
-// packages below internal/diagnose may import it.
+// Package sshroute finds the route to a machine of a cluster and connects by it: the machine and its
+// private address are in the management cluster, the entry is SSH to the control plane endpoint, and from
+// there a forwarded connection. It does nothing that `ssh -J` cannot do. The command line and the packages
+// below internal/diagnose may import it.
 package sshroute
 
 import (
@@ -34,8 +34,8 @@ const (
 
 // Route is the way to a machine.
 type Route struct {
-	// Cluster is the namespace and name of the machine's cluster, ClusterUID what
-	// distinguishes it from an earlier one of that name.
+	// Cluster is the namespace and name of the machine's cluster; ClusterUID distinguishes it from an
+	// earlier cluster of that name.
 	Cluster    client.ObjectKey
 	ClusterUID string
 	// Machine and Node are the names of the Machine and of its node; Node is empty

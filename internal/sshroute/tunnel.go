@@ -9,9 +9,8 @@ import (
 	"sync"
 )
 
-// Tunnel carries the connections that l accepts to a port of the machine until
-// ctx ends or the entrance is lost; then it closes l and every connection. What
-// goes wrong with one connection is written to notes.
+// Tunnel carries the connections that l accepts to a port of the machine until ctx ends or the entrance is
+// lost; then it closes l and every connection. The errors of single connections are written to notes.
 func (e *Entrance) Tunnel(ctx context.Context, l net.Listener, port string, notes io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup

@@ -67,8 +67,7 @@ func (p *Progress) Show(v View) {
 	p.drawn = len(lines)
 }
 
-// End removes what was drawn of a view, and writes the finished steps, a sentence, and the next
-// command.
+// End removes the drawn view, and writes the finished steps, a sentence, and the next command.
 func (p *Progress) End(v View, sentence, next string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,8 +95,8 @@ func (p *Progress) Clear() {
 	p.drawn = 0
 }
 
-// over draws lines over the last view, line by line: a terminal that is cleared from its
-// first row on may keep what was there as history.
+// over draws lines over the last view, line by line: a terminal that is cleared from its first row on may
+// keep the old content as history.
 func (p *Progress) over(lines []string) string {
 	var out strings.Builder
 	clear := ""

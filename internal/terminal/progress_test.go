@@ -39,7 +39,7 @@ func views() map[string][]View {
 	}
 }
 
-// TestScreens holds what a terminal of each size shows after every view.
+// TestScreens compares the content of a terminal of each size after every view.
 func TestScreens(t *testing.T) {
 	for _, size := range []struct{ width, height int }{{60, 24}, {80, 24}, {200, 50}, {80, 5}} {
 		for _, color := range []bool{false, true} {
@@ -78,7 +78,7 @@ func TestPipe(t *testing.T) {
 			p := NewProgress(NewScreen(&out))
 			for _, v := range shown {
 				p.Show(v)
-				p.Show(v) // what does not change is no line
+				p.Show(v) // an unchanged view prints no line
 			}
 			p.End(shown[len(shown)-1], "It is ready.", "Next: casement wait demo")
 			if strings.ContainsAny(out.String(), "\x1b\r\a\u202e") {
@@ -89,9 +89,9 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// screen returns what a terminal shows that was sent text: lines that scroll, a cursor that
-// goes up, and clearing to the end. Any other control function fails the test. A line that
-// is longer than the terminal wraps.
+// screen returns the content of a terminal that was sent text: lines that scroll, a cursor that goes up,
+// and clearing to the end. Any other control function fails the test. A line that is longer than the
+// terminal wraps.
 func screen(t *testing.T, text string, width, height int) string {
 	t.Helper()
 	rows, y, x := [][]rune{nil}, 0, 0

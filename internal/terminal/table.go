@@ -35,7 +35,7 @@ func NewTable(out io.Writer, width int) *Table { return &Table{out: out, width: 
 // Write takes rows; they are laid out by Flush.
 func (t *Table) Write(b []byte) (int, error) { return t.text.Write(b) }
 
-// Flush writes the table. Its error is that of the writer behind it.
+// Flush writes the table. Its error is that of the underlying writer.
 func (t *Table) Flush() error {
 	text := t.text.String()
 	t.text.Reset()
@@ -153,8 +153,8 @@ func offset(widths []int, column int) (n int) {
 	return n
 }
 
-// broken breaks headers of several words, and what is in the last cells of rows, into
-// lines. A text that has too little room stays as it is.
+// broken breaks headers of several words, and the texts in the last cells of rows, into lines. A text with
+// too little room stays as it is.
 func (t *Table) broken(rows [][]string, columns int) [][]string {
 	head := heading(rows[0])
 	body := widths(rows[len(head):], columns)
@@ -192,7 +192,7 @@ func heading(row []string) [][]string {
 	return [][]string{row}
 }
 
-// brokenHead breaks the names of columns that are wider than what is below them.
+// brokenHead breaks the names of columns that are wider than the cells below them.
 func brokenHead(row []string, body []int) [][]string {
 	lines := [][]string{}
 	for k, name := range row {

@@ -1,6 +1,6 @@
-// Package terminal makes text from elsewhere safe to show on a terminal: what a guest wrote to its console, a
-// cluster's objects hold, or a file contains; and it shows how something gets on, on a terminal of any size or
-// as plain lines elsewhere. It knows nothing of the operation. The command line imports it for its output
+// Package terminal makes text from elsewhere safe to show on a terminal: a guest's console, the fields of a
+// cluster's objects, or a file. It also shows the progress of an operation, on a terminal of any size or as
+// plain lines elsewhere, and knows nothing of the operation. The command line imports it for its output
 // streams, and internal/diagnose/support, which writes YAML, for its characters.
 package terminal
 
@@ -13,11 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns s with its control characters made visible: ^[ is an escape character,
-// \u202e a change of the writing direction, \xff a byte that is no UTF-8. Newlines and tabs stay,
-// and so does the carriage return before a newline. What it returns for two parts of a
-// text, cut between characters, is what it returns for the whole. The encoder's JSON, which has
-// no control characters below a space, stays JSON of the same value, and becomes what YAML takes.
+// Escape returns s with its control characters made visible: ^[ is an escape character, \u202e a change of
+// the writing direction, \xff a byte that is no UTF-8. Newlines and tabs stay, and so does the carriage
+// return before a newline. Escaping two parts of a text, cut between characters, gives the same result as
+// escaping the whole. JSON of the standard encoder, which has no control characters below a space, stays
+// JSON with the same value, and becomes valid YAML.
 func Escape(s string) string {
 	if !strings.ContainsFunc(s, acts) {
 		return s
@@ -40,9 +40,9 @@ func Escape(s string) string {
 	return out.String()
 }
 
-// acts reports whether a terminal does something else with a character than show it:
-// control characters (C0 without newline and tab, C1), those that reorder text, and
-// line separators. The replacement character counts, as a byte that is no UTF-8 is read as one.
+// acts reports whether a terminal reacts to a character instead of showing it: control characters (C0
+// without newline and tab, C1), characters that reorder text, and line separators. The replacement
+// character counts, because a byte that is no UTF-8 is read as one.
 func acts(r rune) bool {
 	switch r {
 	case '\n', '\t':
@@ -53,9 +53,8 @@ func acts(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Writer escapes what is written to it. It holds back a character of which only a part
-// was written, and a carriage return at the end, until the next Write or Flush. It is
-// safe for use from several goroutines.
+// Writer escapes the text that is written to it. It keeps a partial character, and a carriage return at the
+// end, until the next Write or Flush. It is safe for use from several goroutines.
 type Writer struct {
 	mu   sync.Mutex
 	out  io.Writer
@@ -65,7 +64,7 @@ type Writer struct {
 // NewWriter returns a Writer in front of out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// Write escapes b. Its error is that of the writer behind it.
+// Write escapes b. Its error is that of the underlying writer.
 func (w *Writer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +77,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush writes what Write holds back.
+// Flush writes the text that Write has kept.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

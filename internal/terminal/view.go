@@ -13,9 +13,9 @@ type State int
 const (
 	// Ahead is a step that has not begun.
 	Ahead State = iota
-	// Now is a step that goes on.
+	// Now is a step in progress.
 	Now
-	// Done is a step that is over.
+	// Done is a step that has ended.
 	Done
 	// Failed is a step that cannot go on.
 	Failed
@@ -25,9 +25,9 @@ const (
 type Step struct {
 	Name  string
 	State State
-	// Detail says how far the step is and what it waits for.
+	// Detail describes the progress of the step and the reason for which it waits.
 	Detail string
-	// Took is how long a step took that is over; zero is not shown.
+	// Took is the duration of a step that has ended; zero is not shown.
 	Took time.Duration
 }
 
@@ -37,7 +37,8 @@ type View struct {
 	Title   string
 	Elapsed time.Duration
 	Steps   []Step
-	// Waits names what the operation waits for, Cause why it makes no progress; each may be empty.
+	// Waits names the object that the operation waits for, Cause why it makes no progress; each may be
+	// empty.
 	Waits, Cause string
 }
 
@@ -77,8 +78,8 @@ func (v View) Lines(width, height int, color bool) []string {
 	return lines[:min(len(lines), max(1, height))]
 }
 
-// fit keeps the steps that there is room for: those that go on or have failed before
-// those that are over, and those before what is ahead.
+// fit keeps as many steps as there is room for: steps in progress and failed ones before finished ones, and
+// those before steps ahead.
 func fit(steps []Step, room int) (kept []Step, hidden int) {
 	for _, drop := range []State{Done, Ahead, Now, Failed} {
 		for i := 0; i < len(steps) && len(steps) > max(0, room); {

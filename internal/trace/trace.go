@@ -31,10 +31,9 @@ const Name = "casement.dev/casement"
 // stopTimeout bounds the last sending.
 const stopTimeout = 5 * time.Second
 
-// Start makes spans go to a collector at endpoint, an http or https URL, until the
-// returned function has sent the last ones. What else OpenTelemetry's environment
-// variables say (OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER) holds. A collector
-// that does not answer holds nothing up.
+// Start makes spans go to a collector at endpoint, an http or https URL, until the returned function has
+// sent the last ones. OpenTelemetry's other environment variables (OTEL_EXPORTER_OTLP_HEADERS,
+// OTEL_TRACES_SAMPLER) apply. A collector that does not answer delays nothing.
 func Start(ctx context.Context, endpoint string) (stop func() error, err error) {
 	exporter, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(endpoint))
 	if err != nil {

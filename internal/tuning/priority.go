@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// background is the priority of a controller manager that is busy, a tenth of the weight of other programs
-// (setpriority(2)). With hundreds of nodes its controllers go over all of them at each change of one. A pass that waits
-// serves all changes until it begins, so that there are fewer of them. In a small cluster, where nodes wait for its
-// answers, a controller manager is not busy and keeps its priority.
+// background is the priority of a busy controller manager, a tenth of the weight of other programs
+// (setpriority(2)). With hundreds of nodes its controllers go over all of them at each change of one. A
+// pass that waits serves all changes until it begins, so that there are fewer passes. In a small cluster,
+// where nodes wait for its answers, a controller manager is not busy and keeps its priority.
 const background = 10
 
 // yields is the environment variable of a program that gets the priority background when it is busy.

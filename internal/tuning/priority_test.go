@@ -36,7 +36,8 @@ func TestIsBusy(t *testing.T) {
 // child is the environment variable of the process that TestYield starts.
 const child = "CASEMENT_TEST_YIELD"
 
-// TestYield holds that all threads of a process get the priority, with those that it starts later, and its parent none.
+// TestYield: all threads of a process get the priority, also those that it starts later, but its parent
+// does not.
 func TestYield(t *testing.T) {
 	if os.Getenv(child) != "" {
 		printPriorities()

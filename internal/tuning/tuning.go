@@ -1,12 +1,12 @@
 // Package tuning sets the local plane's programs for a machine that they share: by how much a heap grows between two
-// collections of garbage, how many processors a program uses, which program gives way to the others, and which watches
+// collections of garbage, how many processors a program uses, which program gives way to the others, and which one watches
 // files.
 //
-// A heap grows by much while the machine has memory to spare, because collections are a tenth of what a plane costs,
-// and by little when it is scarce. There is no fixed limit: one below what a program needs makes it collect garbage all
-// the time. A program uses half the processors, because several are busy at the same time.
+// A heap grows by much while the machine has memory to spare, because collections are a tenth of a plane's cost,
+// and by little when memory is scarce. There is no fixed limit: a limit below the need of a program makes it collect
+// garbage all the time. A program uses half the processors, because several are busy at the same time.
 //
-// It does not free memory that is in use, and what the user's environment sets comes first. Of the project it
+// It does not free memory that is in use, and the user's environment overrides it. Of the project it
 // imports internal/inotify; internal/kubeproc, internal/sim/host, internal/plane, its supervisor and cmd/casement-kube may import it.
 package tuning
 
@@ -26,11 +26,11 @@ import (
 const (
 	// Roomy is the growth of a program of a plane on a machine with memory to spare.
 	Roomy = 200
-	// controllers is that of a controller manager: its passes over all nodes and pods leave much garbage, and its
-	// heap is small.
+	// controllers is the growth for a controller manager: its passes over all nodes and pods leave much
+	// garbage, and its heap is small.
 	controllers = 400
-	// starting is that of every program while its packages are initialised: a collection of a small heap is a wait for
-	// threads rather than work.
+	// starting is the growth for every program while its packages are initialised: a collection of a small
+	// heap costs waits for threads rather than work.
 	starting = 800
 	// scarce is the growth of every program when memory is scarce.
 	scarce = 50
@@ -54,13 +54,13 @@ const (
 // GOGC is the growth at the start and not the user's.
 const variable = "CASEMENT_HEAP_GROWTH"
 
-// processors is how many processors each program of a plane uses: half of those that this process had at its start, and
-// at least one. With all of them the threads of one program wake each other to find nothing to do: on two
-// processors a cluster of three nodes costs a sixth more, and is ready later.
+// processors is how many processors each program of a plane uses: half of those that this process had at
+// its start, and at least one. With all of them the threads of one program wake each other and find nothing
+// to do: on two processors a cluster of three nodes costs a sixth more, and is ready later.
 var processors = max(1, runtime.GOMAXPROCS(0)/2)
 
-// Env returns the environment that tunes a program of Kubernetes as Follow tunes this process, without what the
-// environment of this process sets.
+// Env returns the environment that tunes a program of Kubernetes as Follow tunes this process, except for the
+// settings in the environment of this process.
 func Env(program string) []string {
 	growth, manager := Roomy, program == "kube-controller-manager"
 	if manager {
@@ -79,8 +79,8 @@ func Env(program string) []string {
 	return env
 }
 
-// Starting returns the environment of a program that calls Follow or FollowEnv and is to collect little garbage until
-// then; nothing where the user has decided.
+// Starting returns the environment of a program that calls Follow or FollowEnv, with few collections of
+// garbage until then; it is empty if the user has settings.
 func Starting(growth int) []string {
 	if set() {
 		return nil
@@ -105,8 +105,9 @@ func FollowEnv() {
 	}
 }
 
-// Follow lets this process use its share of the processors and, from now on, its heap grow by a number of per cent while
-// the machine has memory to spare, and by less when it has not. What the environment sets stays.
+// Follow lets this process use its share of the processors and, from now on, its heap grow by a number of
+// per cent while the machine has memory to spare, and by less while it has not. Settings in the environment
+// come first.
 func Follow(growth int) {
 	if !setProcessors() {
 		runtime.GOMAXPROCS(processors)
@@ -118,7 +119,7 @@ func follow(growth int) {
 	if set() {
 		return
 	}
-	// What this process starts is given a growth of its own.
+	// Programs that this process starts get a growth of their own.
 	os.Unsetenv("GOGC")
 	os.Unsetenv(variable)
 	now := by(growth)

@@ -34,7 +34,7 @@ func TestForTaken(t *testing.T) {
 	}
 }
 
-// TestEnvironmentDecides holds that a program follows what Env says, and that what the user has set comes first.
+// TestEnvironmentDecides: a program follows the variables of Env, but the user's settings come first.
 func TestEnvironmentDecides(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
@@ -76,12 +76,13 @@ func TestEnvironmentDecides(t *testing.T) {
 	}
 }
 
-// tuned returns the environment of a program, but for what says that this machine has few inotify instances left.
+// tuned returns the environment of a program, without the variable that says that this machine has few
+// inotify instances left.
 func tuned() []string {
 	return slices.DeleteFunc(Env("etcd"), func(v string) bool { return strings.HasPrefix(v, inotify.Marker+"=") })
 }
 
-// TestProcessors holds that a program and its children use half the processors, at least one, and what the user has set.
+// TestProcessors: a program and its children use half the processors, at least one, or the user's setting.
 func TestProcessors(t *testing.T) {
 	t.Setenv("GOGC", "100")
 	all := runtime.GOMAXPROCS(0)

@@ -49,8 +49,8 @@ func (p *Plan) Manifest(in Input, pool *Pool) ([]byte, error) {
 	})
 }
 
-// templateOf copies a machine template for a release, without an image and without what the API server and controllers
-// wrote.
+// templateOf copies a machine template for a release, without an image and without the fields that the API
+// server and controllers wrote.
 func templateOf(old *infrav1.AzureMachineTemplate, to string) *infrav1.AzureMachineTemplate {
 	next := old.DeepCopy()
 	next.TypeMeta = metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachineTemplate"}

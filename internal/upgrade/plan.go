@@ -1,10 +1,8 @@
-// Package upgrade plans the move of a cluster's Windows nodes to another release of Windows
-// Server: which pools in which order, from which image to which, what that costs while it runs,
-// which pods have no node afterwards, what the network supports and what is known of the builds;
-// and it writes the manifests of each step.
+// Package upgrade plans the move of a cluster's Windows nodes to another release of Windows Server: which
+// pools in which order, from which image to which, the cost while it runs, pods that then have no node, the
+// network's support, and the known regressions of the builds; and it writes the manifests of each step.
 //
-// It judges objects that were read, and refuses to apply or to read anything itself.
-// internal/cli imports it.
+// It plans from given objects, and refuses to apply or to read anything itself. internal/cli imports it.
 package upgrade
 
 import (
@@ -26,20 +24,20 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Plan is what a move to another release of Windows Server is. Nothing of it is done.
+// Plan describes a move to another release of Windows Server. Nothing of it is applied.
 type Plan struct {
 	Cluster string `json:"cluster"`
 	To      string `json:"to"`
-	// Blocked are reasons not to begin, Warnings what to know before.
+	// Blocked are reasons not to begin, Warnings facts to know before.
 	Blocked  []string `json:"blocked,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// Pools are the groups of Windows machines in the order in which to move them.
 	Pools []Pool `json:"pools"`
 	// Behind are the pods that have no node once every pool has moved, by their owners.
 	Behind []Behind `json:"behind,omitempty"`
-	// Support is what Kubernetes and the network's project say of the release.
+	// Support has the statements of Kubernetes and of the network's project about the release.
 	Support []string `json:"support,omitempty"`
-	// Ahead are the known regressions of builds of the new release, for what its images may have.
+	// Ahead are the known regressions of builds of the new release, which its images may have.
 	Ahead []string `json:"ahead,omitempty"`
 }
 
@@ -52,14 +50,14 @@ type Pool struct {
 	From     string `json:"from"`
 	There    bool   `json:"there,omitempty"`
 	Replicas int    `json:"replicas"`
-	// Image is the image that the machines have, Next the one that they get; "" where a person has to name it.
+	// Image is the machines' image, Next their new one; "" if the user has to name it.
 	Image string `json:"image"`
 	Next  string `json:"next,omitempty"`
 	// Surge is the number of machines beside the others while it runs, Size their size, and Unavailable how many are away.
 	Surge       int    `json:"surge"`
 	Unavailable int    `json:"unavailable"`
 	Size        string `json:"size"`
-	// Cost says what Surge takes of the quota.
+	// Cost is the part of the quota that Surge takes.
 	Cost string `json:"cost"`
 	// Builds are the builds of its nodes with their known regressions.
 	Builds []string `json:"builds,omitempty"`
@@ -81,7 +79,7 @@ type Behind struct {
 	Fix   string   `json:"fix"`
 }
 
-// Input is what a plan is made from.
+// Input has the inputs of a plan.
 type Input struct {
 	*facts.Snapshot
 	// Templates are the machine templates that MachineDeployments name, by name.
@@ -101,7 +99,7 @@ func Make(in Input, to windows.Release) *Plan {
 			p.Pools = append(p.Pools, pool)
 		}
 	}
-	slices.SortStableFunc(p.Pools, func(a, b Pool) int { // the smallest first: what goes wrong shows on few machines
+	slices.SortStableFunc(p.Pools, func(a, b Pool) int { // the smallest first: a problem shows on few machines
 		return cmp.Or(cmp.Compare(a.Replicas, b.Replicas), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	step := 0
@@ -257,8 +255,8 @@ func reference(i infrav1.Image) string {
 // sizeCores matches the processors in the name of a VM size.
 var sizeCores = regexp.MustCompile(`^Standard_[A-Z]+(\d+)`)
 
-// rolls sets how a pool rolls, by Cluster API's defaults of one more machine and none away. A share of
-// the replicas is rounded up for a surge and down for what may be away.
+// rolls sets how a pool rolls, by default with one additional machine and none away, as in Cluster API. A
+// percentage is rounded up for a surge and down for unavailable machines.
 func (p *Pool) rolls(surge, unavailable *intstr.IntOrString) {
 	n := func(v *intstr.IntOrString, otherwise int, up bool) int {
 		if v == nil {
@@ -339,7 +337,7 @@ func (in Input) behind(to windows.Release) []Behind {
 	return out
 }
 
-// ownerOf names what makes a pod. A ReplicaSet of a Deployment counts as the Deployment.
+// ownerOf names the owner of a pod. A ReplicaSet of a Deployment counts as the Deployment.
 func ownerOf(pod *corev1.Pod) string {
 	c := metav1.GetControllerOf(pod)
 	if c == nil {
@@ -351,8 +349,8 @@ func ownerOf(pod *corev1.Pod) string {
 	return c.Kind + "/" + pod.Namespace + "/" + c.Name
 }
 
-// staysBehind says why a pod runs on no node of a release: its selector or affinity names another build, or a host of the
-// release does not run one of its images. HostProcess pods take the host's build.
+// staysBehind returns why a pod cannot run on nodes of a release: its selector or affinity names another
+// build, or a host of the release cannot run one of its images. HostProcess pods use the host's build.
 func staysBehind(pod *corev1.Pod, to windows.Release) []string {
 	var why []string
 	if build, ok := pod.Spec.NodeSelector[corev1.LabelWindowsBuild]; ok && build != to.Build {

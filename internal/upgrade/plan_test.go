@@ -59,7 +59,7 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
-// TestTemplateName: the year of the old release makes way for that of the new one.
+// TestTemplateName: the year of the old release is replaced by that of the new one.
 func TestTemplateName(t *testing.T) {
 	for old, want := range map[string]string{"win": "win-2025", "win-2022": "win-2025", "win-20220": "win-20220-2025"} {
 		if got := templateName(old, "2025"); got != want {

@@ -9,16 +9,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Admission is what becomes of an object that is created.
+// Admission is the result of admission for a new object.
 type Admission struct {
 	// Object has the defaults filled in.
 	Object client.Object
-	// Warnings are what the API server prints; Errors why it refuses the object.
+	// Warnings are the warnings that the API server prints; Errors why it refuses the object.
 	Warnings []string
 	Errors   field.ErrorList
 }
 
-// ErrNoAdmission is that there is no admission of a kind here.
+// ErrNoAdmission means that a kind has no admission here.
 var ErrNoAdmission = errors.New("no admission of the kind")
 
 // Admit returns the result of admission for a new object, without a server: the object with

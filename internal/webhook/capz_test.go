@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// A crdField is what a schema says of one path.
+// A crdField is the schema of one path.
 type crdField struct {
 	typ      string
 	required bool
@@ -150,7 +150,7 @@ func crdFields(t *testing.T) map[string]map[string]crdField {
 	return out
 }
 
-// walkSchema writes what s says of path, and of all below it.
+// walkSchema writes the schema of path, and of all paths below it.
 func walkSchema(path string, s apiextensionsv1.JSONSchemaProps, required bool, out map[string]crdField) {
 	f := crdField{typ: typeOf(s), required: required}
 	for _, v := range s.Enum {

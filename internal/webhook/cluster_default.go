@@ -23,7 +23,7 @@ const (
 	maxOutboundIPs          = 16 // Azure's limit of public IPs on an outbound rule
 )
 
-// defaultCluster fills what the user left open. Twice is once.
+// defaultCluster fills the fields that the user left open. It is idempotent.
 func defaultCluster(c *infrav1.AzureCluster) error {
 	name := clusterName(c)
 	s := &c.Spec

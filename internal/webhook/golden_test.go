@@ -96,8 +96,8 @@ func admit(t *testing.T, document string) (stored map[string]any, warnings []str
 	return raw, warnings
 }
 
-// through decodes, defaults and validates, and writes back what defaulting added
-// or took away. What decoding alone loses stays, as with controller-runtime.
+// through decodes, defaults and validates, and applies the fields that defaulting added or removed to raw.
+// Fields that only decoding loses stay, as with controller-runtime.
 func through[T client.Object](t *testing.T, raw map[string]any, obj T, h hook[T]) []string {
 	t.Helper()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, obj); err != nil {

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/lint/rules"
 )
 
-// TestLintAgrees: the rule about names of clusters finds exactly what the webhook refuses.
+// TestLintAgrees: the rule about names of clusters finds exactly the names that the webhook refuses.
 func TestLintAgrees(t *testing.T) {
 	all := rules.All()
 	rule := all[slices.IndexFunc(all, func(r lint.Rule) bool { return r.ID == "WIN805" })]

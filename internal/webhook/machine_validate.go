@@ -66,8 +66,8 @@ func validateMachineSpec(s *infrav1.AzureMachineSpec, path *field.Path) field.Er
 	return append(validateVM(s, path), validateIdentities(s, path)...)
 }
 
-// validateVM checks what machines and pools say of a virtual machine, but for names and IDs, which a template may leave to the
-// patches of a ClusterClass.
+// validateVM checks the fields of a virtual machine in machines and pools, except names and IDs, which a
+// template may leave to the patches of a ClusterClass.
 func validateVM(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 	errs := validateImage(s.Image, path.Child("image"))
 	errs = append(errs, validateSSHKey(s.SSHPublicKey, path.Child("sshPublicKey"))...)
@@ -204,8 +204,8 @@ func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.
 	return append(errs, interfacesImmutable(old.NetworkInterfaces, s.NetworkInterfaces, path.Child("networkInterfaces"))...)
 }
 
-// sameProviderID refuses a change of a provider ID that is set: by it is known what belongs to
-// the object. Azure ignores case.
+// sameProviderID refuses a change of a provider ID that is set, because it identifies the object's
+// resources. Azure ignores case.
 func sameProviderID(path *field.Path, old, value string) field.ErrorList {
 	if old == "" || strings.EqualFold(old, value) {
 		return nil

@@ -79,8 +79,8 @@ func validateSubnetClass(subnet *infrav1.SubnetSpec, path *field.Path) field.Err
 	return append(errs, validatePrivateEndpoints(subnet, path.Child("privateEndpoints"))...)
 }
 
-// validateRanges reports ranges that cannot be parsed, are outside the network, or overlap
-// those of an earlier subnet.
+// validateRanges reports ranges that cannot be parsed, are outside of the network, or overlap those of an
+// earlier subnet.
 func validateRanges(s *infrav1.AzureClusterSpec, i int, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	vnet, subnets := prefixes(s.NetworkSpec.Vnet.CIDRBlocks), s.NetworkSpec.Subnets

@@ -70,9 +70,8 @@ func validatePoolSpec(p *infrav1.AzureMachinePool, spec infrav1.AzureMachineSpec
 	return errs
 }
 
-// validatePoolTemplate checks the pools that a template creates as at their own admission, but for names and IDs.
-// The template itself is not defaulted and can be changed: a topology changes its pools in
-// place.
+// validatePoolTemplate checks the pools that a template creates as their own admission does, except names
+// and IDs. The template itself is not defaulted and can be changed: a topology changes its pools in place.
 func validatePoolTemplate(_, t *infrav1.AzureMachinePoolTemplate) field.ErrorList {
 	p := &infrav1.AzureMachinePool{ObjectMeta: metav1.ObjectMeta{Annotations: t.Spec.Template.ObjectMeta.Annotations},
 		Spec: *t.Spec.Template.Spec.DeepCopy()}

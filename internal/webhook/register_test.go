@@ -12,7 +12,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestRegister holds that the handlers are those that the manifests name, so that the API server asks none that is not there.
+// TestRegister: the handlers are exactly those in the manifests, so that the API server calls none that
+// does not exist.
 func TestRegister(t *testing.T) {
 	manifests, err := os.ReadFile("../../config/webhook/manifests.yaml")
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// about reports errors of which none is about a field, or one is about none of its names.
+// about fails unless an error is about the field want, or if another error is about a field that may be
+// set.
 func about(t *testing.T, errs field.ErrorList, want string) {
 	t.Helper()
 	found := 0
@@ -456,7 +457,7 @@ func TestMachineUpdates(t *testing.T) {
 	}
 }
 
-// TestOldObjects: what admission itself moves or fills is not a change.
+// TestOldObjects: a field that admission itself moves or fills does not count as changed.
 func TestOldObjects(t *testing.T) {
 	old := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: "old"}}
 	old.Spec.Identity, old.Spec.RoleAssignmentName = infrav1.VMIdentitySystemAssigned, "b24988ac-6180-42a0-ab88-20f7382dd24c"

@@ -13,16 +13,15 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// A Note is a field that is accepted and does not do what its name says. Setting
-// it raises a warning at admission.
+// A Note is a field that is accepted but does not have the effect that its name suggests. Setting it raises
+// a warning at admission.
 type Note struct {
-	// Kind that has the field. What is said of AzureMachine and AzureCluster also
-	// holds for their templates.
+	// Kind that has the field. A note on AzureMachine or AzureCluster also holds for its templates.
 	Kind string
 	// Path of the field, with [] for the items of a list and {} for the values of
 	// a map.
 	Path string
-	// Text explains why, and what to use instead.
+	// Text explains why, and names an alternative.
 	Text string
 	// OnChange: the field does its work when the object is made; only a later
 	// change has no effect.
@@ -111,7 +110,7 @@ func withoutEffect(kind string, old, obj any) []string {
 func document(obj any) any {
 	data, err := json.Marshal(obj)
 	if err != nil {
-		return nil // what was read from JSON can be written; a warning is no reason to fail
+		return nil // parsed JSON can be written; a warning is no reason to fail
 	}
 	var root any
 	if json.Unmarshal(data, &root) != nil {
@@ -181,8 +180,8 @@ func warnMachine(m *infrav1.AzureMachine) []string {
 		"the VM and its node are called %s", windows.ComputerName(m.Name, nil))}
 }
 
-// A template's names and IDs may be placeholders that the patches of a ClusterClass replace, so that those which Azure refuses
-// raise a warning; what is made of the template is refused with them.
+// A template's names and IDs may be placeholders that the patches of a ClusterClass replace, so names that
+// Azure refuses only raise a warning; an object that still has them is refused.
 func warnClusterTemplate(t *infrav1.AzureClusterTemplate) []string {
 	return placeholders(desired.ClusterNames(&t.Spec.Template.Spec), "spec.template.")
 }

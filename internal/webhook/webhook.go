@@ -1,8 +1,8 @@
-// Package webhook is admission for casement's kinds: defaults, validation, what
-// may not change, and warnings of what has no effect. The rules are pure functions over
-// the types; the shells here make controller-runtime's handlers of them. Of the API server it asks
-// two things alone: what the writer of an identity may read, and what subnets the cluster
-// of a machine has. It does not read Azure. internal/manager registers it.
+// Package webhook is admission for casement's kinds: defaults, validation, immutable fields, and warnings
+// about fields without effect. The rules are pure functions over the types; the shells here make
+// controller-runtime's handlers of them. It asks the API server for two facts alone: which Secrets the
+// author of an identity may read, and the subnets of a machine's cluster. It does not read Azure.
+// internal/manager registers it.
 package webhook
 
 import (
@@ -40,10 +40,9 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azuremachinepoolmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepoolmachines,versions=v1beta1,name=validation.azuremachinepoolmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azureclusteridentity,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclusteridentities,versions=v1beta1,name=validation.azureclusteridentity.infrastructure.cluster.x-k8s.io,sideEffects=NoneOnDryRun,admissionReviewVersions=v1
 
-// Config is what an operator decides about admission.
+// Config has an operator's settings for admission.
 type Config struct {
-	// MachinePools admits new AzureMachinePools. Those that there are can be changed
-	// and deleted at any rate.
+	// MachinePools admits new AzureMachinePools. Existing ones can be changed and deleted in any case.
 	MachinePools bool
 	// Client reads the API server, and Grants records its decisions about identities.
 	Client client.Client
@@ -111,8 +110,8 @@ func (h hook[T]) register(scheme *runtime.Scheme, c Config, register func(path s
 	}
 }
 
-// hook is admission of one kind. old is nil on create; inherit fills what an
-// update left open, and only the old object knows. What is nil is left out.
+// hook is admission of one kind. old is nil on create; inherit fills the fields that an update left open
+// from the old object. Functions that are nil are skipped.
 type hook[T client.Object] struct {
 	kind     string
 	inherit  func(old, obj T)

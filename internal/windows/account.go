@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// pauseImage is what every sandbox runs.
+// pauseImage is the image of every sandbox.
 const pauseImage = "registry.k8s.io/pause"
 
-// publishedImages begin the repositories whose accounts are known: Microsoft's base images and what is made of them without
-// accounts of its own.
+// publishedImages are prefixes of the repositories whose accounts are known: Microsoft's base images and
+// images made from them without accounts of their own.
 var publishedImages = []string{"mcr.microsoft.com/windows", "mcr.microsoft.com/dotnet/", "mcr.microsoft.com/powershell",
 	pauseImage, "registry.k8s.io/e2e-test-images/"}
 
@@ -79,7 +79,7 @@ func splitAccount(account string) (domain, user string) {
 	return domain, user
 }
 
-// isServiceAccount reports whether a user of NT AUTHORITY is one that services run as.
+// isServiceAccount reports whether a user of NT AUTHORITY is an account for services.
 func isServiceAccount(user string) bool {
 	switch strings.ReplaceAll(user, " ", "") {
 	case "system", "localsystem", "localservice", "networkservice":
@@ -88,7 +88,7 @@ func isServiceAccount(user string) bool {
 	return false
 }
 
-// isBuiltinUser reports whether a user is one that Windows Server has from the beginning.
+// isBuiltinUser reports whether Windows Server has a user without any setup.
 func isBuiltinUser(user string) bool {
 	switch user {
 	case "administrator", "guest", "defaultaccount", "wdagutilityaccount":

@@ -14,7 +14,7 @@ type Contents struct {
 	Release Release
 	// Distribution is the Linux release, such as "24.04"; empty on Windows.
 	Distribution string
-	// OSImage and KernelVersion are what kubelet reports of the node.
+	// OSImage and KernelVersion are the values that kubelet reports for the node.
 	OSImage, KernelVersion string
 	// KubernetesVersion is the version of kubelet and kubeadm, with "v".
 	KubernetesVersion string
@@ -27,10 +27,10 @@ type Contents struct {
 	KubeletService bool
 }
 
-// ParseImage returns what is on a reference image from its name alone: a marketplace
-// publisher:offer:sku:version, or the ID of a version in a community or private gallery
-// whose definition is named as image-builder names them. It is not ok for other images and
-// for ones whose name does not show the Kubernetes version, such as a bare Windows Server.
+// ParseImage returns the contents of a reference image from its name alone: a marketplace
+// publisher:offer:sku:version, or the ID of a version in a community or private gallery whose definition is
+// named as image-builder names them. It is not ok for other images and for images whose name does not show
+// the Kubernetes version, such as a bare Windows Server.
 func ParseImage(reference string) (Contents, bool) {
 	definition, imageVersion, ok := splitReference(reference)
 	if !ok {

@@ -175,8 +175,7 @@ func keptLinux() map[string]string {
 	}
 }
 
-// keptWindows is keptLinux for Windows, whose list is shorter and whose dates
-// differ.
+// keptWindows is keptLinux for Windows, whose list is shorter and whose dates differ.
 func keptWindows() map[string]string {
 	return map[string]string{
 		"1.27.14": "127.14.20240515",

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Network is a way in which the pods of Windows nodes on Azure are connected, or one that is
-// refused.
+// Network is a way to connect the pods of Windows nodes on Azure; some are refused.
 type Network struct {
 	// Name is the network's common name, Mode the type of its HNS network.
 	Name, Mode string

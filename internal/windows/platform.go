@@ -32,12 +32,15 @@ func tagTokens(tag string) []string {
 // windowsToken is a word that only tags of Windows images have.
 var windowsToken = regexp.MustCompile(`^(windows(20\d\d)?|nanoserver|windowsservercore|servercore)$`)
 
-// formerImages are Microsoft's images on Docker Hub, from before mcr.microsoft.com: of builds before that of Windows Server 2019.
+// formerImages are Microsoft's images on Docker Hub, from before mcr.microsoft.com: all have builds older
+// than Windows Server 2019.
 const formerImages = `(docker\.io/)?microsoft/(windows|windowsservercore|nanoserver|iis|aspnet|wcf|dotnet-framework|mssql-server-windows)`
 
 var formerImage = regexp.MustCompile("^" + formerImages)
 
-// IsFormerImage reports whether a container image is one that Microsoft has left on Docker Hub, which no node of today runs. Source:
+// IsFormerImage reports whether Microsoft has left a container image behind on Docker Hub; no supported
+// node can run it.
+// Source:
 // https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-base-images.
 func IsFormerImage(reference string) bool {
 	repository, _ := splitImage(reference)
@@ -53,7 +56,7 @@ var windowsRepository = regexp.MustCompile(`^(` +
 	`ghcr\.io/kubernetes-sigs/sig-windows/.*|ghcr\.io/prometheus-community/windows-exporter|` +
 	`registry\.k8s\.io/node-problem-detector/node-problem-detector-windows)$`)
 
-// isWindowsRepository reports whether a repository is one of Windows images or is named like one.
+// isWindowsRepository reports whether a repository has Windows images, or a name like one that does.
 func isWindowsRepository(repository string) bool {
 	return windowsRepository.MatchString(repository) ||
 		slices.ContainsFunc(strings.FieldsFunc(repository, func(r rune) bool { return r == '/' || r == '-' }), func(s string) bool {
@@ -61,8 +64,8 @@ func isWindowsRepository(repository string) bool {
 		})
 }
 
-// linuxRepository are Kubernetes' own programs, Docker Hub's official images and other common ones that have no platform of
-// Windows in any tag, but for tags that name it. Source: their manifests, hub.docker.com.
+// linuxRepository matches Kubernetes' own programs, Docker Hub's official images and other common ones that
+// support Windows in no tag, except in tags that name it. Source: their manifests, hub.docker.com.
 var linuxRepository = regexp.MustCompile(`^(` +
 	`(registry\.k8s\.io|k8s\.gcr\.io)/(kube-(apiserver|controller-manager|scheduler|proxy)|coredns(/coredns)?|pause-amd64|pause-arm64)|` +
 	`registry\.k8s\.io/(ingress-nginx|metrics-server)/.*|gcr\.io/distroless/.*|` +

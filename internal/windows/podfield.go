@@ -1,7 +1,7 @@
 package windows
 
-// PodField is a field that the API server refuses beside spec.os.name: windows, and what a kubelet on Windows does with it where
-// that is not said.
+// PodField is a field that the API server refuses beside spec.os.name: windows, with the reaction of a
+// kubelet on Windows to a pod without spec.os.name.
 type PodField struct {
 	// Path is below the pod's spec, or below a container where it begins with "C.".
 	Path string
@@ -9,7 +9,7 @@ type PodField struct {
 	Since int
 	// Reason is that with which a kubelet on Windows refuses the pod; empty where it takes no notice of the field.
 	Reason string
-	// Value is the only one that a kubelet refuses; empty is any.
+	// Value is the only value that a kubelet refuses; empty means any.
 	Value string
 }
 

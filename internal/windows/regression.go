@@ -37,8 +37,8 @@ const (
 // Regression is something that an update of Windows broke, or that builds before an update
 // lack.
 type Regression struct {
-	// From is the first build that has it, Until the first that has it no more, or of which no report is known; empty where
-	// no fix is known. Both have four parts and are of one release.
+	// From is the first build with the regression, Until the first without it, or the first without a known
+	// report; empty if no fix is known. Both have four parts and are of one release.
 	From, Until string
 	// KB is the update that brought it, empty where the release had it from its beginning;
 	// FixedBy the one without it.
@@ -49,7 +49,7 @@ type Regression struct {
 	Area string
 	// Hits are HitsHost, HitsImage and HitsController.
 	Hits []string
-	// What says what happens, Workaround what helps without the fix, Source is a link.
+	// What describes the effect, Workaround a remedy without the fix, Source is a link.
 	What, Workaround, Source string
 	// Reported is set where users report it and Microsoft has not confirmed it.
 	Reported bool
@@ -72,7 +72,7 @@ func Regressions() []Regression {
 	return out
 }
 
-// Has reports whether a build of four parts is one of the regression's.
+// Has reports whether a build of four parts has the regression.
 func (r Regression) Has(build string) bool {
 	number, revision, ok := fourParts(build)
 	from, first, _ := fourParts(r.From)
@@ -83,7 +83,7 @@ func (r Regression) Has(build string) bool {
 	return !bounded || revision < fixed
 }
 
-// Name says what it is in a line: the build that brought it and what happens.
+// Name returns a line with the build that brought the regression and its effect.
 func (r Regression) Name() string {
 	what := r.What
 	if r.KB != "" {
@@ -95,7 +95,7 @@ func (r Regression) Name() string {
 	return what
 }
 
-// Remedy says what to do about it: the update that repairs it, and what helps without.
+// Remedy returns the update that repairs the regression, and the workaround without it.
 func (r Regression) Remedy() string {
 	if r.Until == "" {
 		return "no fix is known: " + r.Workaround
@@ -110,19 +110,18 @@ func (r Regression) Remedy() string {
 	return fix + " or newer; without it: " + r.Workaround
 }
 
-// Verdict is what is known of a build.
+// Verdict is the knowledge about a build.
 type Verdict struct {
 	// Found are its regressions.
 	Found []Regression
-	// Known is false for a build that is newer than the table, and for one that is not of a release in it or lacks its
-	// fourth part: that nothing is found means nothing then.
+	// Known is false for a build that is newer than the table, of a release that is not in it, or without a
+	// fourth part. An empty Found then means nothing.
 	Known bool
 	// Newest is the newest build of the release that the table was made with.
 	Newest string
 }
 
-// Judge returns what is known of a build of four parts, for nodes, images or domain
-// controllers.
+// Judge returns the verdict on a build of four parts, for nodes, images or domain controllers.
 func Judge(build, hits string) Verdict {
 	var v Verdict
 	for _, r := range Regressions() {

@@ -10,9 +10,9 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestRegressions holds the rows to their form, and each to its builds: it has the first and the
-// last before its fix, and neither the one before, the fix itself, nor any build of another
-// release.
+// TestRegressions checks the form of the rows, and the builds of each: the first build and the last one
+// before the fix have the regression; the build before the first, the fix itself, and builds of other
+// releases do not.
 func TestRegressions(t *testing.T) {
 	lines := strings.Count(regressionRows, "\n") - strings.Count("\n"+regressionRows, "\n#") // the heading
 	all := Regressions()
@@ -93,7 +93,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestReports: the builds of public reports, which docs/reference/reports.md lists, have what was reported.
+// TestReports: the builds in public reports, which docs/reference/reports.md lists, have the reported
+// regression.
 func TestReports(t *testing.T) {
 	for _, c := range []struct{ build, hits, about string }{
 		{"10.0.20348.2582", HitsHost, "516"},             // microsoft/Windows-Containers#516
@@ -143,7 +144,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestRemedy: what is said of a fix that is known, of none, and of reports that end with an update.
+// TestRemedy: the texts for a known fix, for none, and for reports that end with an update.
 func TestRemedy(t *testing.T) {
 	for want, r := range map[string]Regression{
 		"KB2 (10.0.20348.2) or newer; without it: wait":     {Until: "10.0.20348.2", FixedBy: "KB2", Workaround: "wait"},

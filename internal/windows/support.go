@@ -21,7 +21,7 @@ const (
 	Unsupported Level = "not supported"
 )
 
-// Support is what one project says of one Windows release as a node.
+// Support is the statement of one project about one Windows release as a node.
 type Support struct {
 	// By is Kubernetes, a network's Project, or AKS, which is given for comparison.
 	By, Release string
@@ -44,7 +44,8 @@ func (n Network) Project() string {
 	return n.Name
 }
 
-// ReleaseList names the releases that the network works on, with what its project says of those that it does not support.
+// ReleaseList returns the releases that the network supports, with the project's statement about the
+// others.
 func (n Network) ReleaseList() string {
 	if len(n.Releases) > 0 {
 		return strings.Join(n.Releases, ", ")
@@ -85,7 +86,7 @@ var supports = []Support{
 		"2026-11-27"},
 }
 
-// SupportOf returns what a project says of a release in a minor of Kubernetes; zero is the
+// SupportOf returns the statement of a project about a release in a minor of Kubernetes; zero is the
 // newest. ok is false for a project or a release without a row.
 func SupportOf(by, release string, minor int) (s Support, ok bool) {
 	i := slices.IndexFunc(supports, func(s Support) bool {

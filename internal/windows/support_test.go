@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestSupport holds the rows to their form: a link, a day, and one for each project and release.
+// TestSupport checks the form of the rows: a link, a day, and one row for each project and release.
 func TestSupport(t *testing.T) {
 	for _, s := range supports {
 		link, err := url.Parse(s.Source)

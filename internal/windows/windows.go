@@ -1,9 +1,9 @@
-// Package windows holds facts about Windows Server as a Kubernetes node:
-// releases and builds, container tags and what runs on what, names that a Windows
-// computer may have, and the reference images of Cluster API.
+// Package windows has facts about Windows Server as a Kubernetes node: releases and builds, container tags
+// and the hosts that can run them, names that a Windows computer may have, and the reference images of
+// Cluster API.
 //
-// It is facts and pure functions over them. It refuses to do I/O, to know a Kubernetes or Azure client, and to
-// import anything but the standard library. Any package may import it.
+// It is facts and pure functions over them. It refuses to do I/O, to know a Kubernetes or Azure client, and
+// to import anything but the standard library. Any package may import it.
 package windows
 
 import (
@@ -84,8 +84,7 @@ func (r Release) Support(t time.Time) string {
 	return text
 }
 
-// DefaultRelease is the release of images that are chosen without one being asked
-// for.
+// DefaultRelease is the release of images that are chosen without a requested release.
 const DefaultRelease = "2022"
 
 // Releases returns the releases that can be Kubernetes nodes, oldest first.

@@ -91,9 +91,9 @@ func (s scale) bare(ctx context.Context, bin, dir string, size int) (point, erro
 	return at, nil
 }
 
-// startKwok starts kwok as the administrator of the API server whose kubeconfig is in dir, for all
-// nodes. Without a duration it would renew no leases; 40 is what kwokctl and kwok's manifests set.
-// KWOK_WORKDIR keeps the configuration in the user's home directory out.
+// startKwok starts kwok as the administrator of the API server whose kubeconfig is in dir, for all nodes.
+// Without a lease duration it would renew no leases; kwokctl and kwok's manifests set 40. KWOK_WORKDIR
+// keeps it from reading the configuration in the user's home directory.
 func startKwok(bin, dir string) (*process.Process, error) {
 	return process.Start(process.Spec{
 		Name: kwok, Path: filepath.Join(bin, kwok), Log: filepath.Join(dir, "kwok.log"), Env: []string{"KWOK_WORKDIR=" + dir},
@@ -159,7 +159,7 @@ func (b *bareNodes) await(ctx context.Context) error {
 				return nil
 			}
 		case <-b.kwok.Done():
-			text, _ := os.ReadFile(b.log) // what it says last
+			text, _ := os.ReadFile(b.log) // the end of the log
 			text = text[max(0, len(text)-500):]
 			return fmt.Errorf("kwok ended with %d of %d nodes ready: %s", len(ready), b.made, strings.TrimSpace(string(text)))
 		case <-ctx.Done():

@@ -93,7 +93,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// onThisMachine names the machine and measures on it, with a folder for what is made.
+// onThisMachine names the machine and runs a measurement on it, with a folder for its files.
 func onThisMachine(bin string, load int, measure func(bin, home string) error) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -122,7 +122,7 @@ func heads() { fmt.Printf("%-58s %12s %12s %6s\n", "WHAT", "MEASURED", "BUDGET",
 
 func show(r row) { fmt.Println(r) }
 
-// budgets says how much of each is made to measure what has a budget.
+// budgets has the numbers of objects for the measurements that have a budget.
 type budgets struct {
 	nodes, machines, vms, documents, paper int
 	idle                                   time.Duration

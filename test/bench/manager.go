@@ -38,8 +38,8 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// managerBench runs casement-manager alone against a management API server and the local Azure, and measures what a number of
-// machines cost it.
+// managerBench runs casement-manager alone against a management API server and the local Azure, and
+// measures the cost of a number of machines.
 type managerBench struct {
 	machines int
 	// clusters are how many clusters they are in, each a resource group.
@@ -142,7 +142,7 @@ func (b managerBench) measure(show func(row), bin string) error {
 	return nil
 }
 
-// measured shows what a manager did in a phase.
+// measured shows the work of a manager in a phase.
 type measured struct {
 	show     func(row)
 	server   *azuresim.Azure
@@ -158,7 +158,7 @@ type measured struct {
 func (m *measured) begin() {
 	m.before, m.since = m.server.CallLog(), time.Now()
 	m.cpu = cpuOf(m.pid)
-	m.waits, _ = scrape(m.metrics) // one that cannot be read is seen at the end
+	m.waits, _ = scrape(m.metrics) // an error is visible at the end
 }
 
 // phase shows the calls by class, the requests that Azure refused, the processor time and the wait of the slowest hundredth of
@@ -417,7 +417,7 @@ func ignoreInternal(err error) error {
 	return err
 }
 
-// booted lets every VM come up at once.
+// booted reports every VM as booted immediately.
 type booted struct{}
 
 func (booted) View(string) host.View {

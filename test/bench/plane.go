@@ -132,7 +132,7 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 	// and the secret, which is written in the vault itself.
 	const resources = 10 + 1 + 5*4
 	show(row{what: "ARM PUTs to create it", unit: "calls", measured: float64(puts), budget: resources, note: "one per resource"})
-	time.Sleep(idle) // the figure is what happens in that time
+	time.Sleep(idle) // the figure is the activity in that time
 	after, _, err := p.calls()
 	if err != nil {
 		return err

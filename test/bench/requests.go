@@ -23,7 +23,7 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// metrics returns the metrics of the management API server, or of that of a --kubeconfig.
+// metrics returns the metrics of the management API server, or of the API server of a --kubeconfig.
 func (p *plane) metrics(args ...string) ([]byte, error) {
 	return p.casement(nil, append([]string{"kubectl", "get", "--raw", "/metrics"}, args...)...)
 }
@@ -97,9 +97,9 @@ func read(file string, from int64, f func(*auditv1.Event)) error {
 	}
 }
 
-// untilReady returns how many requests the programs of a node make until it reports that it is ready, on average: its
-// kubelet, the pods whose tokens name the node, and kubeadm before it, whose requests name none. A node's first report
-// after its registration is that one.
+// untilReady returns the average number of requests until a node reports that it is ready: by its kubelet,
+// by pods whose tokens name the node, and by kubeadm before it, whose requests name no node. The first
+// report of a node after its registration counts as ready.
 func untilReady(file string) (float64, error) {
 	var joining float64
 	ready, before := map[string]bool{}, map[string]float64{}
@@ -129,10 +129,10 @@ func askedRow(who, resource, verb string) string {
 	return fmt.Sprintf("%-66.66s %-40s %-8s", who, resource, verb)
 }
 
-// build matches what a user agent says of a program's version, platform and commit.
+// build matches the version, platform and commit in a user agent.
 var build = regexp.MustCompile(`/\S+ \([^)]*\)( [^/\s]+/[^/\s]+)?`)
 
-// agent shortens a user agent to the program and what it says of its part.
+// agent shortens a user agent to the program and its component.
 func agent(userAgent string) string { return build.ReplaceAllString(userAgent, "") }
 
 // Each node is a user of its own, and each machine that joins.
@@ -171,7 +171,7 @@ func resource(e *auditv1.Event) string {
 // mostAsked is how many rows of requests are printed.
 const mostAsked = 30
 
-// print prints who asks what of the API server most, in all and for each of some nodes.
+// print prints the most frequent requests to the API server with their users, in total and per node.
 func (a answered) print(out io.Writer, nodes int) {
 	if len(a.asked) == 0 {
 		return

@@ -15,13 +15,13 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// scale is what clusters of several sizes are to be measured with.
+// scale has the settings of the scale benchmark.
 type scale struct {
 	kinds []string
 	sizes []int
 	rest  time.Duration
 	svg   string
-	// requests notes who asks what of the management API. That costs processor time.
+	// requests counts the requests to the management API by user. That costs processor time.
 	requests bool
 }
 
@@ -31,7 +31,7 @@ const kwok = "kwok"
 // flavorOf is the flavor of a kind of worker nodes of a cluster.
 var flavorOf = map[string]string{"deployment": "windows", "pool": "machinepool-windows"}
 
-// limitOf says of a kind what its figures leave out.
+// limitOf has the parts that the figures of a kind omit.
 var limitOf = map[string]string{kwok: " (bare nodes: no Machine, VM, boot, join, pods or controller manager)"}
 
 // parseScale parses the flags of the scale benchmark.
@@ -52,8 +52,8 @@ func parseScale(kinds, sizes, svg string, rest time.Duration) (scale, error) {
 	return s, nil
 }
 
-// point is the cost of some nodes, from their template until all were ready. Times
-// are CPU seconds, because wall time depends on what else runs.
+// point is the cost of some nodes, from their template until all were ready. Times are CPU seconds, because
+// wall time depends on other work of the machine.
 type point struct {
 	kind  string
 	nodes int
@@ -65,7 +65,7 @@ type point struct {
 	apis []answered
 	// rest is the use of the processor after that, in per cent of one core.
 	rest float64
-	// peer is what a bare node of kwok cost just before and just after, in seconds; 0 without kwok.
+	// peer is the cost of a bare node of kwok just before and just after, in seconds; 0 without kwok.
 	peer float64
 }
 
@@ -131,8 +131,8 @@ func (s scale) measure(bin, home string) error {
 	return os.WriteFile(s.svg, plot(s.kinds, all), 0o644)
 }
 
-// beside returns what a bare node of kwok costs now, in seconds: the speed of a machine that others use too changes
-// within minutes. It is 0 where kwok is not measured, or nothing else is.
+// beside returns the present cost of a bare node of kwok, in seconds: the speed of a shared machine changes
+// within minutes. It is 0 if only kwok, or no kwok, is measured.
 func (s scale) beside(bin, home string) (float64, error) {
 	if !slices.Contains(s.kinds, kwok) || len(s.kinds) == 1 {
 		return 0, nil
@@ -232,18 +232,18 @@ func (s scale) cluster(p *plane, kind string, size int) (point, error) {
 	return at, nil
 }
 
-// idle returns what processes use while nothing happens, in per cent of one core.
+// idle returns the usage of processes while nothing happens, in per cent of one core.
 func (s scale) idle(pids ...int) float64 {
 	if s.rest == 0 {
 		return 0
 	}
-	time.Sleep(s.rest / 4) // what the start left behind ends
+	time.Sleep(s.rest / 4) // work that the start left behind ends
 	begun, idle := time.Now(), processes(pids...)
-	time.Sleep(s.rest) // the figure is what happens in that time
+	time.Sleep(s.rest) // the figure is the activity in that time
 	return 100 * point{cpu: less(processes(pids...), idle)}.total() / time.Since(begun).Seconds()
 }
 
-// meter measures what processes cost and what one API server is asked between two moments.
+// meter measures the cost of processes and the requests to one API server between two moments.
 type meter struct {
 	pids []int
 	// api is the name of the API server, metrics reads its metrics.
@@ -256,7 +256,7 @@ type meter struct {
 	noted         int64
 }
 
-// begin notes what there has been before. The look at the requests is no part of what they cost.
+// begin records the figures at the start. Reading the requests is not part of the cost.
 func (m *meter) begin() error {
 	text, err := m.metrics()
 	if err != nil {
@@ -272,7 +272,7 @@ func (m *meter) begin() error {
 	return nil
 }
 
-// end writes what there has been since begin.
+// end writes the figures since begin.
 func (m *meter) end(at *point) error {
 	at.cpu = less(processes(m.pids...), m.cpu)
 	at.memory = byProgram(func(id int) float64 { return share(id) / (1 << 20) }, m.pids...)

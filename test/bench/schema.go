@@ -16,10 +16,10 @@ import (
 
 const definition = "#/definitions/"
 
-// schemas writes JSON schemas of the kinds that an API server of our own serves, from
-// the OpenAPI document that it publishes, one file for each as kubeconform looks for
-// them. They are made as the usual collections of such schemas are: strict about
-// unknown fields, null allowed, quantities and ports as text or number.
+// schemas writes JSON schemas of the kinds that an API server of ours serves, from its OpenAPI document,
+// one file for each, with the names that kubeconform expects. They have the properties of the usual
+// collections of such schemas: strict about unknown fields, null allowed, quantities and ports as text or
+// number.
 func schemas(dir, bin string) error {
 	ctx := context.Background()
 	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(dir, "plane"), Binary: filepath.Join(bin, "casement-kube")})

@@ -19,7 +19,7 @@ func points(seconds ...float64) []point {
 	return out
 }
 
-// TestNearest holds the slope of what grows evenly, and that one of what does not says so.
+// TestNearest checks the slope of figures that grow evenly, and that uneven growth is reported.
 func TestNearest(t *testing.T) {
 	for name, c := range map[string]struct {
 		points []point

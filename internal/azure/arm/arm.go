@@ -128,12 +128,12 @@ func Query(name, value string) Option {
 	}
 }
 
-// IfMatch lets a write succeed only while the resource has an ETag; else the error is one that
-// Raced reports. Types without ETags ignore it.
+// IfMatch lets a write succeed only while the resource has an ETag; otherwise Raced reports true for the
+// error. Types without ETags ignore it.
 func IfMatch(etag string) Option { return func(r *http.Request) { r.Header.Set("If-Match", etag) } }
 
-// IfNoneMatch lets a put only create, where the type supports it; else the error is one that
-// Raced reports.
+// IfNoneMatch lets a put only create, where the type supports it; otherwise Raced reports true for the
+// error.
 func IfNoneMatch() Option { return func(r *http.Request) { r.Header.Set("If-None-Match", "*") } }
 
 // Raced reports whether a write was not carried out because IfMatch or IfNoneMatch does not

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Class is what an error means to the caller that has to decide how to continue.
+// Class is the meaning of an error for a caller that decides how to continue.
 type Class string
 
 const (

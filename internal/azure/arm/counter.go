@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Call is a kind of call with the number of such calls.
+// Call is the number of calls of one kind.
 type Call struct {
 	// Verb is get, list, put, patch, delete, post or poll.
 	Verb string

@@ -60,7 +60,7 @@ type Error struct {
 	err   error
 }
 
-// Error returns one line: what failed, on which resource, and why.
+// Error returns one line with the failed request, its resource and the cause.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", strings.ToLower(e.Method), shortID(e.ID))

@@ -25,10 +25,9 @@ const (
 	longestPace = time.Second
 )
 
-// gate comes first in the pipeline. A 429 closes it for every call until Azure's
-// Retry-After has passed; meanwhile calls fail at once as Throttled, without a request.
-// When the headers show that a bucket is nearly empty, calls that use it are spaced out to
-// the rate at which Azure refills it.
+// gate comes first in the pipeline. A 429 closes it for every call until Azure's Retry-After has passed;
+// meanwhile calls fail immediately as Throttled, without a request. When the headers show that a bucket is
+// nearly empty, calls that use it are spaced out to the rate at which Azure refills it.
 type gate struct {
 	mu          sync.Mutex
 	closedUntil time.Time

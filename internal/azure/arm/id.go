@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// TypeOf returns the resource type of a resource ID, collection path or action path, such
-// as "Microsoft.Compute/virtualMachines": what follows the last "providers" without the
-// names. Resource groups are "Microsoft.Resources/resourceGroups".
+// TypeOf returns the resource type of a resource ID, collection path or action path, such as
+// "Microsoft.Compute/virtualMachines": the segments after the last "providers", without the names. Resource
+// groups are "Microsoft.Resources/resourceGroups".
 func TypeOf(id string) string {
 	segments := split(id)
 	at := lastIndexFold(segments, "providers")
@@ -49,10 +49,9 @@ func ParentOf(id string) string {
 	return "/" + strings.Join(segments[:len(segments)-2], "/")
 }
 
-// Nameable reports whether an ID or path can be that of a resource: each segment is a valid
-// name by ARM's general rules. A name that contains a path would address another resource.
-// Source:
-// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+// Nameable reports whether an ID or path can belong to a resource: each segment is a valid name by ARM's
+// general rules. A name that contains a path would address another resource.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
 func Nameable(id string) bool {
 	if !strings.HasPrefix(id, "/") {
 		return false

@@ -170,13 +170,13 @@ func describe(token string) (method, id string) {
 	return t.Token.Method, pathOf(t.Token.OrigURL)
 }
 
-// SamePoll reports whether two resume tokens make a process ask the same address for the same
-// operation: what else they differ in is the state that a poll has seen.
+// SamePoll reports whether two resume tokens poll the same operation at the same address. They may differ
+// in the state of the last poll.
 func SamePoll(a, b string) bool {
 	return a == b || a != "" && b != "" && maps.Equal(addressesOf(a), addressesOf(b))
 }
 
-// addressesOf returns the fields of a resume token but for the state that was seen last.
+// addressesOf returns the fields of a resume token without the state of the last poll.
 func addressesOf(token string) map[string]any {
 	var t struct {
 		Type  string         `json:"type"`

@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/testing/emulator"
 )
 
-// TestEveryCapability walks what Azure's list announces of sizes: each capability is found before a
-// machine is created, or is said here to be no reason against one.
+// TestEveryCapability: each capability in Azure's list of sizes is either checked before a machine is
+// created, or listed here as no reason to refuse one.
 func TestEveryCapability(t *testing.T) {
 	c := catalog.New(emulator.Client(t, azuresim.Config{}), nil)
 	offered, err := c.SKUs(t.Context(), "westeurope")

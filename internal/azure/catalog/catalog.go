@@ -1,9 +1,9 @@
-// Package catalog knows what a subscription can have in a location: VM sizes with
-// their zones and capabilities, images, and how much quota is left.
+// Package catalog knows the offers of a location to a subscription: VM sizes with their zones and
+// capabilities, images, and the quota that is left.
 //
-// It keeps and shares the answers: sizes for a day, so that no reconcile waits for the big answer twice. The
-// checks are pure functions over it. It refuses to decide what a failed check leads to. Controllers, preflight,
-// internal/image and the command line import it.
+// It keeps and shares the answers: sizes for a day, so that no reconcile waits for the big answer twice.
+// The checks are pure functions over it. It refuses to decide the consequence of a failed check.
+// Controllers, preflight, internal/image and the command line import it.
 package catalog
 
 import (
@@ -97,8 +97,8 @@ func (c *Catalog) Zones(ctx context.Context, locationName string) ([]string, err
 	return slices.Sorted(maps.Keys(zones)), nil
 }
 
-// location returns what Azure offers in a location, read at most once a day. If Azure does
-// not answer, the older answer remains valid.
+// location returns Azure's offers in a location, read at most once a day. If Azure does not answer, the
+// older answer remains valid.
 func (c *Catalog) location(ctx context.Context, name string) (location, error) {
 	key := normal(name)
 	l, err := c.locations.get(ctx, key, func(ctx context.Context) (location, time.Duration, error) {

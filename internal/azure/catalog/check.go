@@ -24,7 +24,7 @@ type VM struct {
 	Size, Location, Zone string
 	// EphemeralOSDisk is true for an OS disk on the host (osDisk.diffDiskSettings).
 	EphemeralOSDisk bool
-	// Placement is where it is to be, as Azure spells it; "" leaves it to Azure.
+	// Placement is the placement of the ephemeral OS disk, as Azure spells it; "" leaves it to Azure.
 	Placement string
 	// Premium is the path in the spec of a disk of premium storage, or "".
 	Premium string

@@ -42,8 +42,8 @@ func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) 
 	return exists, nil
 }
 
-// observe reads one image version, or the newest version in a list. One in a gallery of a subscription is read until it is one that
-// the location has a replica of.
+// observe reports whether an image version exists or, for a list, whether any does. In a gallery of a
+// subscription, only versions with a replica in the location count.
 func (c *Catalog) observe(ctx context.Context, path, apiVersion, location string) (bool, error) {
 	if strings.HasSuffix(path, "/versions") {
 		newest := []arm.Option{arm.Query("$top", "1"), arm.Query("$orderby", "name desc")}
@@ -67,8 +67,9 @@ func (c *Catalog) observe(ctx context.Context, path, apiVersion, location string
 	return err == nil && json.Valid(body) && replicated(body, location), err
 }
 
-// replicated reports whether a version of a gallery has a replica in a location. What names no regions, as an image elsewhere does,
-// is where it was looked for. Source: Microsoft.Compute galleries/images/versions, publishingProfile.targetRegions.
+// replicated reports whether a version of a gallery has a replica in a location. An image elsewhere names
+// no regions: it is in the location that was asked.
+// Source: Microsoft.Compute galleries/images/versions, publishingProfile.targetRegions.
 func replicated(version []byte, location string) bool {
 	var v struct {
 		Properties struct {

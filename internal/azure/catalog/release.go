@@ -41,7 +41,7 @@ func (c *Catalog) Releases(ctx context.Context, locationName string, image Image
 	return found, nil
 }
 
-// line returns the URL of the list of versions of which an ID names one.
+// line returns the URL of the list of versions that contains the version of an ID.
 func line(id string) string {
 	if at := strings.LastIndex(strings.ToLower(id), "/versions/"); at > 0 {
 		return id[:at] + "/versions"

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// SKU is a VM size with what one location offers one subscription.
+// SKU is a VM size as one location offers it to one subscription.
 type SKU struct {
 	Name, Family string
 	// Zones are the availability zones in which the subscription can use the size.
@@ -16,8 +16,8 @@ type SKU struct {
 	// Restricted is the reason why the subscription cannot use the size at all, such as
 	// NotAvailableForSubscription; empty if it can.
 	Restricted string
-	// capabilities are the size's capabilities in Azure's list, by name in lower case;
-	// zoneCapabilities are those that apply only in some zones.
+	// capabilities are the size's capabilities in Azure's list, by name in lower case; zoneCapabilities are
+	// further ones, by zone.
 	capabilities     map[string]string
 	zoneCapabilities map[string]map[string]string
 }
@@ -31,8 +31,8 @@ func (s SKU) Has(name, zone string) bool {
 		strings.EqualFold(s.zoneCapabilities[zone][strings.ToLower(name)], "True")
 }
 
-// Lacks reports whether the list says that a size does not have a capability; what the list does
-// not say may be there.
+// Lacks reports whether the list says that a size does not have a capability. A capability that is not in
+// the list may exist.
 func (s SKU) Lacks(name string) bool { return strings.EqualFold(s.Capability(name), "False") }
 
 // Number returns the number of a capability, or 0 if it is missing.
@@ -58,7 +58,8 @@ func (s SKU) AcceleratedNetworking() bool { return s.Has("AcceleratedNetworkingE
 // location; s has to be the SKU named "Aligned". It is 0 if unknown.
 func (s SKU) SetFaultDomains() int { return int(s.Number("MaximumPlatformFaultDomainCount")) }
 
-// Capabilities returns the names of the size's capabilities in lower case, those of its zones too.
+// Capabilities returns the names of the size's capabilities in lower case, with the capabilities of its
+// zones.
 func (s SKU) Capabilities() []string {
 	names := slices.Collect(maps.Keys(s.capabilities))
 	for _, zone := range s.zoneCapabilities {

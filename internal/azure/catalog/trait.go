@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// ImageTraits are what Azure says of an image.
+// ImageTraits are properties of an image in Azure.
 type ImageTraits struct {
 	// Generation is its Hyper-V generation, V1 or V2; empty where it is not said.
 	Generation string
@@ -17,7 +17,8 @@ type ImageTraits struct {
 	DiskGiB int
 }
 
-// Traits returns what Azure says of an image: of the definition in a gallery, or of the version on the marketplace.
+// Traits returns the properties of an image: of the definition in a gallery, or of the version on the
+// marketplace.
 func (c *Catalog) Traits(ctx context.Context, locationName string, image Image) (t ImageTraits, err error) {
 	path, apiVersion := c.imagePath(locationName, image)
 	at, _, versions := strings.Cut(path, "/versions")

@@ -40,8 +40,8 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("%s: %s; %s", e.Field, e.Reason, e.Fix)
 }
 
-// Cluster returns every Azure resource of a cluster, each after those that it needs. The
-// error, if any, is an *InvalidError.
+// Cluster returns every Azure resource of a cluster, each after the resources that it needs. The error, if
+// any, is an *InvalidError.
 func Cluster(in ClusterInput) ([]Resource, error) {
 	if err := checkCluster(in); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func checkCluster(in ClusterInput) error {
 	return nil
 }
 
-// clusterBuilder collects resources; each of its methods adds those of one kind.
+// clusterBuilder collects resources; each of its methods adds the resources of one kind.
 type clusterBuilder struct {
 	ClusterInput
 	tagger

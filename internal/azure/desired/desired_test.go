@@ -161,7 +161,7 @@ func TestIdentityID(t *testing.T) {
 	}
 }
 
-// checkOrder fails when a resource comes before one that it needs.
+// checkOrder fails if a resource comes before one of its needs.
 func checkOrder(t *testing.T, resources []Resource) {
 	t.Helper()
 	var seen []string

@@ -52,8 +52,8 @@ func APIVersion(resourceType string) string {
 	return ""
 }
 
-// LeavesAt returns when a resource of a type is deleted of what is in a group: 0 for machines,
-// 1 for what else is in a subnet, 3 for what others may use. 2 is the time of the network itself.
+// LeavesAt returns the step in which the deletion of a group deletes resources of a type: 0 for machines, 1
+// for other resources in a subnet, 3 for resources that others may use. Networks themselves are step 2.
 func LeavesAt(resourceType string) int {
 	switch strings.ToLower(resourceType) {
 	case "microsoft.compute/virtualmachines", "microsoft.compute/virtualmachinescalesets":

@@ -31,7 +31,7 @@ type MachineInput struct {
 	Exists bool
 	// Image is the image of the VM; exactly one of its fields is set.
 	Image infrav1.Image
-	// BootstrapData is what the guest's agent reads at its first boot. It is secret.
+	// BootstrapData is the document that the guest's agent reads at its first boot. It is secret.
 	BootstrapData []byte
 	// AdminPassword is for Windows only, secret and never stored: the agent of
 	// the image replaces it at the first boot.
@@ -79,8 +79,8 @@ func VMID(c *infrav1.AzureCluster, vmName string) string {
 	return ClusterGroup(c).Compute("virtualMachines", vmName)
 }
 
-// Machine returns every Azure resource of a machine, each after those that it needs. Its
-// disks are part of the VM. The error, if any, is an *InvalidError.
+// Machine returns every Azure resource of a machine, each after the resources that it needs. Its disks are
+// part of the VM. The error, if any, is an *InvalidError.
 func Machine(in MachineInput) ([]Resource, error) {
 	b := &machineBuilder{
 		MachineInput: in,
@@ -105,8 +105,8 @@ func Machine(in MachineInput) ([]Resource, error) {
 	return b.resources, nil
 }
 
-// machineBuilder collects resources; each of its methods adds those of one kind.
-// MachineToDelete decides which of them a delete includes.
+// machineBuilder collects resources; each of its methods adds the resources of one kind. MachineToDelete
+// decides which of them a delete includes.
 type machineBuilder struct {
 	MachineInput
 	tagger

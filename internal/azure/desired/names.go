@@ -14,7 +14,7 @@ import (
 // maxTags is how many tags of its own a spec may give: Azure takes 50, and casement adds some.
 const maxTags = 40
 
-// problems collects what Azure would not take.
+// problems collects the values that Azure would refuse.
 type problems []*InvalidError
 
 func (p *problems) say(field, wrong string) {
@@ -49,8 +49,8 @@ func (p *problems) tags(field string, tags infrav1.Tags) {
 	}
 }
 
-// ClusterNames returns what is wrong with the names and IDs of a cluster's spec: admission
-// refuses it, and nothing is created with it.
+// ClusterNames returns the errors in the names and IDs of a cluster's spec. Admission refuses such a spec,
+// and no resource is created with it.
 func ClusterNames(spec *infrav1.AzureClusterSpec) []*InvalidError {
 	var p problems
 	p.is("spec.subscriptionID", name.Subscription, spec.SubscriptionID)
@@ -128,8 +128,7 @@ func (p *problems) balancer(at string, lb *infrav1.LoadBalancerSpec) {
 	}
 }
 
-// MachineNames returns what is wrong with the names and IDs in a machine's spec at path, as
-// ClusterNames does.
+// MachineNames returns the errors in the names and IDs of a machine's spec at path, as ClusterNames does.
 func MachineNames(spec *infrav1.AzureMachineSpec, path string) []*InvalidError {
 	var p problems
 	at := path + "."

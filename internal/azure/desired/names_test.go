@@ -9,7 +9,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// free are the text fields that are no names in a path: enums, addresses, and what has a check of its own.
+// free are the text fields that are not names in a path: enums, addresses, and fields with a check of their
+// own.
 var free = []string{"id", "role", "cidrBlocks[0]", "dnsName", "ipTags[0].type", "ipTags[0].tag", "serviceEndpoints[0].service",
 	"serviceEndpoints[0].locations[0]", "groupIDs[0]", "requestMessage", "privateIPAddresses[0]", "description", "protocol", "direction",
 	"sourcePorts", "destinationPorts", "source", "sources[0]", "destination", "action", "privateIP", "sku", "type", "zones[0]",

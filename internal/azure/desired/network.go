@@ -124,9 +124,9 @@ func (b *clusterBuilder) routeTables() {
 	}
 }
 
-// virtualNetwork adds the virtual network, which is written once, with its subnets, and
-// never again: a later PUT would have to contain every subnet, including those of others,
-// or delete them. Changes are written to the subnets themselves.
+// virtualNetwork adds the virtual network, which is written once, with its subnets, and never again: a
+// later PUT would delete every subnet that its body does not contain, also those of others. Changes are
+// written to the subnets themselves.
 func (b *clusterBuilder) virtualNetwork() {
 	id, vnet := VNetID(b.Cluster), &b.spec.NetworkSpec.Vnet
 	if b.ForeignVNet {

@@ -1,11 +1,11 @@
 // Package desired turns casement's specs into the Azure resources they ask for.
 //
-// It is pure: same spec, same resources, no clock, no client, no randomness that
-// is not handed in. It refuses to read Azure; what must be known of live state is
-// an argument. Controllers call it, and plan applies what it returns.
+// It is pure: same spec, same resources; no clock, no client, and randomness only as an argument. It
+// refuses to read Azure; facts about live state are arguments. Controllers call it, and plan applies the
+// resources that it returns.
 package desired
 
-// Policy says what casement may do with a resource.
+// Policy limits the operations of casement on a resource.
 type Policy string
 
 const (
@@ -28,7 +28,7 @@ type Resource struct {
 	APIVersion string
 	// Body is the SDK model to PUT; nil with Observe.
 	Body any
-	// Policy says what may be done to it.
+	// Policy limits the operations on the resource.
 	Policy Policy
 	// Needs are the IDs of the resources that must be provisioned before this one is
 	// created.

@@ -13,8 +13,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// instanceNetworkAPIVersion is the version of the network API with which Flexible scale
-// sets create their interfaces. Azure requires one; this is the one that CAPZ sets.
+// instanceNetworkAPIVersion is the version of the network API with which Flexible scale sets create their
+// interfaces. Azure requires one; CAPZ sets the same.
 const instanceNetworkAPIVersion = armcompute.NetworkAPIVersionTwoThousandTwenty1101
 
 // ScaleSetInput has all values that the resources of a pool depend on.
@@ -35,7 +35,7 @@ type ScaleSetInput struct {
 	Exists bool
 	// Image is the image of new instances; exactly one of its fields is set.
 	Image infrav1.Image
-	// BootstrapData is what an instance's agent reads at its first boot. It is secret.
+	// BootstrapData is the document that an instance's agent reads at its first boot. It is secret.
 	BootstrapData []byte
 	// AdminPassword has the same meaning as for a machine.
 	AdminPassword string
@@ -361,8 +361,7 @@ type Hidden struct {
 	Interfaces []*armcompute.VirtualMachineScaleSetNetworkConfiguration
 }
 
-// HiddenModel returns the part of a scale set that InstanceModel leaves out, but for the
-// bootstrap data.
+// HiddenModel returns the part of a scale set that InstanceModel leaves out, without the bootstrap data.
 func HiddenModel(set Resource) Hidden {
 	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
 	if !ok {

@@ -19,7 +19,7 @@ const (
 	// OwnerTag is the tag that says which of several clusters of one name the owner is: by
 	// the annotation infrav1.OwnerAnnotation of the AzureCluster.
 	OwnerTag = "casement_owner"
-	// ObjectTag is the tag of what belongs to one machine or pool: its kind and name.
+	// ObjectTag is the tag of a resource that belongs to one machine or pool: its kind and name.
 	ObjectTag = "casement_object"
 
 	// Owned is the value of the ownership tag of resources that casement created.
@@ -46,8 +46,8 @@ func IsOwned(tags map[string]string, clusterName string) bool {
 	return tags[OwnershipTag(clusterName)] == Owned
 }
 
-// ReservedTag reports whether a tag is one by which casement knows what is its own, which
-// a spec must not set.
+// ReservedTag reports whether casement recognises its own resources by a tag, so that a spec must not set
+// it.
 func ReservedTag(key string) bool {
 	return strings.EqualFold(key, OwnerTag) || strings.EqualFold(key, ObjectTag) ||
 		strings.HasPrefix(strings.ToLower(key), ownershipTagPrefix)
@@ -70,8 +70,8 @@ func Namesakes(a, b *infrav1.AzureCluster) bool {
 type tagger struct {
 	cluster    string
 	additional infrav1.Tags
-	// mark is the value of OwnerTag, or "" before there is one; object that of ObjectTag,
-	// or "" for what belongs to the cluster.
+	// mark is the value of OwnerTag, or "" before there is one; object that of ObjectTag, or "" for a
+	// resource of the cluster.
 	mark, object string
 }
 
@@ -79,7 +79,7 @@ func taggerOf(c *infrav1.AzureCluster, clusterName, object string) tagger {
 	return tagger{cluster: clusterName, additional: c.Spec.AdditionalTags, mark: c.Annotations[infrav1.OwnerAnnotation], object: object}
 }
 
-// shared returns the tagger of what several machines share.
+// shared returns the tagger of resources that several machines share.
 func (t tagger) shared() tagger {
 	t.object = ""
 	return t

@@ -228,8 +228,8 @@ func transporter(c Cloud) (policy.Transporter, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-// loopback resolves names below localhost to this computer, as RFC 6761, section 6.3
-// requires of resolvers, which not all do. The vaults of a local Azure have such names.
+// loopback resolves names below localhost to this computer. RFC 6761, section 6.3 requires this of
+// resolvers, but not all do it. The vaults of a local Azure have such names.
 func loopback(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && strings.HasSuffix(strings.ToLower(host), ".localhost") {
@@ -238,6 +238,6 @@ func loopback(address string) string {
 	return address
 }
 
-// idleConnections is how many idle connections to ARM are kept; a pass makes up to eight
-// calls at a time, and several passes run at once.
+// idleConnections is the number of idle connections to ARM that are kept; a pass makes up to eight calls at
+// a time, and several passes run concurrently.
 const idleConnections = 32

@@ -1,9 +1,9 @@
-// Package loader keeps a machine's bootstrap secrets out of its custom data: it
-// splits a cloud-config into what anybody may read, a script that belongs into a
-// vault, and the custom data that fetches and runs that script on the machine.
+// Package loader keeps a machine's bootstrap secrets out of its custom data: it splits a cloud-config into
+// a public part, a script that belongs into a vault, and the custom data that fetches and runs that script
+// on the machine.
 //
-// It is pure: bytes in, bytes out. It knows no client of Azure and no Kubernetes
-// object, and its errors never show the data. The controllers import it.
+// It is pure: bytes in, bytes out. It knows no client of Azure and no Kubernetes object, and its errors
+// never show the data. The controllers import it.
 package loader
 
 import (

@@ -1,5 +1,5 @@
-// Package name has Azure's rules for names and IDs: one table, which admission and what is
-// about to be written to Azure are held against, so that what the one lets in the other takes.
+// Package name has Azure's rules for names and IDs in one table. Admission and the code that writes to
+// Azure check against the same table, so that a value that the one accepts passes the other.
 //
 // It refuses to know a spec and to call Azure. Package desired imports it.
 package name
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a name or ID is of.
+// Kind is the kind of a name or ID.
 type Kind string
 
 // The kinds of names.
@@ -38,7 +38,7 @@ const (
 	Path Kind = "path of names"
 )
 
-// rule is what a kind of name has to be.
+// rule is the rule for one kind of name.
 type rule struct {
 	longest int
 	pattern *regexp.Regexp
@@ -86,7 +86,7 @@ func rules() map[Kind]rule {
 	}
 }
 
-// Check returns what is wrong with a name of a kind, or "".
+// Check returns the error in a name of a kind, or "".
 func Check(kind Kind, value string) string {
 	if kind == Path {
 		return checkPath(value)
@@ -109,14 +109,14 @@ func checkPath(value string) string {
 	return ""
 }
 
-// segment reports whether text can be a name in an ID: it does not lead elsewhere.
+// segment reports whether a text can be a name in an ID: it does not change the path.
 func segment(s string) bool {
 	odd := func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`<>%&\?#*:"`, r) }
 	return s != "" && s != "." && s != ".." && len(s) <= 260 && utf8.ValidString(s) && !strings.ContainsFunc(s, odd)
 }
 
-// CheckID returns what is wrong with the ID of a resource of one of the types, or "". Types are
-// such as Microsoft.Compute/images; none means any.
+// CheckID returns the error in the ID of a resource of one of the types, or "". A type is, for example,
+// Microsoft.Compute/images; no type means any.
 func CheckID(id string, types ...string) string {
 	what := "must be the ID of a resource"
 	if len(types) > 0 {
@@ -144,7 +144,7 @@ func CheckID(id string, types ...string) string {
 	return ""
 }
 
-// CheckTag returns what is wrong with a tag, or "".
+// CheckTag returns the error in a tag, or "".
 // Source: https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources#limitations.
 func CheckTag(key, value string) string {
 	const longestKey, longestValue = 512, 256

@@ -7,7 +7,7 @@ import (
 
 const sub = "00000000-0000-0000-0000-000000000001"
 
-// TestCheck: no kind takes what leads elsewhere in a path, or what Azure refuses.
+// TestCheck: no kind accepts a text that would change a path, or that Azure refuses.
 func TestCheck(t *testing.T) {
 	good := map[Kind][]string{
 		Subscription: {sub}, GUID: {sub}, Location: {"westeurope", "eastus2euap"}, ResourceGroup: {"g", "a.b(c)_-", "größe"},

@@ -32,7 +32,7 @@ const (
 	// Unproven: a call that no test run proves, because the local Azure does not emulate it
 	// or the run does not depend on it.
 	Unproven Evidence = "unproven"
-	// Data: a call to a data plane, which is one of a role's data actions.
+	// Data: a call to a data plane, which needs a data action of a role.
 	Data Evidence = "data"
 	// Poll: polling an operation.
 	Poll Evidence = "poll"
@@ -119,8 +119,8 @@ func parse(table string) ([]Action, error) {
 	return out, nil
 }
 
-// Of returns the action that Azure checks for a call with a method and a resource type such
-// as Microsoft.Compute/virtualMachines. For a POST, the type ends with the action's name.
+// Of returns the action that Azure checks for a call with a method and a resource type such as
+// Microsoft.Compute/virtualMachines. For a POST, the type ends with the action's name.
 // Source: learn.microsoft.com/azure/role-based-access-control/role-definitions.
 func Of(method, resourceType string) string {
 	if kind, ok := strings.CutPrefix(resourceType, "Microsoft.Resources/"); ok && !strings.HasPrefix(kind, "subscriptions") {

@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// applyOne brings one resource as far as it gets in this pass.
+// applyOne takes one resource as near to its desired state as one pass can.
 func (p *Planner) applyOne(ctx context.Context, it *item) {
 	if it.token.Resume != "" && p.poll(ctx, it) {
 		return
@@ -34,7 +34,7 @@ func (p *Planner) applyOne(ctx context.Context, it *item) {
 	p.existing(ctx, it)
 }
 
-// missing creates what is not there.
+// missing creates a resource that does not exist.
 func (p *Planner) missing(ctx context.Context, it *item) {
 	if it.Policy == desired.Observe {
 		it.set(Failed, "NotFound",
@@ -49,7 +49,7 @@ func (p *Planner) missing(ctx context.Context, it *item) {
 	p.begin(ctx, it, Put, it.Body, arm.IfNoneMatch())
 }
 
-// existing leaves alone, repairs or updates what is there.
+// existing updates or repairs a resource that exists, or leaves it alone.
 func (p *Planner) existing(ctx context.Context, it *item) {
 	have, err := document(it.live)
 	if err != nil {
@@ -90,8 +90,8 @@ func (p *Planner) existing(ctx context.Context, it *item) {
 	}
 }
 
-// differences returns the paths of the fields that differ and that casement would write;
-// for a resource that is only created, never updated, these are the tags.
+// differences returns the paths of the fields that differ and that casement would write. For a resource
+// that is created and never updated, only the tags count.
 func (it *item) differences(have, want map[string]any) []string {
 	if it.Policy == desired.CreateOnly {
 		have, want = map[string]any{"tags": have["tags"]}, map[string]any{"tags": want["tags"]}
@@ -114,7 +114,7 @@ func (it *item) owned(have, want map[string]any) bool {
 func (p *Planner) update(ctx context.Context, it *item, have, want map[string]any) {
 	hash := hashOf(it.Body)
 	if it.token.Class == "" && it.token.Hash == hash && p.now().Before(it.token.NotBefore) {
-		// It was written like this, and Azure made something else of it.
+		// The same body was written before, and Azure keeps other values.
 		it.done("NotSettled")
 		it.status.Message = fmt.Sprintf("Azure keeps %s different from %s: %s", describe(it.ID), it.Field,
 			strings.Join(it.status.Diff, ", "))
@@ -158,8 +158,8 @@ func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]an
 	}
 	retry := it.token.Class != "" && !terminal(it.token.Class)
 	if it.Policy == desired.CreateOnly && retry && p.now().Before(it.token.NotBefore) {
-		// The body is another one now that the resource is there, and the failure
-		// is still that of what cannot be changed in it.
+		// The body has changed since the resource exists, but the failure is about a part of it that cannot
+		// be changed.
 		it.report(p.now())
 		return
 	}
@@ -173,8 +173,8 @@ func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]an
 	p.begin(ctx, it, Put, body, unchanged(have)...)
 }
 
-// unchanged lets a write succeed only while the resource is as it was read, which may have been
-// some time ago: another program may have changed what the write would put back.
+// unchanged lets a write succeed only while the resource is as it was read. The read may be old: the write
+// would undo a later change by another program.
 func unchanged(have map[string]any) []arm.Option {
 	if etag, _ := have["etag"].(string); etag != "" {
 		return []arm.Option{arm.IfMatch(etag)}
@@ -182,10 +182,10 @@ func unchanged(have map[string]any) []arm.Option {
 	return nil
 }
 
-// repairMachine deletes a virtual machine that Azure could not create for a reason that
-// passes, so that it is created again: what a VM is made of cannot be written twice,
-// and Azure's own remedy, the resilient create of scale sets, does the same. One that
-// was created once is not touched but for its tags.
+// repairMachine deletes a virtual machine that Azure could not create for a reason that passes, so that it
+// is created again. The properties of a virtual machine cannot be written twice, and the resilient create
+// of scale sets does the same. A machine that was created successfully is never deleted; only its tags are
+// written.
 // Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/resilient-vm-create-delete.
 func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[string]any) {
 	passes := it.token.Class != "" && !terminal(it.token.Class)
@@ -198,7 +198,7 @@ func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[st
 		p.remake(ctx, it)
 	default:
 		if it.token.Class == "" {
-			// Who created it knows why, and may be another manager or one that has just ended.
+			// Only the manager that created it knows why: another one, or one that has just ended.
 			it.token = Token{ID: it.ID, Verb: Put, Begun: p.now(), NotBefore: p.now().Add(confirmPause), Class: arm.Failed,
 				Code: "ProvisioningFailed", Message: fmt.Sprintf("Azure could not provision %s and gives no reason in its "+
 					"state; its activity log has one", describe(it.ID))}
@@ -209,8 +209,8 @@ func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[st
 	}
 }
 
-// remake begins to delete what is to be created again, once that is written down: another
-// manager would take it for deleted by a person.
+// remake begins to delete a virtual machine that is to be created again. The pass before has stored this
+// intent in the token: without it, another manager would think that a person deleted the machine.
 func (p *Planner) remake(ctx context.Context, it *item) {
 	if it.token.Again = true; !it.was.Again {
 		it.set(Waiting, reason(cmp.Or(it.token.Code, string(it.token.Class))), it.token.Message)
@@ -220,7 +220,7 @@ func (p *Planner) remake(ctx context.Context, it *item) {
 	p.begin(ctx, it, Delete, nil)
 }
 
-// remade takes in that what is to be created again is gone.
+// remade records that the deletion has ended and that the virtual machine is to be created again.
 func (p *Planner) remade(it *item, failure Token) {
 	p.gone(it)
 	it.token = Token{
@@ -232,7 +232,7 @@ func (p *Planner) remade(it *item, failure Token) {
 	it.status.Class, it.status.RetryAfter = failure.Class, shortestPoll
 }
 
-// begin sends a write and takes in what came of it.
+// begin sends a write and records its outcome.
 func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any, options ...arm.Option) {
 	hash := hashOf(it.Body)
 	if it.token.Hash != hash || it.token.Verb != verb {
@@ -276,14 +276,14 @@ func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any, opti
 	}
 }
 
-// open keeps an operation that goes on.
+// open records an operation that has not ended.
 func (p *Planner) open(it *item, op *arm.Operation) {
 	wait := op.RetryAfter
 	if it.token.Resume == "" {
 		wait = p.durations.expected(it.ID, it.token.Verb, wait)
 	}
 	if wait == 0 {
-		// Azure leaves it to us: look often at first, rarely later.
+		// Azure names no wait: poll often at first, rarely later.
 		wait = min(max(p.now().Sub(it.token.Begun)/4, shortestPoll), longestPoll)
 	}
 	it.token.Resume, it.token.NotBefore = op.Token, p.now().Add(wait)
@@ -356,7 +356,7 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 	return true
 }
 
-// settled reports whether the first answer to a create has all that was asked for.
+// settled reports whether the first answer to a create has all values of the body.
 func (it *item) settled(answered json.RawMessage) bool {
 	have, errHave := document(answered)
 	want, errWant := document(it.Body)
@@ -393,7 +393,7 @@ func provisioned(answered json.RawMessage) json.RawMessage {
 	return body
 }
 
-// succeeded takes in the end of a write.
+// succeeded records the end of a write.
 func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessage) {
 	before := it.token
 	it.token = Token{}
@@ -424,7 +424,7 @@ func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessa
 		return
 	}
 	if it.status.Diff = it.differences(have, want); len(it.status.Diff) > 0 {
-		// To write the same again would never end.
+		// Without a pause, the same write would repeat without end.
 		it.token = Token{ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), Attempts: before.Attempts + 1}
 		it.token.NotBefore = p.now().Add(backoff(it.token.Attempts, settlePause, longestPause))
 	}
@@ -432,8 +432,8 @@ func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessa
 
 func (it *item) done(reason string) { it.set(Done, reason, "") }
 
-// untouched says that somebody else has Azure update the resource, in ways that
-// are not casement's: that is no reason to call it unready.
+// untouched reports whether Azure updates the resource for another program, in fields that casement does
+// not set: the resource still counts as ready.
 func (it *item) untouched(have map[string]any, state string) bool {
 	want, err := document(it.Body)
 	return err == nil && strings.EqualFold(state, "Updating") && len(it.differences(have, want)) == 0

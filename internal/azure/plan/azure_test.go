@@ -19,9 +19,8 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// azure is the least of ARM that plan can be tried against: documents by ID,
-// operations that last as many polls as a test says, and answers to be refused
-// with. It is the Azure SDK's transport, so nothing leaves the process.
+// azure is a small ARM for the tests of this package: documents by ID, operations that last a given number
+// of polls, and refusals. It is the Azure SDK's transport, so no request leaves the process.
 type azure struct {
 	mu        sync.Mutex
 	docs      map[string]map[string]any
@@ -30,7 +29,7 @@ type azure struct {
 	refuse    map[string][]answer // by "METHOD name", first in first out
 	ends      map[string]answer   // how the operation on a name ends, when badly
 	ops       map[string]*operation
-	overwrite map[string]any // what Azure makes of properties, whatever was put
+	overwrite map[string]any // the properties that Azure sets, whatever the body says
 	changed   map[string]string
 }
 
@@ -120,7 +119,7 @@ func (a *azure) get(w http.ResponseWriter, key string) {
 	write(w, answer{status: 200, body: marshal(map[string]any{"value": value})})
 }
 
-// overview lists what is in a group and in no other resource.
+// overview lists the resources of a group, without their child resources.
 func (a *azure) overview(group string) []any {
 	value := []any{}
 	for id, doc := range a.docs {
@@ -132,7 +131,7 @@ func (a *azure) overview(group string) []any {
 	return value
 }
 
-// change applies a write at once and reports it as an operation if they last.
+// change applies a write, now or at the end of an operation if operations last.
 func (a *azure) change(w http.ResponseWriter, req *http.Request, key string, body map[string]any) {
 	if body != nil {
 		if req.Method == http.MethodPatch {
@@ -182,8 +181,8 @@ func (a *azure) change(w http.ResponseWriter, req *http.Request, key string, bod
 	}})
 }
 
-// keep stores a document, or removes it when it is nil; one that is part of its
-// parent's body is kept there.
+// keep stores a document, or removes it if body is nil. A resource that is part of its parent's body is
+// stored there too.
 func (a *azure) keep(key string, body map[string]any) {
 	if body == nil {
 		for _, id := range deletedWith(a.docs[key]) {
@@ -231,7 +230,7 @@ func marshal(v any) string {
 	return string(data)
 }
 
-// took returns the calls since the last time it was asked, sorted.
+// took returns the calls since it was last called, sorted.
 func (a *azure) took() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

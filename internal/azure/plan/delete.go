@@ -9,10 +9,10 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// deleteHash is in the place of the body that a delete does not have.
+// deleteHash takes the place of a body, which a delete does not have.
 const deleteHash = "delete"
 
-// deleteOne brings one resource as far towards its end as this pass gets.
+// deleteOne takes the deletion of one resource as far as one pass can.
 func (p *Planner) deleteOne(ctx context.Context, it *item) {
 	if it.Policy == desired.Observe {
 		it.done("Unmanaged")
@@ -20,7 +20,7 @@ func (p *Planner) deleteOne(ctx context.Context, it *item) {
 	}
 	it.Body = deletionOf(it.Body)
 	if it.token.Verb != Delete && !it.token.empty() {
-		// Whatever was under way ends with the resource.
+		// The deletion replaces any other operation.
 		it.token = Token{}
 		p.reader.forget(it.ID)
 	}
@@ -86,18 +86,18 @@ func (p *Planner) remove(ctx context.Context, it *item, have map[string]any) {
 	p.begin(ctx, it, Delete, nil)
 }
 
-// deletion takes the place of a body while a resource is deleted, so that what is
-// remembered of a failed delete does not depend on the spec.
+// deletion is the body of a resource that is being deleted: it makes the token of a failed delete
+// independent of the spec.
 type deletion struct {
 	tags map[string]any
-	// principal is that of a role assignment, or "".
+	// principal is the principal of a role assignment, or "".
 	principal string
 }
 
-// MarshalJSON makes the same document for every resource.
+// MarshalJSON returns the same document for every resource.
 func (deletion) MarshalJSON() ([]byte, error) { return []byte(`{"` + deleteHash + `":true}`), nil }
 
-// deletionOf returns what a delete compares with the resource, of what the spec would give it.
+// deletionOf returns the fields of a desired body that a delete compares with the live resource.
 func deletionOf(body any) deletion {
 	doc, err := document(body)
 	if err != nil {
@@ -107,8 +107,8 @@ func deletionOf(body any) deletion {
 	return deletion{tagsOf(doc), principal}
 }
 
-// gone takes in that the resource does not exist, and with a virtual machine what
-// Azure deletes with it.
+// gone records that the resource does not exist, and with a virtual machine also the resources that Azure
+// deletes together with it.
 func (p *Planner) gone(it *item) {
 	if last := p.reader.last(it.ID); last != nil {
 		if doc, err := document(last); err == nil {
@@ -122,8 +122,8 @@ func (p *Planner) gone(it *item) {
 	it.done("Deleted")
 }
 
-// deletedWith finds the IDs beside a deleteOption Delete: a virtual machine's
-// network interfaces and disks.
+// deletedWith returns the IDs of the network interfaces and disks of a virtual machine whose deleteOption
+// is Delete.
 func deletedWith(v any) []string {
 	var ids []string
 	switch v := v.(type) {
@@ -151,7 +151,7 @@ func deletedWith(v any) []string {
 	return ids
 }
 
-// lost says that a token leads nowhere, while the resource may be well.
+// lost reports whether the error means that a token is unusable, which says nothing about the resource.
 func lost(err error) bool {
 	return arm.ClassOf(err) == arm.Invalid && arm.CodeOf(err) == arm.CodeBadToken
 }

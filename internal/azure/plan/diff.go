@@ -18,12 +18,11 @@ func writeOnly(key string) bool {
 	return false
 }
 
-// diff names what want asks for and have lacks: each is "path: have -> want".
-// Fields that want does not have are Azure's own business.
+// diff returns the fields of want that have lacks or that differ in it, each as "path: have -> want".
+// Fields that want does not have are not compared.
 //
-// Azure ignores case in IDs, enums and names, and spells locations in
-// several ways; tags are exact. Lists whose elements have a name or an ID are
-// matched by it and may have more elements; other lists are sets.
+// Azure ignores case in IDs, enums and names, and spells locations in several ways; tags are exact. Lists
+// whose elements have a name or an ID are matched by it and may have more elements; other lists are sets.
 func diff(have, want map[string]any) []string {
 	var d differ
 	d.object("", have, want)
@@ -95,8 +94,7 @@ func (d *differ) list(path string, have, want []any) {
 	}
 }
 
-// keyOf returns the text that identifies an element of a list: its name, or the ID of a
-// reference.
+// keyOf returns the text that identifies an element of a list: its name, or the ID that it refers to.
 func keyOf(element any) string {
 	m, ok := element.(map[string]any)
 	if !ok {
@@ -146,7 +144,7 @@ func same(path string, have, want any) bool {
 	return strings.EqualFold(h, w)
 }
 
-// show prints a value for a message, short.
+// show returns a value for a message, shortened.
 func show(v any) string {
 	const longest = 80
 	switch v.(type) {

@@ -51,7 +51,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// What is written has to be what was asked for, and keep what others own.
+// FuzzMerge: a merged body contains every wanted field and keeps the fields of others.
 func FuzzMerge(f *testing.F) {
 	f.Add(`{"a":[{"name":"x","p":1},{"name":"theirs"}]}`, `{"a":[{"name":"X","p":2}]}`)
 	f.Add(`{"a":{"b":[1,2]}}`, `{"a":{"b":[3]},"tags":{"a":"b"}}`)
@@ -72,8 +72,7 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// plain leaves out what no model has: lists with keys that are
-// mixed, empty or doubled.
+// plain removes the lists that no model has: lists with keys that are mixed, empty or doubled.
 func plain(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

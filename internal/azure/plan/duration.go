@@ -9,21 +9,20 @@ import (
 )
 
 const (
-	// typicalNetwork and typicalMachine are how long the first write to a network resource or
-	// a virtual machine is taken to last: 2 to 10 s and about half a minute. Azure's
-	// Retry-After is the least to wait, and says 1 to 3 s and 10 s.
+	// typicalNetwork and typicalMachine are the assumed durations of the first write to a network resource
+	// or a virtual machine. Measured were 2 to 10 s and about half a minute, while Azure's Retry-After,
+	// which is a minimum, says 1 to 3 s and 10 s.
 	typicalNetwork = 5 * time.Second
 	typicalMachine = 31 * time.Second
-	// scaled is the Retry-After below which this is no Azure but one that runs faster.
+	// scaled is the Retry-After below which the server is not Azure but an emulator that runs faster.
 	scaled = time.Second
-	// longestExpected bounds the first wait, so that one slow operation does not make the
-	// next ones late.
+	// longestExpected bounds the first wait, so that one slow operation does not delay the ones after it.
 	longestExpected = time.Minute
 )
 
-// durations remembers how long operations last, by the type of the resource and the verb:
-// an operation is first polled when it is expected to have ended, which is one poll for
-// most, and not before Azure's Retry-After. It is safe for concurrent use.
+// durations records how long operations last, by resource type and verb. An operation is first polled when
+// it is expected to have ended, but not before Azure's Retry-After; most then need one poll only. It is
+// safe for concurrent use.
 type durations struct {
 	mu sync.Mutex
 	of map[string]time.Duration
@@ -33,8 +32,8 @@ func durationKey(id string, verb Verb) string {
 	return string(verb) + " " + strings.ToLower(arm.TypeOf(id))
 }
 
-// expected returns how long an operation that has just begun will probably last, given
-// Azure's Retry-After; 0 if there is neither experience nor a Retry-After.
+// expected returns how long an operation that has just begun will probably last, given Azure's Retry-After;
+// 0 if neither a duration nor a Retry-After is known.
 func (d *durations) expected(id string, verb Verb, retryAfter time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,8 +44,8 @@ func (d *durations) expected(id string, verb Verb, retryAfter time.Duration) tim
 	return max(retryAfter, min(known, longestExpected))
 }
 
-// typical returns the assumed duration of a write of a type of which no operation has ended
-// yet, or 0.
+// typical returns the assumed duration of a write to a resource type for which no operation has ended yet,
+// or 0.
 func typical(id string, verb Verb) time.Duration {
 	kind := strings.ToLower(arm.TypeOf(id))
 	switch {
@@ -58,10 +57,9 @@ func typical(id string, verb Verb) time.Duration {
 	return 0
 }
 
-// ended takes in that an operation has ended after at most elapsed; exact is what Azure
-// itself says of its duration, 0 for nothing. Durations that get shorter are followed at
-// once where Azure states them and a little with each operation where it does not, ones
-// that get longer by a quarter of the difference.
+// ended records the duration of an operation: exact if Azure states it, otherwise (0) at most elapsed. A
+// shorter duration replaces the known one, reduced by 2 % where it is not exact; a longer one raises it by
+// a quarter of the difference.
 func (d *durations) ended(id string, verb Verb, elapsed, exact time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

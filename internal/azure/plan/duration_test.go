@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestDurations: the first poll of an operation comes when those before it of the same type
-// had ended, and never before Azure's Retry-After.
+// TestDurations: an operation is first polled after the time that earlier operations of its type took, and
+// never before Azure's Retry-After.
 func TestDurations(t *testing.T) {
 	const retry = 10 * time.Second
 	vm := vms + "a"

@@ -10,19 +10,19 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// How long to wait, and how often to try.
+// The pauses between attempts.
 const (
 	shortestPoll    = 250 * time.Millisecond
 	longestPoll     = 15 * time.Second
 	transitionPause = 10 * time.Second
 	missingPause    = time.Minute
-	// confirmPause is how long a failure is not final of which nothing is known yet.
+	// confirmPause is how long a failure of unknown cause is not final.
 	confirmPause = 30 * time.Second
 	firstPause   = 5 * time.Second
 	slowPause    = time.Minute
 	settlePause  = 10 * time.Minute
 	longestPause = 15 * time.Minute
-	// patience is for how long failures of a passing kind are called waiting.
+	// patience is how long a failure for a reason that passes is reported as Waiting.
 	patience = 10 * time.Minute
 )
 
@@ -37,8 +37,8 @@ func backoff(attempts int, first, longest time.Duration) time.Duration {
 	return pause
 }
 
-// verdict decides how a failure that repeats is handled: whether to wait or to report the
-// resource as failed, and when to try again (0: only after the spec changes).
+// verdict returns the state to report for a repeated failure, Waiting or Failed, and when to try again (0:
+// only after the spec changes).
 func verdict(class arm.Class, attempts int, lasts time.Duration) (State, time.Duration) {
 	switch class {
 	case arm.Throttled:
@@ -58,12 +58,12 @@ func verdict(class arm.Class, attempts int, lasts time.Duration) (State, time.Du
 	return state, backoff(attempts, firstPause, longestPause)
 }
 
-// terminal says that the same request would fail again.
+// terminal reports whether the same request would fail again.
 func terminal(class arm.Class) bool {
 	return class == arm.Invalid || class == arm.SKUNotAvailable || class == arm.Failed
 }
 
-// failed takes in a write that came to nothing and remembers it.
+// failed records a write that failed.
 func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 	class, attempts, since := arm.ClassOf(err), it.token.Attempts+1, it.token.Since
 	if since.IsZero() {
@@ -74,7 +74,7 @@ func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 	}
 	_, wait := verdict(class, attempts, 0)
 	if verb == Delete && wait == 0 {
-		// A delete is tried again after any error, as no answer of Azure to one is final.
+		// A delete is tried again after any error: Azure's answer to a delete is never final.
 		wait = backoff(attempts, slowPause, longestPause)
 	}
 	if wait > 0 {
@@ -86,14 +86,14 @@ func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 	it.token = Token{
 		ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), NotBefore: p.now().Add(wait), Attempts: attempts, Since: since,
 		Class: class, Code: arm.CodeOf(err), Message: err.Error(),
-		// The answer to a delete that was carried out may be lost.
+		// The answer may be lost although the delete was carried out.
 		Again: verb == Delete && it.token.Again,
 	}
 	it.report(p.now())
 }
 
-// blocked reports a remembered failure while it is too early, or of no use, to
-// try the same again.
+// blocked reports the recorded failure of a write while it is too early, or useless, to repeat the same
+// write.
 func (p *Planner) blocked(it *item, verb Verb, hash string) bool {
 	t := it.token
 	if t.Class == "" || t.Verb != verb || t.Hash != hash {
@@ -106,10 +106,10 @@ func (p *Planner) blocked(it *item, verb Verb, hash string) bool {
 	return true
 }
 
-// final says that the remembered failure is the end of it. A delete has none.
+// final reports whether the write is not tried again. A delete always is.
 func (t Token) final() bool { return terminal(t.Class) && t.Verb != Delete }
 
-// report sets the status from the remembered failure.
+// report sets the status from the recorded failure.
 func (it *item) report(now time.Time) {
 	t := it.token
 	lasts := now.Sub(t.Since)
@@ -126,8 +126,8 @@ func (it *item) report(now time.Time) {
 	}
 }
 
-// unread is a resource that could not be read; nothing has to be remembered, as a
-// read is repeated at no risk.
+// unread sets the status of a resource that could not be read. It records no token, because a read can be
+// repeated at no risk.
 func (it *item) unread(err error) {
 	class := arm.ClassOf(err)
 	state, wait := verdict(class, 1, 0)
@@ -136,7 +136,7 @@ func (it *item) unread(err error) {
 	it.status.RetryAfter = cmp.Or(arm.RetryAfter(err), wait, slowPause)
 }
 
-// pollLater keeps an operation whose state could not be asked for.
+// pollLater keeps an operation whose poll failed.
 func (it *item) pollLater(now time.Time, err error) {
 	class := arm.ClassOf(err)
 	state, wait := verdict(class, 1, 0)
@@ -146,7 +146,7 @@ func (it *item) pollLater(now time.Time, err error) {
 	it.status.Class, it.status.RetryAfter = class, wait
 }
 
-// reason makes an ARM code fit for a condition's reason.
+// reason turns an ARM code into a valid reason of a condition.
 func reason(code string) string {
 	keep := func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {

@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/testing/emulator"
 )
 
-// TestForeignChangeIsKept: what another program has written since a resource was read is not put
-// back, whether casement changes tags or the rest.
+// TestForeignChangeIsKept: a change that another program wrote after the resource was read is not undone,
+// whether casement then writes tags or other fields.
 func TestForeignChangeIsKept(t *testing.T) {
 	client := emulator.Client(t, azuresim.Config{})
 	group := desired.Group{Subscription: client.SubscriptionID(), Name: "g"}

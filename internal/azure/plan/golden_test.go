@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// What desired really asks for is created with one write per resource, is then
-// left alone, and goes again.
+// TestDesiredResourcesLive: each resource of the golden files of desired is created with one write, is then
+// left alone, and is deleted.
 func TestDesiredResourcesLive(t *testing.T) {
 	files, err := filepath.Glob("../desired/testdata/*.golden.json")
 	if err != nil || len(files) == 0 {
@@ -77,8 +77,8 @@ func live(t *testing.T, resources []desired.Resource) {
 	}
 }
 
-// seed makes what the resources take to be there: what they observe, and the
-// parents of children that another object made. It returns how many.
+// seed creates the resources that the plan expects to exist: those with policy Observe, and the parents of
+// child resources that belong to other objects. It returns their number.
 func (a *azure) seed(resources []desired.Resource) int {
 	planned := map[string]bool{}
 	for _, r := range resources {

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// invokeOne begins one action or looks after it.
+// invokeOne begins one action, or polls it.
 func (p *Planner) invokeOne(ctx context.Context, it *item) {
 	if it.token.Resume != "" && p.poll(ctx, it) {
 		return
@@ -19,7 +19,7 @@ func (p *Planner) invokeOne(ctx context.Context, it *item) {
 	}
 }
 
-// invoked is the end of an action: what it was done to is not what it was.
+// invoked records the end of an action, which has changed its resource.
 func (p *Planner) invoked(it *item) {
 	p.reader.forget(collectionOf(it.ID))
 	it.done("")
@@ -45,8 +45,8 @@ func (r *reader) collection(ctx context.Context, collection, apiVersion string, 
 	return out, nil
 }
 
-// Differences names what of want a live resource does not have, as "path: have ->
-// want". The error says what cannot be read.
+// Differences returns the fields of want that a live resource lacks, as "path: have -> want". The error
+// says which of the two documents cannot be read.
 func Differences(live json.RawMessage, want any) ([]string, error) {
 	have, err := document(live)
 	if err != nil {
@@ -59,5 +59,5 @@ func Differences(live json.RawMessage, want any) ([]string, error) {
 	return diff(have, wanted), nil
 }
 
-// actionOf returns the name of an action and what it is done to.
+// actionOf splits the path of an action into the action's name and the ID of its resource.
 func actionOf(path string) (action, id string) { return arm.NameOf(path), collectionOf(path) }

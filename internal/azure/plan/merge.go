@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/azure/writable"
 )
 
-// merge returns the body of an update: live with want laid over it. A PUT drops what it
-// leaves out, and others (the cloud provider, people) own parts of what casement made:
+// merge returns the body of an update: live, with the fields of want in place of its own. A PUT deletes the
+// parts that its body omits, and others (the cloud provider, people) own parts of casement's resources:
 // rules of a load balancer or security group, subnets, tags.
 func merge(live, want map[string]any) map[string]any {
 	out := maps.Clone(live)
@@ -23,8 +23,8 @@ func merge(live, want map[string]any) map[string]any {
 	return out
 }
 
-// rewrite returns the body of an update of the item: what Azure lets one write of have, with want
-// laid over it.
+// rewrite returns the body of an update of the item: the writable fields of have, with those of want in
+// their place.
 func (it *item) rewrite(have, want map[string]any) map[string]any {
 	if kept := writable.Of(arm.TypeOf(it.ID), it.APIVersion, have); kept != nil {
 		have = kept
@@ -44,8 +44,8 @@ func overlay(live, want any) any {
 	return want
 }
 
-// overlayList replaces a list, but of one whose elements have keys it keeps the
-// elements that want does not have.
+// overlayList replaces a list. If the elements have keys, it keeps the elements of live that want does not
+// have.
 func overlayList(live, want []any) []any {
 	if len(want) > 0 && keyOf(want[0]) == "" {
 		return want

@@ -12,32 +12,30 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// trusted is for how long overviews alone may confirm a list. They show that a resource
-// was changed by the time of its last change, which Azure documents for all resources and
-// promises for none.
+// trusted is how long overviews alone may confirm a list. They show a change by the time of the resource's
+// last change, which Azure documents for all resources without a guarantee.
 // Source: learn.microsoft.com/rest/api/resources/resources/list-by-resource-group, $expand.
 const trusted = 6 * time.Hour
 
-// refusedFor is for how long a group is not asked for its overview again where that failed.
+// refusedFor is the pause before a group's overview is requested again after it failed.
 const refusedFor = time.Hour
 
 // mark is when a resource was last changed, as Azure writes it, and its provisioning state.
 type mark struct{ changed, state string }
 
-// overview is one answer for a whole resource group: when each of its resources was last
-// changed, and in what state it is. It replaces one list per type while nothing changes.
+// overview is one answer for a whole resource group: the state and the time of the last change of each
+// resource. While nothing changes, it replaces one list for each resource type.
 type overview struct {
 	mu    sync.Mutex
 	at    time.Time
 	again time.Time // after a failure
-	// marks are by type in lower case, and there by the resource's key; nil for none.
+	// marks are by resource type in lower case, then by the resource's key; nil without an overview.
 	marks map[string]map[string]mark
-	// reread is when a list of the group was last read without need; the reader's lock
-	// guards it.
+	// reread is when an unchanged list of the group was last read again; the reader's lock guards it.
 	reread time.Time
 }
 
-// seen is an overview as of a time; without marks it cannot be had.
+// seen is an overview with the time of its answer; marks are nil if it could not be read.
 type seen struct {
 	at    time.Time
 	marks map[string]map[string]mark
@@ -97,13 +95,12 @@ func (r *reader) readOverview(ctx context.Context, group string) (map[string]map
 	return marks, nil
 }
 
-// resting is how long an overview serves looks that events trigger, in times of the life of a
-// list, where casement has written nothing since.
+// resting is how many times a list's TTL an overview serves passes that events trigger, while casement
+// writes nothing in the collection.
 const resting = 5
 
-// confirmed reports whether a list that is too old is still what Azure has, because nothing
-// has been changed since: since the overview that was read before it or, where there was
-// none, since its resources were read. Its lock is held.
+// confirmed reports whether an expired list is still right because nothing has changed since: since the
+// overview before it or, without one, since its resources were read. The list's lock is locked.
 func (r *reader) confirmed(ctx context.Context, l *listing, collection string) bool {
 	if l.items == nil || !inOverview(collection) {
 		l.marks = nil
@@ -128,8 +125,8 @@ func (r *reader) confirmed(ctx context.Context, l *listing, collection string) b
 	return true
 }
 
-// unchanged reports whether an overview confirms a list, given the marks of the overview before.
-// It returns the resources that it confirms, and when each was seen.
+// unchanged reports whether overview o confirms a list, given the marks of the overview before. It returns
+// the confirmed resources, and when each was seen.
 func (r *reader) unchanged(l *listing, before map[string]mark, o seen, collection string) (map[string]json.RawMessage, ages, bool) {
 	items, as := l.items, ages{read: l.read}
 	if l.read.IsZero() {
@@ -145,7 +142,7 @@ func (r *reader) unchanged(l *listing, before map[string]mark, o seen, collectio
 	return items, as, older(marks, as)
 }
 
-// touched returns when casement last wrote or read a resource of a collection by itself.
+// touched returns when casement last wrote a resource of a collection, or read one on its own.
 func (r *reader) touched(collection string) (last time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,8 +158,8 @@ func (r *reader) touched(collection string) (last time.Time) {
 	return last
 }
 
-// confirmedGroup returns the entry of the cluster's own resource group, if its overview is
-// still valid. The tags are those of the last read.
+// confirmedGroup returns the entry of the cluster's own resource group, if the group's overview is valid.
+// The tags are as last read.
 func (r *reader) confirmedGroup(ctx context.Context, id string, own entry) (entry, bool) {
 	age := r.now().Sub(own.at)
 	if own.body == nil || own.stale || !isGroup(id) || age > trusted {
@@ -172,8 +169,8 @@ func (r *reader) confirmedGroup(ctx context.Context, id string, own entry) (entr
 	return entry{at: o.at, body: own.body}, o.marks != nil
 }
 
-// ages says when each resource of a collection was last seen: own those that casement wrote
-// itself, read, which is never later, all others.
+// ages are the times when the resources of a collection were last seen: own for resources that casement
+// wrote, read for all others. read is never later than a time of own.
 type ages struct {
 	own  map[string]time.Time
 	read time.Time
@@ -186,8 +183,8 @@ func (a ages) of(key string) time.Time {
 	return a.read
 }
 
-// written returns the resources of a new group's collection, which casement made itself;
-// now is their age where there is none.
+// written returns the resources of a collection in a new group, all of which casement wrote itself. If
+// there are none, their age is now.
 func (r *reader) written(collection string, now time.Time) (map[string]json.RawMessage, ages) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,8 +201,8 @@ func (r *reader) written(collection string, now time.Time) (map[string]json.RawM
 	return items, as
 }
 
-// rereads reports whether one more list of a group may be read again although nothing has
-// changed: one for each look, so that they do not come all at once.
+// rereads reports whether one more unchanged list of a group may be read again. It permits one per pass, so
+// that not all lists are read together.
 func (r *reader) rereads(group string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,8 +226,8 @@ func (r *reader) partial(items map[string]json.RawMessage, as ages) bool {
 	return false
 }
 
-// older reports whether every change was before its resource was seen. Where this machine's
-// clock is behind Azure's none is, and the lists are read.
+// older reports whether every change was before its resource was seen. If this machine's clock is behind
+// Azure's, the answer is false, and the lists are read.
 func older(marks map[string]mark, as ages) bool {
 	for key, m := range marks {
 		changed, err := time.Parse(time.RFC3339Nano, m.changed)
@@ -241,8 +238,8 @@ func older(marks map[string]mark, as ages) bool {
 	return true
 }
 
-// inOverview reports whether overviews show the resources of a collection: those that are
-// in a group and in no other resource.
+// inOverview reports whether overviews show the resources of a collection: all in a group but child
+// resources.
 func inOverview(collection string) bool {
 	return arm.GroupOf(collection) != "" && !isGroup(collection) && arm.ParentOf(collection+"/x") == ""
 }

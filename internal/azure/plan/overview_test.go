@@ -11,13 +11,13 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// TestOverview looks every ten minutes at what does not change, until something does.
+// TestOverview reads unchanged resources every ten minutes until one of them changes.
 func TestOverview(t *testing.T) {
 	const all = "GET loadBalancers, GET publicIPAddresses, GET resources"
 	for _, test := range []struct {
 		name   string
 		happen func(*azure)
-		// calls of the look after it, and of the one that follows.
+		// calls are those of the pass after the change, after those of the next pass.
 		calls, after string
 	}{
 		{"nothing", func(*azure) {}, "GET resources", "GET resources"},
@@ -65,8 +65,8 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestOverviewOfNewGroup: what casement made itself in a group of its own is read only when
-// somebody has changed it since, whenever an event makes a controller look.
+// TestOverviewOfNewGroup: resources that casement created in a new group are read only after a change by
+// another program, at any interval of passes.
 func TestOverviewOfNewGroup(t *testing.T) {
 	for _, pause := range []time.Duration{90 * time.Second, 4 * time.Minute, 10 * time.Minute} {
 		t.Run(pause.String(), func(t *testing.T) { overviewOfNewGroup(t, pause) })
@@ -110,8 +110,8 @@ func overviewOfNewGroup(t *testing.T, pause time.Duration) {
 	}
 }
 
-// TestOverviewServesEvents: looks that events trigger share an overview for five minutes, unless
-// casement itself has changed something meanwhile.
+// TestOverviewServesEvents: passes that events trigger share an overview for five minutes, unless casement
+// has written something meanwhile.
 func TestOverviewServesEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -145,8 +145,7 @@ func TestOverviewServesEvents(t *testing.T) {
 	})
 }
 
-// TestOverviewReadsListsInTurn: lists that are read again without need are not all read with
-// one look.
+// TestOverviewReadsListsInTurn: unchanged lists that are due to be read again are not all read in one pass.
 func TestOverviewReadsListsInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -197,7 +196,7 @@ func TestOverviewIsNotTrustedForLong(t *testing.T) {
 	})
 }
 
-// TestOverviewReadsNoChildren: what is in another resource has no line in an overview.
+// TestOverviewReadsNoChildren: an overview has no entries for child resources.
 func TestOverviewReadsNoChildren(t *testing.T) {
 	for id, want := range map[string]bool{
 		nets + "virtualNetworks": true, vms[:len(vms)-1]: true,
@@ -212,14 +211,14 @@ func TestOverviewReadsNoChildren(t *testing.T) {
 	}
 }
 
-// touch is a write of somebody else that changes nothing that casement looks at.
+// touch is a write by another program that changes no field that casement reads.
 func (a *azure) touch(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.changed[arm.Key(id)] = time.Now().Format(time.RFC3339Nano)
 }
 
-// drop is a deletion by somebody else.
+// drop is a deletion by another program.
 func (a *azure) drop(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

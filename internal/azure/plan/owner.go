@@ -9,13 +9,13 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// unknownOwner names the owner of what has the cluster's tag without a mark, and is not to
-// be claimed.
+// unknownOwner names the owner of a resource that has the cluster's tag but no mark, and that may not be
+// claimed.
 const unknownOwner = "an older cluster of the same name"
 
-// whose returns the other owner of a resource that has the cluster's tag, or "" if it is
-// this one's. What has no tags belongs to whom its parent does; have is nil for what does
-// not exist yet.
+// whose returns the name of the other owner of a resource that has the cluster's tag, or "" if the resource
+// belongs to this owner. A resource without tags has the owner of its parent. have is nil if the resource
+// does not exist yet.
 func (p *Planner) whose(ctx context.Context, it *item, have, want map[string]any) (string, error) {
 	if want := tagsOf(want); want != nil {
 		if have == nil {
@@ -41,8 +41,8 @@ func (p *Planner) whose(ctx context.Context, it *item, have, want map[string]any
 	return "", nil
 }
 
-// Other returns another owner than the one that planned wants, of what has the cluster's
-// tag, or "".
+// Other returns the owner of a resource that has the cluster's tag, or "" if it is the owner that want asks
+// for.
 func (o Owner) Other(ctx context.Context, have, want map[string]string) string {
 	for _, key := range []string{o.Mark.Key, o.Object.Key} {
 		if key != "" && have[key] != "" && want[key] != "" && have[key] != want[key] {
@@ -58,11 +58,11 @@ func (o Owner) Other(ctx context.Context, have, want map[string]string) string {
 	return ""
 }
 
-// mine reports whether a resource is this owner's; otherwise it says whose it is.
+// mine reports whether a resource belongs to this owner; if not, the status names the owner.
 func (p *Planner) mine(ctx context.Context, it *item, have map[string]any) bool {
 	want, err := document(it.Body)
 	if err != nil {
-		return true // the caller says what is wrong with the body
+		return true // the caller reports the error
 	}
 	whose, err := p.whose(ctx, it, have, want)
 	switch {
@@ -79,12 +79,12 @@ func (p *Planner) mine(ctx context.Context, it *item, have map[string]any) bool 
 	return false
 }
 
-// OwnedByAnother is the reason of a resource that is another owner's.
+// OwnedByAnother is the reason of a resource that belongs to another owner.
 const OwnedByAnother = "OwnedByAnother"
 
-// claim prepares the write that marks what has no mark yet: Azure is asked once more, because
-// not every type takes a write only if no other program has written since. It returns false where
-// another was faster.
+// claim prepares the write that adds the mark to a resource that has none. It reads the resource again,
+// because not every resource type supports a conditional write. It returns false if the resource belongs to
+// another owner by now.
 func (p *Planner) claim(ctx context.Context, it *item, have map[string]any) bool {
 	if it.owner.Mark.Value == "" || tagsOf(have) == nil || tagsOf(have)[it.owner.Mark.Key] != nil {
 		return true
@@ -106,7 +106,7 @@ func (p *Planner) claim(ctx context.Context, it *item, have map[string]any) bool
 	return p.mine(ctx, it, map[string]any{"tags": head.Tags})
 }
 
-// texts returns the tags that are text, as Azure's are.
+// texts returns the tags whose values are strings, as all of Azure's are.
 func texts(tags map[string]any) map[string]string {
 	out := map[string]string{}
 	for key, value := range tags {

@@ -1,10 +1,9 @@
-// Package plan brings Azure to what desired says: it reads live state through a
-// cache that all objects share, names each difference, begins all changes that can
-// begin in parallel, polls each operation once, and reports the state of everything.
+// Package plan brings Azure to the state that desired describes: it reads live state through a cache that
+// all objects share, names each difference, begins all changes that can begin in parallel, polls each
+// operation once, and reports the state of everything.
 //
-// It never sleeps and never waits for an operation; what has to be remembered
-// until the next pass is in the tokens that it returns. It refuses to know what
-// resources are for. Controllers call it.
+// It never sleeps and never waits for an operation; the tokens that it returns have all that the next pass
+// must know. It refuses to know the purpose of a resource. Controllers call it.
 package plan
 
 import (
@@ -19,7 +18,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// Client is what plan needs of Azure; *arm.Client is one.
+// Client has the calls to Azure that plan needs; *arm.Client implements it.
 type Client interface {
 	Get(ctx context.Context, id, apiVersion string, options ...arm.Option) (json.RawMessage, error)
 	List(ctx context.Context, collection, apiVersion string, options ...arm.Option) iter.Seq2[json.RawMessage, error]
@@ -31,30 +30,30 @@ type Client interface {
 	PollState(ctx context.Context, token string) (arm.Result, error)
 }
 
-// parallel is how many ARM calls one pass makes at the same time.
+// parallel is the number of ARM calls that one pass makes at the same time.
 const parallel = 8
 
-// Owner is by what tags casement knows what it made for a cluster.
+// Owner has the tags by which casement recognises the resources of a cluster.
 type Owner struct {
-	// Key and Value are the tag of a cluster's name. What lacks it is a stranger's.
+	// Key and Value are the tag with the cluster's name. A resource without it is not casement's.
 	Key, Value string
-	// Mark is the tag that says which cluster of that name it is, Object the key of the one
-	// that says which object of the cluster. A resource that has one with another value than
-	// it is planned with is another owner's. Empty keys mean no such tags.
+	// Mark is the tag that identifies the cluster among clusters of that name, Object the tag that
+	// identifies the object within the cluster. A resource with another value than planned belongs to
+	// another owner. An empty key means that there is no such tag.
 	Mark, Object Mark
-	// Claims reports whether what has the cluster's tag and no mark, as another provider or
-	// an older casement makes it, is this cluster's; nil means yes.
+	// Claims reports whether this cluster owns a resource that has the cluster's tag but no mark, as
+	// another provider or an older casement creates it; nil means yes.
 	Claims func(context.Context) bool
 }
 
 // Mark is a tag.
 type Mark struct{ Key, Value string }
 
-// Input is one object's share of Azure.
+// Input is the part of Azure that belongs to one object.
 type Input struct {
-	// Resources are what should be, or for Delete what should go.
+	// Resources are the resources that should exist or, for Delete, should not.
 	Resources []desired.Resource
-	// Owner marks what may be changed and deleted.
+	// Owner identifies the resources that may be changed and deleted.
 	Owner Owner
 	// Tokens are the tokens of running operations that the last Outcome returned.
 	Tokens []Token
@@ -64,32 +63,30 @@ type Input struct {
 type State string
 
 const (
-	// Done: it is as it should be, or gone when it should go.
+	// Done: the resource is as it should be, or is deleted if it should be.
 	Done State = "Done"
-	// Waiting: Azure is at work, or something else has to be done first.
+	// Waiting: Azure is working on the resource, or another resource has to be ready first.
 	Waiting State = "Waiting"
-	// Failed: it does not go on by itself. Unless Terminal, it is tried again
-	// after RetryAfter, because a user may repair it in Azure.
+	// Failed: the resource needs help. Unless Terminal, casement tries again after RetryAfter, because a
+	// user may have repaired it in Azure.
 	Failed State = "Failed"
 )
 
-// Outcome is where a pass got to.
+// Outcome is the result of a pass.
 type Outcome struct {
 	// State is the worst of the resources' states: Failed, else Waiting, else
 	// Done.
 	State State
-	// RequeueAfter is when another pass has something to do; 0 when only a
-	// change of the spec does.
+	// RequeueAfter is when the next pass is due; 0 if only a change of the spec makes one useful.
 	RequeueAfter time.Duration
 	// Resources has one status per input resource, in input order.
 	Resources []ResourceStatus
 	// Tokens are to be stored in the object's status and handed to the next pass.
 	// Tokens of resources that were not part of the input are kept.
 	Tokens []Token
-	// Live has what Azure answered for each resource that exists, by the ID as
-	// the input spells it.
+	// Live has Azure's answer for each resource that exists, by the ID as the input spells it.
 	Live map[string]json.RawMessage
-	// Writes is how many puts, patches and deletes the pass sent.
+	// Writes is the number of puts, patches and deletes that the pass sent.
 	Writes int
 }
 
@@ -102,20 +99,19 @@ type ResourceStatus struct {
 	// Reason is a CamelCase word: Creating, Updating, Deleting, WaitingForNeeds,
 	// Unmanaged, NotFound, or the code of Azure's error.
 	Reason string
-	// Message says what, why, and what to do; empty when there is nothing to say.
+	// Message says what happened, why, and what to do; it may be empty.
 	Message string
 	// Class is the class of the error, if there was one.
 	Class arm.Class
 	// Terminal is true when only a change of the spec helps.
 	Terminal bool
-	// RetryAfter is when to look again.
+	// RetryAfter is when to read the resource again.
 	RetryAfter time.Duration
 	// Diff names the differences that were found: "properties.x: have -> want".
 	Diff []string
 }
 
-// Planner works for all objects of one arm client, which share its reads. It is
-// safe for concurrent use.
+// Planner serves all objects of one arm client, which share its reads. It is safe for concurrent use.
 type Planner struct {
 	client Client
 	reader *reader
@@ -124,13 +120,13 @@ type Planner struct {
 	durations durations
 
 	mu sync.Mutex
-	// latest is by the resource's key.
+	// latest has the last operations by resource key.
 	latest map[string]latest
 }
 
 // Options of a Planner; the zero value is good.
 type Options struct {
-	// TTL is how old a list may be that answers a read; one minute by default.
+	// TTL is the age up to which a list answers reads; one minute by default.
 	TTL time.Duration
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -147,8 +143,7 @@ func New(client Client, o Options) *Planner {
 	return &Planner{client: client, reader: newReader(client, o.TTL, o.Now), now: o.Now, latest: map[string]latest{}}
 }
 
-// Live reads one resource through the shared cache; nil without an error means
-// that it does not exist.
+// Live returns one resource through the shared cache; nil without an error means that it does not exist.
 func (p *Planner) Live(ctx context.Context, id, apiVersion string) (json.RawMessage, error) {
 	return p.reader.read(ctx, id, apiVersion)
 }
@@ -156,27 +151,26 @@ func (p *Planner) Live(ctx context.Context, id, apiVersion string) (json.RawMess
 // Forget makes the next read of a resource ask Azure.
 func (p *Planner) Forget(id string) { p.reader.forget(id) }
 
-// List reads a collection through the shared cache; a fresh one is asked of Azure. A
-// collection of something that does not exist is empty.
+// List returns a collection through the shared cache, or from Azure if fresh. A collection whose parent
+// does not exist is empty.
 func (p *Planner) List(ctx context.Context, collection, apiVersion string, fresh bool) ([]json.RawMessage, error) {
 	return p.reader.collection(ctx, collection, apiVersion, fresh)
 }
 
-// Invoke begins actions, or polls those that are under way: each resource's ID is the
-// path to post its body to. Done means that the action has ended well; it is for the
-// caller to know whether it is due again.
+// Invoke begins actions, or polls those in progress: each resource's ID is the path to post its body to.
+// Done means that the action has succeeded; the caller knows whether it is due again.
 func (p *Planner) Invoke(ctx context.Context, in Input) Outcome {
 	return p.run(ctx, in, nil, p.invokeOne)
 }
 
-// Apply goes one pass towards what the resources should be.
+// Apply takes the resources as near to their desired state as one pass can.
 func (p *Planner) Apply(ctx context.Context, in Input) Outcome {
 	return p.run(ctx, in, needsOf(in.Resources), p.applyOne)
 }
 
-// Delete goes one pass towards the end of the resources, dependants first. What
-// does not carry the owner's tag is left alone; child resources, which have no
-// tags, go when their policy is not Observe.
+// Delete takes the deletion of the resources as far as one pass can, dependants first. A resource without
+// the owner's tag is left alone. A child resource, which has no tags, is deleted unless its policy is
+// Observe.
 func (p *Planner) Delete(ctx context.Context, in Input) Outcome {
 	return p.run(ctx, in, dependantsOf(in.Resources), p.deleteOne)
 }
@@ -185,14 +179,14 @@ func (p *Planner) Delete(ctx context.Context, in Input) Outcome {
 type item struct {
 	desired.Resource
 	owner Owner
-	// token is what the next pass has to know, was what this one began with.
+	// token is the token for the next pass, was the one that this pass began with.
 	token, was Token
 	live       json.RawMessage
 	status     ResourceStatus
 	writes     int
 }
 
-// run calls one for each resource, as soon as the resources that it comes after are done.
+// run calls one for each resource, as soon as the resources that after names for it are done.
 func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, one func(context.Context, *item)) Outcome {
 	tokens, foreign := p.sortTokens(in)
 	items := make([]*item, len(in.Resources))
@@ -220,7 +214,7 @@ func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, 
 	return p.outcome(items, foreign)
 }
 
-// split parts the items whose predecessors are finished from the others.
+// split separates the items whose predecessors are finished from the others.
 func split(items []*item, after map[string][]string, finished map[string]bool) (ready, rest []*item) {
 	for _, it := range items {
 		if slices.ContainsFunc(after[arm.Key(it.ID)], func(id string) bool { return !finished[id] }) {
@@ -246,8 +240,8 @@ func each(items []*item, f func(*item)) {
 	wg.Wait()
 }
 
-// needsOf maps each resource to those it needs and that are planned with it.
-// Needs outside are the caller's business.
+// needsOf maps each resource to the resources that it needs, if they are in the same plan. The caller cares
+// for others.
 func needsOf(resources []desired.Resource) map[string][]string {
 	planned := map[string]bool{}
 	for _, r := range resources {
@@ -264,7 +258,7 @@ func needsOf(resources []desired.Resource) map[string][]string {
 	return after
 }
 
-// dependantsOf is needsOf turned round.
+// dependantsOf is the inverse of needsOf.
 func dependantsOf(resources []desired.Resource) map[string][]string {
 	after := map[string][]string{}
 	for id, needs := range needsOf(resources) {
@@ -275,8 +269,8 @@ func dependantsOf(resources []desired.Resource) map[string][]string {
 	return after
 }
 
-// postpone reports a resource that waits for others. Its open operation is polled all
-// the same, so that the token does not outlive the operation.
+// postpone reports a resource that waits for others. It still polls an open operation, so that the token
+// does not outlive the operation.
 func (p *Planner) postpone(ctx context.Context, it *item, after map[string][]string, finished map[string]bool) {
 	if it.token.Resume != "" {
 		p.poll(ctx, it)

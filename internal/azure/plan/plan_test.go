@@ -86,7 +86,7 @@ func TestOperationsArePolledOnceAndResumed(t *testing.T) {
 		if out.RequeueAfter != typicalNetwork || len(out.Tokens) != 2 {
 			t.Fatalf("requeue %v, %d tokens", out.RequeueAfter, len(out.Tokens))
 		}
-		// Another process takes over with the tokens alone.
+		// Another process continues with the tokens alone.
 		stored, err := json.Marshal(out.Tokens)
 		if err != nil {
 			t.Fatal(err)
@@ -109,8 +109,8 @@ func TestOperationsArePolledOnceAndResumed(t *testing.T) {
 	})
 }
 
-// TestOldTokensAreNotPolled: an object that is read from a cache which is behind has tokens of
-// before the last pass, whose polls would be asked again.
+// TestOldTokensAreNotPolled: an object that comes from an outdated cache has old tokens, whose polls would
+// be repeated.
 func TestOldTokensAreNotPolled(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -369,8 +369,8 @@ func TestAPassingFailureOfAnOperationIsReportedAndWaitedOut(t *testing.T) {
 	})
 }
 
-// TestAPassingFailureIsKeptUntilItsTime holds a machine that Azure could not place to
-// its failure, although its body changes meanwhile, and to one more try in time.
+// TestAPassingFailureIsKeptUntilItsTime: a machine that Azure could not place keeps its failure until the
+// next attempt is due, although its body changes meanwhile.
 func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -412,8 +412,8 @@ func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
 	})
 }
 
-// TestMarks: what has another owner's mark is neither changed nor deleted, with what has no tags below it; what has
-// none is claimed by one that may, and only if no other program writes meanwhile.
+// TestMarks: a resource with another owner's mark, and child resources without tags below it, are neither
+// changed nor deleted. A resource without a mark is claimed if the owner may claim it.
 func TestMarks(t *testing.T) {
 	marked := func(mark string) map[string]any {
 		tags := map[string]any{"cluster": "owned", "color": "old"}
@@ -459,8 +459,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestAMachineThatAzureCorruptedIsCreatedAgain: a create that failed for a reason that
-// passes leaves a virtual machine in state Failed, which is deleted and created again.
+// TestAMachineThatAzureCorruptedIsCreatedAgain: a create that failed for a reason that passes leaves a
+// virtual machine in state Failed, which is deleted and created again.
 func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 	for _, lasts := range []int{0, 1} {
 		inBubble(t, func(t *testing.T) {
@@ -512,8 +512,8 @@ func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestALostAnswerToTheDeleteOfAFailedMachine: the machine is gone, which is what was asked
-// for, and no reason to give it up.
+// TestALostAnswerToTheDeleteOfAFailedMachine: the delete succeeded although its answer was lost, so the
+// machine is still created again.
 func TestALostAnswerToTheDeleteOfAFailedMachine(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -574,7 +574,7 @@ func TestAMachineThatRanIsNotCreatedAgain(t *testing.T) {
 	})
 }
 
-// TestADeleteIsTriedUntilItSucceeds: nothing that Azure answers once ends it.
+// TestADeleteIsTriedUntilItSucceeds: no single answer of Azure ends the attempts.
 func TestADeleteIsTriedUntilItSucceeds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -688,7 +688,7 @@ func TestTokensOfOthersAreKept(t *testing.T) {
 	}
 }
 
-// A thousand machines cost one list, whoever asks first.
+// TestReadsAreShared: the reads of a thousand machines cost one list.
 func TestReadsAreShared(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -715,8 +715,8 @@ func TestReadsAreShared(t *testing.T) {
 	})
 }
 
-// TestAStaleObjectLosesNoOperation: an object that comes from a cache right after
-// its token was written begins nothing again, and hears how the operation ends.
+// TestAStaleObjectLosesNoOperation: an object from a cache that does not have the latest token begins no
+// second operation, and gets the end of the first.
 func TestAStaleObjectLosesNoOperation(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -736,8 +736,8 @@ func TestAStaleObjectLosesNoOperation(t *testing.T) {
 	})
 }
 
-// TestUpdateWritesWhatCanBeWritten: of what was read, members that are read-only or in no description
-// are not sent back; what others own is.
+// TestUpdateWritesWhatCanBeWritten: an update omits members that are read-only or not described, and keeps
+// the writable ones of others.
 func TestUpdateWritesWhatCanBeWritten(t *testing.T) {
 	a := newAzure()
 	gateway := managed(nets+"natGateways/n", map[string]any{"idleTimeoutInMinutes": 10})
@@ -757,8 +757,8 @@ func TestUpdateWritesWhatCanBeWritten(t *testing.T) {
 		`"publicIpAddresses":[{"id":"/theirs"}]},"sku":{"name":"Standard"},"tags":{"cluster":"owned","theirs":"1"}}`)
 }
 
-// TestPartsWrittenShowInTheWhole: what one object has written into a resource, another sees in it without a
-// read, and a refusal because of what a third wrote makes the next read ask Azure.
+// TestPartsWrittenShowInTheWhole: a child that one object wrote is visible to another object in the parent
+// without a read. A refusal because of a third object's child makes the next read ask Azure.
 func TestPartsWrittenShowInTheWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()

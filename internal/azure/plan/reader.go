@@ -12,9 +12,9 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// reader answers reads of single resources from lists: one list per resource type
-// and group serves every object. What casement wrote itself is known without a
-// list. Only what no list shows is read by itself.
+// reader answers reads of single resources from lists: one list per resource type and group serves every
+// object. Resources that casement wrote need no list. Only resources that are in no list are read on their
+// own.
 type reader struct {
 	client Client
 	ttl    time.Duration
@@ -23,15 +23,15 @@ type reader struct {
 	mu    sync.Mutex
 	lists map[string]*listing
 	own   map[string]entry
-	// overviews are by group.
+	// overviews has the overviews by group.
 	overviews map[string]*overview
-	// groups says when a resource group was created that had not been there: what is in it
-	// since then is known without a list.
+	// groups has the times at which casement created new resource groups: all resources in them since then
+	// are known without a list.
 	groups map[string]time.Time
-	// answers are the first ones to creates that go on.
+	// answers has the first answers to creates that have not ended.
 	answers map[string]json.RawMessage
-	// children says when casement last wrote something that is part of a resource's body: what
-	// was read of the resource before that does not show it.
+	// children has the times at which casement last wrote a child that is part of a resource's body: a body
+	// that was read before does not show that child.
 	children map[string]time.Time
 }
 
@@ -39,15 +39,14 @@ type reader struct {
 type entry struct {
 	at   time.Time
 	body json.RawMessage // nil: it does not exist
-	// stale means that it was changed and the outcome is not known.
+	// stale means that a write was sent whose outcome is not known.
 	stale bool
 }
 
-// listing is one collection. Its lock is held while it is read, so that it is
-// read once.
+// listing is one collection. Its lock is locked during a read, so that concurrent readers share it.
 type listing struct {
 	mu sync.Mutex
-	// at is as of when items are what Azure has, read when they were read.
+	// at is the time for which items are right, read the time at which they were read.
 	at, read time.Time
 	items    map[string]json.RawMessage
 	// marks are the change times that the last overview of the group listed, or nil without an
@@ -71,8 +70,8 @@ func (r *reader) read(ctx context.Context, id, apiVersion string) (json.RawMessa
 	return r.withChildren(id, e), nil
 }
 
-// withChildren returns the body of a resource with the children in it that casement has written
-// since it was read: two machines of one minute must not choose one port.
+// withChildren returns the body of a resource with the child resources that casement has written since it
+// was read, so that two new machines do not choose the same port.
 func (r *reader) withChildren(id string, e entry) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,8 +125,8 @@ func (r *reader) find(ctx context.Context, id, apiVersion string) (entry, error)
 	return r.fromList(ctx, id, apiVersion)
 }
 
-// fresh returns the cached entry of a resource that casement wrote, if it is recent enough
-// and no list was read after it.
+// fresh returns the cached entry of a resource that casement wrote, if it is recent enough and no list was
+// read after it.
 func (r *reader) fresh(id string) (entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +148,7 @@ func (r *reader) get(ctx context.Context, id, apiVersion string) (entry, error) 
 	return r.store(id, body), nil
 }
 
-// nothing says that an error of a read means that there is nothing to read.
+// nothing reports whether the error of a read means that the resource does not exist.
 func nothing(err error) bool { return arm.ClassOf(err) == arm.NotFound || arm.Unnamable(err) }
 
 func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, error) {
@@ -168,7 +167,7 @@ func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, er
 	return entry{at: l.at, body: l.items[arm.Key(id)]}, nil
 }
 
-// outdate drops what is known of a collection's resources from before it was listed.
+// outdate drops cached entries of a collection that are older than its list.
 func (r *reader) outdate(collection string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,7 +184,7 @@ func (r *reader) listing(collection string) *listing {
 	key := arm.Key(collection)
 	if r.lists[key] == nil {
 		r.lists[key] = &listing{}
-		// What is in the group as a whole is asked for: who reads it looks for what others put there.
+		// Reading all resources of a group serves to find those of other programs, so it asks Azure.
 		whole := arm.NameOf(key) == "resources"
 		if at, fresh := r.groups[arm.Key(arm.GroupOf(collection))]; fresh && !whole && arm.ParentOf(collection+"/x") == "" {
 			r.lists[key] = &listing{at: at, items: map[string]json.RawMessage{}}
@@ -198,7 +197,7 @@ func (r *reader) list(ctx context.Context, collection, apiVersion string) (map[s
 	items := map[string]json.RawMessage{}
 	for item, err := range r.client.List(ctx, collection, apiVersion) {
 		if nothing(err) {
-			// Neither the group nor the parent is there.
+			// The group or the parent does not exist.
 			return map[string]json.RawMessage{}, nil
 		}
 		if err != nil {
@@ -245,7 +244,7 @@ func (r *reader) fromParent(ctx context.Context, id, parent, apiVersion string) 
 	return entry{at: found.at}, nil
 }
 
-// store keeps what an answer said of a resource; nil for one that is gone.
+// store caches the resource of an answer; nil for a resource that was deleted.
 func (r *reader) store(id string, body json.RawMessage) entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,14 +260,14 @@ func (r *reader) store(id string, body json.RawMessage) entry {
 	return e
 }
 
-// wrote notes that a part of a resource was read or written by itself.
+// wrote records that a child was read or written apart from its parent.
 func (r *reader) wrote(id string) {
 	if parent := arm.ParentOf(id); parent != "" && inline(id) {
 		r.children[arm.Key(parent)] = r.now()
 	}
 }
 
-// began keeps the first answer to a create that goes on, if there is one.
+// began stores the first answer to a create that has not ended, if it has a body.
 func (r *reader) began(id string, body json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -278,14 +277,14 @@ func (r *reader) began(id string, body json.RawMessage) {
 	}
 }
 
-// unanswered drops what began keeps: the operation has failed.
+// unanswered drops the answer that began stored: the operation has failed.
 func (r *reader) unanswered(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.answers, arm.Key(id))
 }
 
-// created takes note of a resource group that was made just now and had not been there.
+// created records that a resource group is new, so that its content is known.
 func (r *reader) created(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -310,7 +309,7 @@ func (r *reader) forget(id string) {
 	r.wrote(id)
 }
 
-// last returns the last known state of a resource, however old, or nil.
+// last returns the last known state of a resource, of any age, or nil.
 func (r *reader) last(id string) json.RawMessage {
 	r.mu.Lock()
 	own, l := r.own[arm.Key(id)].body, r.lists[arm.Key(collectionOf(id))]
@@ -323,7 +322,7 @@ func (r *reader) last(id string) json.RawMessage {
 	return l.items[arm.Key(id)]
 }
 
-// dropGroup forgets all that is known of a resource group that is gone.
+// dropGroup drops all entries of a resource group that was deleted.
 func (r *reader) dropGroup(group string) {
 	delete(r.overviews, group)
 	dropUnder(r.lists, group)
@@ -331,13 +330,13 @@ func (r *reader) dropGroup(group string) {
 	dropUnder(r.children, group)
 }
 
-// dropUnder deletes what belongs to the resources of a group.
+// dropUnder deletes the entries of the resources of a group.
 func dropUnder[V any](m map[string]V, group string) {
 	maps.DeleteFunc(m, func(key string, _ V) bool { return strings.HasPrefix(key, group+"/") })
 }
 
-// prune drops old entries now and then, so that the cache does not grow with
-// machines that come and go.
+// prune drops old entries now and then, so that the cache does not grow with every machine that is
+// replaced.
 func (r *reader) prune() {
 	const many = 4096
 	if len(r.own) < many {
@@ -356,8 +355,8 @@ func isGroup(id string) bool {
 	return group != "" && arm.Key(group) == arm.Key(id)
 }
 
-// alone says that a resource is read by itself: groups, and what is assigned to a
-// scope, whose lists cover far more than casement's own.
+// alone reports whether a resource is read on its own: a group, or a resource assigned to a scope, whose
+// list has far more than casement's resources.
 func alone(id string) bool {
 	if arm.GroupOf(id) == "" || isGroup(id) {
 		return true
@@ -365,7 +364,7 @@ func alone(id string) bool {
 	return strings.HasPrefix(strings.ToLower(arm.TypeOf(id)), "microsoft.authorization/")
 }
 
-// inline says that a child is part of its parent's body.
+// inline reports whether a child is part of its parent's body.
 func inline(id string) bool {
 	switch strings.ToLower(arm.TypeOf(id)) {
 	case "microsoft.network/virtualnetworks/subnets", "microsoft.network/virtualnetworks/virtualnetworkpeerings",
@@ -376,7 +375,7 @@ func inline(id string) bool {
 	return false
 }
 
-// collectionOf returns the path that lists a resource and its neighbours.
+// collectionOf returns the path of the list that contains a resource.
 func collectionOf(id string) string { return id[:strings.LastIndex(id, "/")] }
 
 // kindOf returns the last part of the resource type.

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// Verb is what an operation does to a resource.
+// Verb is the kind of an operation on a resource.
 type Verb string
 
 const (
@@ -22,8 +22,8 @@ const (
 	Post   Verb = "POST"
 )
 
-// Token is what a pass has to remember about one resource until the next: an open
-// operation, or the last failure and when to try again. It has no secrets.
+// Token is the state of one resource that a pass leaves for the next: an open operation, or the last
+// failure and when to try again. It has no secrets.
 type Token struct {
 	// ID is the ID of the resource, and Verb the method of the request that began the operation.
 	ID   string `json:"id"`
@@ -34,9 +34,9 @@ type Token struct {
 	Begun time.Time `json:"begun"`
 	// NotBefore is when Azure may be asked again.
 	NotBefore time.Time `json:"notBefore"`
-	// Hash is of what was sent, so that another spec is tried at once.
+	// Hash is the hash of the body that was sent, so that another spec is tried without a pause.
 	Hash string `json:"hash,omitempty"`
-	// Attempts counts tries that failed one after the other, since Since.
+	// Attempts is the number of consecutive failures since Since.
 	Attempts int       `json:"attempts,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
 	// Again says that the resource is created again once its deletion has ended.
@@ -47,19 +47,19 @@ type Token struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// forgetAfter is the age at which a token is dropped whose resource is not planned
-// any more. Azure forgets operations after some hours.
+// forgetAfter is the age at which the token of a resource that is not planned any more is dropped. Azure
+// forgets operations after some hours.
 const forgetAfter = 24 * time.Hour
 
-// Polled reports whether t is what a poll left of an open operation: the same one, of which only the
-// state and the time to ask again differ. The planner remembers them, and one that does not
-// asks earlier.
+// Polled reports whether t differs from was only as a poll changes a token: the same open operation, with
+// another state and time of the next poll. The planner remembers these, and a planner that does not would
+// only poll earlier.
 func (t Token) Polled(was Token) bool {
 	if t.ID != was.ID || t.Resume == "" || !arm.SamePoll(t.Resume, was.Resume) {
 		return false
 	}
 	t.Resume, t.NotBefore = was.Resume, was.NotBefore
-	// Times that were read from a status have another location.
+	// Times read from a status have another location.
 	t.Begun, t.Since = t.Begun.UTC(), t.Since.UTC()
 	was.Begun, was.Since = was.Begun.UTC(), was.Since.UTC()
 	return t == was
@@ -67,15 +67,14 @@ func (t Token) Polled(was Token) bool {
 
 func (t Token) empty() bool { return t.Verb == "" }
 
-// Creating says that the resource may be missing for a while: it is being created, or could
-// not be for a reason that passes and is created again.
+// Creating reports whether the resource may be missing for a while: its create is in progress, or failed
+// for a reason that passes and is repeated.
 func (t Token) Creating() bool {
 	return t.Again || t.Verb == Put && (t.Resume != "" || t.Class != "" && !terminal(t.Class))
 }
 
-// carried returns what another write of the same resource has to know of the ones before:
-// how often and since when Azure has failed for reasons that pass, and, where the write is
-// a delete that begins again, for which.
+// carried returns the token with which the next write of the resource begins: the number and start of the
+// failures that pass and, for a delete before another create, their cause.
 func (t Token) carried(verb Verb) Token {
 	switch {
 	case t.Class == "" || terminal(t.Class):
@@ -88,7 +87,7 @@ func (t Token) carried(verb Verb) Token {
 
 func compareTokens(a, b Token) int { return cmp.Compare(arm.Key(a.ID), arm.Key(b.ID)) }
 
-// sortTokens parts the tokens of the planned resources from the others.
+// sortTokens separates the tokens of planned resources from the others.
 func (p *Planner) sortTokens(in Input) (planned map[string]Token, foreign []Token) {
 	planned = map[string]Token{}
 	for _, r := range in.Resources {
@@ -104,9 +103,8 @@ func (p *Planner) sortTokens(in Input) (planned map[string]Token, foreign []Toke
 	return planned, foreign
 }
 
-// recall returns the token of a resource: the object's own, unless the planner knows
-// better. The object is read from a cache, which may be older than what was done with the
-// resource last: an operation may have been begun, polled or found ended since.
+// recall returns the token of a resource: the object's own or, if the planner knows a later one, that. The
+// object comes from a cache that may not show yet that an operation was begun, polled or ended.
 func (p *Planner) recall(r desired.Resource, own Token) Token {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,12 +122,12 @@ func (p *Planner) recall(r desired.Resource, own Token) Token {
 
 // latest is the last operation of a resource.
 type latest struct {
-	// begun is when the operation began, token what the pass left that saw it last.
+	// begun is when the operation began, token the token of the last pass that saw it.
 	begun time.Time
 	token Token
 }
 
-// remember keeps what a pass left of operations.
+// remember stores the operations of a pass for recall.
 func (p *Planner) remember(items []*item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,8 +145,8 @@ func (p *Planner) remember(items []*item) {
 	}
 }
 
-// manyOperations is from how many resources on those are forgotten whose operation ended and
-// began longer than operationAge ago: no cache is that old.
+// manyOperations is the number of resources above which ended operations that began before operationAge are
+// dropped: no cache is that old.
 const (
 	manyOperations = 1024
 	operationAge   = time.Hour
@@ -172,8 +170,8 @@ func hashOf(body any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// document returns a value as plain JSON: maps, slices, strings, numbers and booleans. SDK
-// models have marshallers of their own, which leave out what is not set.
+// document returns a value as plain JSON: maps, slices, strings, numbers and booleans. SDK models have
+// marshallers of their own, which omit unset fields.
 func document(v any) (map[string]any, error) {
 	data, ok := v.(json.RawMessage)
 	if !ok {
@@ -187,7 +185,7 @@ func document(v any) (map[string]any, error) {
 	return doc, err
 }
 
-// lookup follows keys down a document; nil where there is nothing.
+// lookup returns the value at a path of keys in a document, or nil.
 func lookup(doc any, keys ...string) any {
 	for _, k := range keys {
 		m, ok := doc.(map[string]any)

@@ -33,7 +33,7 @@ type VM struct {
 	HTTP *http.Client
 	// ID is the ARM resource ID.
 	ID string
-	// Windows says what its agent runs scripts with.
+	// Windows selects the shell of the agent's scripts.
 	Windows bool
 }
 
@@ -119,8 +119,8 @@ func (v VM) Console(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// Run lets the VM's agent run a script, in PowerShell or sh, and returns what it
-// printed, of which Azure keeps the last 4096 bytes of each stream.
+// Run lets the VM's agent run a script, in PowerShell or sh, and returns its output, of which Azure keeps
+// the last 4096 bytes of each stream.
 func (v VM) Run(ctx context.Context, script string) (stdout, stderr string, err error) {
 	command := "RunShellScript"
 	if v.Windows {
@@ -153,7 +153,7 @@ func (v VM) Run(ctx context.Context, script string) (stdout, stderr string, err 
 	return stdout, stderr, nil
 }
 
-// accessName is what `az vm user update` calls the extension.
+// accessName is the name that `az vm user update` gives the extension.
 const accessName = "enablevmaccess"
 
 // ResetPassword gives a local administrator of a Windows VM a new random password
@@ -196,8 +196,8 @@ func (v VM) ResetPassword(ctx context.Context, user string) (string, error) {
 	return password, nil
 }
 
-// accessExtension returns the name of the VM's VMAccess extension, of which there can be
-// only one, or the one to give it.
+// accessExtension returns the name of the VM's VMAccess extension, or a name for a new one; a VM can have
+// only one.
 func (v VM) accessExtension(ctx context.Context) (string, error) {
 	for body, err := range v.Client.List(ctx, v.ID+"/extensions", apiVersion) {
 		if err != nil {
@@ -229,8 +229,8 @@ func (v VM) location(ctx context.Context) (string, error) {
 	return vm.Location, nil
 }
 
-// classes are what a Windows password is made of; what looks alike is left out, as
-// it may be typed.
+// classes are the characters of a Windows password, without those that a reader could mistake for others,
+// as it may be typed.
 var classes = [...]string{"abcdefghijkmnpqrstuvwxyz", "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789", "-_.+"}
 
 // passwordLength is between Azure's 12 and 123, with more than 100 bits of chance.

@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// guests is what the local Azure runs in place of machines.
+// guests runs the commands of a local Azure's machines.
 type guests struct {
 	mu        sync.Mutex
 	passwords map[string]string
@@ -118,7 +118,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestConsoleIsSigned tries what a stranger would.
+// TestConsoleIsSigned: an address without a valid signature is refused.
 func TestConsoleIsSigned(t *testing.T) {
 	v, _ := newVM(t, true)
 	for _, address := range []string{
@@ -171,8 +171,7 @@ func TestResetPassword(t *testing.T) {
 	}
 }
 
-// TestResetPasswordTakesTheExtensionThatIsThere: Azure refuses a second one of the
-// same handler.
+// TestResetPasswordTakesTheExtensionThatIsThere: Azure refuses a second extension of the same handler.
 func TestResetPasswordTakesTheExtensionThatIsThere(t *testing.T) {
 	v, g := newVM(t, true)
 	put := func(name string) error {

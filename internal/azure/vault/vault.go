@@ -1,6 +1,6 @@
-// Package vault speaks to the data plane of Azure Key Vault, where a secret is set and
-// deleted. It never reads one, knows nothing of what secrets are for, and shows no
-// value in an error. The controllers use it; the simulator must not.
+// Package vault speaks to the data plane of Azure Key Vault, where a secret is set and deleted. It never
+// reads one, does not know the purpose of a secret, and shows no value in an error. The controllers use it;
+// the simulator must not.
 package vault
 
 import (
@@ -35,12 +35,12 @@ func New(credential azcore.TokenCredential, transport policy.Transporter) *Clien
 	return &Client{credential, transport}
 }
 
-// Error is an answer that refuses.
+// Error is an answer with a refusal.
 type Error struct {
 	StatusCode int
 	// Code and Message are Key Vault's.
 	Code, Message string
-	// RetryAfter is how long Key Vault asks to wait, or 0.
+	// RetryAfter is the wait that Key Vault asks for, or 0.
 	RetryAfter time.Duration
 }
 
@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("key vault answered %d %s: %s", e.StatusCode, e.Code, e.Message)
 }
 
-// Denied says that the identity lacks a right to the vault.
+// Denied reports whether the identity lacks a right to the vault.
 func (e *Error) Denied() bool {
 	return e.StatusCode == http.StatusForbidden || e.StatusCode == http.StatusUnauthorized
 }
@@ -67,8 +67,8 @@ func (c *Client) Set(ctx context.Context, secretURL, value string, expires time.
 	})
 }
 
-// Delete deletes a secret with all its versions; one that does not exist is deleted.
-// Key Vault keeps it recoverable for the vault's retention.
+// Delete deletes a secret with all its versions; it is no error if the secret does not exist. Key Vault
+// keeps it recoverable for the vault's retention.
 func (c *Client) Delete(ctx context.Context, secretURL string) error {
 	err := c.do(ctx, http.MethodDelete, secretURL, nil)
 	if refused, ok := err.(*Error); ok && refused.StatusCode == http.StatusNotFound {

@@ -1,7 +1,6 @@
-// Package writable knows which members of a resource Azure's description lets one write
-// (writable.tsv: facts of Azure/bicep-types-az, MIT, made by hack/writable), so that a resource
-// that was read can be written again. It refuses to judge values and to know what is whose. What
-// writes to Azure uses it.
+// Package writable knows the writable members of a resource in Azure's description (writable.tsv: facts of
+// Azure/bicep-types-az, MIT, made by hack/writable), so that a resource that was read can be written again.
+// It refuses to judge values and to know who owns them. Code that writes to Azure uses it.
 package writable
 
 import (
@@ -13,11 +12,11 @@ import (
 //go:embed writable.tsv
 var table string
 
-// object are the members of an object that can be written, in lower case because answers spell
-// some in their own way, each with the name of the object in it or "".
+// object maps the writable members of an object, in lower case because answers vary in case, to the name of
+// the object that the member contains, or "".
 type object map[string]string
 
-// others is the member for all that are not named, such as tags.
+// others is the entry for all members that are not named, such as tags.
 const others = "*"
 
 var objects = sync.OnceValue(func() map[string]object {
@@ -48,9 +47,8 @@ func typed(resourceType, apiVersion string) string {
 	return strings.ToLower(resourceType) + "@" + apiVersion
 }
 
-// Of returns what can be written of a resource that was read in an API version: without what is
-// read-only and what the description does not have. It returns nil for a type that is not
-// described in that version.
+// Of returns the writable part of a resource that was read in an API version: without members that are
+// read-only or not described. It returns nil if that version does not describe the type.
 func Of(resourceType, apiVersion string, read map[string]any) map[string]any {
 	if !Known(resourceType, apiVersion) {
 		return nil
@@ -58,7 +56,7 @@ func Of(resourceType, apiVersion string, read map[string]any) map[string]any {
 	return copyOf(typed(resourceType, apiVersion), read).(map[string]any)
 }
 
-// copyOf returns what can be written of a value, which is an object, a list of them or neither.
+// copyOf returns the writable part of a value: an object, a list of objects, or any other value unchanged.
 func copyOf(name string, v any) any {
 	if name == "" {
 		return v
@@ -91,8 +89,8 @@ func memberOf(o object, key string) (of string, ok bool) {
 	return of, ok
 }
 
-// mirrored reports an address of a backend pool that Azure shows for an interface, which the
-// interface asks for: all that it says is read-only.
+// mirrored reports whether an element is a backend address that Azure derives from a network interface: all
+// its members are read-only.
 func mirrored(name string, element any) bool {
 	if name != "LoadBalancerBackendAddress" {
 		return false

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// TestOf: what is read-only or in no description goes, however deep; what others made stays.
+// TestOf: members that are read-only or not described are removed at any depth; those of others stay.
 func TestOf(t *testing.T) {
 	const network, compute = "2025-05-01", "2026-04-01"
 	for _, test := range []struct{ name, kind, version, read, want string }{
@@ -58,7 +58,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestDesired: every type that is written is described, and keeps all that casement writes.
+// TestDesired: every type that casement writes is described, with all members that it writes.
 func TestDesired(t *testing.T) {
 	files, err := filepath.Glob("../desired/testdata/*.golden.json")
 	if err != nil || len(files) == 0 {

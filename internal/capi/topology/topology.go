@@ -1,10 +1,8 @@
-// Package topology renders what Cluster API makes of a Cluster with a ClusterClass, from
-// manifests alone. The computation is Cluster API's own; what is new is that no API
-// server is asked.
+// Package topology computes the objects that Cluster API creates for a Cluster with a ClusterClass, from
+// manifests alone. The computation is Cluster API's own, but it asks no API server.
 //
-// It refuses what it cannot know: a class that is not among the manifests, and patches
-// that come from a runtime extension. Only internal/cli imports it, for the program with
-// the local plane: the client would grow by a twentieth.
+// It refuses a class that is not among the manifests, and patches of a runtime extension. Only internal/cli
+// imports it, for the program with the local plane: the client would grow by a twentieth.
 package topology
 
 import (
@@ -36,9 +34,9 @@ import (
 type Rendered struct {
 	// Class is the name of the ClusterClass.
 	Class string
-	// Objects are the Cluster with its references, and what they name: infrastructure,
-	// control plane, groups of machines and their templates. Where Cluster API makes up the
-	// last five characters of a name, they are xx000, xx001 and so on.
+	// Objects are the Cluster with its references, and the objects that it refers to: infrastructure,
+	// control plane, groups of machines and their templates. Where Cluster API makes up the last five
+	// characters of a name, they are xx000, xx001 and so on.
 	Objects []*unstructured.Unstructured
 	// Refused lists the errors that admission reports for the topology; there are no Objects then.
 	Refused field.ErrorList
@@ -128,8 +126,8 @@ func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.C
 	return class, nil
 }
 
-// find looks for a manifest. One without a namespace is of the one that is looked in:
-// kubectl applies all of a file to the same.
+// find returns a manifest. A manifest without a namespace matches any: kubectl applies all objects of a
+// file to the same namespace.
 func (r renderer) find(group, kind, namespace, name string) (*unstructured.Unstructured, error) {
 	for _, o := range r.all {
 		if o.GetKind() == kind && o.GetName() == name && o.GroupVersionKind().Group == group &&
@@ -264,8 +262,8 @@ func placeholders(one, other []*unstructured.Unstructured) ([]*unstructured.Unst
 // which contract a version of the control plane's kind follows.
 type contractReader struct{ client.Client }
 
-// Get answers for every kind of Cluster API alike: the contracts are named after the
-// versions of its API (Cluster API book, "Contract version").
+// Get returns the same contract for every kind of Cluster API: contracts are named after the versions of
+// its API (Cluster API book, "Contract version").
 func (contractReader) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	crd, ok := into.(*metav1.PartialObjectMetadata)
 	if !ok {

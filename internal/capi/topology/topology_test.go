@@ -139,7 +139,7 @@ func older[Hub, Old client.Object](t *testing.T, o *unstructured.Unstructured, h
 	gvk := clusterv1beta1.GroupVersion.WithKind(o.GetKind())
 	o.Object = kind
 	o.SetGroupVersionKind(gvk)
-	o.SetAnnotations(nil) // in which the conversion keeps what the older version cannot say
+	o.SetAnnotations(nil) // where the conversion keeps fields that the older version lacks
 }
 
 func TestNotRendered(t *testing.T) {

@@ -41,7 +41,7 @@ func (t *Target) AddFlags(c *cobra.Command) {
 	c.Flags().StringVarP(&t.Namespace, "namespace", "n", "default", "namespace of the Cluster API objects")
 }
 
-// ManagementKubeconfig returns the kubeconfig file that the user named, or that of the local plane.
+// ManagementKubeconfig returns the kubeconfig file that the user named, or else the local plane's.
 func (a *App) ManagementKubeconfig(explicit string) string {
 	if explicit == "" && os.Getenv("KUBECONFIG") == "" {
 		return a.Dir.Kubeconfig()
@@ -130,7 +130,7 @@ func (a *App) Client(t Target) (client.Client, error) {
 	return c, nil
 }
 
-// AsksPlane reports whether the kubeconfig is that of the local plane.
+// AsksPlane reports whether the kubeconfig is the local plane's.
 func (a *App) AsksPlane(kubeconfig string) bool {
 	return cmp.Or(kubeconfig, os.Getenv("KUBECONFIG"), a.Dir.Kubeconfig()) == a.Dir.Kubeconfig()
 }

@@ -1,5 +1,5 @@
-// Package app is what all commands share: streams, exit codes, the state directory, the management cluster that the
-// flags select, and output in the formats of --output.
+// Package app has the parts that all commands share: streams, exit codes, the state directory, the
+// management cluster that the flags select, and output in the formats of --output.
 //
 // It knows no command. cmd/casement, internal/cli and tests may import it.
 package app
@@ -44,8 +44,8 @@ func New(raw Streams) *App {
 	return &App{Streams: Streams{In: raw.In, Out: escaped(raw.Out), Err: escaped(raw.Err)}, Raw: raw}
 }
 
-// Suited adds --state to each command of casement's in a text that a user reads, where this command had it: what is
-// suggested has to run in the shell in which it is read.
+// Suited adds --state to each command of casement in a text for the user, if this command had the flag: a
+// suggested command has to work in the shell in which it is read.
 func (a *App) Suited(text string) string {
 	if a.Named == "" || a.Commands == nil {
 		return text
@@ -79,8 +79,8 @@ func (a *App) Complain(text string) {
 	}
 }
 
-// Width returns the number of characters in a line: the terminal's width; where there is no terminal that of $COLUMNS, which
-// no shell exports by itself, or otherwise.
+// Width returns the number of characters in a line: the terminal's width; without a terminal $COLUMNS,
+// which no shell exports by itself; or else otherwise.
 func (a *App) Width(otherwise int) int {
 	screen := terminal.NewScreen(a.Raw.Out)
 	if screen.Size == nil {

@@ -148,7 +148,7 @@ const localTenant = "00000000-0000-0000-0000-0000000000a0"
 func refuseLocal(ctx context.Context, c client.Client, key client.ObjectKey) error {
 	var found infrav1.AzureClusterIdentity
 	if err := c.Get(ctx, key, &found); err != nil || !strings.EqualFold(found.Spec.TenantID, localTenant) {
-		return nil // what cannot be read is reported where it is opened
+		return nil // the command that opens the file reports the error
 	}
 	return fmt.Errorf("AzureClusterIdentity %s is of a local plane (spec.tenantID %s), and nothing of one leaves this machine: "+
 		"name the plane's state directory with --state", key, localTenant)

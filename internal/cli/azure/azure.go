@@ -79,7 +79,7 @@ func confirmed(a *app.App, question string) bool {
 		return false
 	}
 	fmt.Fprintf(a.Err, "%s [y/N] ", question)
-	answer, _ := bufio.NewReader(in).ReadString('\n') // what cannot be read is no
+	answer, _ := bufio.NewReader(in).ReadString('\n') // an answer that cannot be read means no
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }
@@ -121,7 +121,7 @@ func removeIfThere(name string) error {
 	return nil
 }
 
-// maxSnapshot bounds a snapshot; one of a thousand VMs has some 50 MiB.
+// maxSnapshot is the size limit of a snapshot; a snapshot of a thousand VMs has some 50 MiB.
 const maxSnapshot = 512 << 20
 
 func newAzureRestore(a *app.App) *cobra.Command {

@@ -54,7 +54,7 @@ func TestShortPath(t *testing.T) {
 	}
 }
 
-// TestTerraformEnv: what the provider azurerm reads is printed, and the proxy where there is one.
+// TestTerraformEnv: the variables of the provider azurerm are printed, and the proxy if there is one.
 func TestTerraformEnv(t *testing.T) {
 	z := plane.Azure{Endpoint: "https://127.0.0.1:8443", CAFile: "/home/u s/ca.crt", TenantID: "tenant", SubscriptionID: "subscription",
 		ClientID: "client"}

@@ -94,9 +94,9 @@ func sdkEnv(a *app.App, z plane.Azure, secret string) {
 `)
 }
 
-// terraformEnv prints what the provider azurerm of Terraform and OpenTofu reads. Its resource providers
-// are there without being registered. Where there is a proxy it leads to the key vaults, whose names a
-// resolver need not know; the resource manager itself is asked directly.
+// terraformEnv prints the variables of the provider azurerm of Terraform and OpenTofu. Its resource
+// providers are there without being registered. The proxy, if there is one, leads to the key vaults, whose
+// names a resolver need not know; requests to the resource manager itself bypass it.
 // Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs#argument-reference.
 func terraformEnv(w io.Writer, z plane.Azure, secret string) {
 	exports(w, [][2]string{
@@ -106,12 +106,12 @@ func terraformEnv(w io.Writer, z plane.Azure, secret string) {
 		{"ARM_RESOURCE_PROVIDER_REGISTRATIONS", "none"}, {"SSL_CERT_FILE", z.CAFile},
 	})
 	if z.Proxy != "" {
-		// A name in NO_PROXY is that of its subdomains too, and vaults have theirs below localhost.
+		// A name in NO_PROXY also covers its subdomains, and vaults have names below localhost.
 		exports(w, [][2]string{{"HTTPS_PROXY", proxyAddress(z, secret)}, {"NO_PROXY", "127.0.0.1"}})
 	}
 }
 
-// azEnv prints what a shell has to do before az speaks to the local Azure.
+// azEnv prints the commands with which a shell prepares az for the local Azure.
 func azEnv(a *app.App, z plane.Azure) error {
 	config := a.Dir.Path("azure", "az")
 	if err := os.MkdirAll(config, 0o700); err != nil {

@@ -58,7 +58,7 @@ NAME.parameters.json beside it. Exit codes: 0 all expand, 1 some are refused.`,
 	return c
 }
 
-// Expansion is what became of one template of several.
+// Expansion is the result for one template of several.
 type Expansion struct {
 	File string `json:"file"`
 	*template.Prediction
@@ -154,7 +154,7 @@ func templatesBelow(dir string) (files []string, err error) {
 		}
 		info, err := os.Stat(path)
 		if err != nil || input.Regular(info) != nil {
-			return nil // a link to nothing, or what would be waited for
+			return nil // a dangling link, or a file whose read would wait
 		}
 		if data, err := input.File(path, maxTemplate); err == nil {
 			o, err := datum.DecodeObject(data)
@@ -209,7 +209,7 @@ func expandFile(a *app.App, file, parameters string, o expandOptions) (*template
 	return t.Predict()
 }
 
-// givenParameters reads a file of parameters: the one that az takes, or an object of names and values.
+// givenParameters reads a file of parameters, in the format of az or as an object of names and values.
 func givenParameters(file string) (*datum.Object, error) {
 	if file == "" {
 		return nil, nil

@@ -145,7 +145,8 @@ func callLine(c plane.AzureCall, sep string, wide bool, room int) string {
 		strconv.Itoa(c.Status), fmt.Sprintf("%4.0f", c.Seconds*1000), what, note}, sep)
 }
 
-// shortPath shortens the path of a resource by what all paths have in common: the subscription and the words of ARM.
+// shortPath shortens the path of a resource by the parts that all paths have: the subscription and the
+// words of ARM.
 func shortPath(path string, width int) string {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	if len(segments) > 2 && strings.EqualFold(segments[0], "subscriptions") {

@@ -79,7 +79,8 @@ type prerequisite struct {
 	properties    any
 	// in is the path of a resource that, where it exists, makes this one unnecessary.
 	in string
-	// location is that of the cluster which needs it, as a network or image elsewhere is no help; empty is the plane's.
+	// location is the cluster's, because a network or image elsewhere does not help; empty means the
+	// plane's.
 	location string
 }
 
@@ -204,9 +205,8 @@ func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 	return wanted, nil
 }
 
-// networksOf returns the virtual networks that an AzureCluster finds in Azure: its own, where
-// that is in another resource group, and those that it is peered with, with a range apart
-// from its own.
+// networksOf returns the virtual networks that an AzureCluster expects in Azure: its own, if it is in
+// another resource group, and its peered networks, each with a range that does not overlap its own.
 func networksOf(cluster *infrav1.AzureCluster, subscription string) ([]prerequisite, error) {
 	vnet := cluster.Spec.NetworkSpec.Vnet
 	network := func(kind, resourceType, group, name string, properties any) prerequisite {
@@ -257,7 +257,7 @@ func openFor(role infrav1.SubnetRole) []any {
 	return []any{rule("allow_ssh", "22", 2200), rule("allow_apiserver", "6443", 2201)}
 }
 
-// rangeApart returns a private /16 that overlaps with none of the ranges.
+// rangeApart returns a private /16 that overlaps none of the ranges.
 func rangeApart(ranges []string) (string, error) {
 	for _, text := range []string{"172.31.0.0/16", "192.168.0.0/16", "10.254.0.0/16"} {
 		candidate, overlaps := netip.MustParsePrefix(text), false

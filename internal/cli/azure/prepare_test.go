@@ -13,9 +13,9 @@ import (
 	"casement.dev/casement/internal/testing/emulator"
 )
 
-// TestPrerequisites checks what a manifest expects to be there: a network of another
-// resource group with the subnets that admission fills in, a peered network apart from it,
-// and an identity that several machines have, once.
+// TestPrerequisites checks the resources that a manifest expects in Azure: a network in another resource
+// group with the subnets that admission fills in, a peered network that does not overlap it, and, once, an
+// identity that several machines share.
 func TestPrerequisites(t *testing.T) {
 	const manifest = `
 apiVersion: cluster.x-k8s.io/v1beta2
@@ -191,13 +191,13 @@ spec:
 	}
 }
 
-// TestIdentityHasItsRole: what runs on a machine with an identity that was made may work in its subscription.
+// TestIdentityHasItsRole: a program on a machine with a created identity may use its subscription.
 func TestIdentityHasItsRole(t *testing.T) {
 	client := emulator.Client(t, azuresim.Config{})
 	const root, path = "/subscriptions/" + azuresim.DefaultSubscription,
 		"/resourceGroups/ci/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"
 	a := app.New(app.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
-	for range 2 { // what is there stays as it is
+	for range 2 { // existing resources stay unchanged
 		if err := prepare(t.Context(), a, client, []prerequisite{{kind: identityKind, group: "ci", name: "nodes",
 			subscription: azuresim.DefaultSubscription, path: path, version: identityVersion}}); err != nil {
 			t.Fatal(err)

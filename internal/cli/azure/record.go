@@ -87,7 +87,7 @@ func record(a *app.App, cmd *cobra.Command, file, listen, upstream, trust string
 	return errors.Join(served, wrote, out.Close())
 }
 
-// trusting returns a transport that trusts the system's certificates, and those of a file.
+// trusting returns a transport that trusts the system's certificates and those in a file.
 func trusting(file string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if file == "" {

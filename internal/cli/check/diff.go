@@ -7,7 +7,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// writeDiff prints what would change in a file as a unified diff.
+// writeDiff prints the changes to a file as a unified diff.
 func writeDiff(w io.Writer, file string, before, after []byte) error {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: difflib.SplitLines(string(before)), B: difflib.SplitLines(string(after)), FromFile: "a/" + file, ToFile: "b/" + file, Context: 3,

@@ -249,8 +249,8 @@ func lintConfig(o lintOptions) (lint.Config, error) {
 	return config, nil
 }
 
-// lintRun runs the rules and returns the findings, and apart from them those that annotations and the configuration
-// silence.
+// lintRun runs the rules and returns the findings, separated from those that annotations and the
+// configuration suppress.
 func lintRun(set *lint.Set, config lint.Config, target lint.Target) (shown, silent []lint.Finding) {
 	found, silent := lint.RunAll(set, rules.All(), target)
 	shown, more := config.Suppress(found)

@@ -15,7 +15,7 @@ import (
 type lintCluster struct {
 	app.Target
 	all bool
-	// asked is set when one of the flags was given.
+	// asked is set if one of the flags was given.
 	asked bool
 }
 

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forgetStart gives back the pages of the program file that are mapped because the start has touched them or one beside
-// them: Go initializes all packages that are linked, and Linux maps much around each page. What is used again is found
-// in the page cache.
+// forgetStart gives back the pages of the program file that were mapped during the start: Go initializes
+// all packages that are linked, and Linux maps pages around each page in use. A page that is used again
+// comes from the page cache.
 func forgetStart() {
 	program, err := os.Executable()
 	if err != nil {
@@ -28,7 +28,7 @@ func forgetStart() {
 			if mapped = fields; len(fields) < 6 || strings.Join(fields[5:], " ") != program || strings.Contains(fields[1], "w") {
 				mapped = nil
 			}
-		case len(mapped) > 0 && fields[0] == "Anonymous:" && fields[1] == "0": // the pages are those of the file
+		case len(mapped) > 0 && fields[0] == "Anonymous:" && fields[1] == "0": // the pages are unchanged
 			giveBack(mapped[0])
 		}
 	}

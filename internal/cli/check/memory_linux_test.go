@@ -21,7 +21,7 @@ func mapped(t *testing.T) (kilobytes int) {
 	return kilobytes
 }
 
-// TestForgetStart: less of the program file is mapped, and the program goes on.
+// TestForgetStart: less of the program file is mapped afterwards, and the program continues.
 func TestForgetStart(t *testing.T) {
 	before := mapped(t)
 	forgetStart()

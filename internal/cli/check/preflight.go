@@ -95,7 +95,7 @@ func newPreflightRules(a *app.App) *cobra.Command {
 	}
 }
 
-// PreflightResult is what -o json prints.
+// PreflightResult is the output of -o json.
 type PreflightResult struct {
 	// Azure names the Azure that was queried; it is empty when none was, which NotAsked explains.
 	Azure    string `json:"azure,omitempty"`
@@ -167,7 +167,7 @@ func JudgeManifests(ctx context.Context, a *app.App, set *lint.Set, o PreflightO
 	}
 	result := PreflightResult{Clusters: len(plan.Clusters), NotAsked: why, NotRendered: rendered.unknown,
 		Findings: preflight.Run(rendered.set, plan, facts)}
-	if o.plane { // what the management cluster has is not of the input
+	if o.plane { // objects in the management cluster are not part of the input
 		result.Findings = slices.DeleteFunc(result.Findings, func(f lint.Finding) bool { return f.File == "" })
 	}
 	if facts != nil {

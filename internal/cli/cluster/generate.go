@@ -125,9 +125,9 @@ func generateCluster(ctx context.Context, a *app.App, o GenerateOptions) error {
 	return err
 }
 
-// identityFor returns the name of an identity for a filled template whose identity has the plane's name and another type than
-// that of casement's flavors: the type of an identity cannot be changed, and both may be in one namespace. It is "" for every other
-// template, and where the user names the identity.
+// identityFor returns a name for the identity of a filled template that has the plane's name for it but
+// another type than casement's flavors: the type of an identity cannot be changed, and both may be in one
+// namespace. It returns "" for every other template, and if the user names the identity.
 func identityFor(filled []byte) string {
 	if _, named := os.LookupEnv("CLUSTER_IDENTITY_NAME"); named {
 		return ""

@@ -118,7 +118,7 @@ func writeSteps(folder string, in upgrade.Input, plan *upgrade.Plan) error {
 	return nil
 }
 
-// planText prints a plan: what it says is read whole, so nothing is cut to a width.
+// planText prints a plan without cutting lines, because a plan must be readable in full.
 func planText(w io.Writer, p *upgrade.Plan) {
 	fmt.Fprintf(w, "Cluster %s to Windows Server %s. Nothing is applied.\n", p.Cluster, p.To)
 	for i, pool := range p.Pools {

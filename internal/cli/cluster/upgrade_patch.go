@@ -29,7 +29,7 @@ type PatchedPool struct {
 	Phase string `json:"phase,omitempty"`
 	From  string `json:"from,omitempty"`
 	To    string `json:"to,omitempty"`
-	// Status, Reason and Message are those of the condition ImageUpToDate.
+	// Status, Reason and Message are copied from the condition ImageUpToDate.
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -118,7 +118,7 @@ func patchedPools(ctx context.Context, c client.Client, namespace, name string) 
 	return cluster, pools, nil
 }
 
-// patchText prints pools, each with what it waits for below it.
+// patchText prints pools, and below each pool the reason for which it waits.
 func patchText(w io.Writer, cluster *clusterv1.Cluster, pools []PatchedPool) {
 	if len(pools) == 0 {
 		fmt.Fprintf(w, "No pool of %s follows a channel: annotate the Cluster with\n  %s=%s\n", cluster.Name,
@@ -184,7 +184,7 @@ of the cluster are tried again.`,
 		})
 }
 
-// forgive removes the versions that failed from what patch day keeps of a pool that does not move.
+// forgive removes the failed versions from patch day's record of a pool that does not move.
 func forgive(ctx context.Context, c client.Client, o client.Object) error {
 	before, _ := o.DeepCopyObject().(client.Object)
 	annotations := o.GetAnnotations()

@@ -75,14 +75,14 @@ type waited struct {
 	// plane is the local plane that has the cluster's VMs, nil for a cluster elsewhere.
 	plane *plane.Client
 	start time.Time
-	// missing describes what was missing in the last status read; view is the terminal view
+	// missing describes the part that was missing at the last read of the status; view is the terminal view
 	// of it.
 	missing string
 	view    terminal.View
 	// answered is set once the management API server has answered, which it did last at heard.
 	answered bool
 	heard    time.Time
-	// machines are those that were read last, at read.
+	// machines are the machines of the last read, at time read.
 	machines []clusterv1.Machine
 	read     time.Time
 	// changed is the time at which a step last changed.
@@ -93,14 +93,15 @@ type waited struct {
 	cause  string
 }
 
-// determined is the first cause as a line, empty if there is none, and what it took to determine it.
+// determined is the first cause as a line, empty if there is none, and the time that it took to determine
+// it.
 type determined struct {
 	cause string
 	took  time.Duration
 }
 
-// A look costs the API server more than this process: the pause after it grows with how long it took, and all
-// machines are read again after a time that grows with their number.
+// A read costs the API server more than this process: the pause after a read grows with its duration, and
+// all machines are read again after a time that grows with their number.
 const (
 	shortestPause = 250 * time.Millisecond
 	longestPause  = 5 * time.Second
@@ -233,7 +234,7 @@ func (w *waited) cut(ctx context.Context) error {
 	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
 }
 
-// unread says why nothing is known of what is missing.
+// unread says why nothing is known about the missing part.
 func (w *waited) unread() string {
 	if !w.answered {
 		return "nothing could be read of it: the management API server has not answered"
@@ -267,7 +268,8 @@ func (w *waited) unanswered(ctx context.Context, err error) bool {
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
 }
 
-// restartTime is how long a management cluster elsewhere, which had answered, may refuse what it had allowed.
+// restartTime is how long a management cluster elsewhere may refuse requests that it had allowed before,
+// because it restarts.
 const restartTime = 2 * time.Minute
 
 // absent reports whether an object does not exist. A server that starts again does not know its kind at first, which is
@@ -282,7 +284,7 @@ func overdue(ctx context.Context) bool {
 	return ok && time.Until(deadline) < time.Second
 }
 
-// observe reads the cluster's progress; missing describes what is still missing.
+// observe reads the cluster's progress; missing describes the part that is not ready yet.
 func (w *waited) observe(ctx context.Context, c client.Client) (view terminal.View, missing string, err error) {
 	o, err := rollout.ReadOwners(ctx, c, w.key)
 	if err != nil {
@@ -309,8 +311,8 @@ func (w *waited) observe(ctx context.Context, c client.Client) (view terminal.Vi
 	return view, missing, nil
 }
 
-// resuming describes which of a cluster's VMs do not run yet, or that no API server answers, although the statuses have
-// all: after a start of the plane they are those of the run before.
+// resuming names the VMs of a cluster that do not run yet, or says that no API server answers, although the
+// statuses are complete: after a restart of the plane they are still those of the previous run.
 func resuming(o rollout.Objects, status plane.Status) string {
 	ours := map[string]bool{}
 	for i := range o.Machines {

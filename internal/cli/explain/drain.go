@@ -25,8 +25,8 @@ import (
 // drainTime is how long the pods of a node may take to leave it, as the addon windows-node-repair lets them.
 const drainTime = 5 * time.Minute
 
-// repaired runs a remedy on its node. One that breaks connections is run on a drained node, which takes pods again afterwards
-// unless somebody had cordoned it before.
+// repaired runs a remedy on its node. A remedy that breaks connections runs on a drained node, which
+// accepts pods again afterwards unless it was cordoned before.
 func repaired(ctx context.Context, a *app.App, t app.Target, c client.Client, route sshroute.Route, r checks.Remedy) (err error) {
 	if !r.Breaks {
 		return remedyOn(ctx, a, t, route, r.Script)
@@ -112,8 +112,9 @@ func drain(ctx context.Context, w client.Client, node string) error {
 	return err
 }
 
-// leaving returns the pods of a node that a drain waits for: those of DaemonSets and of files stay, and so does one that came
-// after the drain began, as it tolerates the cordon and would come again and again. Source: kubectl drain, which lists pods once.
+// leaving returns the pods of a node that a drain waits for. Pods of DaemonSets and of files stay, and so
+// do pods that came after the drain began: they tolerate the cordon and would come again and again.
+// Source: kubectl drain, which lists pods once.
 func leaving(begun, pods []corev1.Pod) (out []*corev1.Pod) {
 	for i := range pods {
 		p := &pods[i]

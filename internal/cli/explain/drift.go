@@ -94,7 +94,7 @@ func driftTable(w io.Writer, r *drift.Report) {
 	fmt.Fprintf(w, "\n%d findings in %d resources of Cluster %s. Nothing was changed.\n", len(r.Findings), r.Compared, r.Cluster)
 }
 
-// of names the field that asks for what was found.
+// of returns the object and field that ask for the resource of a finding.
 func of(f drift.Finding) string {
 	if f.Object == "" {
 		return ""

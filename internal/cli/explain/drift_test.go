@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestDriftTable shows a report of each kind of drift in 80 columns, and one of none.
+// TestDriftTable shows a report with each kind of drift in 80 columns, and a report without drift.
 func TestDriftTable(t *testing.T) {
 	const group = "/subscriptions/0/resourceGroups/rg/providers/"
 	write := &drift.Event{At: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC), By: "jo@example.com",

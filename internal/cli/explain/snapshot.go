@@ -51,7 +51,8 @@ func consoles(ctx context.Context, a *app.App, s *facts.Snapshot) {
 	})
 }
 
-// azureSide adds to a snapshot what Azure has on the way to the API server, and the state of machines there.
+// azureSide adds to a snapshot Azure's resources on the way to the API server, and the state of machines in
+// Azure.
 func azureSide(ctx context.Context, a *app.App, t app.Target, s *facts.Snapshot) {
 	if s.AzureCluster == nil {
 		return

@@ -289,11 +289,12 @@ func (l *layout) write(w io.Writer, name, ready, detail string) {
 	fmt.Fprintln(w, strings.TrimRight(row, " "))
 }
 
-// contextLines is how many lines a message may have that is not of the first fault: those above it repeat what it says.
+// contextLines is the maximum number of lines of a message that is not about the first fault: messages
+// above the fault repeat it.
 const contextLines = 2
 
-// reported returns what the last column says of a branch, and what the lines below its row say because the column has no room
-// for it.
+// reported returns the text for the last column of a branch, and the text for lines below its row if the
+// column has no room for it.
 func (b *Branch) reported(l *layout) (row, below string) {
 	switch {
 	case b.Message == "" && b.FirstWrong == "":
@@ -316,8 +317,8 @@ func (b *Branch) reported(l *layout) (row, below string) {
 	return row, below
 }
 
-// write prints the branch with tree lines; head is the prefix of its own line, tail that of its children. A message that
-// does not fit its row is in lines below it.
+// write prints the branch with tree lines; head is the prefix of its own line, tail the prefix of its
+// children's lines. A message that does not fit into its row is printed in lines below it.
 func (b *Branch) write(w io.Writer, head, tail string, l *layout) {
 	row, below := b.reported(l)
 	l.write(w, head+b.Kind+"/"+b.Name, b.Ready, row)

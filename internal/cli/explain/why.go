@@ -73,7 +73,8 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 	return c
 }
 
-// asked returns the object that the arguments name: without one the cluster of the flag, or the only one of the namespace.
+// asked returns the object that the arguments name; without an argument the cluster of the flag, or the
+// only cluster of the namespace.
 func asked(ctx context.Context, c client.Client, namespace, cluster string, args []string) (facts.Object, error) {
 	if len(args) > 0 {
 		return facts.Find(ctx, c, namespace, cluster, args[0])

@@ -108,8 +108,8 @@ func listGallery(ctx context.Context, a *app.App, from azure.Asked, o imagesList
 	})
 }
 
-// urnsWidth is the width from which the table of images can be read: its cells repeat the URN, which is what other commands
-// take.
+// urnsWidth is the width from which the table of images is readable: its cells contain the URN, the
+// argument of other commands.
 const urnsWidth = 140
 
 // urns prints the URNs alone, for a terminal that the table does not fit.
@@ -164,7 +164,7 @@ func onImage(reference string) []string {
 	return []string{on.KubernetesVersion, on.Runtime + " " + on.RuntimeVersion, on.KernelVersion, ends, by, known}
 }
 
-// projects are what images list and show judge a release by.
+// projects are the projects whose support of a release images list and show report.
 var projects = []string{"Kubernetes", "Calico", "Azure CNI", "Flannel"}
 
 // supporters names the projects that support a release without a condition in a minor, in a cell.
@@ -244,10 +244,12 @@ type ShownImage struct {
 	AgeDays      int    `json:"ageDays,omitempty"`
 	EndOfSupport string `json:"endOfSupport,omitempty"`
 	Supported    *bool  `json:"supported,omitempty"`
-	// Support has all of Microsoft's dates, SupportedBy what Kubernetes and the CNIs say of the release.
+	// Support has all of Microsoft's dates, SupportedBy the support of the release by Kubernetes and the
+	// CNIs.
 	Support     string   `json:"support,omitempty"`
 	SupportedBy []string `json:"supportedBy,omitempty"`
-	// Regressions is what is known of KernelVersion, which is a build that such images have: their names do not say it.
+	// Regressions are the known regressions of KernelVersion, a build that such images contain: their names
+	// do not show it.
 	Regressions string `json:"regressions,omitempty"`
 }
 

@@ -167,7 +167,8 @@ func (t trials) joined(ctx context.Context, c client.Client, trial image.Trial) 
 	}
 }
 
-// cause returns the cause that casement why finds for a cluster, or what the cluster waits for.
+// cause returns the cause that casement why finds for a cluster, or else the part that the cluster waits
+// for.
 func (t trials) cause(ctx context.Context, c client.Client, key client.ObjectKey, missing string) string {
 	answer, err := explain.Answer(ctx, t.a, t.t, c, explain.ClusterObject(key.Namespace, key.Name))
 	if err != nil || answer.Healthy {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestOnImage: lists say who supports an image's Windows and what is known of its build, and that a reference image's
-// is not known.
+// TestOnImage: lists show the projects that support an image's Windows and the known regressions of its
+// build; the build of a reference image is not known.
 func TestOnImage(t *testing.T) {
 	for reference, want := range map[string][]string{
 		"MicrosoftWindowsServer:WindowsServer:2022-datacenter-core-smalldisk:20348.2700.240905": {"-", "-", "10.0.20348.2700", "2031-10-14",

@@ -50,8 +50,9 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 	}
 }
 
-// ownState takes casement's --state, which kubectl does not know, off the front of a command line that cobra leaves
-// whole; what kubectl runs in a container may have a flag of that name further back.
+// ownState takes casement's --state, which kubectl does not know, off the front of a command line that
+// cobra leaves whole. A flag of that name further back belongs to a command that kubectl runs in a
+// container.
 func ownState(args []string) (dir string, rest []string) {
 	for len(args) > 0 {
 		if value, is := strings.CutPrefix(args[0], "--state="); is {

@@ -279,7 +279,8 @@ Use it:
 %s`, s.Kubernetes.Server, s.Kubernetes.Version, azureLabel(s), azureAt(s), home(a), s.Kubernetes.Kubeconfig, use(s))
 }
 
-// home returns the line that makes a plane of --state the one of the commands that follow; "" where it is already.
+// home returns the line that makes a plane of --state the default of the commands that follow; "" if it is
+// the default.
 func home(a *app.App) string {
 	if a.Named == "" {
 		return ""

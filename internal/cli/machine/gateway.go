@@ -80,11 +80,11 @@ func throughGateway(ctx context.Context, proxy *url.URL, from, address string) (
 	return &readAhead{conn, answer}, nil
 }
 
-// readAhead is a connection of which the beginning is in a buffer.
+// readAhead is a connection whose beginning is in a buffer.
 type readAhead struct {
 	net.Conn
 	buffer *bufio.Reader
 }
 
-// Read reads what the buffer has, and then from the connection.
+// Read reads the rest of the buffer, and then from the connection.
 func (r *readAhead) Read(b []byte) (int, error) { return r.buffer.Read(b) }

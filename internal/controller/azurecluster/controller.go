@@ -67,7 +67,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return wake.Credentials(b, r.Client, itself).Complete(trace.Reconciler("AzureCluster", r))
 }
 
-// itself returns the request for a cluster.
+// itself returns the request that reconciles the object that was changed.
 func itself(_ context.Context, c client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(c)}}
 }

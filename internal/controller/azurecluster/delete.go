@@ -104,7 +104,7 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 	if slices.ContainsFunc(groups, func(r desired.Resource) bool { return strings.EqualFold(r.ID, own) }) {
 		return pass.Next()
 	}
-	// Machines and pools may have left to the group's deletion what is in it.
+	// Machines and pools may have left resources in the group to be deleted with it.
 	var err error
 	if s.toDelete, err = s.Azure.Left(ctx, own, s.toDelete); err != nil {
 		return pass.Unread(err, "read what is left in resource group "+desired.LastSegment(own)).On(infrav1.ResourceGroupReadyCondition)
@@ -132,8 +132,8 @@ func (r *Reconciler) forget(ctx context.Context, s *scope) pass.Result {
 	return pass.Done()
 }
 
-// outside returns the owned groups and, of the other resources, those that are not deleted
-// with one of them. Groups that are not owned are kept.
+// outside returns the owned groups and the other resources that are not deleted with one of them. Groups
+// that are not owned are kept.
 func outside(resources, groups []desired.Resource) []desired.Resource {
 	out := groups
 	for _, r := range resources {

@@ -65,7 +65,7 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 		return "", fmt.Errorf("public IP %s: %w", ip, err)
 	}
 	if host == "" {
-		s.Azure.Refresh(ip) // what is remembered may be older than the address
+		s.Azure.Refresh(ip) // the cached address may be older than the present one
 		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, waitingForEndpoint,
 			"public IP "+desired.LastSegment(ip)+" has neither a name nor an address yet")
 	}

@@ -175,7 +175,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 		return r.refuse(ctx, owner, cluster.Name, refused)
 	}
 	if refused, ok := errors.AsType[*credential.IdentityError](err); ok {
-		// The cluster says it too; the identity and what it needs are watched.
+		// The cluster's own condition says it too; the identity and its inputs are watched.
 		ctrl.LoggerFrom(ctx).V(2).Info("No cloud provider configuration yet", "reason", refused.Message)
 		return ctrl.Result{RequeueAfter: r.Resync}, nil
 	}
@@ -198,8 +198,8 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 	return ctrl.Result{}, r.say(ctx, owner, nil)
 }
 
-// refuse says why there is no configuration, and empties the secret of an earlier one: it may
-// have what must not be read.
+// refuse reports why there is no configuration, and empties the secret of an earlier configuration: its
+// content may not be readable any more.
 func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterName string,
 	why *credential.IdentityError) (ctrl.Result, error) {
 	secret := &corev1.Secret{}
@@ -286,8 +286,8 @@ func clientIDOf(live json.RawMessage) (string, error) {
 	return identity.Properties.ClientID, err
 }
 
-// write creates the secret or changes what differs, and reports whether it wrote. A secret
-// without the cluster's label belongs to the user and is not changed.
+// write creates the secret or updates it if it differs, and reports whether it wrote. A secret without the
+// cluster's label belongs to the user and is not changed.
 func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName string, data []byte) (bool, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName() + nameSuffix}}
 	wanted := map[string][]byte{controlPlaneKey: data, workerKey: data, nodeKey: data}

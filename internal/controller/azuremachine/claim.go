@@ -17,7 +17,7 @@ func unmade(s *scope) bool {
 	return m.Spec.ProviderID == nil && m.Status.VMState == nil && !bootdata.Claimed(m, m.Status.LongRunningOperationStates)
 }
 
-// claim writes the finalizer of a machine, with what else must be written before its first
+// claim writes the finalizer of a machine, with the other metadata that must exist before its first
 // resource is created.
 func (r *Reconciler) claim(ctx context.Context, s *scope) pass.Result {
 	if controllerutil.ContainsFinalizer(s.azureMachine, infrav1.MachineFinalizer) {

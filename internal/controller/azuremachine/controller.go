@@ -1,9 +1,7 @@
-// Package azuremachine makes and unmakes the virtual machine behind an
-// AzureMachine, with what belongs to it alone: interfaces, disks, address, NAT
-// rule, extensions.
+// Package azuremachine creates and deletes the virtual machine of an AzureMachine, with the resources that
+// belong to it alone: interfaces, disks, address, NAT rule, extensions.
 //
-// It knows no network of the cluster beyond IDs and no wire format. Only package
-// manager imports it.
+// It knows no network of the cluster beyond IDs and no wire format. Only package manager imports it.
 package azuremachine
 
 import (
@@ -164,9 +162,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.kind().Run(ctx, s)
 }
 
-// load reads the machine and the objects that it depends on. It returns nil when there is
-// nothing to do yet; the creation of a missing object triggers another pass. With an error it
-// returns what was read before, if the machine was.
+// load reads the machine and the objects that it depends on. It returns nil when there is nothing to do
+// yet; the creation of a missing object triggers another pass. With an error it returns the objects read so
+// far, if the machine is one of them.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{azureMachine: &infrav1.AzureMachine{}}
 	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, s.azureMachine, r.WatchFilter); !ours {

@@ -30,7 +30,7 @@ func (r *Reconciler) abandon(_ context.Context, s *scope) pass.Result {
 		return s.forget()
 	}
 	if !cloud.Recorded(s.AzureCluster, s.Cluster) {
-		return pass.Wait(soon) // until it is known what is the cluster's own
+		return pass.Wait(soon) // until it is known which resources are the cluster's own
 	}
 	return pass.Next()
 }
@@ -81,7 +81,7 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	var later time.Duration
 	if !s.GroupGoes {
-		later = r.unhide(ctx, s) // what the vault refuses keeps no machine running
+		later = r.unhide(ctx, s) // a refusal of the vault does not keep the machine running
 	}
 	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
 	*s.Operations() = record.States(outcome.Tokens)
@@ -101,9 +101,8 @@ func (s *scope) forget() pass.Result {
 	return pass.Done()
 }
 
-// collect determines the resources to delete, from the records of what was created. If the
-// whole cluster is deleted with its resource group, these are only the resources outside
-// the group.
+// collect determines the resources to delete, from the records of created resources. If the whole cluster
+// is deleted with its resource group, these are only the resources outside the group.
 func (s *scope) collect(ctx context.Context) error {
 	live, err := s.Azure.Live(ctx, desired.VMID(s.AzureCluster, s.vmName))
 	if err != nil {

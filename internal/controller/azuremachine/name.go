@@ -25,8 +25,8 @@ func naming() azurename.Naming[*infrav1.AzureMachine] {
 	}
 }
 
-// name chooses the computer name. A provider ID that is not the machine's own ends the pass,
-// unless the machine is deleted: then what is its own is deleted.
+// name chooses the computer name. A provider ID that is not the machine's own ends the pass, unless the
+// machine is deleted: then the machine's own resources are deleted.
 func (r *Reconciler) name(ctx context.Context, s *scope) pass.Result {
 	name, refused, bound, err := naming().Bind(ctx, r.Client, s.Azure, s.AzureCluster, s.Cluster.Name, "AzureMachine", s.azureMachine,
 		func() client.ObjectList { return &infrav1.AzureMachineList{} })

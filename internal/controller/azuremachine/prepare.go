@@ -52,7 +52,7 @@ func (r *Reconciler) password(_ context.Context, s *scope) (result pass.Result) 
 	return result
 }
 
-// size checks the VM size against what the location offers.
+// size checks the VM size against Azure's offer in the location.
 func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
 	size, err := capacity.Of(ctx, s.Azure.Catalog(), s.AzureCluster.Spec.Location, &s.azureMachine.Spec, s.zone())
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {

@@ -147,7 +147,7 @@ type scope struct {
 	// if there are none.
 	views map[string]cloud.View
 	input inputs
-	// model is what instances are to be made from, as modelAnnotation has it.
+	// model is the model of new instances, as modelAnnotation has it.
 	model string
 	// set is the desired scale set, outcome the result of applying it.
 	set     desired.Resource
@@ -226,9 +226,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.kind().Run(ctx, s)
 }
 
-// load reads the pool and the objects that it depends on. It returns nil when there is
-// nothing to do yet; the creation of a missing object triggers another pass. With an error it
-// returns what was read before, if the pool was.
+// load reads the pool and the objects that it depends on. It returns nil when there is nothing to do yet;
+// the creation of a missing object triggers another pass. With an error it returns the objects read so far,
+// if the pool is one of them.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{pool: &infrav1.AzureMachinePool{}}
 	err := r.Client.Get(ctx, request.NamespacedName, s.pool)

@@ -27,7 +27,7 @@ func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 		return r.forget(ctx, s)
 	}
 	if !cloud.Recorded(s.AzureCluster, s.Cluster) {
-		return pass.Wait(soon) // until it is known what is the cluster's own
+		return pass.Wait(soon) // until it is known which resources are the cluster's own
 	}
 	return pass.Next()
 }
@@ -65,7 +65,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 		err := bootdata.Unhide(ctx, s.Azure, s.AzureCluster, s.Cluster.Name, s.pool)
 		if refused, ok := errors.AsType[*bootdata.Error](err); ok {
 			condition.False(s.pool, infrav1.BootstrapSecretReadyCondition, refused.Reason, refused.Message)
-			later = cmp.Or(refused.After, r.Resync) // what the vault refuses keeps no scale set running
+			later = cmp.Or(refused.After, r.Resync) // a refusal of the vault keeps no scale set running
 		}
 	}
 	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
@@ -88,8 +88,8 @@ func (s *scope) nothingMade() bool {
 	return !recorded && s.pool.Status.ProvisioningState == nil && len(s.pool.Status.LongRunningOperationStates) == 0
 }
 
-// collect determines the resources to delete, without those that are deleted with the
-// cluster's own resource group.
+// collect determines the resources to delete, without the resources that are deleted with the cluster's own
+// resource group.
 func (s *scope) collect(ctx context.Context) error {
 	raw, err := s.Azure.Live(ctx, s.setID())
 	if err != nil {

@@ -86,8 +86,8 @@ func (s *scope) instances(ctx context.Context, p *parser, fresh bool) ([]instanc
 	return out, nil
 }
 
-// parser parses the instances of scale sets. It keeps the last ones of each set, so that a pass over a
-// set of a thousand parses those that have changed.
+// parser parses the instances of scale sets. It keeps the last result for each set, so that a pass over a
+// set of a thousand parses only the instances that have changed.
 type parser struct {
 	sets sync.Map // of map[string]instance by the instances' JSON, by the set's ID
 }
@@ -110,7 +110,7 @@ func (p *parser) parse(set string, all []json.RawMessage) ([]instance, error) {
 	return out, nil
 }
 
-// forget drops what is kept of a set that does not exist any more.
+// forget drops the cached instances of a set that does not exist any more.
 func (p *parser) forget(set string) { p.sets.Delete(set) }
 
 func parseInstance(raw json.RawMessage) (instance, error) {

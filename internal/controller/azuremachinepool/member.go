@@ -110,8 +110,8 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 	return members, nil
 }
 
-// better reports whether of two objects that show one instance the first is the one that was
-// made for it: the one with the instance's name, else the older.
+// better reports whether, of two objects for one instance, the first was made for it: it has the instance's
+// name, or else is the older one.
 func (s *scope) better(a, b *infrav1.AzureMachinePoolMachine) bool {
 	name := machineName(s.pool.Name, desired.LastSegment(a.Spec.ProviderID))
 	if (a.Name == name) != (b.Name == name) {

@@ -16,16 +16,14 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// modelAnnotation has, on an AzureMachinePool, the model that its scale set makes instances
-// from, and on an AzureMachinePoolMachine the one that its instance was made from. It has
-// what Azure does not show of an instance, or shows only elsewhere: digests of the
-// bootstrap data, the extensions and the interfaces.
+// modelAnnotation has, on an AzureMachinePool, the model of new instances and, on an
+// AzureMachinePoolMachine, the model that its instance was made from. It covers the parts that Azure does
+// not show with an instance: digests of the bootstrap data, the extensions and the interfaces.
 const modelAnnotation = "infrastructure.cluster.x-k8s.io/model"
 
-// note writes down the model of new instances before Azure is asked for any. Instances of
-// which nothing is written down so far are of the model before; where there is none, as in
-// a pool that was adopted, of this one. While a write is under way the model stays: the
-// instances that it makes are not all seen yet.
+// note records the model of new instances before Azure creates any. Instances without a record have the
+// previous model or, if there is none, as in a pool that was adopted, this one. The model stays the same
+// during a write, because not all instances that the write creates have been seen.
 func (r *Reconciler) note(ctx context.Context, s *scope, set desired.Resource) error {
 	var err error
 	if s.model, err = r.digests.model(s.setID(), desired.HiddenModel(set), bootdata.Meaning(s.input.rendered)); err != nil {
@@ -72,8 +70,8 @@ func parts(model string) map[string]string {
 	return out
 }
 
-// digests computes models. It keeps the last one of each set, because a digest is slow on
-// purpose: a weak password in bootstrap data cannot be guessed from it at leisure.
+// digests computes models. It keeps the last model of each set, because a digest is slow on purpose: a slow
+// digest protects a weak password in bootstrap data from being guessed.
 type digests struct {
 	sets sync.Map // of digested by the set's ID
 }
@@ -83,7 +81,7 @@ type digested struct {
 	model string
 }
 
-// rounds are those of a digest; they take some hundredths of a second.
+// rounds is the number of rounds of a digest; they take some hundredths of a second.
 const rounds = 100_000
 
 // model returns the digests of a set's extensions and interfaces and of its bootstrap data;
@@ -128,5 +126,5 @@ func (d *digests) model(set string, hidden desired.Hidden, data []byte) (string,
 	return model, nil
 }
 
-// forget drops what is kept of a set that does not exist any more.
+// forget drops the cached model of a set that does not exist any more.
 func (d *digests) forget(set string) { d.sets.Delete(set) }

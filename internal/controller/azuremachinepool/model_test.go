@@ -56,9 +56,9 @@ func hiddenSet(t *testing.T, change func(*infrav1.AzureMachinePool)) desired.Res
 	return resources[0]
 }
 
-// TestDigests: a model changes with what an instance is made from and does not show, and with
-// nothing else. The first model is one that was written down: where it changes, a new
-// version of casement replaces every instance of every pool.
+// TestDigests: a model changes only with inputs of an instance that Azure does not show. The first model is
+// fixed in this test: if a new version of casement computes another one, it replaces every instance of
+// every pool.
 func TestDigests(t *testing.T) {
 	const written = "bootstrap-data=7ab0a82d8585d882 extensions=acdd4f69e58bbe34 interfaces=4a87ab992e0aae31"
 	model := func(set desired.Resource, data string) string {

@@ -24,7 +24,7 @@ func naming() azurename.Naming[*infrav1.AzureMachinePool] {
 	}
 }
 
-// chooseName chooses the scale set's name, as that of a machine is chosen.
+// chooseName chooses the scale set's name in the same way as a machine's name.
 func (r *Reconciler) chooseName(ctx context.Context, s *scope) pass.Result {
 	name, refused, bound, err := naming().Bind(ctx, r.Client, s.Azure, s.AzureCluster, s.Cluster.Name, "AzureMachinePool", s.pool,
 		func() client.ObjectList { return &infrav1.AzureMachinePoolList{} })

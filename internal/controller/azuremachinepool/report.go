@@ -16,9 +16,8 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// report writes the scale set's state into the status. A write that failed or lasts long
-// does not end the pass: some of its instances exist, and those that will never be nodes
-// have to be deleted.
+// report writes the scale set's state into the status. A write that failed or lasts long does not end the
+// pass: some instances exist, and those that will never become nodes have to be deleted.
 func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	condition.Fold(s.pool, s.outcome)
 	if err := s.reportSet(); err != nil {
@@ -33,7 +32,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 		return pass.Wait(again)
 	case s.outcome.State == plan.Waiting:
 		s.busy = true
-		return pass.Within(again) // what was read a while ago is shown; the end of the write has it read again
+		return pass.Within(again) // the status shows an older read; the end of the write causes a new one
 	}
 	if s.underway || s.outcome.Writes > 0 || s.live != nil && int(s.live.SKU.Capacity) != s.present() {
 		if result := r.readInstances(ctx, s, true); result.Ends() {

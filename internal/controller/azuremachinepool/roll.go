@@ -60,13 +60,17 @@ func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
 	return int32(max(n, 0))
 }
 
-// choose returns the members to delete now: those that a MachineHealthCheck found
-// unhealthy, surplus ones, and those with an old model that can be deleted without leaving
-// fewer ready nodes than the budget allows. Nothing is lost with one that never became a
-// node. A node that is not ready may still serve what runs on it, and when many are not, the
-// reason is seldom theirs: as many go at once as the budget has for ready ones. One that
-// Cluster API cannot see stays. One of the new model that Azure has given up goes while the pool rolls, if another one of
-// that model is ready: where none is, the model is the reason, and it stays to be looked at.
+// choose returns the members to delete now: those that a MachineHealthCheck found unhealthy, surplus ones,
+// and those with an old model whose deletion leaves as many ready nodes as the budget requires.
+//
+// Among those with an old model, a member that never became a node is deleted at any time. A member whose
+// node is not ready may still serve its pods, and when many nodes are not ready, the reason is seldom the
+// nodes themselves: the budget of ready nodes applies to them too. A member that Cluster API cannot see
+// stays.
+//
+// A member with the new model that Azure has given up is deleted while the pool rolls, if another member
+// with that model is ready. If none is, the model itself may be the reason, and the member stays for
+// inspection.
 func choose(members []member, b budget) []*member {
 	var alive, outdated, broken, failed []*member
 	ready, going, proven := int32(0), int32(0), false
@@ -136,8 +140,8 @@ func soonest(members []member, b budget) time.Duration {
 	return next
 }
 
-// order sorts members by the order of their deletion: those that a user marked, those that
-// do not work, then by age or at random; the random order is the same in every pass.
+// order sorts members by the order of their deletion: first members that a user marked, then those that do
+// not work, then by age or at random. The random order is the same in every pass.
 func order(members []*member, policy infrav1.AzureMachinePoolDeletePolicyType) {
 	rank := func(m *member) int {
 		switch {
@@ -177,7 +181,7 @@ func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
 	b := s.budget()
 	b.now = time.Now()
 	if s.scaledElsewhere() {
-		b.wanted = math.MaxInt32 // what somebody else added stays, old models too
+		b.wanted = math.MaxInt32 // instances that others added stay, also those with an old model
 	}
 	going := choose(s.members, b)
 	for _, m := range going {

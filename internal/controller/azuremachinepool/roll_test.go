@@ -14,10 +14,9 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// members returns the members that a line describes: each word is an instance, with o for
-// an old model, r for a ready node, n for one that is not ready, c for one that Cluster API
-// cannot see, d for one being deleted, m for one that a user marked,
-// u for one that a health check found unhealthy, f for one that Azure has given up.
+// members returns the members that a line describes. Each word is an instance, and its letters say: o it
+// has an old model, r its node is ready, n its node is not ready, c Cluster API cannot see it, d it is
+// being deleted, m a user marked it, u a health check found it unhealthy, f Azure has given it up.
 func members(line string) []member {
 	var out []member
 	for i, word := range strings.Fields(line) {

@@ -43,7 +43,7 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 		return pass.Blocked(reason, fmt.Sprintf("deleting %d instances: %s", len(deleted), message), cloud.Requeue(outcome, r.Resync)).
 			On(infrav1.ScaleSetDesiredReplicasCondition)
 	}
-	// An error of a write of one of the deleted instances no longer counts.
+	// A failed write of one of the deleted instances does not matter any more.
 	*s.Operations() = record.Forgive(*s.Operations(), s.setID())
 	// Deleting instances lowers the capacity of the scale set, so it is read again.
 	if result := s.readSet(ctx); result.Ends() {
@@ -59,8 +59,8 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(again)
 }
 
-// deletedInstances returns the numbers of the instances whose objects are being deleted, but for those of which load balancers
-// have yet to let go, and when to look at these again.
+// deletedInstances returns the numbers of the instances whose objects are being deleted, without instances
+// that load balancers still use, and when to check those again.
 func (s *scope) deletedInstances(ctx context.Context, delay time.Duration) (deleted []string, again time.Duration, err error) {
 	var balancers cloud.Balancers
 	for i := range s.members {

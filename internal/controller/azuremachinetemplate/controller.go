@@ -1,5 +1,5 @@
-// Package azuremachinetemplate reports to the cluster autoscaler what a node of a
-// template will be like, so that it can scale a group up from nothing.
+// Package azuremachinetemplate reports the capacity of a template's nodes to the cluster autoscaler, so
+// that it can scale a group up from zero.
 //
 // Only package manager imports it.
 package azuremachinetemplate
@@ -116,7 +116,7 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 		}
 		image, err := capacity.Image(spec, template.Spec.Template.ObjectMeta.Annotations, d.Spec.Template.Spec.Version)
 		if err != nil {
-			continue // its machines say what is wrong
+			continue // its machines report the error
 		}
 		if err := capacity.PromiseBuild(ctx, r.Client, d, image); err != nil {
 			return err

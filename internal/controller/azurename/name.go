@@ -95,8 +95,8 @@ func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *in
 	return name, n.ProviderID(obj), err
 }
 
-// Bind chooses the name of an object and returns it with the session for the object's
-// resources; kind is that of the object. refused is as of Choose.
+// Bind chooses the name of an object of a kind and returns it with the session for the object's resources.
+// refused is as in Choose.
 func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *cloud.Session, azureCluster *infrav1.AzureCluster,
 	clusterName, kind string,
 	obj T, all func() client.ObjectList) (name, refused string, bound *cloud.Session, err error) {

@@ -1,7 +1,7 @@
-// Package bootdata hands bootstrap data to a guest: as it was rendered, or through a secret in the cluster's key
-// vault, which it makes and removes.
+// Package bootdata hands bootstrap data to a guest: as it was rendered, or through a secret in the
+// cluster's key vault, which it creates and deletes.
 //
-// It renders no bootstrap data. The controllers of machines and pools and that of clusters import it.
+// It renders no bootstrap data. The controllers of machines, pools and clusters import it.
 package bootdata
 
 import (
@@ -75,9 +75,9 @@ func bootstrapProblem(windows bool, data []byte) string {
 // token is a bootstrap token. Source: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens.
 var token = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 
-// Meaning returns what bootstrap data says whenever it was rendered: the data without its
-// bootstrap tokens, which the bootstrap provider renews every few minutes. Data that is not
-// text may have a token inside and has no meaning.
+// Meaning returns the part of bootstrap data that is the same in every rendering: the data without its
+// bootstrap tokens, which the bootstrap provider renews every few minutes. Data that is not text may
+// contain a token at any place and has no meaning.
 func Meaning(data []byte) []byte {
 	if !utf8.Valid(data) {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// Claim writes what an object must have before the first of its resources is created, in
-// one patch: its finalizer, the name of its bootstrap secret if the cluster keeps those in a
-// key vault, and the annotation that blocks a move. Both before, the state that the pass began
-// with, and o have it afterwards.
+// Claim writes, in one patch, the metadata that an object must have before the first of its resources is
+// created: its finalizer, the name of its bootstrap secret if the cluster keeps those in a key vault, and
+// the annotation that blocks a move. Afterwards both o and before, the object as the pass began with it,
+// have this metadata.
 func Claim(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, before, o client.Object, finalizer string) error {
 	base, claimed := record.Copy(o), record.Copy(o)
 	controllerutil.AddFinalizer(claimed, finalizer)

@@ -86,7 +86,7 @@ func keptName(ctx context.Context, c client.Client, o client.Object, annotation,
 	return name, record.Annotate(ctx, c, o, annotation, name)
 }
 
-// newName returns a prefix, without what Key Vault does not allow in names, and a random suffix.
+// newName returns a prefix, without the characters that Key Vault refuses in names, and a random suffix.
 func newName(prefix string) string {
 	var chance [6]byte
 	_, _ = rand.Read(chance[:]) // never fails (crypto/rand)
@@ -109,17 +109,17 @@ type Input struct {
 	Renewed bool
 }
 
-// Data is what a guest begins with.
+// Data is the bootstrap data of one guest.
 type Data struct {
-	// Rendered is the bootstrap data, Custom what the guest gets as custom data: the same
-	// or, if it is kept in the cluster's key vault, a loader that downloads it.
+	// Rendered is the bootstrap data, Custom the custom data of the guest: the same data or, if that is
+	// kept in the cluster's key vault, a loader that downloads it.
 	Rendered, Custom []byte
 	// Secret is where it is kept in the vault; nil if it is not.
 	Secret *desired.BootstrapSecret
 }
 
-// Read returns the data of a guest, which it stores in the cluster's key vault if it is kept
-// there. The error is an *Error if something has to change first.
+// Read returns the bootstrap data of a guest, and stores it in the cluster's key vault if the cluster keeps
+// it there. The error is an *Error if something has to change first.
 func Read(ctx context.Context, s *cloud.Session, c client.Client, b Input) (Data, error) {
 	data, err := rendered(ctx, c, b.Secret, b.Windows)
 	if err != nil {
@@ -305,7 +305,7 @@ func Unhide(ctx context.Context, s *cloud.Session, c *infrav1.AzureCluster, clus
 		return &Error{Reason: reason, Message: fmt.Sprintf("cannot read identity %s: %v", secret.Secret, err), After: after}
 	}
 	if s.Foreign(ctx, live, clusterName, true) || s.Foreign(ctx, reader, clusterName, false) {
-		return nil // the annotations of a copy name what is another's
+		return nil // the annotations of a copied object name the secret of the original
 	}
 	if live != nil {
 		uri, err := vaultURI(ctx, s, c, clusterName)

@@ -13,10 +13,10 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// LookEvery is the pause between two looks at the load balancers that a machine is to leave.
+// LookEvery is the pause between two reads of the load balancers that a machine has to leave.
 const LookEvery = 3 * time.Second
 
-// balancer is what is read of a load balancer.
+// balancer has the properties of a load balancer that are used here.
 type balancer struct {
 	Properties struct {
 		Rules []struct {
@@ -61,8 +61,9 @@ func (s *Session) Balancers(ctx context.Context, group desired.Group) (Balancers
 	return out, nil
 }
 
-// Serve reports whether a rule of a load balancer sends connections to a machine: to one of its addresses, or to an interface that
-// is one of the IDs or below it. Pools that outbound rules alone use send it none.
+// Serve reports whether a rule of a load balancer sends connections to a machine: to one of its addresses,
+// or to an interface whose ID is in ids or below one of them. Pools used by outbound rules only do not
+// count.
 func (all Balancers) Serve(addresses []clusterv1.MachineAddress, ids ...string) bool {
 	for _, b := range all {
 		used := map[string]bool{}

@@ -53,10 +53,9 @@ func AzureClusterOf(ctx context.Context, c client.Client, cluster *clusterv1.Clu
 	return found, nil
 }
 
-// GroupGoes reports whether the cluster is being deleted together with its own resource
-// group and everything in it. It is believed and not known: what is left to the group's
-// deletion has the cluster's mark, by which the AzureCluster finds it (Left) should the group
-// have to stay after all.
+// GroupGoes reports whether the cluster is being deleted together with its own resource group and
+// everything in it. The answer is an expectation: if the group has to stay after all, the AzureCluster
+// finds the remaining resources by the cluster's mark (Left).
 func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azureCluster *infrav1.AzureCluster) (bool, error) {
 	if cluster.DeletionTimestamp.IsZero() {
 		return false, nil
@@ -72,9 +71,9 @@ func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azu
 	return s.WholeGroup(ctx, group, live, cluster.Name, false)
 }
 
-// WholeGroup reports whether a resource group is the cluster's with everything in it, so that
-// it can be deleted at one blow: nothing in it has another owner's mark. Who deletes the group
-// asks for a fresh answer; otherwise what was put there within the last minute may be missing.
+// WholeGroup reports whether a resource group, with everything in it, belongs to the cluster, so that one
+// request can delete it: no resource in it has another owner's mark. Before a deletion the answer must be
+// fresh; otherwise it may miss resources of the last minute.
 func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMessage, clusterName string, fresh bool) (bool, error) {
 	tags, err := TagsOf(live)
 	if err != nil {
@@ -102,10 +101,10 @@ func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMes
 	return true, nil
 }
 
-// Left returns what has the cluster's mark in a resource group that is not deleted whole, and
-// is not among the resources to delete, with these in the order of their needs: what uses the
-// network goes before it, what the network may use goes after it. Child resources go with
-// those that they are part of.
+// Left returns the resources to delete from a group that is not deleted as a whole: toDelete and the other
+// resources in the group with the cluster's mark, in the order of their needs. Resources that use the
+// network come before it, and resources that the network may use after it. Child resources are deleted with
+// their parents.
 func (s *Session) Left(ctx context.Context, group string, toDelete []desired.Resource) ([]desired.Resource, error) {
 	if s.owner.Mark.Value == "" {
 		return toDelete, nil

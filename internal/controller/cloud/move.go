@@ -54,8 +54,8 @@ func handOver(o client.Object, cluster *clusterv1.Cluster) bool {
 	return true
 }
 
-// settle polls each operation once and returns those that have not ended. A failed
-// operation is dropped, because Azure has the resource's state.
+// settle polls each operation once and returns the operations that have not ended. A failed operation is
+// dropped, because Azure has the resource's state.
 func (s *Session) settle(ctx context.Context, states []infrav1.LongRunningOperationState) []infrav1.LongRunningOperationState {
 	var open []plan.Token
 	for _, t := range record.Tokens(states) {

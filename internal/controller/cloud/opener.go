@@ -1,9 +1,8 @@
-// Package cloud joins an AzureCluster to the subscription that it lives in: it
-// resolves the identity, hands out sessions that share reads, clients and
-// catalogs, and carries operations between a status and the planner.
+// Package cloud connects an AzureCluster to its subscription: it resolves the identity, hands out sessions
+// that share reads, clients and catalogs, and carries operations between a status and the planner.
 //
-// It decides nothing about resources. The controllers and what they share import it, and the manager and the
-// command line make the Opener.
+// It decides nothing about resources. The controllers and the packages that they share import it, and the
+// manager and the command line make the Opener.
 package cloud
 
 import (
@@ -51,7 +50,7 @@ type Opener struct {
 	shared map[string]shared
 }
 
-// shared is what all clusters with one identity in one subscription share.
+// shared is the state of all clusters with the same identity and subscription.
 type shared struct {
 	client  *arm.Client
 	planner *plan.Planner
@@ -120,8 +119,8 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	return session, nil
 }
 
-// Client returns the ARM client of a cluster's subscription, for tools that read what the
-// cluster's identity may read. Its errors are those of Open.
+// Client returns the ARM client of a cluster's subscription, for tools that read with the cluster's
+// identity. Its errors are those of Open.
 func (o *Opener) Client(ctx context.Context, c *infrav1.AzureCluster) (*arm.Client, error) {
 	session, err := o.Open(ctx, c)
 	if err != nil {
@@ -157,7 +156,7 @@ func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
 		return client.IgnoreNotFound(err)
 	}
 	if !found.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(found, identityFinalizer(c)) {
-		// The API server takes no new finalizer of what is being deleted.
+		// The API server refuses new finalizers on an object that is being deleted.
 		return &credential.IdentityError{Reason: credential.IdentityDeleting,
 			Message: fmt.Sprintf("spec.identityRef: AzureClusterIdentity %s is being deleted, and would "+
 				"not outlive the cluster: name another, or let it be deleted and create it again", credential.Key(c))}

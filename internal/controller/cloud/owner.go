@@ -29,7 +29,7 @@ const moving = "moving:"
 // another owner, which may be deleted meanwhile.
 const OwnerPause = time.Minute
 
-// OwnershipError explains why a cluster cannot take over what another one made.
+// OwnershipError explains why a cluster cannot take over the resources of another one.
 type OwnershipError struct{ Message string }
 
 func (e *OwnershipError) Error() string { return e.Message }
@@ -37,15 +37,15 @@ func (e *OwnershipError) Error() string { return e.Message }
 // handedOver returns the value of OwnerForAnnotation of a paused Cluster.
 func handedOver(namespace, clusterName string) string { return moving + namespace + "/" + clusterName }
 
-// Recorded reports whether an AzureCluster's record of the owner is its own, and not that of
-// an object that it was copied or restored from.
+// Recorded reports whether an AzureCluster's record of the owner was made for this object, and not for
+// another one that it was copied or restored from.
 func Recorded(c *infrav1.AzureCluster, cluster *clusterv1.Cluster) bool {
 	of := c.Annotations[infrav1.OwnerForAnnotation]
 	return c.Annotations[infrav1.OwnerAnnotation] != "" && of != "" &&
 		(of == string(clusterUID(c, cluster)) || of == handedOver(c.Namespace, cluster.Name))
 }
 
-// clusterUID returns the UID of a Cluster, also of one that does not exist any more.
+// clusterUID returns the UID of a Cluster, even after the Cluster was deleted.
 func clusterUID(c *infrav1.AzureCluster, cluster *clusterv1.Cluster) types.UID {
 	if cluster.UID != "" {
 		return cluster.UID
@@ -58,15 +58,15 @@ func clusterUID(c *infrav1.AzureCluster, cluster *clusterv1.Cluster) types.UID {
 	return ""
 }
 
-// Own writes the record of the owner of a cluster's resources, before the first of them is
-// created: the one that was handed over or that the user takes over, else a new one. Both
-// before, the state that the pass began with, and c have it afterwards. The error is an
-// *OwnershipError if the user has to decide first.
+// Own writes the record of the owner of a cluster's resources before the first of them is created: the
+// owner that was handed over or that the user takes over, otherwise a new one. Afterwards both c and
+// before, the object as the pass began with it, have the record. The error is an *OwnershipError if the
+// user has to decide first.
 func (o *Opener) Own(ctx context.Context, before client.Object, c *infrav1.AzureCluster, cluster *clusterv1.Cluster) error {
 	uid := string(clusterUID(c, cluster))
 	taken := c.Annotations[infrav1.TakeOverAnnotation]
 	if !c.DeletionTimestamp.IsZero() {
-		taken = "" // what it would have been is of no interest any more
+		taken = "" // the former owner does not matter any more
 	}
 	if taken == "" && Recorded(c, cluster) && c.Annotations[infrav1.OwnerForAnnotation] == uid || uid == "" {
 		return nil
@@ -135,8 +135,8 @@ func (o *Opener) holder(ctx context.Context, c *infrav1.AzureCluster, mark strin
 	return "", nil
 }
 
-// owner returns by what tags the resources of a cluster are known. What has no mark is
-// claimed by the oldest of the clusters that may have made it.
+// owner returns the tags that identify the resources of a cluster. A resource without a mark is claimed by
+// the oldest of the clusters that may have made it.
 func (o *Opener) owner(c *infrav1.AzureCluster) plan.Owner {
 	return plan.Owner{
 		Mark: plan.Mark{Key: desired.OwnerTag, Value: c.Annotations[infrav1.OwnerAnnotation]},
@@ -155,7 +155,7 @@ func (o *Opener) owner(c *infrav1.AzureCluster) plan.Owner {
 	}
 }
 
-// Explain returns what to do about something in Azure that belongs to another owner.
+// Explain returns a message with the remedy for a resource, named by what, that belongs to another owner.
 func (o *Opener) Explain(ctx context.Context, c *infrav1.AzureCluster, what, other string) string {
 	if !strings.Contains(other, ":") && strings.Contains(other, "/") {
 		return fmt.Sprintf("%s belongs to %s, and is neither changed nor deleted: delete this object and create it with another name",

@@ -16,13 +16,13 @@ import (
 // Session is one cluster's access to its subscription.
 type Session struct {
 	shared
-	// owner is by what tags the cluster's resources are known; its cluster's tag is set with
+	// owner has the tags that identify the cluster's resources; the tag with the cluster's name is set in
 	// each call.
 	owner plan.Owner
 }
 
-// For returns the session of one object of the cluster. Unless it is rightful, what is in
-// Azure under the object's names is its own only where tags say so.
+// For returns the session of one object of the cluster. If the object is not rightful, a resource with its
+// name belongs to it only if the tags say so.
 func (s *Session) For(kind, name string, rightful func(context.Context) bool) *Session {
 	own, claims := *s, s.owner.Claims
 	own.owner.Object = plan.Mark{Key: desired.ObjectTag, Value: desired.ObjectMark(kind, name)}
@@ -37,8 +37,8 @@ func (s *Session) ownerOf(clusterName string) plan.Owner {
 	return owner
 }
 
-// Other returns another owner of something in Azure, by its tags, that has the cluster's tag;
-// or "". shared is true for what belongs to the cluster and to no object of it.
+// Other returns the owner of a resource that has the cluster's tag, by its tags, if that owner is not the
+// session's; otherwise "". shared is true for a resource that belongs to the whole cluster.
 func (s *Session) Other(ctx context.Context, tags map[string]string, clusterName string, shared bool) string {
 	owner := s.ownerOf(clusterName)
 	if tags[owner.Key] != owner.Value {
@@ -51,7 +51,7 @@ func (s *Session) Other(ctx context.Context, tags map[string]string, clusterName
 	return owner.Other(ctx, tags, want)
 }
 
-// Owns reports whether tags in Azure are those of the session's own resources.
+// Owns reports whether the tags of a resource are those of the session's own resources.
 func (s *Session) Owns(ctx context.Context, tags map[string]string, clusterName string, shared bool) bool {
 	return desired.IsOwned(tags, clusterName) && s.Other(ctx, tags, clusterName, shared) == ""
 }
@@ -110,7 +110,7 @@ func (s *Session) Zones(ctx context.Context, location string) ([]string, error) 
 	return s.catalog.Zones(ctx, location)
 }
 
-// Catalog returns what Azure offers in the subscription.
+// Catalog returns Azure's offers in the subscription.
 func (s *Session) Catalog() *catalog.Catalog { return s.catalog }
 
 // Vault returns the client of bootstrap secrets.

@@ -25,8 +25,8 @@ type View struct {
 	Failure string
 }
 
-// Off returns that a machine does not run and what to do about it, or "" if it runs. what
-// is the machine's name in the text.
+// Off returns a message that a machine does not run, with the remedy, or "" if it runs. what is the
+// machine's name in the message.
 func (v View) Off(what string, spot bool) string {
 	const next = "start it, or delete the Machine to get another"
 	switch {

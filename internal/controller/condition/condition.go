@@ -1,8 +1,7 @@
-// Package condition turns what happened in Azure into the conditions and events
-// of an object.
+// Package condition turns events in Azure into the conditions and events of an object.
 //
-// It decides nothing about Azure or about what to do next. The controllers
-// import it, and nothing else does. table.go has the conditions of each kind.
+// It decides nothing about Azure or about the next step. The controllers import it, and nothing else does.
+// table.go has the conditions of each kind.
 package condition
 
 import (
@@ -30,8 +29,8 @@ const (
 	WaitingForNeeds = "WaitingForNeeds"
 )
 
-// maxMessage keeps a message below the API's limit for conditions (32 KiB). Azure's longest messages, which end with
-// what decides, fit in.
+// maxMessage keeps a message below the API's limit for conditions (32 KiB). It has room for Azure's longest
+// messages, which have the deciding part at the end.
 const maxMessage = 4096
 
 // Object is an object with conditions.
@@ -40,7 +39,7 @@ type Object interface {
 	conditions.Setter
 }
 
-// False sets a condition to False; message says what is wrong, why, and what to do.
+// False sets a condition to False; message says what failed, why, and what to do.
 func False(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: Short(message)})
 }
@@ -106,8 +105,8 @@ func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {
 	return all
 }
 
-// Summarise sets Ready from the other conditions of the table. Reason and message are those
-// of the first condition that is not True; one that only waits for another comes last.
+// Summarise sets Ready from the other conditions of the table. Reason and message are those of the first
+// condition that is not True; a condition that only waits for another comes last.
 func Summarise(obj Object, t Table) {
 	var first *metav1.Condition
 	missing := false

@@ -39,8 +39,8 @@ type Looks struct {
 // reading is the last read of a console.
 type reading struct{ at, until time.Time }
 
-// Due reports whether the console of a virtual machine is to be read now, which counts as read then,
-// and when to read it again, or 0 for never. since is when it began to boot.
+// Due reports whether the console of a virtual machine should be read now, and when to read it again, or 0
+// for never. A console that is due counts as read. since is when the machine began to boot.
 func (l *Looks) Due(id string, since, now time.Time) (due bool, again time.Duration) {
 	switch age := now.Sub(since); {
 	case age < firstLook:

@@ -1,8 +1,8 @@
-// Package credential reads the AzureClusterIdentity that a cluster refers to, with the secret that it names, and decides
+// Package credential reads the AzureClusterIdentity that a cluster refers to, with its secret, and decides
 // whether the cluster may use it.
 //
-// It makes no call to Azure and holds no session. Package cloud opens sessions with what it reads, and the command line
-// asks Azure with it; the controllers read its errors.
+// It makes no call to Azure and has no session. Package cloud opens sessions with the credentials, and the
+// command line calls Azure with them; the controllers read its errors.
 package credential
 
 import (
@@ -71,8 +71,8 @@ type Grants interface {
 	Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error)
 }
 
-// AsReader implements Grants for a program whose client has its user's permissions: it may
-// use what it can read.
+// AsReader implements Grants for a program whose client has its user's permissions: the program may use
+// every secret that it can read.
 type AsReader struct{}
 
 // Holds implements Grants.
@@ -91,8 +91,7 @@ func Key(c *infrav1.AzureCluster) types.NamespacedName {
 // Credentials are the parts of an identity that azure.json may need. They are secret.
 type Credentials struct{ TenantID, ClientID, ClientSecret string }
 
-// Credentials returns the credentials of a cluster's identity. Its errors are those of
-// Source.
+// Credentials returns the credentials of a cluster's identity. Its errors are those of Source.
 func (r *Reader) Credentials(ctx context.Context, c *infrav1.AzureCluster) (Credentials, error) {
 	s, err := r.Source(ctx, c)
 	return Credentials{TenantID: s.TenantID, ClientID: s.ClientID, ClientSecret: s.ClientSecret}, err
@@ -208,7 +207,7 @@ func (r *Reader) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 	return nil
 }
 
-// secret reads a secret, unless its version is the one that was read last.
+// secret reads a secret, unless its version is the one last read.
 func (r *Reader) secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	newest := &metav1.PartialObjectMetadata{}
 	newest.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))

@@ -106,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	switch {
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
-	case err != nil: // a control plane that restarts answers soon; one that is gone is no failure of the deletion
+	case err != nil: // a control plane that restarts answers soon; a deleted one must not fail the deletion
 		ctrl.LoggerFrom(ctx).V(2).Info("The node stays in load balancers until it is gone", "node", m.Status.NodeRef.Name, "reason", err.Error())
 		return ctrl.Result{RequeueAfter: timeout}, nil
 	}

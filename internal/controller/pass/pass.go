@@ -4,14 +4,14 @@
 //  1. A paused object only waits for the operations that are under way.
 //  2. The finalizer is there before anything is made in Azure: at the first pass, or, for a
 //     kind whose objects wait for others first, with the step that makes the first resource.
-//  3. Steps run in order, those of a deletion for an object that is being deleted. One
-//     that cannot go on ends the pass and says in a condition why.
-//  4. An error of any step, and of what comes before and after the steps, is a condition.
+//  3. Steps run in order; an object that is being deleted has the steps of a deletion. A step
+//     that cannot continue ends the pass and gives the reason in a condition.
+//  4. An error of any step, and of the code before and after the steps, becomes a condition.
 //  5. Whatever happened, Ready is summarised, transitions become events, and the changes
 //     are written: at most one patch of the object and one of its status.
 //
-// Nothing in a pass waits for Azure: an operation that goes on is a token in the status,
-// and the next pass asks for it.
+// Nothing in a pass waits for Azure: an operation in progress is a token in the status,
+// and the next pass polls it.
 //
 // It knows no kind and makes nothing in Azure. The controllers import it.
 package pass
@@ -198,9 +198,9 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 // Unexpected is the reason of an error that names none.
 const Unexpected = "Unexpected"
 
-// say turns an error of Kubernetes into the condition that says why the object gets no further.
-// An error that the next try is likely not to meet is not said: a conflict with another
-// writer, and, of an object that is Ready, what passes by itself.
+// say turns an error of Kubernetes into the condition that says why the object makes no progress. An error
+// that the next try will probably not meet causes no condition: a conflict with another writer and, if the
+// object is Ready, a transient error.
 func (k Kind[S]) say(s S, err error) bool {
 	ready := conditions.IsTrue(s.Object(), clusterv1.ReadyCondition)
 	reason := string(apierrors.ReasonForError(err))
@@ -217,8 +217,8 @@ func (k Kind[S]) say(s S, err error) bool {
 	return true
 }
 
-// Fail says in the object's conditions what kept a pass from its first step or from being
-// saved, writes nothing else, and returns the error.
+// Fail writes the error that kept a pass from its first step, or from being saved, into the object's
+// conditions. It writes nothing else, and returns the error.
 func (k Kind[S]) Fail(ctx context.Context, s S, err error) error {
 	if s.Common().Before == nil {
 		s.Common().Before = record.Copy(s.Object())

@@ -14,8 +14,7 @@ type Result struct {
 	// Again is the time after which the object needs another pass at the latest; 0 means no
 	// time.
 	Again time.Duration
-	// Reason and Message are written to a condition and say what has to change first; ""
-	// writes none.
+	// Reason and Message are written to a condition and name the obstacle; "" writes none.
 	Reason, Message string
 	// Condition is the type of that condition; "" lets the kind choose.
 	Condition string
@@ -48,8 +47,7 @@ func Wait(again time.Duration) Result { return Result{End: true, Again: again} }
 // Done returns a result that ends the pass.
 func Done() Result { return Result{End: true} }
 
-// Blocked returns a result that ends the pass with a condition that says what has to change
-// first.
+// Blocked returns a result that ends the pass with a condition that names the obstacle.
 func Blocked(reason, message string, again time.Duration) Result {
 	return Result{End: true, Reason: reason, Message: message, Again: again}
 }

@@ -1,10 +1,9 @@
-// Package patch moves the pools of clusters to newer versions of their images, as package
-// patchday decides: MachineDeployments by a new machine template, pools of a topology by a
-// variable, AzureMachinePools by their image.
+// Package patch moves the pools of clusters to newer versions of their images, as package patchday decides:
+// MachineDeployments by a new machine template, pools of a topology by a variable, AzureMachinePools by
+// their image.
 //
-// It replaces no machine itself: Cluster API and the pools' own rollouts do. What it has to
-// remember is in an annotation of the pool, so that any replica goes on. Only package manager
-// imports it.
+// It replaces no machine itself: Cluster API and the pools' own rollouts do. Its state is in an annotation
+// of the pool, so that any replica can continue. Only package manager imports it.
 package patch
 
 import (
@@ -138,7 +137,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: max(wake.Sub(now), time.Second)}, nil
 }
 
-// carryOut makes a pool what was decided and says so.
+// carryOut applies a decision to a pool and reports it.
 func (r *Reconciler) carryOut(ctx context.Context, cluster *clusterv1.Cluster, p *pool, d patchday.Decision) error {
 	begins := p.plan.State.Phase == "" && d.State.Phase != ""
 	moves := d.State.Phase != "" || d.State.Was != nil
@@ -146,7 +145,7 @@ func (r *Reconciler) carryOut(ctx context.Context, cluster *clusterv1.Cluster, p
 		d.State.Was = new(p.settings())
 	}
 	ends := d.State.Phase == "" && d.State.Was != nil
-	if begins || d.State.Phase != p.plan.State.Phase && d.State.Phase != "" { // what is remembered is never behind what is done
+	if begins || d.State.Phase != p.plan.State.Phase && d.State.Phase != "" { // the state is stored before it is acted on
 		if err := r.remember(ctx, p, d.State); err != nil {
 			return err
 		}
@@ -176,7 +175,8 @@ func (r *Reconciler) carryOut(ctx context.Context, cluster *clusterv1.Cluster, p
 	return r.say(ctx, p, d.Status, d.Reason, d.Message)
 }
 
-// remember writes the state into the pool's annotation, if it is still the one that was read.
+// remember writes the state into the pool's annotation, unless the annotation has changed since it was
+// read.
 func (r *Reconciler) remember(ctx context.Context, p *pool, s patchday.State) error {
 	data, err := json.Marshal(s)
 	if err != nil {

@@ -80,7 +80,7 @@ func (r *Reconciler) newest(ctx context.Context, cluster *clusterv1.Cluster, ima
 	}
 	releases, err := session.Catalog().Releases(ctx, azureCluster.Spec.Location, capacity.CatalogImage(*image), r.ReadTTL)
 	if err != nil {
-		return "", err.Error(), nil // Azure says what is wrong; the next resync asks again
+		return "", err.Error(), nil // the message is Azure's; the next resync asks again
 	}
 	version = choose(releases, channel, capacity.CatalogImage(*image))
 	if version == "" {

@@ -25,7 +25,7 @@ import (
 
 func labelValue(name string) string { return format.MustFormatValue(name) }
 
-// settings returns what of a pool's rollout a canary changes, as it is now.
+// settings returns the present settings of a pool's rollout that a canary changes.
 func (p *pool) settings() patchday.Settings {
 	text := func(v *intstr.IntOrString) string {
 		if v == nil {
@@ -105,7 +105,7 @@ func (p *pool) topologyPool() *clusterv1.MachinePoolTopology {
 	return nil
 }
 
-// set makes a pool what was decided, as far as it is not that.
+// set applies a decision to a pool, where the pool differs from it.
 func (r *Reconciler) set(ctx context.Context, cluster *clusterv1.Cluster, p *pool, d patchday.Decision) error {
 	switch {
 	case p.topology != "":
@@ -116,7 +116,7 @@ func (r *Reconciler) set(ctx context.Context, cluster *clusterv1.Cluster, p *poo
 	return r.setPool(ctx, p, d)
 }
 
-// patch writes what f changes of an object, if anything.
+// patch writes the changes that f makes to an object, if any.
 func (r *Reconciler) patch(ctx context.Context, o client.Object, f func() error, options ...client.MergeFromOption) error {
 	before, _ := o.DeepCopyObject().(client.Object)
 	if err := f(); err != nil || equality.Semantic.DeepEqual(before, o) {
@@ -231,7 +231,8 @@ func (r *Reconciler) setTopology(ctx context.Context, cluster *clusterv1.Cluster
 	}, client.MergeFromWithOptimisticLock{}) // the patch has whole lists, which others change too
 }
 
-// override sets the variable of a pool to its value with the wanted version in place of the other one of the move.
+// override sets the variable of a pool: its own value, with the wanted version in place of the move's other
+// version.
 func override(cluster *clusterv1.Cluster, own *[]clusterv1.ClusterVariable, name string, d patchday.Decision) error {
 	other := d.State.From
 	if d.Version == other {

@@ -13,7 +13,8 @@ import (
 	"casement.dev/casement/internal/patchday"
 )
 
-// TestHealthChanged: a pass is for Machines whose node becomes healthy or is so no more, and for those that begin to go.
+// TestHealthChanged: Machines trigger a pass when their node becomes healthy or unhealthy, and when their
+// deletion begins.
 func TestHealthChanged(t *testing.T) {
 	machine := func(healthy metav1.ConditionStatus, going bool) *clusterv1.Machine {
 		m := &clusterv1.Machine{}
@@ -74,7 +75,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestChoose: what a publisher excludes is in no channel, and what is verified depends on whose image it is.
+// TestChoose: no channel has a version that its publisher excludes, and the owner of an image decides which
+// versions are verified.
 func TestChoose(t *testing.T) {
 	private, market := catalog.Image{ID: "/subscriptions/s/galleries/n/images/win"}, catalog.Image{Publisher: "MicrosoftWindowsServer"}
 	releases := []catalog.Release{{Version: "1.0.0", Verified: true}, {Version: "1.2.0", Verified: true}, {Version: "1.10.0"},

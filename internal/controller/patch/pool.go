@@ -19,7 +19,7 @@ import (
 	"casement.dev/casement/internal/patchday"
 )
 
-// pool is a MachineDeployment or MachinePool with what belongs to it.
+// pool is a MachineDeployment or MachinePool with the objects that belong to it.
 type pool struct {
 	kind   string
 	object condition.Object
@@ -109,10 +109,10 @@ func (r *Reconciler) read(ctx context.Context, cluster *clusterv1.Cluster) ([]*p
 	return known, failed, nil
 }
 
-// complete reads what belongs to a pool; ok is false for one that is not of casement, or that no annotation of its own or
-// nothing in progress makes worth a word.
+// complete reads the objects that belong to a pool. ok is false for a pool that is not casement's, or that
+// has neither an annotation for patch day nor a move in progress.
 func (r *Reconciler) complete(ctx context.Context, cluster *clusterv1.Cluster, p *pool) (ok bool, err error) {
-	if p.plan.State.Phase != "" { // a pass acts on what is, and not on what the cache has still
+	if p.plan.State.Phase != "" { // a pass acts on the present state, which the cache may not show yet
 		fresh, _ := p.object.DeepCopyObject().(client.Object)
 		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p.object), fresh); err != nil {
 			return false, client.IgnoreNotFound(err)
@@ -281,7 +281,7 @@ func (r *Reconciler) describe(ctx context.Context, p *pool, machines []clusterv1
 	return nil
 }
 
-// waits says what a machine without a healthy node waits for.
+// waits returns what a machine without a healthy node waits for, for a message.
 func waits(m *clusterv1.Machine, infra string) string {
 	if infra != "" {
 		return infra
@@ -301,7 +301,7 @@ func firstLine(s string) string {
 // side is the Azure side of a machine.
 type side struct {
 	fits bool
-	// lost is why Azure or the bootstrap gave the machine up, why what it waits for.
+	// lost is why Azure or the bootstrap gave the machine up; why is the reason for which it waits.
 	lost, why string
 }
 

@@ -46,7 +46,7 @@ func asked() predicate.Predicate {
 	}}
 }
 
-// others returns the annotations without those of casement's controllers.
+// others returns the annotations that casement's controllers do not write.
 func others(annotations map[string]string) map[string]string {
 	out := maps.Clone(annotations)
 	delete(out, BlockMoveAnnotation)

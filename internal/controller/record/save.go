@@ -1,7 +1,7 @@
-// Package record writes the changes of casement's controllers to a Kubernetes object in at most two patches, with the
-// tokens of its operations in Azure and the annotation that blocks a move meanwhile.
+// Package record writes the changes of casement's controllers to a Kubernetes object in at most two
+// patches, with the tokens of its operations in Azure and the annotation that blocks a move meanwhile.
 //
-// It calls no Azure. The controllers, what they share and package metric import it.
+// It calls no Azure. The controllers, the packages that they share and package metric import it.
 package record
 
 import (
@@ -32,8 +32,8 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 	return save(ctx, c, before, o, states, more, false)
 }
 
-// SaveFinal is Save of what ends an object for good: it fails if the object has been written since
-// before, because what another manager wrote may say otherwise.
+// SaveFinal is Save for a change that cannot be undone. It fails if the object has been written since
+// before, because another manager may have decided otherwise.
 func SaveFinal(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState) error {
 	return save(ctx, c, before, o, states, false, true)
 }
@@ -96,8 +96,8 @@ func atVersion(patch []byte, version string) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// observed returns the merge patch of the status between before and o, after what o says of its own
-// generation is said of a later one.
+// observed returns the merge patch of the status between before and o. Conditions of o's present generation
+// are recorded as of the given generation.
 func observed(before, o client.Object, generation int64) ([]byte, error) {
 	setter, ok := o.(conditions.Setter)
 	if ok {
@@ -113,9 +113,8 @@ func observed(before, o client.Object, generation int64) ([]byte, error) {
 	return status, err
 }
 
-// changes returns the merge patches between before and after, of the status and of the
-// rest; nil if nothing changed. Annotations and labels are removed one by one, so that
-// those that others add meanwhile are kept.
+// changes returns the merge patches between before and after, of the status and of the rest; nil if nothing
+// changed. Annotations and labels are removed one by one, so that keys that others add meanwhile are kept.
 func changes(before, after client.Object) (main, status []byte, err error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {

@@ -39,7 +39,7 @@ func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	return tokens
 }
 
-// Kept returns states with those of before in place of the ones that only a poll has changed, which need no
+// Kept returns states, but keeps the state of before where only a poll has changed it, which needs no
 // write.
 func Kept(before, states []infrav1.LongRunningOperationState) []infrav1.LongRunningOperationState {
 	was, is := Tokens(before), Tokens(states)

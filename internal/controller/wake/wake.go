@@ -1,5 +1,5 @@
-// Package wake makes what a reconciler waits for wake it: one table of the inputs that all
-// kinds of a cluster share, with their watches, so that no kind forgets one. It decides
+// Package wake triggers a pass over an object when one of its inputs changes: it has one table of the
+// inputs that all kinds of a cluster share, with their watches, so that no kind forgets one. It decides
 // nothing about an object and reads nothing but references. The controllers import it.
 //
 // An object of a cluster depends on
@@ -10,7 +10,7 @@
 //	Secret                of the identity's credentials, its data and annotations
 //	Namespace             its labels, by which spec.allowedNamespaces selects
 //
-// Each may come, change, go and come back in any order.
+// Each may be created, changed, deleted and created again in any order.
 package wake
 
 import (
@@ -55,8 +55,8 @@ func (i Inputs) Watch(b *builder.Builder) *builder.Builder {
 	return Credentials(b, i.Client, i.ofAzureCluster(false))
 }
 
-// Credentials adds the watches of what a cluster's credentials come from. of returns the
-// requests for an AzureCluster whose credentials may have changed.
+// Credentials adds watches of the objects that a cluster's credentials depend on. of returns the requests
+// for an AzureCluster whose credentials may have changed.
 func Credentials(b *builder.Builder, c client.Client, of handler.MapFunc) *builder.Builder {
 	m := credentials{client: c, of: of}
 	b.Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(m.ofIdentity), builder.WithPredicates(predicate.Funcs{
@@ -96,8 +96,8 @@ func ofStatus() predicate.Predicate {
 	}
 }
 
-// ofAzureCluster returns a function that returns the requests for an AzureCluster's objects,
-// or for those that are not settled.
+// ofAzureCluster returns a function that returns the requests for an AzureCluster's objects; with status,
+// only for objects that are not settled.
 func (i Inputs) ofAzureCluster(status bool) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		name := ClusterOf(o)

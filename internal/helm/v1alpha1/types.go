@@ -95,7 +95,7 @@ type Chart struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="reconcileStrategy is immutable"
 	ReconcileStrategy string `json:"reconcileStrategy,omitempty"`
 
-	// options are those of Helm's commands.
+	// options are the options of Helm's commands.
 	// +optional
 	Options Options `json:"options,omitempty"`
 
@@ -133,7 +133,7 @@ type HelmReleaseProxySpec struct {
 	Values string `json:"values,omitempty"`
 }
 
-// Options are those of Helm's commands.
+// Options are the options of Helm's commands.
 type Options struct {
 	// +optional
 	DisableHooks bool `json:"disableHooks,omitempty"`
@@ -170,7 +170,7 @@ type Options struct {
 	TakeOwnership bool `json:"takeOwnership,omitempty"`
 }
 
-// InstallOptions are those of helm install.
+// InstallOptions are the options of helm install.
 type InstallOptions struct {
 	// +optional
 	// +kubebuilder:default=true
@@ -179,7 +179,7 @@ type InstallOptions struct {
 	IncludeCRDs bool `json:"includeCRDs,omitempty"`
 }
 
-// UpgradeOptions are those of helm upgrade.
+// UpgradeOptions are the options of helm upgrade.
 type UpgradeOptions struct {
 	// +optional
 	Force bool `json:"force,omitempty"`
@@ -199,7 +199,7 @@ type UpgradeOptions struct {
 	CleanupOnFail bool `json:"cleanupOnFail,omitempty"`
 }
 
-// UninstallOptions are those of helm uninstall.
+// UninstallOptions are the options of helm uninstall.
 type UninstallOptions struct {
 	// +optional
 	KeepHistory bool `json:"keepHistory,omitempty"`
@@ -225,7 +225,7 @@ type TLSConfig struct {
 	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty"`
 }
 
-// HelmChartProxyStatus is what became of a HelmChartProxy.
+// HelmChartProxyStatus is the observed state of a HelmChartProxy.
 type HelmChartProxyStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -236,7 +236,7 @@ type HelmChartProxyStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// HelmReleaseProxyStatus is what became of a release.
+// HelmReleaseProxyStatus is the observed state of a release.
 type HelmReleaseProxyStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -34,7 +34,7 @@ const (
 	requestTimeout = time.Minute
 )
 
-// Options say what to read.
+// Options select the objects to read.
 type Options struct {
 	// Namespace is where to look; empty is all.
 	Namespace string
@@ -50,12 +50,12 @@ type Contents struct {
 	Unread []error
 }
 
-// Read lists the objects that rules examine. Kinds that could not be read are in Contents; the error is for a cluster
-// of which nothing could be read.
+// Read lists the objects that rules examine. Kinds that could not be read are in Contents; it returns an
+// error only if no kind could be read.
 func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = requestTimeout
-	cfg.WarningHandler = rest.NoWarnings{} // that an API is deprecated is no affair of what it holds
+	cfg.WarningHandler = rest.NoWarnings{} // a deprecated API says nothing about its objects
 	found, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return Contents{}, err
@@ -213,8 +213,8 @@ func trim(resource resource, object *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-// serve returns the listable resources of the APIs, each in its preferred version. If some APIs do not answer, it
-// returns those of the others and an error.
+// serve returns the listable resources of the APIs, each in its preferred version. If some APIs do not
+// answer, it returns the others' resources and an error.
 func serve(client discovery.DiscoveryInterface) ([]*metav1.APIResourceList, error) {
 	lists, err := client.ServerPreferredResources()
 	for _, list := range lists {

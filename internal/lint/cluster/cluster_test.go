@@ -230,7 +230,7 @@ func TestOwners(t *testing.T) {
 		}
 		pods(t, "owned", pod)
 	}
-	// The garbage collector may delete a pod with a missing owner at once.
+	// The garbage collector may delete a pod with a missing owner at any time.
 	contents, err := Read(t.Context(), shared, Options{Namespace: "owned"})
 	if err != nil || len(contents.Unread) > 0 {
 		t.Fatal(err, contents.Unread)
@@ -325,7 +325,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestRights: the documented role is sufficient, and if one of its rights is missing the other kinds are read.
+// TestRights: the documented role is sufficient, and without one of its rights the other kinds are still
+// read.
 func TestRights(t *testing.T) {
 	c := client(t)
 	data, err := os.ReadFile("../../../config/lint/reader.yaml")

@@ -44,8 +44,8 @@ func (f *Facts) node(object *unstructured.Unstructured) {
 	f.Taints = slices.DeleteFunc(f.Taints, func(t lint.Taint) bool { return !slices.Contains(own, t) })
 }
 
-// taints returns the taints that an administrator set: those of Kubernetes and Cluster API describe a temporary state
-// of a node.
+// taints returns the taints that an administrator set: taints of Kubernetes and Cluster API describe a
+// temporary state of a node.
 func taints(object *unstructured.Unstructured) []lint.Taint {
 	list, _, err := unstructured.NestedSlice(object.Object, "spec", "taints")
 	if err != nil {

@@ -42,9 +42,9 @@ var workloads = []schema.GroupResource{
 // machineOwners are the kinds of Cluster API that create others, owners first.
 var machineOwners = kind.Matching(func(k kind.Kind) bool { return k.Machine != nil || k.Name == "Cluster" })
 
-// choose selects and orders the served resources to read: kinds that affect pods, kinds with pod templates that the
-// user named, workloads, and Cluster API with its providers. Missing kinds of Kubernetes and of the user are reported;
-// those of Cluster API are optional.
+// choose selects and orders the served resources to read: kinds that affect pods, kinds with pod templates
+// that the user named, workloads, and Cluster API with its providers. Missing kinds of Kubernetes and of
+// the user are reported; kinds of Cluster API are optional.
 func choose(served []*metav1.APIResourceList, templates map[string][]string) (chosen []resource, absent []string) {
 	known := map[schema.GroupResource]resource{}
 	kinds := map[string][]resource{}
@@ -52,7 +52,7 @@ func choose(served []*metav1.APIResourceList, templates map[string][]string) (ch
 	for _, list := range served {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // an API with such a name has nothing of ours
+			continue // lint reads no API with such a name
 		}
 		for _, r := range list.APIResources {
 			one := resource{version.WithResource(r.Name), r.Namespaced}

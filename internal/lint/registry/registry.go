@@ -80,8 +80,8 @@ func (o Options) puller() (*remote.Puller, error) {
 	)
 }
 
-// Digests returns the digests (sha256:...) of images by reference; for a manifest list it is that of the list, which is
-// valid for all systems. If some digests cannot be read, the error names each image.
+// Digests returns the digests (sha256:...) of images by reference; for a manifest list it is the digest of
+// the list, which is valid for all systems. If some digests cannot be read, the error names each image.
 func Digests(ctx context.Context, references []string, o Options) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Total, 2*time.Minute))
 	defer cancel()

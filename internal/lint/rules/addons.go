@@ -15,8 +15,8 @@ import (
 // defaultServices is the Service range of a Cluster that specifies none.
 const defaultServices = "10.96.0.0/12"
 
-// templated matches Helm expressions that insert a value; steering matches those that only control the template and
-// leave no text.
+// templated matches Helm expressions that insert a value; steering matches expressions that only control
+// the template and leave no text.
 var (
 	templated = regexp.MustCompile(`\{\{[^}]*\}\}`)
 	steering  = regexp.MustCompile(`\{\{-?\s*(range|if|else|end|with|define|block|/\*|\$\w+\s*:?=)[^}]*\}\}`)

@@ -70,7 +70,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkPod is what the admission webhook does for one pod.
+// BenchmarkPod does the work of the admission webhook for one pod.
 func BenchmarkPod(b *testing.B) {
 	all, data := All(), []byte(windowsPod+container)
 	for b.Loop() {

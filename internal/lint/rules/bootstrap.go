@@ -117,8 +117,8 @@ func gates(p *lint.Pass) {
 	}
 }
 
-// reportGate reports the problem with one feature gate, if there is one. own is set for what Windows machines alone get:
-// that a gate is of Linux matters nowhere else.
+// reportGate reports the problem with one feature gate, if there is one. own is set for a configuration of
+// Windows machines only: a gate that works only on Linux is a problem only there.
 func reportGate(p *lint.Pass, o *lint.Object, at lint.Value, t lint.Target, own bool, name, value string, fix lint.Fix) {
 	g, ok := kubechange.GateByName(name)
 	if gone, dropped := kubeflags.DroppedGate(name); !ok && dropped {

@@ -192,7 +192,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// found compares what a rule finds with severities and paths.
+// found compares a rule's findings with severities and paths.
 func found(t *testing.T, rule, text string, target lint.Target, want []string) {
 	t.Helper()
 	set, errs := lint.Parse("example", []byte(text), lint.Options{})

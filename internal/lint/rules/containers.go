@@ -7,8 +7,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// oncePerPod reports a finding of check for the first container of a pod only, with the number of the other affected
-// ones. check returns "" for what if it finds nothing.
+// oncePerPod reports a finding of check for the first container of a pod only, with the number of other
+// affected containers. check returns "" for what if it finds nothing.
 func oncePerPod(check func(lint.Container) (at lint.Value, what, fix string)) func(*lint.Pass, *lint.Pod) {
 	return func(p *lint.Pass, pod *lint.Pod) {
 		var at lint.Value

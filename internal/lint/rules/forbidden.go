@@ -9,17 +9,17 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// field is what lint says of one that the API server refuses beside spec.os.name: windows. What it is, and what a kubelet
-// does with it, is in windows.PodFields.
+// field is lint's rule for a field that the API server refuses beside spec.os.name: windows. The meaning of
+// the field, and a kubelet's reaction to it, are in windows.PodFields.
 type field struct {
 	id string
-	// path is that of the windows.PodField.
+	// path is the path of the windows.PodField.
 	path string
 	// value is an example that is refused, in YAML.
 	value string
 	// trueOnly is refused when true, filled when it has items; the others always.
 	trueOnly, filled bool
-	// without is what happens when spec.os.name is not set.
+	// without is the effect if spec.os.name is not set.
 	without string
 	// refused reports whether a Windows node refuses a pod with the value.
 	refused func(v lint.Value) bool

@@ -23,7 +23,7 @@ func TestPodFields(t *testing.T) {
 		if says := strings.Contains(f.without, "refuses the pod"); says != (fact.Reason != "") || !strings.Contains(f.without, fact.Reason) {
 			t.Errorf("%s: the rule says %q, and a kubelet refuses with %q", fact.Path, f.without, fact.Reason)
 		}
-		// A privileged container runs, but without what it is there for.
+		// A privileged container runs, but without its privileges.
 		if refused := f.refused != nil; refused != (fact.Reason != "" || fact.Path == "C.securityContext.privileged") {
 			t.Errorf("%s: the rule has an error without an OS: %v, and a kubelet refuses with %q", fact.Path, refused, fact.Reason)
 		}

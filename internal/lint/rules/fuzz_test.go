@@ -6,7 +6,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// everything returns a target of which all is known.
+// everything returns a target with every fact known.
 func everything() lint.Target {
 	return lint.Target{
 		Minor: 22, Patch: new(3), Windows: []string{"2019", "2022"}, Mixed: true, Taints: []lint.Taint{{Key: "os", Value: "windows",

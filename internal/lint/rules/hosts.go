@@ -22,8 +22,8 @@ func imageOnBuild(tag, selector string) string {
 // on2022 selects nodes of Windows Server 2022.
 const on2022 = "    node.kubernetes.io/windows-build: 10.0.20348\n"
 
-// imageBuilds returns the Windows builds that an image has, as its reference says or its
-// registry, and what to call it; none when they are not known.
+// imageBuilds returns the Windows builds of an image, from its reference or its registry, and a name for
+// them; none if they are not known.
 func imageBuilds(s *lint.Set, reference string) (builds []string, name string) {
 	if r, ok := windows.ImageRelease(reference); ok {
 		return []string{r.Build}, "Windows Server " + r.Name
@@ -33,7 +33,7 @@ func imageBuilds(s *lint.Set, reference string) (builds []string, name string) {
 	return builds, "an image for Windows " + strings.Join(builds, " and ")
 }
 
-// canRun reports whether a host runs one of an image's builds.
+// canRun reports whether a host can run one of an image's builds.
 func canRun(host string, image []string) bool {
 	return slices.ContainsFunc(image, func(build string) bool { return windows.CanRun(host, build) })
 }

@@ -21,7 +21,7 @@ var (
 	dnsDomain     = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$`)
 )
 
-// userChars are what no Windows user name may contain.
+// userChars are the characters that no Windows user name may contain.
 var userChars = regexp.MustCompile(`["/\\:;|=,+*?<>@\[\]]`)
 
 // eachOption runs check where a field of windowsOptions is set.

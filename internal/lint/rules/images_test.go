@@ -7,8 +7,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestImagesOfRegistries: what a registry says of an image decides where its name says
-// nothing.
+// TestImagesOfRegistries: the registry's platforms of an image decide if its name shows none.
 func TestImagesOfRegistries(t *testing.T) {
 	on := func(build string) string { return "    node.kubernetes.io/windows-build: " + build + "\n" }
 	pod := func(selector string) string {
@@ -44,7 +43,7 @@ func TestImagesOfRegistries(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			lint.Run(set, All(), c.target) // what was found before must not stay
+			lint.Run(set, All(), c.target) // earlier findings must not stay
 			if c.image != nil {
 				set.Learn(map[string]lint.Platforms{"contoso.example/app:1": *c.image})
 			}

@@ -16,9 +16,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// decoder knows the fields of Kubernetes' own kinds, of Cluster API's and of casement's: their
-// CRDs have structural schemas that are made from these types, and the API server refuses what
-// they do not have.
+// decoder knows the fields of Kubernetes' own kinds, of Cluster API's and of casement's: their CRDs have
+// structural schemas that are made from these types, and the API server refuses other fields.
 var decoder = lint.Decoder{Scheme: known()}
 
 // known returns a scheme with all kinds whose fields are known. A scheme that takes one package

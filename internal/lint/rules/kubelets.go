@@ -17,7 +17,7 @@ type configuration struct {
 	// text is the value to report at; it does not exist for a document, whose values are reported themselves.
 	text lint.Value
 	conf lint.Value
-	// own is set for what Windows machines alone get.
+	// own is set for a configuration of Windows machines only.
 	own bool
 	// target is the release of the machines that read it; unsure is set where that is a variable.
 	target lint.Target
@@ -32,8 +32,9 @@ func (c configuration) at(v lint.Value) lint.Value {
 	return v
 }
 
-// configurations returns the configurations of a group of kinds, such as kubelet.config.k8s.io, in a set. kubeadm
-// shares those of control planes and documents among all systems; patch is the name with which patches of kubeadm begin.
+// configurations returns the configurations of a group of kinds, such as kubelet.config.k8s.io, in a set.
+// kubeadm applies the configurations of control planes and of documents on all systems; patch is the prefix
+// of the names of kubeadm's patches.
 func configurations(p *lint.Pass, group, patch string) []configuration {
 	var out []configuration
 	is := func(v lint.Value) bool { return strings.HasPrefix(v.At("apiVersion").Str(), group+"/") }
@@ -239,12 +240,13 @@ func checkWIN829(p *lint.Pass) {
 	}
 }
 
-// registrationFields are those of nodeRegistration in v1beta4. Source: kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go.
+// registrationFields are the fields of nodeRegistration in v1beta4.
+// Source: kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go.
 var registrationFields = []string{
 	"name", "criSocket", "taints", "kubeletExtraArgs", "ignorePreflightErrors", "imagePullPolicy", "imagePullSerial",
 }
 
-// joinFields are those of a JoinConfiguration of v1beta4, timeoutFields those of its timeouts.
+// joinFields are the fields of a JoinConfiguration of v1beta4, timeoutFields those of its timeouts.
 // Source: kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go.
 var (
 	joinFields = []string{"apiVersion", "kind", "dryRun", "nodeRegistration", "caCertPath", "discovery", "controlPlane", "skipPhases",
@@ -253,7 +255,7 @@ var (
 		"discovery", "upgradeManifests"}
 )
 
-// registration reports what kubeadm does not take of a machine's own part of a configuration of v1beta4.
+// registration reports fields of a machine's nodeRegistration that kubeadm does not accept in v1beta4.
 func registration(p *lint.Pass, c configuration, severity lint.Severity) {
 	node := c.conf.At("nodeRegistration")
 	if args := node.At("kubeletExtraArgs"); args.IsMap() && len(args.Fields()) > 0 {

@@ -61,13 +61,13 @@ func checkWIN831(p *lint.Pass) {
 	eachBootstrap(checkKubeletFlags)(p)
 }
 
-// effects are those of taints. Source: kubernetes pkg/util/taints/taints.go.
+// effects are the effects of taints. Source: kubernetes pkg/util/taints/taints.go.
 var effects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
 
 // contradictions reports settings of one configuration that exclude each other.
 func contradictions(c configuration, refused func(v lint.Value, format string, args ...any)) {
 	length := func(name string) time.Duration {
-		d, _ := time.ParseDuration(c.field(name).Str()) // what is no duration is nothing here
+		d, _ := time.ParseDuration(c.field(name).Str()) // another check reports an invalid duration
 		return d
 	}
 	low, high := c.field("imageGCLowThresholdPercent"), c.field("imageGCHighThresholdPercent")

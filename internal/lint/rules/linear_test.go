@@ -60,8 +60,8 @@ func list(n int, item func(i int) string) string {
 	return b.String()
 }
 
-// TestLinear: what a rule reads of twice as much is at most some twice as much. Each look at a value allocates, so
-// allocations count the work.
+// TestLinear: for an input of twice the size a rule does about twice the work. Each access to a value
+// allocates, so allocations measure the work.
 func TestLinear(t *testing.T) {
 	for name, text := range large {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestLinuxIsLeftAlone: manifests with all that Windows forbids, but for Linux or
-// for no OS in particular, are no affair of these rules.
+// TestLinuxIsLeftAlone: the rules find nothing in manifests with all settings that Windows forbids, if they
+// are for Linux or for no OS in particular.
 func TestLinuxIsLeftAlone(t *testing.T) {
 	set, errs := lint.Read([]string{"testdata/linux"}, lint.Options{})
 	if len(errs) > 0 || len(set.Pods) < 40 {
@@ -22,7 +22,8 @@ func TestLinuxIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestLinuxHasWhatIsLookedFor: the same manifests are full of what Windows does not do.
+// TestLinuxHasWhatIsLookedFor: read as manifests for Windows, the manifests of TestLinuxIsLeftAlone have
+// many findings.
 func TestLinuxHasWhatIsLookedFor(t *testing.T) {
 	set, errs := lint.Read([]string{"testdata/linux"}, lint.Options{AssumeWindows: true})
 	if len(errs) > 0 {

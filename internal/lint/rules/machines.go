@@ -202,7 +202,7 @@ func eachBootstrap(check func(p *lint.Pass, m machines, k lint.Value)) func(*lin
 	}
 }
 
-// arg is one of extraArgs.
+// arg is an entry of extraArgs.
 type arg struct {
 	name, value string
 	at          lint.Value

@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestMachines: what rules of Cluster API and Azure manifests find and leave, over the
-// objects that belong together.
+// TestMachines checks the findings of the rules for manifests of Cluster API and Azure, over objects that
+// belong together.
 func TestMachines(t *testing.T) {
 	const args = "spec.template.spec.joinConfiguration.nodeRegistration.kubeletExtraArgs"
 	listed := func(name, value string) string {

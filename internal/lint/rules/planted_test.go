@@ -23,7 +23,8 @@ func TestPlanted(t *testing.T) {
 	}
 	const patch = "c:/etc/kubernetes/patches/kubeletconfiguration0+strategic.yaml"
 	for name, c := range map[string]struct{ lines, more string }{
-		// What a kubelet refuses on any system, and kubeadm ignores: pkg/kubelet/apis/config/validation/validation.go.
+		// Values that a kubelet refuses on any system, and kubeadm ignores:
+		// pkg/kubelet/apis/config/validation/validation.go.
 		"both grace periods":                    {"", shared("shutdownGracePeriod: 10s\nshutdownGracePeriodByPodPriority: [{priority: 1}]")},
 		"a part longer than the whole":          {"", shared("shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s")},
 		"a back-off of ten minutes":             {"", shared("crashLoopBackOff: {maxContainerRestartPeriod: 600s}")},
@@ -123,7 +124,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// plain is a document, or lines of the machines' kubeadm configuration, with a setting in the place of the planted one that is fine.
+// plain returns a document, or lines of the machines' kubeadm configuration, with a correct setting in
+// place of the planted one.
 func plain(planted string) string {
 	switch {
 	case strings.Contains(planted, "kind: Pod"):

@@ -53,7 +53,7 @@ func notRestricted(pod *lint.Pod, version int) []string {
 	return out
 }
 
-// mayBeRoot finds what the level has against the pod's user.
+// mayBeRoot returns the setting of the pod's user that violates the level.
 func mayBeRoot(pod *lint.Pod, version int) (lint.Value, bool) {
 	if own, set := pod.Spec.At("hostUsers").Bool(); set && !own && version >= 35 {
 		return lint.Value{}, false // pods in a user namespace may be root

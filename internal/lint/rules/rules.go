@@ -1,7 +1,6 @@
-// Package rules has casement's knowledge of pods on Windows, as rules for the lint
-// engine: what the API server refuses for them, what kubelet and containerd refuse
-// or hang on, and what is ignored without a word. Each rule has its documentation
-// and examples, which run as tests.
+// Package rules has casement's knowledge of pods on Windows, as rules for the lint engine: settings that
+// the API server refuses, that kubelet and containerd refuse or hang on, and that are silently ignored.
+// Each rule has its documentation and examples, which run as tests.
 //
 // It reads nothing and prints nothing. internal/cli, preflight and the webhook import it.
 package rules

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestExamples: each rule finds its bad example and not its good one, and does not find
-// what it has fixed.
+// TestExamples: each rule has a finding in its bad example, none in its good one, and none after its own
+// fix.
 func TestExamples(t *testing.T) {
 	id := regexp.MustCompile(`^(WIN|K8S)[0-9]{3}$`)
 	seen := map[string]bool{}
@@ -55,8 +55,8 @@ func run(t *testing.T, r lint.Rule, text string) []lint.Finding {
 	return lint.Run(set, []lint.Rule{r}, target)
 }
 
-// TestCatalogue: the rules are exactly those of the catalogue; those about input that
-// Kubernetes cannot parse are separate.
+// TestCatalogue: the rules are exactly those of the catalogue; rules about input that Kubernetes cannot
+// parse are separate.
 func TestCatalogue(t *testing.T) {
 	data, err := os.ReadFile("testdata/catalogue.txt")
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"regexp"
 )
 
-// securityAnnotation is one of the two that came before the fields.
+// securityAnnotation matches the two annotations that preceded the fields.
 var securityAnnotation = regexp.MustCompile(`^(container\.apparmor\.security\.beta|seccomp\.security\.alpha)\.kubernetes\.io/`)
 
 func aliases(hostProcess bool) string {

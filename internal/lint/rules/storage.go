@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// absoluteOnWindows is a path with a drive or a leading backslash, or one that
-// steps back with backslashes.
+// absoluteOnWindows matches a path with a drive or a leading backslash, or with .. between backslashes.
 var absoluteOnWindows = regexp.MustCompile(`^([A-Za-z]:|\\)|(^|\\)\.\.(\\|$)`)
 
 // withVolume returns a Windows pod with a volume.

@@ -22,9 +22,9 @@ var driveC = regexp.MustCompile(`^([cC]:)?[\\/]?$`)
 var linuxOnly = []string{"nfs", "iscsi", "fc", "cephfs", "rbd", "glusterfs", "gitRepo", "flocker", "quobyte", "scaleIO",
 	"storageos", "portworxVolume"}
 
-// linuxPaths are what only a Linux node has: the directories below the root that the Filesystem
-// Hierarchy Standard names. /opt and /var are on Windows nodes as well, where they mean C:\opt
-// and C:\var, but not those parts of /var that belong to Linux's system and runtimes.
+// linuxPaths are paths that only a Linux node has: the directories below the root that the Filesystem
+// Hierarchy Standard names. /opt and /var exist on Windows nodes as well, where they mean C:\opt and
+// C:\var, but the parts of /var that belong to Linux's system and runtimes do not.
 var linuxPaths = regexp.MustCompile(`^/(proc|sys|dev|etc|bin|sbin|lib|lib32|lib64|boot|root|home|media|mnt|run|srv|usr|` +
 	`var/(run|cache|spool|lock|mail|tmp|crash)|var/lib/(docker|containerd|containers|crio|dbus|systemd|cni|dockershim|rancher))(/|$)`)
 
@@ -32,7 +32,7 @@ var linuxPaths = regexp.MustCompile(`^/(proc|sys|dev|etc|bin|sbin|lib|lib32|lib6
 // as C:\etc\kubernetes and C:\etc\cni.
 var windowsEtc = regexp.MustCompile(`^/etc/(kubernetes|cni)(/|$)`)
 
-// linuxSource finds what only Linux can mount.
+// linuxSource reports volume sources that only Linux can mount.
 func linuxSource(p *lint.Pass, o *lint.Object, source lint.Value) {
 	for _, f := range source.Fields() {
 		if slices.Contains(linuxOnly, f.Key) {

@@ -373,8 +373,8 @@ func checkWIN826(p *lint.Pass) {
 	}
 }
 
-// reportDefects reports the holes and defects of a release in two findings at most: what a release of the same minor has
-// fixed, and the rest.
+// reportDefects reports the holes and defects of a release in at most two findings: the defects that a
+// later release of the same minor has fixed, and the others.
 func reportDefects(p *lint.Pass, o *lint.Object, at lint.Value, t lint.Target, scopes ...kubechange.Scope) {
 	var fixed, open []string
 	newest := kubechange.Release{}

@@ -166,8 +166,8 @@ func (s *supervisor) listenAzure() (net.Listener, error) {
 	return l, nil
 }
 
-// listenKept listens on 127.0.0.1, on the port in file or a free one that it
-// writes there.
+// listenKept listens on 127.0.0.1, on the port in file or, without one, on a free port that it writes to
+// file.
 func listenKept(file string) (net.Listener, error) {
 	port, err := keptPort(file)
 	if err != nil {

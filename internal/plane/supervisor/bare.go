@@ -147,10 +147,11 @@ func (s *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 	}, nil
 }
 
-// azureEnv says where Azure is to a program, as the environment of a machine
-// in a cloud of its own would, that of its managed identities included.
+// azureEnv returns the environment variables with Azure's addresses, as on a machine in a cloud of its own,
+// with those of the managed identities.
 //
-// With a proxy for Azure's public names it has that too, and trusts its names.
+// If the local Azure has a proxy for Azure's public names, the variables name the proxy and the certificate
+// to trust.
 func azureEnv(a plane.Azure, secret string) []string {
 	env := []string{
 		"AZURE_AUTHORITY_HOST=" + a.Endpoint + "/", "AZURE_RESOURCE_MANAGER_ENDPOINT=" + a.Endpoint,

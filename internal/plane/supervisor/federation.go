@@ -21,7 +21,7 @@ import (
 const (
 	managerNamespace = "casement-system"
 	managerAccount   = "casement-manager"
-	// exchangeAudience is the audience that Microsoft Entra requires of such tokens.
+	// exchangeAudience is the audience that Microsoft Entra requires of tokens to be exchanged.
 	exchangeAudience = "api://AzureADTokenExchange"
 	// tokenLife is the lifetime of a token; it is renewed after half of it.
 	tokenLife = time.Hour

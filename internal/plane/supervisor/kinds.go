@@ -23,8 +23,8 @@ type webhookPorts struct {
 	casement int
 }
 
-// newKinds returns the kinds of casement, of Cluster API, and of its addon provider for Helm, for webhooks whose
-// certificates are signed by ca (PEM). upstream leaves those of Cluster API as they are.
+// newKinds returns the kinds of casement, of Cluster API, and of its addon provider for Helm, for webhooks
+// whose certificates are signed by ca (PEM). upstream leaves the kinds of Cluster API unchanged.
 func newKinds(ca []byte, upstream bool) (*kinds, error) {
 	ports, err := chooseWebhookPorts()
 	if err != nil {

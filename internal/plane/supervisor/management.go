@@ -22,7 +22,7 @@ const planeHost = "127.0.0.1"
 type management struct {
 	plane *kubeproc.Plane
 	dir   plane.Dir
-	// kinds are those that the API server began with, until the managers serve them.
+	// kinds are the kinds that the API server starts with, until the managers serve them.
 	kinds *kinds
 }
 
@@ -76,9 +76,8 @@ func endReason(s process.State) string {
 	return fmt.Sprintf("exit code %d", s.ExitCode)
 }
 
-// keptPort returns the port in file, or a free one of planeHost that it writes
-// there, so that addresses stay over restarts. A file that holds no port is an error that
-// names it.
+// keptPort returns the port in file or, without one, a free port of planeHost that it writes to file, so
+// that addresses stay the same over restarts. A file without a valid port is an error that names it.
 func keptPort(file string) (int, error) {
 	data, err := os.ReadFile(file)
 	if err == nil {

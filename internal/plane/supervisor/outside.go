@@ -24,9 +24,8 @@ type Outside struct {
 	SubscriptionID, TenantID, ClientID, ClientSecret string
 }
 
-// settleOutside marks a state directory as that of a plane with an outside Azure, or checks
-// the mark. Its clusters must not be reconciled against another Azure, in which their
-// resources do not exist.
+// settleOutside marks the state directory of a plane with an outside Azure, or checks the mark: its
+// clusters must not be reconciled against another Azure, where their resources do not exist.
 func (o *Options) settleOutside() error {
 	mark := o.Dir.Path(plane.OutsideMark)
 	data, err := os.ReadFile(mark)

@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/contain"
 )
 
-// SimulationFaultReason is the reason of the event of a machine in which what the guest ran met a fault of the simulation.
+// SimulationFaultReason is the reason of the event of a machine whose guest met a fault of the simulation.
 const SimulationFaultReason = "SimulationFault"
 
 // machineEvents records events of the objects behind VMs of the local Azure.
@@ -99,7 +99,7 @@ func (s *supervisor) panics() map[string]int {
 	return azure.machines.Panics()
 }
 
-// metrics serves counters for Prometheus: those of the managers, and of the simulation.
+// metrics serves the counters of the managers and of the simulation to Prometheus.
 func metrics(panics func() map[string]int) http.Handler {
 	own := prometheus.NewRegistry()
 	own.MustRegister(panicCounter{panics})

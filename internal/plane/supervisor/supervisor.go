@@ -44,7 +44,7 @@ type Options struct {
 	Log io.Writer
 	// Verbosity is the highest V(level) that is logged.
 	Verbosity int
-	// Latency scales the durations of Azure's operations; with zero they end at once.
+	// Latency scales the durations of Azure's operations; with zero they end immediately.
 	Latency float64
 	// Throttle scales the request limits of the local Azure: 0 for none, 1 for Azure's own.
 	Throttle float64
@@ -53,10 +53,10 @@ type Options struct {
 	// Listen is the address of the local Azure, "" for the one it had before or a
 	// free port of 127.0.0.1.
 	Listen string
-	// FeatureGates are Cluster API's feature gates, in addition to those that the plane sets itself, as
+	// FeatureGates are Cluster API's feature gates, in addition to the gates that the plane sets itself, as
 	// NAME=true,NAME=false.
 	FeatureGates string
-	// Upstream runs Cluster API as upstream ships it, without what capi.Differences lists.
+	// Upstream runs Cluster API as upstream ships it, without the differences that capi.Differences lists.
 	Upstream bool
 	// Charts is a directory of Helm charts that replaces the repositories of HelmChartProxies, "" for none.
 	Charts string
@@ -82,8 +82,8 @@ type Options struct {
 	Outside *Outside
 	// OnStatus, when set, is called with each change of the status.
 	OnStatus func(plane.Status)
-	// OnPanic, when set, hears of the first fault of the simulation of each cause and VM, by its resource ID, where there
-	// are no objects that could have an event.
+	// OnPanic, when set, is called for the first fault of the simulation of each cause and VM, with the
+	// VM's resource ID, if no object can have an event.
 	OnPanic func(id string, p *contain.Panic)
 }
 
@@ -314,7 +314,7 @@ func (s *supervisor) status() plane.Status {
 	}
 	for _, d := range stub.List() {
 		if s.opts.Outside != nil {
-			break // its machines run what they are given
+			break // its machines run whatever they are given
 		}
 		out.Stubs = append(out.Stubs, plane.Stub{Name: d.Name, Does: d.Does})
 	}

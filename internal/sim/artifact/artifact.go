@@ -1,10 +1,10 @@
-// Package artifact makes the files that take the place of programs in simulated machines, and the
-// downloads that those programs come in. Such a file is text: it says that it is simulated,
-// and which program of which version it is instead of.
+// Package artifact makes the files that take the place of programs in simulated machines, and the downloads
+// that contain those programs. Such a file is text: it says that it is simulated, and which version of
+// which program it replaces.
 //
-// It refuses to hold a program, to answer a download that is in no row of its table, and to pretend: the
-// checksum of such a file is its own and not its publisher's. Only the simulator and internal/plane may import
-// it.
+// It refuses to contain a program, to answer a download that is in no row of its table, and to pretend: the
+// checksum of such a file is its own and not its publisher's. Only the simulator and internal/plane may
+// import it.
 package artifact
 
 import (
@@ -100,8 +100,8 @@ var downloads = []download{
 		func(g []string) []byte { return Program{CloudbaseSetup, g[1], CloudbaseSigner}.File() }},
 }
 
-// CloudbaseSigner is the subject of the simulated signature of that installer. Of the downloads of a
-// Windows node it is the one that its publisher signs.
+// CloudbaseSigner is the subject of the simulated signature of that installer, the only download of a
+// Windows node that its publisher signs.
 const CloudbaseSigner = "CN=Cloudbase Solutions (simulated by casement)"
 
 // CloudbaseSetup is the program that the installer of cloudbase-init is for.

@@ -23,8 +23,8 @@ func New(addr net.Addr) *Listener {
 	return &Listener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Give hands a connection over and waits until it is accepted. With an error, net.ErrClosed once the listener is closed or
-// that of ctx, the connection stays the caller's.
+// Give hands a connection over and waits until it is accepted. After an error (net.ErrClosed once the
+// listener is closed, or the error of ctx) the caller still owns the connection.
 func (l *Listener) Give(ctx context.Context, c net.Conn) error {
 	select {
 	case l.conns <- c:

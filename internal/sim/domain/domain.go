@@ -1,10 +1,10 @@
-// Package domain is the Active Directory of a local plane, simulated: domains with the users
-// that may join computers to them, the computers that joined, and group managed service
-// accounts (gMSA) with those who may have their passwords. It answers what joining a
-// computer and Container Credential Guard (CCG) ask, with the messages of Windows.
+// Package domain is the Active Directory of a local plane, simulated: domains with the users that may join
+// computers to them, the computers that joined, and group managed service accounts (gMSA) with the
+// computers and users that may have their passwords. It answers the requests of computers that join and of
+// Container Credential Guard (CCG), with the messages of Windows.
 //
-// It is no directory: it speaks no LDAP and no Kerberos, and knows no machine, no vault and
-// no pod. The simulator and internal/plane/supervisor may import it.
+// It is no directory: it speaks no LDAP and no Kerberos, and knows no machine, no vault and no pod. The
+// simulator and internal/plane/supervisor may import it.
 package domain
 
 import (

@@ -2,7 +2,7 @@ package expansion
 
 import "testing"
 
-// TestExpand: names that are set, those that are not, and what is no name.
+// TestExpand: variables that are set, variables that are not, and text that is not a name.
 func TestExpand(t *testing.T) {
 	env := map[string]string{"A": "1", "EMPTY": ""}
 	for in, want := range map[string]string{

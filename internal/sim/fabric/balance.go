@@ -35,9 +35,8 @@ type backend struct {
 	floating bool
 }
 
-// Sync makes the network follow a model: addresses, listeners, probes and rules.
-// It is level-triggered and may be called as often as there is a reason to; what
-// did not change is left alone.
+// Sync makes the network follow a model: addresses, listeners, probes and rules. It is level-triggered and
+// may be called at any time; unchanged parts are left alone.
 func (f *Fabric) Sync(m Model) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,8 +66,8 @@ func (f *Fabric) Sync(m Model) {
 	}
 }
 
-// syncAddresses assigns a loopback address to each new address of the model and releases
-// those of removed ones.
+// syncAddresses assigns a loopback address to each new address of the model and releases the loopback
+// addresses of removed ones.
 func (f *Fabric) syncAddresses() {
 	keys := map[string]bool{}
 	claim := func(vnet string, ip netip.Addr) {
@@ -343,9 +342,10 @@ func (f *Fabric) serve(b *binding, c net.Conn) {
 	}
 }
 
-// dialBinding connects to one of the usable backends, in turn. Azure balances connections and tries none twice: one to a
-// machine that has gone is lost until its probe has failed, and so it is here with the rules of services, which are floating.
-// Those of an API server try the next machine, because a plane on a busy laptop probes less often than Azure.
+// dialBinding connects to one of the usable backends, in turn. Azure balances connections and tries only
+// one backend: a connection to a machine that has gone is lost until its probe has failed. The rules of
+// services, which are floating, do the same here. The rule of an API server tries the next machine, because
+// a plane on a busy laptop probes less often than Azure.
 func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr) (net.Conn, error) {
 	f.mu.Lock()
 	usable, reason := f.usable(b, source)
@@ -377,7 +377,7 @@ func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr)
 	return nil, errors.Join(errs...)
 }
 
-// suspect probes a backend at once.
+// suspect probes a backend now.
 func (f *Fabric) suspect(m backend) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -55,8 +55,8 @@ func (f *Fabric) findCluster(key string) *Cluster {
 	return f.clusters[key]
 }
 
-// AddPod makes the TCP ports of a pod's address reachable in the cluster. serve
-// answers one connection and returns when it is over.
+// AddPod makes the TCP ports of a pod's address reachable in the cluster. serve handles one connection and
+// returns when the connection has ended.
 func (c *Cluster) AddPod(namespace, name string, ip netip.Addr, ports []int32, serve func(port int32, conn net.Conn)) {
 	p := &pod{namespace: namespace, name: name, ports: map[uint16]bool{}, serve: serve, conns: map[net.Conn]struct{}{}}
 	for _, port := range ports {
@@ -86,10 +86,11 @@ func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
 	}
 }
 
-// Answer is what the DNS of a cluster says of a name.
+// Answer is the answer of a cluster's DNS to a name.
 type Answer struct {
 	IPs []netip.Addr
-	// Alias is the name that the one asked for is another name of, as for a Service of type ExternalName; there are no addresses beside it.
+	// Alias is the name that the requested name is an alias of, as for a Service of type ExternalName;
+	// there are no addresses then.
 	Alias string
 }
 

@@ -14,8 +14,8 @@ import (
 // ErrUnreachable is returned for an address outside of the local plane. Nothing was sent.
 var ErrUnreachable = errors.New("no route: not an address of the local plane")
 
-// timeoutError is a flow that a security rule drops. A real one would time out;
-// this one says so at once.
+// timeoutError is the error of a flow that a security rule drops. A real connection would time out; this
+// one fails immediately.
 type timeoutError struct{ reason string }
 
 func (e timeoutError) Error() string   { return "connection timed out (" + e.reason + ")" }

@@ -8,10 +8,10 @@
 // It refuses to be a network: it never opens a connection to anything but
 // loopback sockets of this host that it maps itself, hands everything else to
 // Config.External or refuses it, and carries TCP alone (UDP only between virtual
-// machines). What differs from a real network:
+// machines). The differences from a real network:
 //
-//   - A flow that a security rule refuses fails at once, with an error whose
-//     Timeout method says true, where a real one would hang until it timed out.
+//   - A flow that a security rule refuses fails immediately, with an error whose
+//     Timeout method returns true, where a real one would hang until it timed out.
 //   - A frontend listens only while a backend is healthy and admitted; otherwise a
 //     connection to it is refused.
 //   - The host is the Internet. It can nevertheless reach every loopback address
@@ -19,7 +19,7 @@
 //   - Traffic between pods is encapsulated and passes no security rule, as with
 //     VXLAN inside one virtual network.
 //   - An internal frontend also listens for the host, in place of a
-//     peered network there.
+//     network that is peered with the frontend's.
 //
 // The simulator, internal/plane and cmd/casement-kube may import it; the provider may not.
 package fabric

@@ -17,9 +17,10 @@ import (
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// EgressConfig returns the EgressSelectorConfiguration by which a kube-apiserver sends through ServeEgress what it dials
-// in its cluster (kubelets, pods, webhooks that are services), and with controlPlane also what it asks by a URL:
-// webhooks of admission, authentication, authorization and audit, and issuers. Connections to etcd have no part in it.
+// EgressConfig returns the EgressSelectorConfiguration with which a kube-apiserver sends its connections
+// into the cluster (to kubelets, pods, and webhooks that are services) through ServeEgress. With
+// controlPlane it also sends connections to URLs: webhooks of admission, authentication, authorization and
+// audit, and issuers. Connections to etcd are not affected.
 // Source: kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity.
 func EgressConfig(socketPath string, controlPlane bool) []byte {
 	config := []byte("apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n")
@@ -64,13 +65,12 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 	return f.connect(ctx, l, "", func(*http.Request) Origin { return from })
 }
 
-// ServeGateway answers HTTP CONNECT on a listener until ctx ends, for programs on the
-// host that want to reach what has a name in a private DNS zone, such as the API server
-// of a private cluster. It simulates a management network that is peered with all
-// others: each name is looked up, and dialled from, the network that its zone belongs to.
-// Every user of this machine reaches the listener; it admits those with the password,
-// which is not empty (proxy.URL). A request with the header Casement-From, a private name, is
-// dialled from the network of that name, where addresses of machines are reached as well.
+// ServeGateway answers HTTP CONNECT on a listener until ctx ends, for programs on the host that connect to
+// a name in a private DNS zone, such as the API server of a private cluster. It simulates a management
+// network that is peered with all others: each name is resolved in, and dialled from, the network that its
+// zone belongs to. Every user of this machine can connect to the listener; it admits requests with the
+// password, which is not empty (proxy.URL). A request with the header Casement-From, a private name, is
+// dialled from the network of that name and may also use addresses of machines.
 func (f *Fabric) ServeGateway(ctx context.Context, l net.Listener, password string) error {
 	if password == "" {
 		return errors.New("the gateway has no password")
@@ -135,7 +135,7 @@ func (f *Fabric) egress(ctx context.Context, c net.Conn, password string, from f
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
-	head.N = math.MaxInt64 // what follows is the tunnel's
+	head.N = math.MaxInt64 // the bytes that follow belong to the tunnel
 	if password != "" && !proxy.Authorized(req, password) {
 		answer(c, http.StatusProxyAuthRequired,
 			"the password of the gateway is in the kubeconfigs of private clusters",

@@ -68,7 +68,7 @@ type Fabric struct {
 	probes   map[probeKey]*prober
 	owned    map[*openListener]struct{}
 	ports    map[netip.AddrPort]*openListener // by the requested address and port
-	sockets  int                              // of owned, those of machines
+	sockets  int                              // the part of owned that belongs to machines
 	clusters map[string]*Cluster
 	conns    map[net.Conn]struct{}
 }
@@ -150,8 +150,7 @@ func (f *Fabric) PublicIP(id string) (string, error) {
 	return a.String(), nil
 }
 
-// track remembers a connection so that Close ends it; it refuses one that comes
-// too late.
+// track remembers a connection so that Close ends it; after Close it refuses.
 func (f *Fabric) track(c net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,11 +18,10 @@ type Cloud interface {
 	Get(id string) (json.RawMessage, bool)
 }
 
-// Follow syncs with a cloud, at once and after each call of changed, which says which
-// resource was written or deleted, until the fabric is closed. changed does not block and
-// may be called from any goroutine. Changes that come while a sync runs are taken
-// together, and the pause between two syncs grows with the size of the model, so that the
-// creation of a thousand machines costs a bounded part of a core.
+// Follow syncs with a cloud, now and after each call of changed, until the fabric is closed. The arguments
+// of changed are the resource that was written or deleted; changed does not block and may be called from
+// any goroutine. Changes during a sync are handled together, and the pause between two syncs grows with the
+// size of the model, so that the creation of a thousand machines costs a bounded part of a core.
 func (f *Fabric) Follow(c Cloud) (changed func(resourceType, id string)) {
 	w := &watched{cloud: c, lists: map[string][]json.RawMessage{}, interfaces: map[string]Interface{}, wake: make(chan struct{}, 1)}
 	for _, t := range types {
@@ -50,8 +49,8 @@ func (f *Fabric) Follow(c Cloud) (changed func(resourceType, id string)) {
 	return w.changed
 }
 
-// watched is the copy of a cloud's documents. A change of an interface, of which there are as many
-// as machines, costs one read; a change of another resource costs a list of its type.
+// watched is the copy of a cloud's documents. A change of an interface costs one read, because there are as
+// many interfaces as machines; a change of another resource costs a list of its type.
 type watched struct {
 	cloud      Cloud
 	lists      map[string][]json.RawMessage // by type; not of interfaces

@@ -30,8 +30,8 @@ func Foreign(network string, at netip.AddrPort) bool {
 	return all
 }
 
-// listening looks in a table of the kernel (proc_net_tcp.rst, proc(5)) for a socket that waits at an address, and for
-// one that waits at its port of all addresses.
+// listening searches a table of the kernel (proc_net_tcp.rst, proc(5)) for a socket that listens at an
+// address (own), and for one that listens at its port on all addresses (wild).
 func listening(table string, at netip.AddrPort) (own, wild bool, err error) {
 	f, err := os.Open("/proc/self/net/" + table)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestForeignListeners holds that a machine reaches its own sockets, and no program of this computer that listens on
-// all addresses: what answers at the same port of the machine's loopback address is not the machine's.
+// TestForeignListeners: a machine reaches its own sockets, but no program of this computer that listens on
+// all addresses, although such a program would answer at the machine's loopback address.
 func TestForeignListeners(t *testing.T) {
 	for name, c := range map[string]struct {
 		address func(own netip.Addr) string

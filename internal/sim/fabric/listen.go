@@ -11,7 +11,7 @@ import (
 
 // Listener is a place where the fabric listens, or would if it could.
 type Listener struct {
-	// What describes the service for people.
+	// What is a description of the service for users.
 	What string
 	// Address is the requested address, Actual the socket's. They differ if the operating
 	// system denies a port below 1024 (see fallbackPort). If there is no socket, Actual is
@@ -21,8 +21,8 @@ type Listener struct {
 	Backends, Healthy int
 }
 
-// fallbackPort returns the port in place of a well-known one which cannot be bound without
-// privilege: 2222 for 22, else 8000 more (8080 for 80, 8443 for 443).
+// fallbackPort returns the port to use if a well-known port cannot be bound without privilege: 2222 for 22,
+// otherwise 8000 more (8080 for 80, 8443 for 443).
 func fallbackPort(port uint16) uint16 {
 	if port == 22 {
 		return 2222

@@ -202,8 +202,8 @@ func (ix *index) addLoadBalancer(lb *LoadBalancer) {
 	}
 }
 
-// space returns the prefixes of the service tag VirtualNetwork as seen from vnet:
-// its own and those of its peers.
+// space returns the prefixes of the service tag VirtualNetwork as seen from vnet: its own prefixes and
+// those of its peers.
 func (ix *index) space(vnet string) []netip.Prefix {
 	n := ix.networks[vnet]
 	if n == nil {

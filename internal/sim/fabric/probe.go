@@ -39,14 +39,14 @@ const (
 	slowThreshold = 3
 )
 
-// healthyFactor is how many intervals pass between two probes of a healthy backend. One
-// that a connection finds dead is probed at once.
+// healthyFactor is the number of intervals between two probes of a healthy backend. A backend that a
+// connection finds dead is probed immediately.
 const healthyFactor = 40
 
 // probesPerInterval limits how often a large pool is probed: that many per interval.
 const probesPerInterval = 50
 
-// syncProbes starts and ends probers, and lets the probers of unhealthy machines probe at once.
+// syncProbes starts and ends probers, and makes the probers of unhealthy machines probe now.
 func (f *Fabric) syncProbes() {
 	want := map[probeKey]bool{}
 	for _, b := range f.bindings {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSlowIsNotDown holds that a machine which answers late stays behind its
-// frontend, and that one which refuses does not.
+// TestSlowIsNotDown: a machine that answers late stays behind its frontend, and a machine that refuses
+// connections does not.
 func TestSlowIsNotDown(t *testing.T) {
 	slow, refused := fmt.Errorf("probe: %w", context.DeadlineExceeded), errors.New("connection refused")
 	for name, c := range map[string]struct {

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// Reach returns the rule by which a program that works for a machine, as a process of this computer, connects: to the
-// sockets of the machine's own loopback address, and with peers to those of other machines that planes of this computer
-// hold. It looks at each connection when it is made; Foreign has why.
+// Reach returns the rule for connections of a process of this computer that works for a machine: it may
+// connect to sockets of the machine's own loopback address and, with peers, to those of other machines of
+// planes on this computer. The rule checks each new connection, for the reason that Foreign gives.
 func Reach(own netip.Addr, peers bool) func(network string, to netip.AddrPort) error {
 	return func(network string, to netip.AddrPort) error {
 		ip := to.Addr()

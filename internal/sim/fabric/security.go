@@ -176,7 +176,7 @@ func (ix *index) outbound(from place, f Flow) Verdict {
 	return Verdict{Allow: true, Rule: "allowed"}
 }
 
-// groupsOf returns the security group of the subnet, then that of the interface.
+// groupsOf returns the security group of the subnet, then that of the interface, if they have one.
 func (ix *index) groupsOf(c *IPConfig) []string {
 	var out []string
 	if s := ix.subnets[c.Subnet]; s != nil && s.SecurityGroup != "" {

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// plain boots a Windows machine without the programs of a node, or one of a captured disk.
+// plain boots a Windows machine without the programs of a node, from a captured disk if there is one.
 func plain(t *testing.T, name string, captured []byte) (*Guest, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,8 +34,8 @@ func output(t *testing.T, g *Guest, script string) string {
 	return out.String()
 }
 
-// TestCapture: the machines of an image have exactly what scripts installed on the machine that it
-// was captured from.
+// TestCapture: the machines of an image have exactly the programs that scripts installed on the captured
+// machine.
 func TestCapture(t *testing.T) {
 	builder, dir := plain(t, "builder", nil)
 	if s := builder.Status(); s.Provisioned != ProvisionedReady || !builder.Machine().Root.Exists(`C:\AzureData\CustomData.bin`) {

@@ -38,22 +38,22 @@ type ContainerSpec struct {
 	Range      netip.Prefix
 	WorkingDir string // the working directory; the OS's own when empty
 	IPs        []netip.Addr
-	// DNS are the servers that the container asks, Search the suffixes that complete names, and Network is what it
-	// reaches.
+	// DNS are the DNS servers of the container, Search the suffixes that complete names, and Network the
+	// network that it can reach.
 	DNS, Search []string
 	Network     machine.Network
 	// Dots is the ndots of its resolver.
 	Dots int
 	// Web sends its HTTP requests; nil refuses them.
 	Web http.RoundTripper
-	// Usage is what the programs of the container's machine use; nil is one of its own.
+	// Usage is the shared resource usage of the container's machine; nil means usage of its own.
 	Usage *limit.Guest
-	// OnPanic hears of each panic of the simulation's own code in what the container runs.
+	// OnPanic is called for each panic of the simulation's own code in the container.
 	OnPanic func(*contain.Panic)
 }
 
-// Container is a file tree and a shell that simulate a container's inside: what
-// its real processes would have done there is not known, and nothing is run.
+// Container is a file tree and a shell that simulate the inside of a container. The effects of its real
+// processes are not known here, and no real program is run.
 type Container struct {
 	spec ContainerSpec
 	m    *machine.Machine
@@ -76,7 +76,7 @@ func NewContainer(spec ContainerSpec) (*Container, error) {
 	return &Container{spec: spec, m: m, sh: shell.New(m, nil, spec.Web)}, nil
 }
 
-// resolvConf writes what the kubelet writes for a container's resolver. Windows has it in its adapter.
+// resolvConf writes /etc/resolv.conf as the kubelet does. On Windows the settings are those of the adapter.
 func resolvConf(m *machine.Machine, dots int) error {
 	if m.IsWindows() {
 		return nil
@@ -97,8 +97,8 @@ func resolvConf(m *machine.Machine, dots int) error {
 // Close gives back the container's handles. Its directory stays.
 func (c *Container) Close() error { return c.m.Close() }
 
-// Exec runs a command as `kubectl exec` does and returns its exit code. An error is
-// one of the container runtime, which could not start it.
+// Exec runs a command as `kubectl exec` does and returns its exit code. An error means that the container
+// runtime could not start the command.
 func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer, isTTY bool) (int, error) {
 	if stderr == nil {
 		stderr = stdout

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/domain"
 )
 
-// TestDomain runs what scripts do to join a machine, and what an administrator asks then.
+// TestDomain runs the commands of scripts that join a machine, and then the queries of an administrator.
 func TestDomain(t *testing.T) {
 	const credential = `$c = New-Object PSCredential 'CORP\joiner', (ConvertTo-SecureString 'right' -AsPlainText -Force); `
 	const add = `Add-Computer -DomainName corp.example -Credential $c -ErrorAction Stop`

@@ -34,11 +34,11 @@ type Fault struct {
 	heal    func(*machine.Machine) error
 }
 
-// Boot reports whether the fault is one of the first boot: it concerns machines that have
-// not booted yet, and Heal does not undo it.
+// Boot reports whether the fault affects the first boot: it concerns machines that have not booted yet, and
+// Heal does not undo it.
 func (a Fault) Boot() bool { return a.corrupt != nil }
 
-// Corrupt returns the custom data that a fault of the first boot makes of data.
+// Corrupt returns the custom data with the corruption of a fault of the first boot.
 func (a Fault) Corrupt(data []byte) []byte {
 	if a.corrupt == nil {
 		return data
@@ -48,8 +48,8 @@ func (a Fault) Corrupt(data []byte) []byte {
 
 var base64Text = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
 
-// CorruptSecret does to a bootstrap secret, a compressed script with files in base64, what
-// Corrupt does to custom data. Any other value is returned unchanged.
+// CorruptSecret changes a bootstrap secret, a compressed script with files in base64, as Corrupt changes
+// custom data. Any other value is returned unchanged.
 func (a Fault) CorruptSecret(value string) string {
 	if a.corrupt == nil || !a.fetched {
 		return value
@@ -107,7 +107,7 @@ var (
 	nameValue  = regexp.MustCompile(`ds\.meta_data(\["local_hostname"\]|\.local_hostname)`)
 )
 
-// Faults returns all faults, those of the first boot before those of a running machine.
+// Faults returns all faults: first those that affect the first boot, then those of a running machine.
 func Faults() []Fault {
 	vital := func(name, does, os string, sick func(*machine.Vitals)) Fault {
 		return Fault{Name: name, Does: does, OS: os,

@@ -1,10 +1,9 @@
-// Package guest is a virtual machine's inside, simulated: it boots, reads custom
-// data as its image's agent would, interprets it into a file tree of its own and
-// runs the one script in it through a small shell whose commands are Go functions.
-// It executes nothing on the real machine and says in its own log that it is
-// simulated. The host (the local plane) registers commands such as kubeadm, hears
-// of services that start and stop, and serves SSH and RDP on listeners it gives.
-// It knows nothing of ARM, of Kubernetes or of the provider.
+// Package guest is the inside of a virtual machine, simulated: it boots, reads custom data as its image's
+// agent would, interprets it into a file tree of its own and runs the script in it through a small shell
+// whose commands are Go functions. It executes nothing on the real machine and says in its own log that it
+// is simulated. The host (the local plane) registers commands such as kubeadm, is notified of services that
+// start and stop, and gives it listeners on which it serves SSH and RDP. It knows nothing of ARM, of
+// Kubernetes or of the provider.
 package guest
 
 import (
@@ -91,7 +90,7 @@ const (
 type Status struct {
 	Phase       Phase
 	Provisioned Provisioned
-	// Message says in a sentence what went wrong, or nothing.
+	// Message is a sentence about the failure, or empty.
 	Message string
 	// ExitCode is the exit code of the user's script, of runcmd or another.
 	ExitCode int
@@ -103,7 +102,7 @@ type Status struct {
 	Boots int
 }
 
-// Config is a guest and what its host does for it.
+// Config describes a guest and the services of its host.
 type Config struct {
 	Machine Machine
 	// Commands take precedence over the default table, by name in lower case and without
@@ -116,13 +115,13 @@ type Config struct {
 	// HTTP sends the HTTP requests of the guest's programs, in the guest's network; with
 	// nil they fail.
 	HTTP http.RoundTripper
-	// OnChange hears each new status, from the goroutine that changed it.
+	// OnChange is called with each new status, from the goroutine that changed it.
 	OnChange func(Status)
-	// OnPanic hears of each panic of the simulation's own code in what the guest runs,
-	// which ends that alone. It may be nil.
+	// OnPanic is called for each panic of the simulation's own code in a program of the guest; the panic
+	// ends only that program. It may be nil.
 	OnPanic func(*contain.Panic)
-	// OnService hears of each service that starts or stops. kubelet starts with the
-	// OS, configured or not, and again by kubeadm.
+	// OnService is called for each service that starts or stops. kubelet starts with the OS, configured or
+	// not, and again by kubeadm.
 	OnService func(name string, action Action)
 }
 
@@ -192,9 +191,9 @@ func (g *Guest) set(edit func(*Status)) {
 	}
 }
 
-// Boot starts the guest and returns when its agent has ended, well or not: see
-// Status. What a bootstrap that ended has done is not done again at a later boot.
-// The error is ctx's or one of the simulator, never one of the custom data.
+// Boot starts the guest and returns when its agent has ended, successfully or not: see Status. A later boot
+// does not repeat the steps of a bootstrap that has ended. The error is that of ctx or the simulator's,
+// never one of the custom data.
 func (g *Guest) Boot(ctx context.Context) error {
 	g.booting.Lock()
 	defer g.booting.Unlock()
@@ -334,7 +333,7 @@ func (g *Guest) stuck() {
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }
 
-// overran ends a guest whose custom data asked for more than a guest may use.
+// overran ends a guest whose custom data exceeded the limits of a guest.
 func (g *Guest) overran(reason string) {
 	g.set(func(s *Status) { s.Provisioned, s.Message = ProvisionedFailed, reason })
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)

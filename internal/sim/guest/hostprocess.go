@@ -26,8 +26,8 @@ type HostProcess struct {
 	Stdout, Stderr io.Writer
 }
 
-// HostProcess runs a command as HostProcess containers do: with the machine's services and files. An error is one of the
-// container runtime, which could not start it.
+// HostProcess runs a command as HostProcess containers do: with the machine's services and files. An error
+// means that the container runtime could not start the command.
 func (g *Guest) HostProcess(ctx context.Context, p HostProcess) (code int, err error) {
 	root, err := g.m.Folder.Root(g.m.IsWindows())
 	if err != nil {

@@ -19,7 +19,7 @@ func flatcar(t *testing.T, data []byte) guest.Config {
 	return c
 }
 
-// TestIgnition boots what the bootstrap provider renders for format: ignition.
+// TestIgnition boots the documents that the bootstrap provider renders for format: ignition.
 func TestIgnition(t *testing.T) {
 	in := &cloudinit.NodeInput{BaseUserData: base([]string{`sed -i "s/@@HOSTNAME@@/$(hostname)/g" /etc/kubeadm.yml`}, []string{
 		"echo post > /post.txt",

@@ -20,8 +20,8 @@ const (
 // longestTyping is how much may be typed ahead of a command that runs.
 const longestTyping = 64 << 10
 
-// keyboard is what a user types on a terminal. It is read at all times, so that
-// Ctrl-C ends the command that runs; without one it drops the line.
+// keyboard is a user's input on a terminal. It is read all the time, so that Ctrl-C ends the running
+// command; without a running command, Ctrl-C drops the line.
 type keyboard struct {
 	io.Writer
 
@@ -61,7 +61,7 @@ func (k *keyboard) pump(in io.Reader) {
 	}
 }
 
-// Read returns what the user typed.
+// Read returns the user's input.
 func (k *keyboard) Read(b []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -50,9 +50,9 @@ func (g *Guest) desktop(width, height int) image.Image {
 		"  casement why "+node)
 }
 
-// desktopCertificate returns the guest's self-signed certificate, as Windows has one, for
-// every name of the port: the computer's, the addresses of its network and of the listener,
-// and those of a tunnel's local end.
+// desktopCertificate returns the guest's self-signed certificate, as Windows has one, for every name of the
+// port: the computer's name, the addresses of its network and of the listener, and the local end of a
+// tunnel.
 func (g *Guest) desktopCertificate(listens net.Addr) (tls.Certificate, error) {
 	addresses := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	for _, ip := range g.m.IPs {

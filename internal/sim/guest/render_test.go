@@ -19,7 +19,7 @@ func base(pre, post []string) cloudinit.BaseUserData {
 	}
 }
 
-// TestRendered boots what the bootstrap provider itself renders, for every role.
+// TestRendered boots documents that the bootstrap provider itself renders, for every role.
 func TestRendered(t *testing.T) {
 	initData := &cloudinit.ControlPlaneInput{
 		BaseUserData: base(nil, nil), ClusterConfiguration: "kind: ClusterConfiguration\nclusterName: c1",

@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// apiOfNode answers what the agent asks an API server: it keeps a node, its pods and the events.
+// apiOfNode answers the agent's requests to an API server: it keeps a node, its pods and the events.
 type apiOfNode struct {
 	node   map[string]any
 	pods   []any

@@ -45,7 +45,7 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // a client that is gone ends what it ran
+	defer cancel() // when the client is gone, its command ends
 	var terminal *tty
 	started := false
 	run := func(f func() int) {
@@ -141,8 +141,8 @@ func (g *Guest) login(ctx context.Context, user, program string, ch ssh.Channel,
 	return interact(ctx, g.sh, program, g.shellOf(user), ch, ch.Stderr(), terminal, g.m.Image.Name)
 }
 
-// interact returns a shell over a stream, until the user leaves it. terminal is nil for
-// plain lines; what names the guest on a terminal.
+// interact runs a shell over a stream until the user leaves it. terminal is nil for plain lines; what is
+// the guest's name on a terminal.
 func interact(ctx context.Context, sh *shell.Shell, program string, o shell.Session, stream io.ReadWriter, errOut io.Writer,
 	terminal *tty, what string) int {
 	out := io.Writer(stream)
@@ -198,7 +198,7 @@ func interact(ctx context.Context, sh *shell.Shell, program string, o shell.Sess
 // mostShells bounds the shells that a session starts in each other.
 const mostShells = 16
 
-// typedLines is what a program reads from a terminal: whole lines.
+// typedLines is a program's input from a terminal: whole lines.
 type typedLines struct {
 	terminal *tty
 	rest     string
@@ -218,7 +218,7 @@ func (l *typedLines) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// plainLines reads lines without swallowing what follows them.
+// plainLines reads lines without consuming the bytes after them.
 func plainLines(r io.Reader) func() (string, error) {
 	return func() (string, error) {
 		var line []byte
@@ -251,8 +251,7 @@ func (g *Guest) sftp(user string, ch ssh.Channel) int {
 	return 0
 }
 
-// open keeps the SFTP server from closing the channel: scp wants to hear its exit
-// status after the last file.
+// open keeps the SFTP server from closing the channel: scp waits for its exit status after the last file.
 type open struct{ ssh.Channel }
 
 // Close does nothing; the session closes its channel.

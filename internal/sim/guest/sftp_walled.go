@@ -7,11 +7,10 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// walledTree contains what panics in a tree: the SFTP server calls it from goroutines of
-// its own.
+// walledTree contains panics in a tree: the SFTP server calls it from goroutines of its own.
 type walledTree struct{ t *tree }
 
-// errBroken is all that a client hears of a panic.
+// errBroken is the error that a client gets for a panic.
 var errBroken = errors.New("this is the simulation's own fault")
 
 func walled[T any](w walledTree, do func() (T, error)) (out T, err error) {

@@ -30,12 +30,11 @@ const loginTime = 30 * time.Second
 // it out.
 type Dial func(ctx context.Context, address string) (net.Conn, error)
 
-// ServeSSH runs the guest's SSH server on l until ctx is done or l is closed; then it
-// closes l and every connection, and returns. Keys are those in the guest's own
-// authorized_keys; there are no passwords. It runs commands and shells in the simulated
-// guest, serves SFTP in its tree and forwards connections through dial, so that ProxyJump,
-// -W and -L work; dial may be nil. While the guest's SSH service does not run, it closes
-// connections at once.
+// ServeSSH runs the guest's SSH server on l until ctx is done or l is closed; then it closes l and every
+// connection, and returns. Keys are those in the guest's own authorized_keys; there are no passwords. It
+// runs commands and shells in the simulated guest, serves SFTP in its tree and forwards connections through
+// dial, so that ProxyJump, -W and -L work; dial may be nil. While the guest's SSH service does not run, it
+// closes each new connection.
 func (g *Guest) ServeSSH(ctx context.Context, l net.Listener, dial Dial) error {
 	key, err := hostKey(g.m.Dir, g.m.Console)
 	if err != nil {

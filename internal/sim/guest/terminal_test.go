@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestSSHTerminal types into sessions on a terminal, and compares what it shows.
+// TestSSHTerminal types into sessions on a terminal, and compares the screen.
 func TestSSHTerminal(t *testing.T) {
 	key, line := identity(t)
 	for _, c := range []struct {

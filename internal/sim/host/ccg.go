@@ -24,7 +24,7 @@ const keyVaultPlugin = "{CCC2A336-D7F3-4818-A213-272B7924213E}"
 // Source: learn.microsoft.com/windows/win32/api/ccgplugins/nf-ccgplugins-iccgdomainauthcredentials-getpasswordcredentials.
 const pluginKey = `HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
 
-// credentialSpec is what CCG reads of a container's credential specification.
+// credentialSpec has the fields of a container's credential specification that CCG reads.
 // Source: learn.microsoft.com/virtualization/windowscontainers/manage-containers/manage-serviceaccounts.
 type credentialSpec struct {
 	DomainJoinConfig struct {

@@ -85,7 +85,8 @@ func specOf(account, plugin string) string {
 		"ActiveDirectoryConfig": %s}`, account, active)
 }
 
-// TestContainerIdentity is what CCG answers for each kind of credential spec, joined and not.
+// TestContainerIdentity checks the answers of CCG for each kind of credential spec, on machines that have
+// joined a domain and on others.
 func TestContainerIdentity(t *testing.T) {
 	const input = "ObjectId=principal;SecretUri=https://example.com/secrets/join"
 	const reader = `CORP\reader:right`

@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// TestContainersStayInside holds that a container whose folder or tree the guest has replaced by a link reads and writes
-// nothing of this computer: by links that the guest's own commands make, and by links that are there however they came.
+// TestContainersStayInside: a container whose folder or tree the guest has replaced by a link reads and
+// writes nothing of this computer. The links are made by the guest's own commands, or planted directly.
 func TestContainersStayInside(t *testing.T) {
 	const folder = "/var/lib/kubelet/pods/uid/containers/c"
 	deep := "/deep" + strings.Repeat("/d", 30)
@@ -24,7 +24,7 @@ func TestContainersStayInside(t *testing.T) {
 	for name, c := range map[string]struct {
 		script  string // in the guest
 		planted bool   // a link from the last of at to the outside
-		at      string // what leads out, in the guest
+		at      string // the path in the guest that leads outside
 	}{
 		"a hard link of a link that was deep": {script: "mkdir -p " + deep + " " + folder + " && ln -s " + up + "OUT " + deep + "/l && ln " +
 			deep + "/l /l; ln -s /l " + folder + "/rootfs || mv /l " + folder + "/rootfs"},
@@ -42,7 +42,7 @@ func TestContainersStayInside(t *testing.T) {
 			secret := filepath.Join(outside, "secret")
 			writeFile(t, secret, "of this computer")
 			script := strings.ReplaceAll(c.script, "OUT", strings.TrimPrefix(outside, "/"))
-			n.body.Exec(t.Context(), script, nil, io.Discard, io.Discard) // what it refuses is an answer
+			n.body.Exec(t.Context(), script, nil, io.Discard, io.Discard) // a refusal is an answer too
 			if c.planted {
 				target := outside
 				if strings.HasSuffix(c.at, ".json") {

@@ -20,7 +20,7 @@ type GuestFault struct {
 	Name string `json:"name"`
 	// OS is Windows, or any.
 	OS string `json:"os"`
-	// Comes is when the fault is injected: boot or at once.
+	// Comes says when the fault is injected: at boot or immediately.
 	Comes string `json:"comes"`
 	Does  string `json:"does"`
 }
@@ -151,7 +151,7 @@ func (h *Host) Inject(r fault.Rule) {
 	}
 }
 
-// Recover undoes what a rule that is cleared has done to guests that run.
+// Recover removes the effects of a cleared rule from running guests.
 func (h *Host) Recover(r fault.Rule) {
 	a, known := guest.FindFault(r.GuestFault)
 	if !known {
@@ -182,7 +182,7 @@ func (h *Host) all() []*machine {
 	return out
 }
 
-// observe makes the kubelet check its machine's state at once.
+// observe makes the kubelet check its machine's state now.
 func (n *node) observe() {
 	n.mu.Lock()
 	k := n.kubelet

@@ -8,10 +8,11 @@ import (
 	gm "casement.dev/casement/internal/sim/guest/machine"
 )
 
-// nodePods is what a node's kubelet and its kube-proxy have made in its Host Network Service.
+// nodePods has the objects of a node's kubelet and kube-proxy in its Host Network Service.
 type nodePods struct{ n *node }
 
-// Endpoints implements machine.Pods: those of the node's pods, and a remote one for each other backend of a Service.
+// Endpoints implements machine.Pods: an endpoint for each pod of the node, and a remote one for each other
+// backend of a Service.
 func (p nodePods) Endpoints() []gm.HNSEndpoint {
 	p.n.mu.Lock()
 	k := p.n.kubelet
@@ -91,7 +92,7 @@ func (p nodePods) Balancers() (out []gm.HNSBalancer) {
 				b.Target = e.Addr.Port()
 				b.Endpoints = append(b.Endpoints, e.Addr.Addr())
 			}
-			if len(b.Endpoints) > 0 { // kube-proxy makes none of a Service without a backend
+			if len(b.Endpoints) > 0 { // kube-proxy makes no policy for a Service without a backend
 				out = append(out, b)
 			}
 		}

@@ -62,11 +62,11 @@ type Host struct {
 	// takes it for suspectLead when it boots, so that such guests start one after the other.
 	suspects chan struct{}
 	seats    seats
-	// wall is around what is done for all guests.
+	// wall contains panics in work that is done for all guests.
 	wall *contain.Wall
 	// crash is the file to which the Go runtime writes why this process died.
 	crash string
-	// panics counts the panics of this process in what guests ran, by their place.
+	// panics counts the panics of this process in the code of guests, by their place.
 	panics map[string]met
 
 	// elections has the leader elections by cluster; waiting has the guests of an earlier run that
@@ -89,8 +89,8 @@ type Config struct {
 	Directory *domain.Directory
 	// Records is where the processes of the machines are recorded.
 	Records process.Records
-	// OnPanic hears of the first panic of each cause and machine, by the machine's resource ID, from the goroutine that
-	// had it; nil hears of none.
+	// OnPanic is called for the first panic of each cause and machine, with the machine's resource ID, from
+	// the goroutine that panicked; it may be nil.
 	OnPanic func(id string, p *contain.Panic)
 	Log     logr.Logger
 }

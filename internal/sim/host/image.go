@@ -27,9 +27,9 @@ func (h *Host) Capture(id string) (string, error) {
 	return base64.StdEncoding.EncodeToString(disk), nil
 }
 
-// unknownImage is the error of an image whose contents are not known here. Its VM is provisioned,
-// as in Azure, and nothing runs in it: what a template of such images makes is there, and no guest
-// pretends to be one of them.
+// unknownImage is the error for an image whose contents are not known here. As in Azure, its VM is
+// provisioned, but no guest runs in it: a template with such images can be deployed, and no guest pretends
+// to be one of them.
 type unknownImage string
 
 func (u unknownImage) Error() string {

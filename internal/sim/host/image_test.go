@@ -29,7 +29,7 @@ func TestUnknownImage(t *testing.T) {
 	}
 }
 
-// TestLatest: an image that is asked for as latest holds what its exact version holds.
+// TestLatest: the version latest of an image has the contents of the exact version.
 func TestLatest(t *testing.T) {
 	for _, image := range []host.Image{
 		{Publisher: "cncf-upstream", Offer: "capi-windows", SKU: "windows-2019-containerd-gen1", Version: "latest",

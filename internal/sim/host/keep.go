@@ -43,7 +43,7 @@ func (h *Host) Keep(ids []string) error {
 	return errors.Join(errs...)
 }
 
-// setAside moves the folder of a VM to those that were lost.
+// setAside moves the folder of a VM to the folder of lost VMs.
 func (h *Host) setAside(home string) error {
 	name := fmt.Sprintf("%s@%s@%s", filepath.Base(filepath.Dir(home)), filepath.Base(home), time.Now().UTC().Format("20060102T150405"))
 	lost := filepath.Join(h.config.Dir, "vms", lostFolder)
@@ -54,9 +54,9 @@ func (h *Host) setAside(home string) error {
 	return os.Rename(home, filepath.Join(lost, name))
 }
 
-// Notices says what the plane's owner should know of the machines: faults of the simulation,
-// how often each was met, host keys that were made again, and folders of VMs that the local
-// Azure does not have.
+// Notices returns messages for the plane's owner about the machines: faults of the simulation, with the
+// number of times each occurred, host keys that were made again, and folders of VMs that the local Azure
+// does not have.
 func (h *Host) Notices() (all []string) {
 	h.mu.Lock()
 	for _, where := range slices.Sorted(maps.Keys(h.panics)) {

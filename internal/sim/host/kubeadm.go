@@ -265,7 +265,7 @@ func (n *node) kubeadmInit(ctx context.Context, config string, out io.Writer) er
 	return kubeadm.Init(ctx, n.kubeadmOptions(data, out), func() error { return n.boot(ctx, "init", config, out) })
 }
 
-// kubeadmOptions is what kubeadm finds on the machine.
+// kubeadmOptions returns the facts about the machine that kubeadm depends on.
 func (n *node) kubeadmOptions(config []byte, out io.Writer) kubeadm.Options {
 	m := n.body.Machine()
 	return kubeadm.Options{
@@ -305,8 +305,8 @@ func (n *node) lacks() []kubeadm.Lack {
 	return append(out, n.lacksKubelet()...)
 }
 
-// runtimeDown is what kubeadm says of a runtime that does not answer. Source: kubernetes cmd/kubeadm/app/util/runtime/runtime.go;
-// k8s.io/cri-client.
+// runtimeDown returns kubeadm's message about a runtime that does not answer.
+// Source: kubernetes cmd/kubeadm/app/util/runtime/runtime.go; k8s.io/cri-client.
 func (n *node) runtimeDown() string {
 	dial := "dial unix /var/run/containerd/containerd.sock: connect: no such file or directory"
 	if n.vm.OS == guest.Windows {

@@ -232,7 +232,7 @@ func (h *Host) spec(vm host.VM) (guest.Machine, error) {
 	return spec, nil
 }
 
-// imageName returns the name of an image, with the exact version where latest was asked for.
+// imageName returns the name of an image, with the exact version in place of latest.
 func imageName(i host.Image) string {
 	if i.Source != "" {
 		return i.Source

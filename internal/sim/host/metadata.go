@@ -22,10 +22,9 @@ const metadataAddress = "169.254.169.254:80"
 // IdentityPath is where the metadata service issues tokens.
 const IdentityPath = "/metadata/identity/oauth2/token"
 
-// External answers what a guest dials outside of its network: the metadata
-// service, the hosts of Azure that the local one simulates, such as key vaults,
-// and what Config.Route declares reachable. Everything else is refused, so that nothing
-// leaves this machine.
+// External serves connections from a guest to addresses outside of its network: the metadata service, the
+// hosts of Azure that the local one simulates, such as key vaults, and the hosts that Config.Route permits.
+// All others are refused, so that no connection leaves this machine.
 func (h *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
 	if address == metadataAddress {
 		return h.dialMetadata(ctx, from)

@@ -14,16 +14,16 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// clusterDomain is that of the clusters' DNS.
+// clusterDomain is the domain of the clusters' DNS.
 const clusterDomain = "cluster.local"
 
-// network is what the programs of a machine, or of a pod on it, reach in the fabric.
+// network is the view that the programs of a machine, or of a pod on it, have of the fabric.
 type network struct {
 	net  *fabric.Fabric
 	node fabric.Origin
 	// dial is the machine's, which fails while its network is down.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// pod is the pod's own address; none for the machine and what has its network.
+	// pod is the pod's own address; unset for the machine and for pods on its network.
 	pod netip.Addr
 	// inCluster is set where the cluster's DNS is asked, and not the machine's.
 	inCluster bool
@@ -85,8 +85,9 @@ func (n network) follow(name, full, alias string, aliases int) (gm.Found, error)
 // within reports whether a name is one of a Service.
 func within(name string) bool { return strings.HasSuffix(name, ".svc."+clusterDomain) }
 
-// candidates returns the full names that are asked for. Windows completes a name without a dot by one suffix alone, and
-// no other. Source: kubernetes.io/docs/concepts/services-networking/dns-pod-service, DNS resolution on Windows nodes.
+// candidates returns the full names to resolve. Windows completes a name without a dot by one suffix alone,
+// and no other name.
+// Source: kubernetes.io/docs/concepts/services-networking/dns-pod-service, DNS resolution on Windows nodes.
 func (n network) candidates(name string, full bool) []string {
 	if full {
 		return []string{name}

@@ -26,8 +26,8 @@ import (
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// node is what makes a VM a Kubernetes node: its kubelet service, the static
-// pods that run as processes, and kubeadm.
+// node has the parts that make a VM a Kubernetes node: its kubelet service, the static pods that run as
+// processes, and kubeadm.
 type node struct {
 	vm       host.VM
 	socket   string // of the egress
@@ -65,7 +65,7 @@ const (
 	kubeletFlags  = "/var/lib/kubelet/kubeadm-flags.env"
 )
 
-// service follows what the guest does to its kubelet service.
+// service reacts to an action of the guest on its kubelet service.
 func (n *node) service(name string, action guest.Action) {
 	if name != "kubelet" {
 		n.observe()
@@ -78,8 +78,8 @@ func (n *node) service(name string, action guest.Action) {
 	}
 }
 
-// startKubelet starts the simulated kubelet; one that has no configuration ends
-// at once, as the real one does before kubeadm ran.
+// startKubelet starts the simulated kubelet. Without a configuration the kubelet ends immediately, as the
+// real one does before kubeadm ran.
 func (n *node) startKubelet() {
 	if !n.body.Machine().Root.Exists(kubeletConfig) || len(n.lacksKubelet()) > 0 {
 		return
@@ -234,7 +234,8 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	return c.Exec(ctx, e.Command, e.Stdin, e.Stdout, e.Stderr, e.TTY)
 }
 
-// podRange returns the range of the node's pods that an address is of; not valid for one of the virtual network.
+// podRange returns the node's range of pods that contains an address; an invalid one for an address of the
+// virtual network.
 func (n *node) podRange(ips []netip.Addr) netip.Prefix {
 	for _, r := range (nodePods{n}).Ranges() {
 		if len(ips) > 0 && r.Contains(ips[0]) {

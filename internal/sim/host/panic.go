@@ -9,13 +9,13 @@ import (
 // met is how often guests met one cause of panics.
 type met struct {
 	times int
-	vm    string // the last one's; "" for what is done for all guests
+	vm    string // the last one's; "" for work that is done for all guests
 	vms   map[string]bool
 }
 
-// panicked returns what hears of the panics in what a guest ran: the first of each cause is
-// logged with its trace, and OnPanic hears the first of each cause and machine. The guest's console has them all, and
-// Notices and Panics count them. id and vm are "" for what is done for all guests.
+// panicked returns a function that handles the panics in a guest's code: the first of each cause is logged
+// with its trace, and OnPanic gets the first of each cause and machine. All of them are written to the
+// guest's console and counted by Notices and Panics. id and vm are "" for work that is done for all guests.
 func (h *Host) panicked(id, vm string) func(*contain.Panic) {
 	return func(p *contain.Panic) {
 		h.mu.Lock()
@@ -38,7 +38,7 @@ func (h *Host) panicked(id, vm string) func(*contain.Panic) {
 	}
 }
 
-// Panics returns how often guests met faults of the simulation, by the part of it that has them: a package.
+// Panics returns how often guests met faults of the simulation, by package.
 func (h *Host) Panics() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

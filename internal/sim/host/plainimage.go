@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// plainContents returns what a marketplace image contains that is not a Kubernetes node
-// image: only the operating system.
+// plainContents returns the contents of a marketplace image that is not a Kubernetes node image: only the
+// operating system.
 func plainContents(vm host.VM) (windows.Contents, bool) {
 	sku := strings.ToLower(vm.Image.Offer + " " + vm.Image.SKU)
 	switch {

@@ -13,9 +13,9 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// podPool gives pod addresses in clusters whose controller manager allocates no
-// ranges to nodes, as with Calico's own address management. It is Calico's
-// default pool, of which nodes get blocks. Source: https://docs.tigera.io/calico/latest/networking/ipam/get-started-ip-addresses.
+// podPool gives pod addresses in clusters whose controller manager allocates no ranges to nodes, as with
+// Calico's own address management. It is Calico's default pool, from which nodes get blocks.
+// Source: https://docs.tigera.io/calico/latest/networking/ipam/get-started-ip-addresses.
 type podPool struct {
 	mu     sync.Mutex
 	used   map[netip.Addr]bool

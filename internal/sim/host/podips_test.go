@@ -35,7 +35,7 @@ func TestPodPoolAfterRestart(t *testing.T) {
 	p := &podPool{used: map[netip.Addr]bool{}, blocks: map[netip.Prefix]string{}}
 	kept := netip.MustParseAddr("192.168.0.3")
 	p.Keep("a", kept)
-	p.Keep("a", netip.MustParseAddr("10.1.0.9")) // one of the virtual network
+	p.Keep("a", netip.MustParseAddr("10.1.0.9")) // an address of the virtual network
 	for _, node := range []string{"b", "a"} {
 		if ip, err := p.Allocate(t.Context(), node, "default", "web"); err != nil || ip == kept {
 			t.Errorf("a pod of %s got %s, %v", node, ip, err)

@@ -22,18 +22,18 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// A guest's boot interprets what a stranger wrote. Bounds keep it from harm; where
-// one is missing, the supervisor dies while the guest boots, and would again at each
-// start. So a boot leaves a mark on the disk for as long as it lasts, and a guest
-// with the mark of a dead supervisor is a suspect: it is not booted any more after
-// maxDeaths deaths from within, or one that was clearly its own. A supervisor that was
-// ended from outside, by a user or with the machine, says nothing about a guest.
-// Suspects of a death from within begin one after the other, so that the next death
-// has one alone.
+// bootMark is written to the disk for as long as a guest boots. A boot interprets the input of strangers.
+// Limits should contain it; where one is missing, the supervisor dies during the boot, and would die again
+// at each start.
 //
-// A session, a static pod or a kubelet may end the process as well, long after the boot.
-// All goroutines of a guest have its ID as a label, which the Go runtime writes beside the
-// one that died (culprit): that guest has a mark when the next process starts.
+// A guest with the mark of a dead supervisor is a suspect. It is not booted any more after maxDeaths deaths
+// from within, or after one that it clearly caused. A supervisor that was ended from outside, by a user or
+// with the machine, says nothing about a guest. Suspects boot one after the other, so that only one of them
+// can cause the next death.
+//
+// A session, a static pod or a kubelet may end the process as well, long after the boot. All goroutines of
+// a guest have its ID as a label, which the Go runtime writes beside the goroutine that died (culprit):
+// that guest has a mark when the next process starts.
 type bootMark struct {
 	// Deaths counts the supervisors that died from within while the guest booted,
 	// this one included for as long as it lives.
@@ -91,8 +91,8 @@ func (h *Host) writeMark(id string, mark bootMark) error {
 	return os.WriteFile(h.markFile(id), data, 0o600)
 }
 
-// beginBoot marks that a guest boots. The error is one of a guest in quarantine.
-// done is called when the boot has ended, well or not.
+// beginBoot marks that a guest boots. The error says that the guest is in quarantine. The caller calls done
+// when the boot has ended, even with an error.
 func (h *Host) beginBoot(ctx context.Context, id string) (done func(), err error) {
 	mark, suspect := h.readMark(id)
 	suspect = suspect && mark.Process != thisProcess
@@ -243,8 +243,7 @@ func showLabels() error {
 // guestLabel is the label by which the goroutines of a guest have its ID.
 const guestLabel = "guest"
 
-// as runs what a guest asked for: the goroutine and all that start in it have the guest's
-// label meanwhile.
+// as runs f for a guest: its goroutine, and all that it starts, have the guest's label meanwhile.
 func as(ctx context.Context, id string, f func(context.Context)) {
 	pprof.Do(ctx, pprof.Labels(guestLabel, machineKey(id)), f)
 }
@@ -279,7 +278,7 @@ func (h *Host) accuse(file string) {
 
 // death is how a process died.
 type death struct {
-	why    string // "" for one that was killed or has ended
+	why    string // "" for a process that was killed or has ended
 	guest  string // whose goroutine it was, "" if unknown
 	judged bool
 }
@@ -293,7 +292,7 @@ var labelled = regexp.MustCompile(`^running\b.* labels:\{(?:.*, )?"` + guestLabe
 // maxCrash bounds how much of a crash is read: its begin and its end.
 const maxCrash = 1 << 20
 
-// diedBy returns what the Go runtime wrote about a crash to a file.
+// diedBy returns the cause of a crash from the file that the Go runtime wrote.
 func diedBy(file string) (d death) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -311,7 +310,7 @@ func diedBy(file string) (d death) {
 	}
 	if header := dead.FindSubmatch(data); header != nil {
 		if label := labelled.FindSubmatch(header[1]); label != nil {
-			d.guest, _ = strconv.Unquote(string(label[1])) // "" for what the runtime did not write
+			d.guest, _ = strconv.Unquote(string(label[1])) // "" without a label of the runtime
 		}
 	}
 	d.why = why(data)

@@ -60,7 +60,7 @@ func TestSupervisorThatDies(t *testing.T) {
 			t.Log(deep(1))
 		}, funcr.Options{})
 		m.Open(Azure{}, func(string) {})
-		m.Start(host.VM{ID: boots[0], Name: "killer"}) // without what a VM must have
+		m.Start(host.VM{ID: boots[0], Name: "killer"}) // without the fields that a VM must have
 		m.work.Wait()
 	}
 	if how == "kill" {
@@ -98,8 +98,8 @@ func deep(n int) int {
 // last is more calls than any stack has room for.
 const last = 1 << 40
 
-// TestQuarantine holds that a guest whose boot ended the supervisor is not booted
-// again, and that one beside which it merely died is.
+// TestQuarantine: a guest whose boot ended the supervisor is not booted again, and a guest that merely
+// booted at that time is.
 func TestQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {
 		deaths      []string // how, and who booted
@@ -181,8 +181,8 @@ func die(t *testing.T, dir, how string, boots []string) {
 	}
 }
 
-// TestDeathAfterBoot holds that a guest which ended the supervisor long after its boot, by
-// a session or by what starts with it, is the one that is not booted again.
+// TestDeathAfterBoot: a guest that ended the supervisor long after its boot, in a session or when a process
+// started, is the one that is not booted again.
 func TestDeathAfterBoot(t *testing.T) {
 	for how, why := range map[string]string{"session": "stack overflow", "hoarder": "out of memory", "start": "stack overflow"} {
 		t.Run(how, func(t *testing.T) {
@@ -211,8 +211,7 @@ func TestDeathAfterBoot(t *testing.T) {
 	}
 }
 
-// TestDeathOfAnother holds that a guest that booted while another ended the supervisor has
-// no part in it.
+// TestDeathOfAnother: a guest that booted while another one ended the supervisor is not blamed.
 func TestDeathOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	for range maxDeaths + 1 {

@@ -15,8 +15,7 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// turn lets a guest of an earlier run start when it is its turn. A nil one is of a guest
-// that starts at once.
+// turn makes a guest of an earlier run wait to start. A nil turn lets the guest start immediately.
 type turn struct {
 	begin, booted chan struct{}
 	once          sync.Once
@@ -51,7 +50,7 @@ func (t *turn) waits() bool {
 	}
 }
 
-// booted reports that the boot is over, well or not, or will not be.
+// booted reports that the boot has ended, successfully or not, or will not happen.
 func (g *machine) booted() {
 	if g.turn != nil {
 		g.turn.once.Do(func() { close(g.turn.booted) })
@@ -65,8 +64,8 @@ func atOnce() int { return max(2, runtime.NumCPU()) }
 // may itself wait for another machine.
 const resumeTurn = 45 * time.Second
 
-// Resume lets the guests of an earlier run start, control planes first, a few at a time.
-// It returns at once; progress gets how many of all have begun.
+// Resume lets the guests of an earlier run start, control planes first, a few at a time. It does not wait;
+// progress gets the number of guests that have begun and of all.
 func (h *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 	h.mu.Lock()
 	waiting := h.waiting
@@ -187,7 +186,7 @@ func (h *Host) runAgain(ctx context.Context, g *machine) {
 // exhaustion are the errors for want of something that this machine may have again.
 var exhaustion = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM, syscall.EAGAIN}
 
-// exhausted reports whether an error is one of exhaustion.
+// exhausted reports whether an error is about an exhausted resource of this machine.
 func exhausted(err error) bool {
 	return slices.ContainsFunc(exhaustion, func(e error) bool { return errors.Is(err, e) })
 }

@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/azuresim/host"
 )
 
-// Guests of an earlier run start with the control planes, and only as many at once as the
+// TestResume: control planes of an earlier run start first, and no more guests boot concurrently than the
 // limit allows.
 func TestResume(t *testing.T) {
 	dir := t.TempDir()
@@ -59,8 +59,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A guest whose boot hangs, such as one that joins a machine that has not started, does not
-// block the others.
+// TestResumePassesAHangingBoot: a guest whose boot hangs, because it joins a machine that has not started,
+// does not block the others.
 func TestResumePassesAHangingBoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := testHost(t.TempDir())

@@ -42,7 +42,7 @@ func TestRoute(t *testing.T) {
 		want string // of the error
 	}{
 		"insecure":       {way.WithTLS(&tls.Config{InsecureSkipVerify: true}), "https://" + declared, ""},
-		"no roots given": {way.WithTLS(&tls.Config{ServerName: named}), "https://" + declared, ""}, // those of the guest
+		"no roots given": {way.WithTLS(&tls.Config{ServerName: named}), "https://" + declared, ""}, // the guest's own roots
 		"roots of others": {way.WithTLS(&tls.Config{RootCAs: x509.NewCertPool(), ServerName: named}),
 			"https://" + declared, "unknown authority"},
 		"another's name": {way, "https://" + declared, "certificate is valid for"},

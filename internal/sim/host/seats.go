@@ -11,11 +11,11 @@ import (
 	"casement.dev/casement/internal/contain"
 )
 
-// Each processor of this machine serves seatsPerCore guests that boot and join at the same time, and beside them
-// controlPlanesPerCore machines of control planes, which the others wait for: such a machine starts etcd, an API
-// server, a controller manager and a scheduler. A guest that is not ready after its time waits for something else,
-// such as an API server that does not answer, and gives its seat up. On a busy machine the time is longer: guests that
-// only take their time would be joined by more and more others until none becomes ready.
+// Each processor of this machine serves seatsPerCore guests that boot and join at the same time, and also
+// controlPlanesPerCore machines of control planes, on which the others wait: such a machine starts etcd, an
+// API server, a controller manager and a scheduler. A guest that is not ready after seatTime is waiting for
+// something else, such as an API server that does not answer, and gives its seat up. On a busy machine the
+// time is longer: otherwise more and more guests would join the slow ones until none becomes ready.
 const (
 	seatsPerCore         = 16
 	seatTime             = 20 * time.Second
@@ -23,9 +23,9 @@ const (
 	controlPlaneTime     = time.Minute
 )
 
-// seats bound the guests that boot and join their clusters at the same time. A thousand at
-// once take the time of a thousand, but each is slow: requests run into their time limits and are
-// made again, and the cost of a node grows with the number of all.
+// seats limit the guests that boot and join their clusters at the same time. Without a limit, each of a
+// thousand guests is slow: requests run into their time limits and are repeated, and the cost of a node
+// grows with the number of all.
 type seats struct {
 	workers, controlPlanes row
 	// running has a seat for each guest that runs, for as long as it does.
@@ -41,8 +41,9 @@ type row struct {
 	why string
 }
 
-// A guest has filesPerGuest files open when it is ready: its disk and its kubelet's connection, and at times a log. Its
-// ports have sockets of their own (limit.Sockets). What else this process does, and guests that join, have ownFiles.
+// A guest that is ready has filesPerGuest files open: its disk, its kubelet's connection, and at times a
+// log. Its ports have sockets of their own (limit.Sockets). All other work of this process, and guests that
+// join, have ownFiles.
 const (
 	filesPerGuest = 3
 	ownFiles      = 1000
@@ -88,8 +89,9 @@ func (r row) wait(ctx context.Context, g *machine) error {
 
 func (r row) free() { <-r.taken }
 
-// take waits for a seat to boot and join. The seat is given up by leave, or when its time is over. A machine of a control
-// plane of an earlier run needs none: those start a few at a time as it is, and may need each other.
+// take waits for a seat to boot and join. The seat is freed by leave, or when its time has passed. A
+// machine of a control plane of an earlier run needs no seat: only a few of those start at a time anyway,
+// and they may need each other.
 func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 	if g.turn != nil && ofControlPlane(g.vm) {
 		return func() {}, nil

@@ -86,8 +86,8 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	return &staticProcess{Process: p, program: command.Argv[0]}, nil
 }
 
-// sayEnd writes to the console that a process of a static pod ended by itself, and the last line that it wrote. What does
-// so again and again is why an API server does not answer: see internal/diagnose/walk.
+// sayEnd writes to the console that a process of a static pod ended by itself, with the last line of its
+// output. An API server that ends again and again is why it does not answer: see internal/diagnose/walk.
 func (n *node) sayEnd(spec kubelet.ProcessSpec, p *process.Process) {
 	<-p.Done()
 	n.mu.Lock()
@@ -112,8 +112,8 @@ func (n *node) peer(address string) (string, bool) {
 	return at.String(), ok
 }
 
-// unanswered refuses to dial where a program of this computer would answer in place of one of a machine, because it
-// listens on all addresses.
+// unanswered returns an error for an address of a machine at which another program of this computer would
+// answer, because that program listens on all addresses.
 func unanswered(dials []string) error {
 	for _, address := range dials {
 		if at, err := netip.ParseAddrPort(address); err == nil && fabric.Foreign("tcp", at) {
@@ -123,9 +123,9 @@ func unanswered(dials []string) error {
 	return nil
 }
 
-// walled puts walls around a program that works for the guest: it writes in the
-// guest's root and the folders named, reads there and what every program reads,
-// starts no program and knows nothing of the environment of this process.
+// walled confines a program that works for the guest: it writes in the guest's root and in the folders of
+// write, also reads there, in those of read and in the folders that every program needs, starts no program,
+// and gets none of this process's environment.
 func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, error) {
 	root, err := n.body.Path("/")
 	if err != nil {
@@ -165,7 +165,7 @@ func plainEnvironment() []string {
 // of Kubernetes objects, so that no two of them get one folder.
 func processFolder(id string) string { return strings.ReplaceAll(id, "/", "_") }
 
-// keepPrivate writes what a process reads beside the guest's files.
+// keepPrivate writes the files that a process reads outside of the guest's files.
 func (n *node) keepPrivate(dir string, made map[string][]byte) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err

@@ -108,7 +108,7 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 	if _, err := os.Stat(proof); err == nil {
 		t.Error("a program of the real machine ran")
 	}
-	// All that is beside the guest is what the plane keeps of it.
+	// The folders beside the guest have nothing but the plane's own record of it.
 	for _, dir := range []string{filepath.Dir(n.home), filepath.Join(n.home, "..", "..")} {
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 1 {
@@ -126,8 +126,7 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 	}
 }
 
-// TestCloseEndsAllProcesses holds that no static pod outlives its machine, whatever
-// its name is.
+// TestCloseEndsAllProcesses: no static pod outlives its machine, whatever its name is.
 func TestCloseEndsAllProcesses(t *testing.T) {
 	n := testNode(t)
 	var pids []int
@@ -152,7 +151,7 @@ func TestCloseEndsAllProcesses(t *testing.T) {
 	}
 }
 
-// eventually waits for what another process does.
+// eventually waits for an effect of another process.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); {

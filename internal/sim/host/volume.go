@@ -23,9 +23,9 @@ func volumeName(id string) string {
 	return fmt.Sprintf("%x", sum[:12])
 }
 
-// volume returns the content of a volume by its CSI handle, which all pods that have it share and which outlives them.
-// A cluster says of a volume what it likes, so Azure is asked: a disk is attached to the machine, and a share's account
-// takes the key.
+// volume returns the content of a volume by its CSI handle; all pods with the volume share it, and it
+// outlives them. A handle is the input of a cluster, so Azure is asked whether the disk is attached to the
+// machine, or the share's account accepts the key.
 func (h *Host) volume(vm host.VM, handle, key string) (guestfs.Folder, error) {
 	var none guestfs.Folder
 	id := handle

@@ -21,8 +21,8 @@ func (hasty) After(time.Duration) <-chan time.Time {
 	return c
 }
 
-// TestAskAgain holds that a join asks an API server that has just started for as
-// long as kubeadm does, counted in attempts.
+// TestAskAgain: a join repeats its requests to an API server that has just started as many times as kubeadm
+// does.
 func TestAskAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer       int

@@ -217,8 +217,9 @@ func decode(data []byte) (wire, []string, error) {
 	return wire{}, notes, errors.New("no JoinConfiguration found in the configuration file")
 }
 
-// withoutV1beta3 is the first minor whose kubeadm refuses v1beta3 of its configuration and older versions.
-// Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go, whose words the error has.
+// withoutV1beta3 is the first minor whose kubeadm refuses version v1beta3 of its configuration, and older
+// ones.
+// Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go, whose message is used.
 const withoutV1beta3 = 37
 
 // readableBy returns an error if kubeadm of a release no longer reads the configuration; an unknown release reads all.
@@ -259,7 +260,7 @@ func parseArgs(raw json.RawMessage) ([]Arg, error) {
 
 var tokenPattern = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
-// validate reports what kubeadm would refuse before it does anything.
+// validate returns the errors that kubeadm would report before it starts.
 func (c JoinConfig) validate() []error {
 	var errs []error
 	for _, msg := range validation.IsDNS1123Subdomain(c.NodeName) {

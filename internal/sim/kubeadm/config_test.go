@@ -59,8 +59,8 @@ controlPlane: {localAPIEndpoint: {bindPort: 6443}}
 	}
 }
 
-// TestParseJoinArguments holds that both forms of kubeletExtraArgs are read: a map up to
-// v1beta3, a list since v1beta4.
+// TestParseJoinArguments: both forms of kubeletExtraArgs are read: a map up to v1beta3, a list since
+// v1beta4.
 func TestParseJoinArguments(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -81,7 +81,7 @@ func TestParseJoinArguments(t *testing.T) {
 	}
 }
 
-// TestParseJoinRefuses holds that an error names the field and never quotes a token.
+// TestParseJoinRefuses: an error names the field and never quotes a token.
 func TestParseJoinRefuses(t *testing.T) {
 	const head = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n"
 	for name, c := range map[string]struct{ text, want string }{

@@ -35,7 +35,7 @@ const clusterInfoPath = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 type cluster struct {
 	server string
 	ca     []byte
-	// token or the user of a discovery file is what the join speaks with.
+	// token, or the user of a discovery file, is the credential of the join.
 	token string
 	user  *kubeconfigUser
 	http  *http.Client
@@ -107,7 +107,7 @@ type peer struct {
 	last  tls.ConnectionState
 }
 
-// config returns a TLS configuration of which each connection is verified once the roots are known.
+// config returns a TLS configuration that verifies each connection once the roots are known.
 func (p *peer) config() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(state tls.ConnectionState) error {
 		p.mu.Lock()
@@ -239,8 +239,8 @@ func clusterInfo(ctx context.Context, client *http.Client, endpoint, id, secret 
 	return raw, k, nil
 }
 
-// checkPins requires one of the CA certificates to have a pinned public key. No
-// pins accept every CA.
+// checkPins requires one of the CA certificates to have a pinned public key. Without pins every CA is
+// accepted.
 func checkPins(caPEM []byte, pins []string) error {
 	if len(pins) == 0 {
 		return nil

@@ -51,8 +51,8 @@ const (
 	apiPause    = 500 * time.Millisecond
 )
 
-// ask reads an object, and retries while the API server does not answer or does not serve
-// the object, because it may just have started. NotFound is returned at once.
+// ask reads an object, and retries while the API server does not answer or does not serve the object,
+// because it may just have started. NotFound is returned without a retry.
 func (j *join) ask(ctx context.Context, c *cluster, path string, into any) error {
 	for attempt := 1; ; attempt++ {
 		err := get(ctx, c.http, c.server+path, c.token, into)
@@ -95,7 +95,7 @@ func (j *join) refuseTakenName(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-// writeKubeletFiles writes what the kubelet starts from.
+// writeKubeletFiles writes the files that the kubelet needs to start.
 func (j *join) writeKubeletFiles(c *cluster, s *settings) error {
 	boot := &kubeconfig{server: c.server, ca: c.ca, user: kubeconfigUser{Token: c.token}}
 	if c.user != nil {

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// initConfig is what is read here of the configuration of `kubeadm init`; the rest is for who builds the control plane.
+// initConfig has the fields of the configuration of `kubeadm init` that are read here; the function that
+// builds the control plane reads the others.
 type initConfig struct {
 	Kind             string `json:"kind"`
 	NodeRegistration struct {
@@ -23,8 +24,9 @@ type initConfig struct {
 	} `json:"patches"`
 }
 
-// Init does what `kubeadm init` does before and after a control plane is built, which build does: its preflight checks. A run that
-// was cut off with its simulator may be repeated; one that failed stumbles over its own files, as kubeadm does.
+// Init does the steps of `kubeadm init` around the construction of a control plane by build: its preflight
+// checks. A run that was cut off with its simulator may be repeated; a run that failed finds its own files,
+// and fails on them as kubeadm does.
 func Init(ctx context.Context, o Options, build func() error) error {
 	if o.Out == nil {
 		o.Out = io.Discard

@@ -23,7 +23,7 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// controlPlane answers what a join asks of an API server.
+// controlPlane answers the requests of a join to an API server.
 type controlPlane struct {
 	*httptest.Server
 	node  *corev1.Node
@@ -210,7 +210,7 @@ func TestJoinFails(t *testing.T) {
 	}
 }
 
-// TestIgnorePreflight holds that a check that is ignored, in any case of letters, only warns.
+// TestIgnorePreflight: an ignored check, in any case of letters, only warns.
 func TestIgnorePreflight(t *testing.T) {
 	for _, ignore := range []string{"all", "fileexisting-CONNTRACK"} {
 		c, out := newControlPlane(t), &bytes.Buffer{}

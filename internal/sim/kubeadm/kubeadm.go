@@ -52,12 +52,12 @@ type Options struct {
 	OS string
 	// Hostname is the machine's host name.
 	Hostname string
-	// Lacks are checks that the machine fails because its image has not what a node needs.
+	// Lacks are the checks that fail because the machine's image lacks a part of a node.
 	Lacks []Lack
 	// CRISockets are the endpoints at which the machine's container runtime
 	// answers, the default one first, with or without a scheme.
 	CRISockets []string
-	// Cores and MemoryMiB are those of the machine; 0 is not known.
+	// Cores and MemoryMiB are the machine's; 0 means not known.
 	Cores, MemoryMiB int
 	// PortTaken reports whether something listens on a port of the machine; nil knows of nothing.
 	PortTaken func(port int) bool
@@ -247,8 +247,7 @@ func (j *join) write(guest string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// remove deletes a guest file; one that cannot be removed is left, as kubeadm
-// only warns about it.
+// remove deletes a guest file; a file that cannot be deleted stays, as kubeadm only warns about it.
 func (j *join) remove(guest string) { _ = j.Files.Remove(guest) }
 
 // Lack is a preflight check that fails, and why.

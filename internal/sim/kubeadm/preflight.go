@@ -14,11 +14,12 @@ type check struct {
 	err  error
 }
 
-// What a control plane machine needs. Source: kubernetes cmd/kubeadm/app/constants/constants.go.
+// The minimum size of a control plane machine. Source: kubernetes cmd/kubeadm/app/constants/constants.go.
 const minCores, minMemoryMB = 2, 1700
 
-// nodeChecks are those of every machine that mean something on a simulated one. What an interrupted run has left is none of
-// their business. Source: kubernetes cmd/kubeadm/app/preflight/checks.go, addCommonChecks.
+// nodeChecks are the checks of every machine that make sense on a simulated one. They ignore files of an
+// interrupted run.
+// Source: kubernetes cmd/kubeadm/app/preflight/checks.go, addCommonChecks.
 func (j *join) nodeChecks(socket string) []check {
 	checks := []check{{"CRI", j.checkCRI(socket)}}
 	for _, l := range j.Lacks {
@@ -30,8 +31,8 @@ func (j *join) nodeChecks(socket string) []check {
 	return checks
 }
 
-// controlPlaneChecks are those of a machine that becomes a part of the control plane. Source: kubernetes
-// cmd/kubeadm/app/preflight/checks.go, InitNodeChecks.
+// controlPlaneChecks are the checks of a machine that joins the control plane.
+// Source: kubernetes cmd/kubeadm/app/preflight/checks.go, InitNodeChecks.
 func (j *join) controlPlaneChecks(apiServer int) []check {
 	var checks []check
 	if j.Cores > 0 && j.Cores < minCores {
@@ -50,7 +51,8 @@ func (j *join) controlPlaneChecks(apiServer int) []check {
 	return checks
 }
 
-// joinChecks are those of a join. Source: kubernetes cmd/kubeadm/app/preflight/checks.go, JoinNodeChecks.
+// joinChecks are the checks of a join. Source: kubernetes cmd/kubeadm/app/preflight/checks.go,
+// JoinNodeChecks.
 func (j *join) joinChecks() []check {
 	checks := j.nodeChecks(j.cfg.CRISocket)
 	if !j.resume {

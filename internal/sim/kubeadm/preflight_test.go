@@ -9,7 +9,8 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// TestInitPreflight: what kubeadm refuses before it builds a control plane, and what it goes on with.
+// TestInitPreflight: problems for which kubeadm refuses to build a control plane, and others that it
+// accepts.
 func TestInitPreflight(t *testing.T) {
 	const patched = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\npatches: {directory: /etc/kubernetes/patches}\n"
 	files := func(paths ...string) func(*testing.T, *Options) {
@@ -106,7 +107,7 @@ func TestInitThatFails(t *testing.T) {
 	}
 }
 
-// TestJoinPreflight: what kubeadm refuses before a machine joins, and when it reads its patches.
+// TestJoinPreflight: problems for which kubeadm refuses to join a machine, and when it reads its patches.
 func TestJoinPreflight(t *testing.T) {
 	for name, test := range map[string]struct {
 		config string

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// tokenLife is how long a pod's service account token is good, in seconds: what the
-	// real kubelet asks for.
+	// tokenLife is the lifetime, in seconds, of a pod's service account token, as the real kubelet requests
+	// it.
 	tokenLife = int64(3607)
 	// tokenWait bounds the request of a token.
 	tokenWait = 30 * time.Second
@@ -36,7 +36,7 @@ type podConnection struct {
 	transport *http.Transport
 }
 
-// open returns the connection, and makes it at the first call.
+// open returns the connection; the first call makes it.
 func (c *podConnection) open(k *Kubelet) (server string, rt *http.Transport, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -62,7 +62,7 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 	return m.keep(pod, v)
 }
 
-// lacks refuses pods that ask for what kubelets of this OS do not have.
+// lacks refuses pods that need a feature that kubelets of this OS do not have.
 func (m *podManager) lacks(pod *corev1.Pod) verdict {
 	if m.k.c.OS == "windows" && requests.IsPodLevelResourcesSet(pod) {
 		return verdict{"PodLevelResourcesNotSupported", noPodResources}
@@ -70,8 +70,8 @@ func (m *podManager) lacks(pod *corev1.Pod) verdict {
 	return verdict{}
 }
 
-// What a kubelet on Windows says of resources of a whole pod, and of those that change. Source: kubernetes
-// pkg/kubelet/lifecycle/features_windows.go, pkg/kubelet/allocation/features_windows.go.
+// Messages of a kubelet on Windows about resources of a whole pod, and about their change.
+// Source: kubernetes pkg/kubelet/lifecycle/features_windows.go, pkg/kubelet/allocation/features_windows.go.
 const (
 	noPodResources = "pod-level resources are not supported on Windows"
 	noResize       = "In-place pod resize is not supported on Windows"
@@ -82,7 +82,7 @@ const affinityFailed = "NodeAffinity"
 // outOf begins the reason of a pod that asks for more than is left of a resource.
 const outOf = "OutOf"
 
-// keep counts an admitted pod among those that use the node.
+// keep counts a pod, if it was admitted, among the pods that use the node.
 func (m *podManager) keep(pod *corev1.Pod, v verdict) verdict {
 	if v.reason == "" {
 		m.mu.Lock()
@@ -92,7 +92,7 @@ func (m *podManager) keep(pod *corev1.Pod, v verdict) verdict {
 	return v
 }
 
-// leaves takes a pod that has ended out of those that use the node.
+// leaves removes a pod that has ended from the pods that use the node.
 func (m *podManager) leaves(uid types.UID) {
 	m.mu.Lock()
 	delete(m.admitted, uid)
@@ -220,8 +220,9 @@ func (m *podManager) portTaken(pod *corev1.Pod) bool {
 	return false
 }
 
-// safeSysctls are those that a kubelet of Linux allows without a flag, by the first minor that does. The kernels of node
-// images are newer than those that some ask for. Source: kubernetes pkg/kubelet/sysctl/safe_sysctls.go.
+// safeSysctls maps the sysctls that a kubelet of Linux allows without a flag to the first minor version
+// that does. The kernels of node images are newer than some of these require.
+// Source: kubernetes pkg/kubelet/sysctl/safe_sysctls.go.
 func safeSysctls() map[string]uint {
 	return map[string]uint{
 		"kernel.shm_rmid_forced": 4, "net.ipv4.ip_local_port_range": 4, "net.ipv4.tcp_syncookies": 4,
@@ -254,7 +255,8 @@ func refuseSysctls(pod *corev1.Pod, os, version string) verdict {
 	return verdict{}
 }
 
-// breaksNonRoot returns why a container may not start as who it would run as. What user an image has is not known here.
+// breaksNonRoot returns why a container may not start as the user that it would run as. The default user of
+// an image is not known here.
 // Source: kubernetes pkg/kubelet/kuberuntime/security_context_*.go, verifyRunAsNonRoot.
 func breaksNonRoot(pod *corev1.Pod, c *corev1.Container, os string) error {
 	nonRoot, user, name := false, (*int64)(nil), RunAsUserName(pod, c)

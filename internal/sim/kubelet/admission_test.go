@@ -65,7 +65,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestReservations: what flags reserve is not allocatable, and flags win over the file.
+// TestReservations: resources that flags reserve are not allocatable, and flags override the file.
 func TestReservations(t *testing.T) {
 	flags, err := parseFlags([]string{"--system-reserved=memory=2Gi,cpu=500m", "--kube-reserved=memory=1Gi",
 		"--eviction-hard=memory.available<1Gi"}, "v1.36.3", "windows")

@@ -18,10 +18,10 @@ import (
 // verdict is why a pod is rejected; empty admits it.
 type verdict struct{ reason, message string }
 
-// onHostNetwork reports whether a pod uses the machine's own network. On Windows that takes
-// a HostProcess container. Under Docker there is none, yet the kubelet starts such pods
-// before there is a CNI and reports the host's address: so Flannel and kube-proxy came onto
-// nodes that way, and reached the host through wins.exe.
+// onHostNetwork reports whether a pod uses the machine's own network. On Windows this needs a HostProcess
+// container. Docker has no such containers, but there the kubelet starts pods that ask for the host network
+// before there is a CNI, and reports the host's address. That is how Flannel and kube-proxy started on
+// nodes, and reached the host through wins.exe.
 func (k *Kubelet) onHostNetwork(pod *corev1.Pod) bool {
 	return pod.Spec.HostNetwork && (k.c.OS != "windows" || HostProcess(pod) || strings.HasPrefix(k.c.RuntimeVersion, "docker://"))
 }
@@ -53,7 +53,7 @@ func HostProcess(pod *corev1.Pod) bool {
 	return false
 }
 
-// longestName is how many characters of a full name a kernel takes as that of a host.
+// longestName is the maximum length of a hostname in a kernel; a longer full name is cut.
 const longestName = 64
 
 // refuseSandbox returns why the runtime cannot run a pod, or nil. Source: kubernetes

@@ -26,7 +26,7 @@ type client struct {
 	coord coordv1.CoordinationV1Interface
 	certs certsv1.CertificatesV1Interface
 	authz authzv1.AuthorizationV1Interface
-	// storage is that of volumes.
+	// storage is the API of volumes.
 	storage storagev1.StorageV1Interface
 	http    *http.Transport
 	dials   *connrotation.Dialer
@@ -89,7 +89,7 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 	return c, nil
 }
 
-// agent returns what a client of the kubelet says it is.
+// agent returns the User-Agent of the kubelet's client.
 func (k *Kubelet) agent() string { return "kubelet/" + k.c.Version + " (simulated)" }
 
 // pool returns the authorities of a kubeconfig.

@@ -28,12 +28,12 @@ type container struct {
 	spec corev1.Container
 	// image is its image as the runtime names it.
 	image string
-	// mounts are those of its volumes, as its status shows them.
+	// mounts are the mounts of its volumes, as its status shows them.
 	mounts []corev1.VolumeMountStatus
 	init   bool
 	// sidecar is an init container that keeps running.
 	sidecar bool
-	// ephemeral is one that somebody has put beside the others, which runs once.
+	// ephemeral is a container that a user has added to a running pod; it runs once.
 	ephemeral bool
 
 	run    *execution
@@ -64,7 +64,7 @@ type execution struct {
 	done    <-chan struct{}
 	code    func() int
 	stop    func(ctx context.Context)
-	tail    func() string // the end of what it has written
+	tail    func() string // the end of its output
 }
 
 // listening is the server of a container's port.
@@ -301,7 +301,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	}
 	vars, err := w.environment(ctx, &c.spec)
 	if ctx.Err() != nil {
-		return // the kubelet stops, and the next one starts it at once
+		return // the kubelet stops, and the next one starts the container immediately
 	}
 	if err != nil {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
@@ -358,11 +358,11 @@ func (w *worker) failStart(ctx context.Context, pod *corev1.Pod, c *container, e
 // startError is the exit code that containerd gives a container that it could not start.
 const startError = 128
 
-// manyNodes is the size of a cluster beyond which a node writes one event for the containers that it starts, and none of
-// their images: with many nodes events are most of the writes, and nothing is pulled here.
+// manyNodes is the number of nodes above which a node writes one event for all containers that it starts,
+// and none for their images: with many nodes events are most of the writes, and no image is really pulled.
 const manyNodes = 100
 
-// sayPulled writes the events of an image that there is.
+// sayPulled writes the events for an image that exists.
 func (w *worker) sayPulled(ctx context.Context, p imageUse) {
 	image := p.image
 	present := w.k.runtime.pulled(image)
@@ -563,7 +563,7 @@ func (w *worker) openLog(c *container) (*guestfs.File, error) {
 // pkg/kubelet/container/runtime.go.
 const messageLines, messageBytes = 80, 2048
 
-// logTail returns the end of what a container has written since its log had the size from.
+// logTail returns the end of the part that a container has written since its log had the size from.
 func (w *worker) logTail(c *container, from int64) string {
 	file, err := w.openLog(c)
 	if err != nil {
@@ -591,7 +591,7 @@ func (w *worker) logTail(c *container, from int64) string {
 
 func (k *Kubelet) removeFiles(w *worker) {
 	for _, folder := range []string{w.logFolder(), w.podFolder()} {
-		_ = k.c.Files.RemoveAll(folder) // what is left over does no harm
+		_ = k.c.Files.RemoveAll(folder) // a folder that remains does no harm
 	}
 }
 

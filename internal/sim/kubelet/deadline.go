@@ -6,7 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// deadline returns how long a pod may still be active, zero for as long as it likes, and whether that is over.
+// deadline returns how long a pod may still be active, zero without a limit, and whether that time has
+// passed.
 // Source: kubernetes pkg/kubelet/active_deadline.go.
 func (w *worker) deadline(pod *corev1.Pod) (left time.Duration, over bool) {
 	if pod.Spec.ActiveDeadlineSeconds == nil || w.static {

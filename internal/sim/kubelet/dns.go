@@ -15,14 +15,15 @@ type DNS struct {
 	InCluster bool
 	Servers   []string
 	Search    []string
-	// Dots is how many dots a name has at least that is asked for as it is first.
+	// Dots is the number of dots from which on a name is first resolved as it is.
 	Dots int
 }
 
-// What a resolver takes. Source: kubernetes pkg/apis/core/validation/validation.go.
+// The limits of a resolver. Source: kubernetes pkg/apis/core/validation/validation.go.
 const maxServers, maxSearches, maxSearchChars, maxSearchName = 3, 32, 2048, 253
 
-// dns returns what a pod's policy asks for, and what of it was left out. Source: kubernetes pkg/kubelet/network/dns/dns.go.
+// dns returns the DNS settings of a pod's policy, and the part that exceeds the limits.
+// Source: kubernetes pkg/kubelet/network/dns/dns.go.
 func (k *Kubelet) dns(pod *corev1.Pod) (out DNS, cut string) {
 	policy := pod.Spec.DNSPolicy
 	if policy == corev1.DNSClusterFirstWithHostNet || policy != corev1.DNSDefault && policy != corev1.DNSNone && !k.onHostNetwork(pod) {

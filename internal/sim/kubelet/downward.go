@@ -65,8 +65,9 @@ func formatMap(m map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// downwardResource returns a request or limit of a container in units of the divisor, rounded up. A limit that is not
-// set is what the node has to give. Source: kubernetes pkg/api/v1/resource/helpers.go.
+// downwardResource returns a request or limit of a container in units of the divisor, rounded up. A limit
+// that is not set is the node's allocatable amount.
+// Source: kubernetes pkg/api/v1/resource/helpers.go.
 func (w *worker) downwardResource(pod *corev1.Pod, container string, ref *corev1.ResourceFieldSelector) (string, error) {
 	if ref.ContainerName != "" {
 		container = ref.ContainerName

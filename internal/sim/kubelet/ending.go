@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ending is a pod on its way out. Its containers run on, and answer, until their
-// preStop hooks are done or the grace period is over.
+// ending is the termination of a pod. Its containers still run, and answer, until their preStop hooks have
+// ended or the grace period has passed.
 type ending struct {
 	since  time.Time
 	hooks  <-chan struct{} // closed when they are done
@@ -37,8 +37,7 @@ func (e *ending) left(now time.Time, grace time.Duration) time.Duration {
 	}
 }
 
-// gracePeriod returns the time that a pod has to end: what its deletion says, else its
-// spec.
+// gracePeriod returns the time that a pod has to end: from its deletion, or else from its spec.
 func gracePeriod(pod *corev1.Pod) time.Duration {
 	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
@@ -57,7 +56,7 @@ func (w *worker) evict(ctx context.Context, pod *corev1.Pod, kind string, v verd
 	w.settle(ctx, pod)
 }
 
-// over reports whether a pod's containers have done what they were to do, so that those beside them are stopped.
+// over reports whether a pod's containers have finished their work, so that its sidecars are stopped.
 func (w *worker) over(pod *corev1.Pod) bool {
 	if w.static {
 		return false
@@ -73,7 +72,8 @@ func (w *worker) over(pod *corev1.Pod) bool {
 	return true
 }
 
-// settle ends what a pod that is over still has: containers, address, share of the node.
+// settle ends a finished pod: it stops the remaining containers and frees the address and the share of the
+// node.
 func (w *worker) settle(ctx context.Context, pod *corev1.Pod) {
 	w.stopAll(ctx, pod)
 	w.release(pod)
@@ -102,7 +102,7 @@ func (w *worker) release(pod *corev1.Pod) {
 	}
 }
 
-// beginEnd runs the preStop hooks of all running containers at once, as a kubelet does.
+// beginEnd runs the preStop hooks of all running containers concurrently, as a kubelet does.
 func (w *worker) beginEnd(ctx context.Context, pod *corev1.Pod) *ending {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -177,8 +177,8 @@ func (w *worker) askHook(ctx context.Context, pod *corev1.Pod, c *container, hoo
 	return nil
 }
 
-// postStart runs the hook of a container that has started, and ends it where the hook fails. What a command says is not
-// asked, as the program that it works on does not run.
+// postStart runs the hook of a container that has started, and ends the container if the hook fails. A hook
+// with a command is not run, because the program that it works on does not run.
 func (w *worker) postStart(ctx context.Context, pod *corev1.Pod, c *container) {
 	l := c.spec.Lifecycle
 	if l == nil || l.PostStart == nil || w.askHook(ctx, pod, c, l.PostStart) == nil {

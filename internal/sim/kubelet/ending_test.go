@@ -164,7 +164,7 @@ func TestForcedDeletionDoesNotWait(t *testing.T) {
 	})
 }
 
-// leave runs a worker whose kubelet ends at once.
+// leave runs a worker whose kubelet stops immediately.
 func leave(t *testing.T, w *worker) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

@@ -35,9 +35,9 @@ func (w *worker) fileKey(pod *corev1.Pod, ref *corev1.FileKeySelector) (value st
 	return "", false, fmt.Errorf("environment variable key %q not found in file %q", ref.Key, file)
 }
 
-// envValue returns the value of a key in a file of KEY='value' lines, nothing where it has none. A value may have several
-// lines, and a space before it makes it empty. Source:
-// https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-via-file.
+// envValue returns the value of a key in a file of KEY='value' lines, or "". A value may have several
+// lines, and a space before it makes it empty.
+// Source: https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-via-file.
 func envValue(text, key string) (string, error) {
 	for text != "" {
 		var line string

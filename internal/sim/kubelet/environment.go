@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// read reads an object from the API server's cache, which is as late as the watches of a real kubelet and
-// costs no read of etcd. Only what the cache does not have is looked for in etcd.
+// read reads an object from the API server's cache, which is as current as the watches of a real kubelet
+// and costs no read of etcd. Only an object that is not in the cache is read from etcd.
 func read[T any](ctx context.Context, get func(context.Context, string, metav1.GetOptions) (T, error), name string) (T, error) {
 	object, err := get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) {
@@ -70,13 +70,13 @@ func (k *Kubelet) apiService(ctx context.Context) map[string]string {
 	return vars
 }
 
-// environment returns what a container is started with. The error is one for which a
-// kubelet holds the container with CreateContainerConfigError. Source: kubernetes
-// pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
+// environment returns the environment variables of a container. An error leaves the container waiting with
+// CreateContainerConfigError, as in a kubelet.
+// Source: kubernetes pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
 func (w *worker) environment(ctx context.Context, spec *corev1.Container) (vars map[string]string, err error) {
 	defer func() {
 		if err != nil {
-			w.sources = sources{} // somebody may repair what is missing
+			w.sources = sources{} // a user may have created the missing object
 		}
 	}()
 	if now := w.k.c.Clock.Now(); now.Sub(w.sources.at) > sourceAge {

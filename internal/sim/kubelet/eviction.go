@@ -22,8 +22,9 @@ func (k *Kubelet) health() Health {
 	return h
 }
 
-// evicted returns why a pod is evicted: the node's memory is committed, and a container of the pod has no limit to what it commits.
-// Pods with limits and critical ones stay, as what the kubelet ranks first has freed the memory by then.
+// evicted returns why a pod is evicted: the node's memory is committed, and a container of the pod has no
+// limit on its committed memory. Pods with limits and critical ones stay, because the kubelet evicts other
+// pods first, which frees enough memory.
 func (w *worker) evicted(pod *corev1.Pod) (verdict, bool) {
 	if w.static || w.k.c.Health == nil || critical(pod) {
 		return verdict{}, false

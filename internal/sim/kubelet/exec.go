@@ -53,7 +53,7 @@ func (k *Kubelet) running(namespace, pod, name string) (*worker, *container, err
 	return w, c, nil
 }
 
-// container returns one of the containers that the HTTPS API shows, nil where it does not.
+// container returns a container that the HTTPS API shows; otherwise nil.
 func (w *worker) container(name string) *container {
 	s := w.shown.Load()
 	if s == nil {
@@ -132,7 +132,7 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 	return err
 }
 
-// renewVolumes keeps the volumes of a container up to date while something in it goes on.
+// renewVolumes keeps the volumes of a container up to date while a session in it lasts.
 func (w *worker) renewVolumes(ctx context.Context, pod *corev1.Pod, c *container) {
 	for w.k.sleep(ctx, volumePeriod) {
 		if s := w.shown.Load(); s != nil {
@@ -142,8 +142,8 @@ func (w *worker) renewVolumes(ctx context.Context, pod *corev1.Pod, c *container
 	}
 }
 
-// AttachContainer implements remotecommand.Attacher: what a container writes goes
-// to its log, and it reads nothing.
+// AttachContainer implements remotecommand.Attacher: it shows the output that a container writes to its
+// log, and the container reads no input.
 func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader, out, _ io.WriteCloser, _ bool,
 	_ <-chan remotecommand.TerminalSize) error {
 	f, err := i.w.openLog(i.c)
@@ -164,7 +164,7 @@ func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader
 	}
 }
 
-// volumePeriod is how often the volumes of a container are brought up to date while a session in it goes on.
+// volumePeriod is how often the volumes of a container are updated while a session in it lasts.
 const volumePeriod = 5 * time.Second
 
 // execSpec returns a command in a container, without its streams.

@@ -146,8 +146,8 @@ func parseGates(value string) (map[string]bool, error) {
 	return out, nil
 }
 
-// checkCloudProvider refuses what the kubelet's version refuses: in-tree
-// providers are off by default since 1.29 and gone since 1.31.
+// checkCloudProvider refuses a cloud provider as the kubelet's version does: in-tree providers are off by
+// default since 1.29 and removed since 1.31.
 func (f *Flags) checkCloudProvider(minor uint) error {
 	switch {
 	case f.CloudProvider == "" || f.CloudProvider == "external":

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTaintFlag: --register-with-taints takes what the real kubelet takes, and refuses it in the
-// same words.
+// TestTaintFlag: --register-with-taints accepts the same values as the real kubelet, and refuses others
+// with the same message.
 func TestTaintFlag(t *testing.T) {
 	for name, c := range map[string]struct {
 		value string

@@ -19,9 +19,9 @@ type Folders struct {
 	waiting map[string]map[chan struct{}]bool // by folder
 }
 
-// NewFolders makes one that watches nothing yet. Where the kernel gives no watcher, because
-// the user has as many as there may be (fs.inotify.max_user_instances), it reports
-// nothing, and kubelets look as rarely as the real one does then.
+// NewFolders makes a Folders that watches nothing yet. If the kernel gives no watcher, because the user's
+// limit is reached (fs.inotify.max_user_instances), it reports nothing, and kubelets read as rarely as the
+// real one does then.
 func NewFolders() *Folders {
 	f := &Folders{waiting: map[string]map[chan struct{}]bool{}}
 	if w, err := fsnotify.NewWatcher(); err == nil {
@@ -80,9 +80,8 @@ func (f *Folders) tellAll() {
 	}
 }
 
-// watch returns a channel that hears of changes in dir until leave is called. Of a folder
-// that does not exist it hears when something changes in the nearest one above it that
-// does, so that the caller watches again.
+// watch returns a channel that is notified of changes in dir until leave is called. If dir does not exist,
+// it is notified of a change in the nearest existing folder above, so that the caller watches again.
 func (f *Folders) watch(dir string) (changed <-chan struct{}, leave func()) {
 	if f.watcher == nil {
 		return nil, func() {}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestFolders holds that a folder reports what happens in it, even where it has yet to be
-// made, and nothing of another one.
+// TestFolders: a folder reports changes in it, even if it does not exist yet, and no changes of another
+// folder.
 func TestFolders(t *testing.T) {
 	f := NewFolders()
 	defer f.Close()

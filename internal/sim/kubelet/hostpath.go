@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// imageFolders hold what comes with a machine's image or its kernel, which the guest's files do not have: what a pod
-// says is there is taken to be there.
+// imageFolders are the folders of a machine's image or kernel that the guest's files do not contain: a path
+// in them is assumed to have the type that the pod gives.
 func imageFolders() []string {
 	return []string{"/boot", "/dev", "/lib", "/lib64", "/opt/cni", "/proc", "/run", "/sys", "/usr", "/var/run", "/Windows", "/Program Files"}
 }
@@ -21,8 +21,8 @@ func commonFolders() []string {
 	return []string{"/", "/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var", "/var/lib", "/var/log", "/ProgramData", "/Users"}
 }
 
-// checkHostPath checks the type of a path of the machine, and makes what is to be made. Source: kubernetes
-// pkg/volume/hostpath, checkType.
+// checkHostPath checks the type of a path of the machine, and creates the path if its type says so.
+// Source: kubernetes pkg/volume/hostpath, checkType.
 func (k *Kubelet) checkHostPath(v *corev1.HostPathVolumeSource) error {
 	kind := corev1.HostPathUnset
 	if v.Type != nil {
@@ -71,7 +71,7 @@ func (k *Kubelet) checkHostPath(v *corev1.HostPathVolumeSource) error {
 	return nil
 }
 
-// typeOf returns the kubelet's name of what is at a path.
+// typeOf returns the kubelet's name of a file's type.
 func typeOf(mode fs.FileMode) corev1.HostPathType {
 	switch {
 	case mode.IsDir():

@@ -15,7 +15,8 @@ import (
 // off from the next attempt.
 const errImagePull = "ErrImagePull"
 
-// fullName returns an image's reference as the runtime writes it; one that is no reference is as it was.
+// fullName returns an image's reference as the runtime writes it; an invalid reference is returned
+// unchanged.
 func fullName(image string) string {
 	if named, err := reference.ParseNormalizedNamed(image); err == nil {
 		return reference.TagNameOnly(named).String()
@@ -26,20 +27,21 @@ func fullName(image string) string {
 // errNeverPull and invalidImage are the reasons of images that are not looked for.
 const errNeverPull, invalidImage = "ErrImageNeverPull", "InvalidImageName"
 
-// isPull reports whether a reason is that of an image, not of a container that cannot run.
+// isPull reports whether a reason is about an image, not about a container that cannot run.
 func isPull(reason string) bool {
 	return reason == errImagePull || reason == errNeverPull || reason == invalidImage
 }
 
-// imageUse is an image that a container needs: its own, or that of a volume, whose events are the pod's.
+// imageUse is an image that a container needs: its own, or that of a volume, whose events belong to the
+// pod.
 type imageUse struct {
 	image  string
 	policy corev1.PullPolicy
 	at     string // the field path of its events
 }
 
-// pull gets the images of a container's volumes and its own. It returns the one that there is not, and why. Source:
-// kubernetes pkg/kubelet/kuberuntime/kuberuntime_manager.go, getImageVolumes.
+// pull gets the images of a container's volumes and its own. It returns the image that is missing, and why.
+// Source: kubernetes pkg/kubelet/kuberuntime/kuberuntime_manager.go, getImageVolumes.
 func (w *worker) pull(ctx context.Context, pod *corev1.Pod, c *container) (lacks imageUse, why verdict) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -107,8 +109,10 @@ func (w *worker) refuseImage(p imageUse) (reason, message string) {
 	return "", ""
 }
 
-// checkPullSecrets says which secrets for registries a pod names and does not have, where an image was not pulled. Source:
-// kubernetes v1.37 pkg/kubelet/kubelet.go, SyncPod; kubelets before say it of images that are pulled too.
+// checkPullSecrets reports the pull secrets that a pod names and that do not exist, if an image was not
+// pulled.
+// Source: kubernetes v1.37 pkg/kubelet/kubelet.go, SyncPod; earlier kubelets report them for pulled images
+// too.
 func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 	var failed []string
 	for _, s := range pod.Spec.ImagePullSecrets {
@@ -125,7 +129,7 @@ func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// sayUnpulled writes the events of an image that there is not.
+// sayUnpulled writes the events of an image that does not exist.
 func (w *worker) sayUnpulled(ctx context.Context, p imageUse, reason, message string) {
 	switch reason {
 	case errImagePull:

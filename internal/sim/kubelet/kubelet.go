@@ -2,16 +2,16 @@
 // client certificate, registers its Node, keeps the lease and the status, runs
 // the pods bound to it by stages, runs static pods as processes of its host and
 // serves the kubelet's HTTPS API. To the API server it is a kubelet of the OS,
-// version and build it was given, and it refuses what that kubelet or containerd
-// would refuse.
+// version and build it was given, and it refuses the same requests as that kubelet
+// or containerd.
 //
 // Containers are simulated and say so. A container answers on its TCP ports with
-// a page that names it; what its command does is decided by the rules in
-// script.go. Nothing is ever executed here: real processes (static pods) and the
+// a page that names it; the rules in script.go decide the effect of its command.
+// Nothing is ever executed here: real processes (static pods) and the
 // stubs for the cluster's own programs come from callbacks.
 //
-// The simulator and internal/plane may import it, the provider may not. It never
-// opens a socket but what Listen and Dial give it.
+// The simulator and internal/plane may import it, the provider may not. It
+// opens no socket itself: Listen and Dial do.
 package kubelet
 
 import (
@@ -64,7 +64,7 @@ type Config struct {
 	Cores, MemoryMiB, DiskGiB int
 	// DataDisks is how many data disks it can have.
 	DataDisks int
-	// MTU returns the MTU of the node's interface; nil is one that is not known.
+	// MTU returns the MTU of the node's interface; nil means that it is not known.
 	MTU func() int
 	// BootID changes when the machine reboots; its containers then start again.
 	BootID string
@@ -76,8 +76,7 @@ type Config struct {
 	Processes Processes
 	// Programs finds the stub for an image; nil knows none.
 	Programs func(image string) (stub.Program, bool)
-	// Images decides which images exist; the zero value refuses what its table says
-	// does not.
+	// Images decides which images exist; the zero value refuses the images that its table marks as missing.
 	Images pull.Policy
 	// Exec runs a command in a simulated container and returns its exit code; nil
 	// refuses.
@@ -101,7 +100,7 @@ type Config struct {
 	Identity func(ctx context.Context, container, credentialSpec string) (string, error)
 	// Nodes returns about how many nodes the cluster has, with this one; nil means one.
 	Nodes func() int
-	// Wall contains what panics in the kubelet, which ends it, and in its pods.
+	// Wall contains panics in the kubelet, which end the kubelet, and in its pods.
 	Wall *contain.Wall
 	// OnReady is called when the node becomes ready for the first time since New, with a
 	// registration before it; nil does nothing. It must not block.
@@ -131,7 +130,7 @@ type Health struct {
 	RuntimeDown bool
 	// DiskFull is set if the disk is fuller than the eviction threshold.
 	DiskFull bool
-	// MemoryCommitted is set if what programs have committed leaves less memory than the eviction threshold.
+	// MemoryCommitted is set if the committed memory of programs leaves less than the eviction threshold.
 	MemoryCommitted bool
 	// Sandbox is the runtime's error for every new sandbox, or nothing.
 	Sandbox string
@@ -168,15 +167,14 @@ type Process interface {
 	Done() <-chan struct{}
 	// ExitCode is valid after Done.
 	ExitCode() int
-	// Stop asks the process to end, kills it when ctx is over, and returns when
-	// it is gone.
+	// Stop asks the process to end, kills it when ctx has ended, and returns after the process has ended.
 	Stop(ctx context.Context) error
 }
 
 // Network connects to pods.
 type Network interface {
-	// AddPod makes the TCP ports of a pod's address reachable. serve answers one
-	// connection and returns when it is over.
+	// AddPod makes the TCP ports of a pod's address reachable. serve handles one connection and returns
+	// when the connection has ended.
 	AddPod(namespace, name string, ip netip.Addr, ports []int32, serve func(port int32, conn net.Conn))
 	// RemovePod takes the address away; connections end.
 	RemovePod(namespace, name string, ip netip.Addr)
@@ -325,7 +323,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Observe makes the kubelet examine its machine at once, after a change of the machine.
+// Observe makes the kubelet examine its machine now, after a change of the machine.
 func (k *Kubelet) Observe() {
 	k.touched()
 	k.pods.wakeAll()

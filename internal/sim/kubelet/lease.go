@@ -13,19 +13,19 @@ import (
 const (
 	// leaseSeconds is nodeLeaseDurationSeconds of the KubeletConfiguration's defaults.
 	leaseSeconds = int32(40)
-	// renewals is how often a kubelet renews its lease while it would last. A real one does it
-	// four times (kubelet.go, nodeLeaseRenewIntervalFraction). Twice is within the controller
-	// manager's grace period of 40 or 50 seconds, and renewals are most of what an idle plane
-	// with many nodes does. After a failure the next one comes in half the time.
+	// renewals is how often a kubelet renews its lease within the lease's duration. A real one does it four
+	// times (kubelet.go, nodeLeaseRenewIntervalFraction). Twice is within the controller manager's grace
+	// period of 40 or 50 seconds, and renewals are most of the work of an idle plane with many nodes. After
+	// a failure the next renewal comes in half the time.
 	renewals = 2
-	// beats is the number of moments in a period at which nodes do what they do periodically.
+	// beats is the number of moments within a period at which nodes do their periodic work.
 	beats = 5
 )
 
-// beat is the time until something is done that is done each period, at the node's own of the
-// period's beats. Many nodes share a beat: their requests arrive together, and the API
-// server, etcd and those that watch wake up once for all of them. All share five, so that a
-// thousand nodes do not write at one moment.
+// beat returns the time until the node's next periodic work. Each node has one of the period's beats, which
+// it shares with many others: their requests arrive together, so that the API server, etcd and their
+// watchers wake up once for all of them. There are several beats so that a thousand nodes do not write at
+// the same moment.
 func (k *Kubelet) beat(period time.Duration) time.Duration {
 	now := k.c.Clock.Now()
 	own := time.Duration(hash32(k.nodeName)%beats) * period / beats

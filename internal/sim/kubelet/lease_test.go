@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// TestBeat: what nodes do each period they do exactly that far apart, wherever in the period
-// they began, and a few nodes together rather than all or each alone.
+// TestBeat: the periodic work of a node comes exactly one period apart, whenever it began. A few nodes
+// share a moment, rather than all of them or none.
 func TestBeat(t *testing.T) {
 	const period = 10 * time.Second
 	shared := map[int64]int{}

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Names, labels and help are those of kubernetes pkg/kubelet/metrics, pkg/kubelet/prober and cadvisor's metrics package. What
-// the simulation does not know is left out.
+// Names, labels and help are from kubernetes pkg/kubelet/metrics, pkg/kubelet/prober and cadvisor's metrics
+// package. Values that the simulation does not have are left out.
 
 // probed is a probe of a container.
 type probed struct {
@@ -201,7 +201,7 @@ func (k *Kubelet) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	e.send(w)
 }
 
-// serveConfig answers /configz: the file, and what flags and defaults make of it as far as it means something here.
+// serveConfig answers /configz: the file, with the flags and defaults that have an effect here.
 func (k *Kubelet) serveConfig(w http.ResponseWriter, _ *http.Request) {
 	config := map[string]any{}
 	if data, err := k.c.Files.ReadFile(configFile); err == nil {

@@ -115,8 +115,7 @@ func (k *Kubelet) guestFile(guest string) bool {
 	return k.c.Files.Exists(guest)
 }
 
-// usesFlannel reports whether the configuration that containerd uses, the first by name, is
-// one of Flannel.
+// usesFlannel reports whether the configuration that containerd uses, the first by name, is Flannel's.
 func (k *Kubelet) usesFlannel() bool {
 	entries, err := k.c.Files.ReadDir(cniFolder) // sorted by name
 	if err != nil {

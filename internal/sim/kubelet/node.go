@@ -153,8 +153,9 @@ func nodeStatus(f nodeFacts, old corev1.NodeStatus) corev1.NodeStatus {
 	return s
 }
 
-// newRuntime reports whether the runtime has what containerd has from 2.0 on, on Linux: supplemental groups as asked for,
-// user namespaces and recursive read-only mounts. Source: https://github.com/containerd/containerd/blob/main/docs/containerd-2.0.md.
+// newRuntime reports whether the runtime, on Linux, has these features of containerd 2.0: supplemental
+// groups exactly as requested, user namespaces and recursive read-only mounts.
+// Source: https://github.com/containerd/containerd/blob/main/docs/containerd-2.0.md.
 func (c *Config) newRuntime() bool {
 	return c.OS == "linux" && c.containerdSince("2.0")
 }

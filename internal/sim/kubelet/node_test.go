@@ -40,7 +40,7 @@ func TestCloudTaint(t *testing.T) {
 	}
 }
 
-// TestTTL holds that a Node has the annotation that the controller manager would write to it.
+// TestTTL: a Node has the annotation that the controller manager would write to it.
 func TestTTL(t *testing.T) {
 	for name, test := range map[string]struct {
 		nodes int

@@ -28,8 +28,8 @@ const (
 	seenAnnotation   = "kubernetes.io/config.seen"
 )
 
-// podManager starts a worker for each pod bound to this node and passes it what
-// the API server says of the pod.
+// podManager starts a worker for each pod bound to this node and passes it the pod's changes from the API
+// server.
 type podManager struct {
 	k       *Kubelet
 	mu      sync.Mutex
@@ -83,7 +83,7 @@ func (m *podManager) Update(obj any) error {
 }
 
 func (m *podManager) update(pod *corev1.Pod) {
-	pod.ManagedFields = nil // a third of what a pod takes in memory
+	pod.ManagedFields = nil // a third of a pod's memory
 	if _, mirror := pod.Annotations[mirrorAnnotation]; mirror {
 		key := pod.Namespace + "/" + pod.Name
 		m.mirrors[key] = pod
@@ -247,7 +247,7 @@ func (k *Kubelet) PodRange() netip.Prefix {
 type HostProgram struct {
 	// Pod is its UID.
 	Pod, Program string
-	// End ends it, and the kubelet starts the container again.
+	// End ends the container, and the kubelet starts it again.
 	End func()
 }
 
@@ -279,7 +279,7 @@ func (k *Kubelet) Sandboxes() (out []string) {
 	return out
 }
 
-// snapshots returns what the HTTPS API shows of pods that are not static, by UID.
+// snapshots returns the states of pods, other than static ones, for the HTTPS API, by UID.
 func (k *Kubelet) snapshots() (out []*snapshot) {
 	k.pods.mu.Lock()
 	defer k.pods.mu.Unlock()

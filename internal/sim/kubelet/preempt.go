@@ -9,7 +9,8 @@ import (
 	requests "k8s.io/component-helpers/resource"
 )
 
-// What is chosen is as in kubernetes pkg/kubelet/preemption/preemption.go, whose package would link a kubelet.
+// The choice of pods is as in kubernetes pkg/kubelet/preemption/preemption.go, whose package would link a
+// kubelet.
 
 // systemCritical is the least priority of a pod that the node needs: none is evicted. Source: kubernetes
 // pkg/apis/scheduling/types.go.
@@ -23,8 +24,8 @@ func critical(pod *corev1.Pod) bool {
 	return pod.Annotations[sourceAnnotation] == "file" || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
 }
 
-// preempt ends the pods whose requests a critical pod needs, and reports that it waits for them; without such pods it
-// is refused as v says.
+// preempt ends pods to free the requests of a critical pod, and returns a verdict that the pod waits for
+// them. If that cannot free enough, the pod is refused with v.
 func (m *podManager) preempt(pod *corev1.Pod, v verdict) (verdict, bool) {
 	node := m.k.node.get()
 	m.mu.Lock()
@@ -49,10 +50,10 @@ func (w *worker) preempt() {
 	w.signal()
 }
 
-// need is what has still to be freed, by resource.
+// need is the amount still to be freed, by resource.
 type need map[corev1.ResourceName]int64
 
-// less returns what is still needed without some pods.
+// less returns the need that is left without some pods.
 func (n need) less(pods []*corev1.Pod) need {
 	left := need{}
 	for name, amount := range n {
@@ -66,7 +67,7 @@ func (n need) less(pods []*corev1.Pod) need {
 	return left
 }
 
-// distance is how far a pod is from what is needed.
+// distance is how far the requests of a pod are from the need.
 func (n need) distance(pod *corev1.Pod) float64 {
 	var d float64
 	for name, amount := range n {

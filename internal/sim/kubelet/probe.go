@@ -18,11 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A probe reaches what listens: the declared TCP ports of the pod's running containers,
-// the ports that a stub's real program opens, and on the machine's own network whatever
-// has opened a socket there. A simulated container answers any protocol on its ports. An
-// exec probe is not run, because the program that it asks about does not run either: it
-// counts as passed, and the container's log says so. Static pods are processes and are
+// A probe reaches these listeners: the declared TCP ports of the pod's running containers, the ports that a
+// stub's real program opens and, on the machine's own network, every socket there. A simulated container
+// answers any protocol on its ports. An exec probe is not run, because the program that it examines does
+// not run either: it counts as passed, and the container's log says so. Static pods are processes and are
 // not probed.
 
 // answer is the result of one attempt of a probe.
@@ -271,8 +270,8 @@ func probeTimeout(p *corev1.Probe) time.Duration {
 	return time.Duration(cmp.Or(p.TimeoutSeconds, 1)) * time.Second
 }
 
-// askSocket asks what listens on a machine and is no simulated container. Of gRPC it
-// asks for the connection alone. It returns the failure, or nothing.
+// askSocket probes a listener on a machine that is not a simulated container. For gRPC it only connects. It
+// returns the failure, or nothing.
 func (w *worker) askSocket(ctx context.Context, p *corev1.Probe, at string) string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout(p))
 	defer cancel()

@@ -82,7 +82,7 @@ func TestProbes(t *testing.T) {
 		change   func(*corev1.Container)
 		ready    bool
 		restarts int32
-		event    string // one that is written; empty for no Unhealthy at all
+		event    string // an event that is written; empty for no Unhealthy at all
 	}{
 		"none":               {func(*corev1.Container) {}, true, 0, ""},
 		"declared port":      {readiness(tcp(80)), true, 0, ""},
@@ -213,7 +213,8 @@ func TestPortsOfStubs(t *testing.T) {
 	})
 }
 
-// On the machine's own network a probe reaches what the machine's programs opened.
+// TestHostNetworkProbesReachSockets: on the machine's own network a probe reaches the ports that the
+// machine's programs have opened.
 func TestHostNetworkProbesReachSockets(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int

@@ -37,8 +37,9 @@ type nodeState struct {
 	written  time.Time // when the API server answered a write of the kubelet with node
 }
 
-// recently is for how long the Node that a write returned serves the next report. The controller manager changes a
-// kubelet's conditions after some 40 s without a lease at the earliest, and the report does not touch what others write.
+// recently is how long the next report may use the Node that a write returned, instead of a read. The
+// controller manager changes a kubelet's conditions after 40 s without a lease at the earliest, and the
+// report does not touch the fields of others.
 const recently = 10 * time.Second
 
 func newNodeState() *nodeState { return &nodeState{network: networkNotReady} }
@@ -50,7 +51,7 @@ func (s *nodeState) get() *corev1.Node {
 }
 
 func (s *nodeState) set(n *corev1.Node) {
-	n.ManagedFields = nil // half of what a Node takes in memory
+	n.ManagedFields = nil // half of a Node's memory
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.node = n
@@ -127,15 +128,15 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 	}
 }
 
-// lookAtNetwork reports at once when the network has become ready or been lost.
+// lookAtNetwork reports the status without a wait when the network has become ready or was lost.
 func (k *Kubelet) lookAtNetwork(ctx context.Context) {
 	if k.checkNetwork() {
 		k.reportStatus(ctx)
 	}
 }
 
-// register creates the Node, or adopts one of the same name: its default labels
-// are written again, its taints are not.
+// register creates the Node, or adopts an existing one of the same name: it writes the default labels
+// again, but not the taints.
 func (k *Kubelet) register(ctx context.Context) error {
 	if f := k.facts(); f.flags.CloudProvider == "external" && registersCloudTaint(f.settings) {
 		k.log.Info("simulated: the taint of cloud-provider=external is in register-with-taints too; the node "+
@@ -146,7 +147,7 @@ func (k *Kubelet) register(ctx context.Context) error {
 		if err == nil {
 			k.node.set(node)
 			if created {
-				k.node.reported = k.c.Clock.Now() // its status is that of a moment ago
+				k.node.reported = k.c.Clock.Now() // the status was reported a moment ago
 				k.node.written = k.node.reported
 			}
 			k.log.Info("Successfully registered node", "node", k.nodeName)

@@ -12,9 +12,9 @@ import (
 // resizePeriod is how often a size that does not fit is tried again.
 const resizePeriod = 10 * time.Second
 
-// resize gives a pod's containers the resources that its spec has got since they started, once the node has them. It
-// returns when to try again. Source: kubernetes pkg/kubelet/allocation, whose words it uses; nothing here has cgroups, so
-// what is allocated is done.
+// resize gives a pod's running containers the resources that its spec has got since they started, once the
+// node has room. It returns when to try again. Messages are from kubernetes pkg/kubelet/allocation; nothing
+// here has cgroups, so an allocation is complete immediately.
 func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 	changed := map[*container]corev1.ResourceRequirements{}
 	for _, c := range w.containers {
@@ -64,7 +64,8 @@ func (w *worker) delay(ctx context.Context, pod *corev1.Pod, how string, why ver
 	}
 }
 
-// resourcesOf returns what a pod asks for a container, nil for one that cannot be resized.
+// resourcesOf returns the resources in a pod's spec for a container, nil for a container that cannot be
+// resized.
 func resourcesOf(pod *corev1.Pod, c *container) *corev1.ResourceRequirements {
 	list := pod.Spec.Containers
 	if c.init {
@@ -110,7 +111,8 @@ func (w *worker) sized(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// resizeSummary is what events say of a resize. Source: kubernetes pkg/kubelet/events/resize.go.
+// resizeSummary returns the text of the events of a resize. Source: kubernetes
+// pkg/kubelet/events/resize.go.
 func resizeSummary(pod *corev1.Pod, problem string) string {
 	type one struct {
 		Name      string                      `json:"name"`

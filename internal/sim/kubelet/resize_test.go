@@ -14,7 +14,7 @@ func cpu(amount string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 }
 
-// TestResize: new requests count at once where the node has them, and wait where it does not.
+// TestResize: new requests take effect immediately where the node has room, and wait where it does not.
 func TestResize(t *testing.T) {
 	for name, test := range map[string]struct {
 		os, want, reason, allocated string
@@ -49,7 +49,8 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestVictims: as few pods as can be make room for a critical one, and those that ask for least are the last to be asked.
+// TestVictims: as few pods as possible make room for a critical one, and pods with the smallest requests
+// are chosen last.
 func TestVictims(t *testing.T) {
 	pods := map[types.UID]*corev1.Pod{}
 	for uid, amount := range map[types.UID]string{"one": "1", "two": "2", "three": "3"} {
@@ -103,7 +104,8 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestHostPath: the types of paths are checked on both systems, but for those of the image and the kernel.
+// TestHostPath: the types of paths are checked on both systems, except for paths of the image and the
+// kernel.
 func TestHostPath(t *testing.T) {
 	for name, test := range map[string]struct {
 		path string

@@ -88,7 +88,7 @@ func (r *Runtime) leave(w *worker) {
 	r.left[w.uid] = p
 }
 
-// take hands over what an earlier kubelet left of a pod.
+// take returns the state that an earlier kubelet left of a pod, and forgets it.
 func (r *Runtime) take(uid types.UID) (leftPod, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

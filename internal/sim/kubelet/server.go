@@ -56,7 +56,7 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// routes returns what answers each path.
+// routes returns the handlers of all paths.
 func (k *Kubelet) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
@@ -190,8 +190,8 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tail returns where the last lines of a log begin, or the last maxLog bytes. It holds a part of the log alone: anybody who may
-// read logs may read many of them at once.
+// tail returns the offset of the last lines of a log, or of its last maxLog bytes. It keeps only a part of
+// the log in memory, because a user may read many logs at the same time.
 func tail(f io.ReaderAt, size int64, lines string) int64 {
 	first := max(size-maxLog, 0)
 	left, err := strconv.Atoi(lines)

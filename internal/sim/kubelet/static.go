@@ -72,10 +72,10 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 	}
 }
 
-// watchManifests returns a channel that hears of the next change of the folder of static
-// pods until leave is called; of none where it cannot be watched.
+// watchManifests returns a channel that is notified of the next change of the folder of static pods until
+// leave is called; a nil channel if the folder cannot be watched.
 func (k *Kubelet) watchManifests() (changed <-chan struct{}, leave func()) {
-	dir, err := k.c.Files.Host(k.settings.StaticPodPath) // the kernel reports that something changed there, and not what
+	dir, err := k.c.Files.Host(k.settings.StaticPodPath) // the kernel reports that something changed there, but not the file
 	if err != nil || k.settings.StaticPodPath == "" {
 		return nil, func() {}
 	}
@@ -124,8 +124,8 @@ func (k *Kubelet) manifests() (map[string]*corev1.Pod, error) {
 // k8s.io/kubernetes/pkg/kubelet/config/common.go).
 const maxManifest = 10 << 20
 
-// damaged reports whether an error is about what the guest put there, and not about this computer, which may read the
-// file at another time.
+// damaged reports whether an error is about a file that the guest wrote, and not about this computer, which
+// may be able to read the file later.
 func damaged(err error) bool {
 	return errors.Is(err, guestfs.ErrKind) || errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.ELOOP) ||
 		errors.Is(err, syscall.EISDIR) || guestfs.Escapes(err)
@@ -163,8 +163,8 @@ func checkNames(pod *corev1.Pod) error {
 	return nil
 }
 
-// completeStatic gives a static pod what the kubelet adds: the node in its name,
-// an identity by content, and the marks by which it is known.
+// completeStatic adds the kubelet's own fields to a static pod: the node in its name, a UID from its
+// content, and the annotations of a static pod.
 func (k *Kubelet) completeStatic(pod *corev1.Pod, hash string) {
 	pod.Name += "-" + k.nodeName
 	if pod.Namespace == "" {

@@ -16,14 +16,14 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// manifests is a folder of static pods, what the kubelet finds there, and whether that is not all.
+// manifests is a folder of static pods, the pods that the kubelet finds there, and whether it misses some.
 type manifests struct {
 	prepare func(dir string) error
 	want    string
 	fails   bool
 }
 
-// beside is a pod with something before it that is none, and is refused without harm to the pod.
+// beside puts a file that is no pod before a pod: it is refused, and the pod is unaffected.
 func beside(pod string, first func(at string) error) manifests {
 	return manifests{want: "kube-system/etcd-node/", prepare: func(dir string) error {
 		return errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "etcd.yaml"), []byte(pod), 0o600),

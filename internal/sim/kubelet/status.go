@@ -61,9 +61,9 @@ func (w *worker) publish(ctx context.Context) {
 	w.signalLater(ctx)
 }
 
-// podStatusPatch returns the strategic merge patch that writes a pod's status. It merges conditions by
-// their type, so it takes away the reason and message of those that have none any more, and the notice of a resize
-// that is over.
+// podStatusPatch returns the strategic merge patch that writes a pod's status. The patch merges conditions
+// by their type, so it removes the reason and message of conditions that have none any more, and the
+// condition of a resize that has ended.
 func podStatusPatch(uid types.UID, s *corev1.PodStatus, shown []corev1.PodCondition) ([]byte, error) {
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
@@ -267,8 +267,8 @@ func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminat
 	return corev1.PodSucceeded
 }
 
-// noSandbox returns what kubelets from 1.37 on say of a pod whose sandbox is not ready. Source: kubernetes
-// pkg/kubelet/status/generate.go.
+// noSandbox returns the message of kubelets since 1.37 for a pod whose sandbox is not ready.
+// Source: kubernetes pkg/kubelet/status/generate.go.
 func (w *worker) noSandbox(s *corev1.PodStatus) string {
 	switch {
 	case minorOf(w.k.c.Version) < 37:
@@ -280,9 +280,9 @@ func (w *worker) noSandbox(s *corev1.PodStatus) string {
 	return "no pod sandbox exists"
 }
 
-// podConditions returns the kubelet's five conditions together with the conditions of other
-// controllers. The times of transitions are those of last, which the kubelet computed before: on a
-// busy machine the watch has not shown them yet, and with a new time each look would be a write.
+// podConditions returns the kubelet's five conditions together with the conditions of other controllers.
+// The transition times come from last, the conditions of the kubelet's previous status: on a busy machine
+// the watch may not show these yet, and with a new time every step would cause a write.
 func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodStatus, sandbox bool, without string,
 	now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
@@ -354,7 +354,8 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	return list
 }
 
-// notices returns the conditions of what has happened to a pod: that a new size has to wait, and that it made room.
+// notices returns conditions about a pod's recent events: a resize that has to wait, and an eviction for a
+// critical pod.
 func (w *worker) notices(pod *corev1.Pod, now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
 	add := func(kind corev1.PodConditionType, reason, message string) *corev1.PodCondition {

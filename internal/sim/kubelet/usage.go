@@ -14,13 +14,13 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Nothing runs here, so usage is simulated: a container uses what it requests, and one that requests nothing a little.
+// Nothing runs here, so usage is simulated: a container uses its requests, or a little if it has none.
 const (
 	idleCPU    = 1        // in thousandths of a core
 	idleMemory = 16 << 20 // in bytes
 )
 
-// usage is what a running container uses.
+// usage is the resource usage of a running container.
 type usage struct {
 	pod       *corev1.Pod
 	container string
@@ -82,8 +82,8 @@ func total(list []usage, now time.Time) (seconds float64, cpu, memory int64) {
 	return seconds, cpu, memory
 }
 
-// serveResourceMetrics answers /metrics/resource, which metrics-server reads. Names and help are those of kubernetes
-// pkg/kubelet/metrics/collectors/resource_metrics.go.
+// serveResourceMetrics answers /metrics/resource, which metrics-server reads. Names and help are from
+// kubernetes pkg/kubelet/metrics/collectors/resource_metrics.go.
 func (k *Kubelet) serveResourceMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	list, now := k.usages(), k.c.Clock.Now()
@@ -148,7 +148,7 @@ func (k *Kubelet) serveResourceMetrics(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "resource_scrape_error 0")
 }
 
-// serveSummary answers /stats/summary. What the simulation does not know is left out.
+// serveSummary answers /stats/summary. Values that the simulation does not have are left out.
 func (k *Kubelet) serveSummary(w http.ResponseWriter, _ *http.Request) {
 	list, now := k.usages(), k.c.Clock.Now()
 	at := metav1.NewTime(now)

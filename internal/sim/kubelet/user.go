@@ -24,7 +24,7 @@ func podUserName(pod *corev1.Pod) string {
 	return ""
 }
 
-// badLogon is what Windows says of an account that it cannot log in.
+// badLogon is the message of Windows for an account that it cannot log in.
 const badLogon = "The user name or password is incorrect."
 
 // refuseSandboxUser returns why the runtime cannot start a pod's sandbox as the user that the pod names for all its containers.

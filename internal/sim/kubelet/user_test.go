@@ -65,7 +65,7 @@ func TestUserThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// TestSandboxUser: the sandbox runs as the user of the whole pod, which is one of the pause image's.
+// TestSandboxUser: the sandbox runs as the user of the whole pod, which the pause image must have.
 func TestSandboxUser(t *testing.T) {
 	for name, test := range map[string]struct {
 		runtime, user string

@@ -24,13 +24,13 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// volumes are those of a pod. Its files lie where a kubelet has them, below /var/lib/kubelet/pods. They are made when
-// the pod starts, and made again when a command enters a container: no program of a simulated container reads them by itself, and a
-// node with hundreds of pods does not read their objects each minute without a use.
+// volumes are the volumes of a pod. Their files are where a kubelet has them, below /var/lib/kubelet/pods.
+// They are written when the pod starts and when a command enters a container, not each minute: no program
+// of a simulated container reads them by itself, and a node with hundreds of pods saves the reads.
 type volumes struct {
 	w  *worker
 	mu sync.Mutex
-	// tokens are those of projected volumes, by audience and path, with the time of the next.
+	// tokens are the tokens of projected volumes, by audience and path, with the time of the next one.
 	tokens map[string]volumeToken
 	// claims are the folders of claims, by the volume's name in the pod.
 	claims map[string]guestfs.Folder
@@ -72,7 +72,7 @@ func (v *volumes) mount(ctx context.Context, pod *corev1.Pod) (problems []error)
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
 		if !mounted(pod, volume.Name) {
-			continue // a kubelet mounts what a container uses
+			continue // a kubelet mounts only volumes that a container uses
 		}
 		if claimOf(pod, volume) != "" {
 			folder, err := v.w.claim(ctx, pod, volume)
@@ -99,7 +99,8 @@ func (v *volumes) mount(ctx context.Context, pod *corev1.Pod) (problems []error)
 	return problems
 }
 
-// renew brings the volumes that a container mounts up to date. What cannot be read stays as it was, as with a kubelet.
+// renew updates the volumes that a container mounts. A volume whose source cannot be read stays as it was,
+// as with a kubelet.
 func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Container) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -124,7 +125,7 @@ func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	}
 }
 
-// fill writes one volume. Tokens are asked for when somebody looks: most pods have one that nothing reads.
+// fill writes one volume. It requests a token only on use: most pods have a token that nothing reads.
 func (v *volumes) fill(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, tokens bool) error {
 	dir := v.w.volumeFolder(volume)
 	if volume.EmptyDir != nil {
@@ -143,7 +144,7 @@ func (v *volumes) fill(ctx context.Context, pod *corev1.Pod, volume *corev1.Volu
 	return files.write(v.w.k.c.Files, dir, v.w.k.c.Clock.Now())
 }
 
-// payload reads what a volume is made of; nil where nothing is to be written yet.
+// payload reads the content of a volume; nil if there is nothing to write yet.
 func (v *volumes) payload(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, tokens bool) (payload, error) {
 	out := payload{}
 	switch {
@@ -183,7 +184,7 @@ func (v *volumes) payload(ctx context.Context, pod *corev1.Pod, volume *corev1.V
 	return out, nil
 }
 
-// defaultMode is what the API server sets for volumes that say none.
+// defaultMode is the file mode that the API server sets for volumes without one.
 const defaultMode = 0o644
 
 func modeOf(own, all *int32) fs.FileMode {
@@ -240,7 +241,7 @@ func (v *volumes) configMap(ctx context.Context, out payload, name string, items
 	return nil
 }
 
-// missing is the error for an object of a volume, nil for one that is optional and does not exist.
+// missing returns the error for an object of a volume, nil for an optional object that does not exist.
 func missing(err error, kind, name string, optional *bool) error {
 	if apierrors.IsNotFound(err) {
 		return absent(err, kind, name, optional)
@@ -375,8 +376,8 @@ func (v *volumes) token(ctx context.Context, out payload, pod *corev1.Pod, p *co
 	return nil
 }
 
-// mounts returns what a container sees of the pod's volumes. A hostPath, and what this kubelet does not have, is not
-// among them.
+// mounts returns the volumes of the pod that a container mounts, without hostPath volumes and kinds that
+// this kubelet does not have.
 func (v *volumes) mounts(pod *corev1.Pod, c *corev1.Container, vars map[string]string) ([]guestfs.Mount, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

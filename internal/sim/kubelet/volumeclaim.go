@@ -113,7 +113,8 @@ func (k *Kubelet) checkDriver(ctx context.Context, name string) error {
 		"registered CSI drivers", name)
 }
 
-// volumeOf returns the driver and the handle of a volume; one of the in-tree plug-ins has those that it is migrated to.
+// volumeOf returns the driver and the handle of a volume; for an in-tree plug-in, those that it is migrated
+// to.
 func volumeOf(pv *corev1.PersistentVolume) (driver, handle string) {
 	switch {
 	case pv.Spec.CSI != nil:

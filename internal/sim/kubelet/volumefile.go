@@ -26,9 +26,9 @@ const (
 	newLink  = "..data_tmp"
 )
 
-// write makes the files of a volume those of the payload, all in one step: they are in a directory of their own, to
-// which the link ..data points, and each name in the volume is a link through it. A payload that is there already
-// changes nothing.
+// write replaces the files of a volume by the payload in one step: the files are in a new directory, to
+// which the link ..data points, and each name in the volume is a link through ..data. An unchanged payload
+// writes nothing.
 func (p payload) write(files *guestfs.Root, dir string, now time.Time) error {
 	if err := files.MkdirAll(dir); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (p payload) write(files *guestfs.Root, dir string, now time.Time) error {
 	return nil
 }
 
-// link makes the names in the volume, and removes those that the payload has no more.
+// link makes the links in the volume, and removes those for names that the payload does not have any more.
 func (p payload) link(files *guestfs.Root, dir string) error {
 	want := map[string]bool{}
 	for name := range p {

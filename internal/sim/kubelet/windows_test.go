@@ -138,7 +138,8 @@ func texts(n ast.Node) (list []string) {
 	return list
 }
 
-// child returns the path of a chain of Child("a").Child("b") calls, below what it begins with.
+// child returns the path of a chain of Child("a").Child("b") calls, and the expression that the chain
+// begins with.
 func child(e ast.Expr) (path []string, root string) {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -155,7 +156,7 @@ func child(e ast.Expr) (path []string, root string) {
 	return append(path, texts(call.Args[0])...), root
 }
 
-// TestWindowsSources holds what is Windows' own in this package to the real kubelet's source.
+// TestWindowsSources compares the rules for Windows in this package with the real kubelet's source.
 func TestWindowsSources(t *testing.T) {
 	s := sourceOf(t)
 	t.Run("fields that the API server refuses", func(t *testing.T) {
@@ -263,7 +264,7 @@ func TestWindowsSources(t *testing.T) {
 	})
 }
 
-// windowsFiles are the files of the kubelet for Windows alone, and where what they decide is here.
+// windowsFiles maps the files of the kubelet for Windows to the files of this package with the same rules.
 var windowsFiles = map[string]string{
 	"allocation/features_windows.go":                        "resize.go",
 	"apis/config/validation/validation_windows.go":          "settings.go",

@@ -42,8 +42,8 @@ type worker struct {
 	written    *corev1.PodStatus
 	version    string // of the pod that the last write of its status returned
 	mirror     types.UID
-	events     map[event]bool     // those that were written
-	started    []*container       // those that no event says yet
+	events     map[event]bool     // the events that were written
+	started    []*container       // the containers that no event names yet
 	pulled     map[string]verdict // why volumes have no image, of this step
 	ending     *ending            // nil until the pod is to go
 	delayed    verdict            // why the sizes that the pod asks for are not given, Deferred or Infeasible
@@ -74,7 +74,7 @@ func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
 		wake: make(chan struct{}, 1), events: map[event]bool{}, status: *pod.Status.DeepCopy()}
 	w.containers = k.newContainers(pod)
-	// One that another run of the kubelet has ended stays as it was shown; of one that was refused nothing was.
+	// A pod that an earlier run of the kubelet has ended keeps its status; a refused pod had none.
 	w.settled = terminal(pod.Status.Phase) && len(pod.Status.ContainerStatuses) > 0
 	w.volumes = volumes{w: w, tokens: map[string]volumeToken{}, claims: map[string]guestfs.Folder{}, taken: map[string]bool{}}
 	return w
@@ -107,8 +107,8 @@ func (w *worker) current() (*corev1.Pod, bool) {
 	return w.pod, w.gone
 }
 
-// run steps until the pod is finished or ctx is over. Containers outlive ctx as
-// they outlive a kubelet; only what lives in this process ends with it.
+// run steps until the pod is finished or ctx is over. Containers outlive ctx, as they outlive a kubelet;
+// only the state of this process ends with it.
 func (w *worker) run(ctx context.Context) {
 	w.adopt(ctx)
 	for {
@@ -134,8 +134,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// initEnd is how long a worker waits for the end of an init container before it writes that it runs:
-// the programs of most end at once.
+// initEnd is how long a worker waits for the end of an init container before it writes that it runs: most
+// of their programs end immediately.
 const initEnd = 50 * time.Millisecond
 
 // initEnds waits a moment for the end of a running init container, and reports whether one has ended.
@@ -173,8 +173,8 @@ func (w *worker) rest(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// step does what can be done now and says after how long to look again without
-// being woken; zero is never.
+// step does the work that is possible now and returns after how long to try again without being woken; zero
+// means never.
 func (w *worker) step(ctx context.Context) time.Duration {
 	pod, gone := w.current()
 	if gone || pod.DeletionTimestamp != nil {
@@ -240,7 +240,7 @@ func (w *worker) meet(pod *corev1.Pod) {
 	}
 }
 
-// advance does what can be done now for a pod that is to run.
+// advance does the work that is possible now for a pod that is to run.
 func (w *worker) advance(ctx context.Context, pod *corev1.Pod) time.Duration {
 	if !w.sandbox.ready {
 		if again := w.prepare(ctx, pod); again > 0 {
@@ -304,7 +304,7 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 	return 0
 }
 
-// runContainers starts what should run, in the pod's order.
+// runContainers starts the containers that should run, in the pod's order.
 func (w *worker) runContainers(ctx context.Context, pod *corev1.Pod) time.Duration {
 	var again time.Duration
 	earlier := func(d time.Duration) {

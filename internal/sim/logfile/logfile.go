@@ -25,7 +25,7 @@ type File struct {
 	closed bool
 }
 
-// Open makes the file if it is missing, by a function that opens it to append. The error is one of the file system.
+// Open creates the file if it is missing; open has to open it to append. The error is the file system's.
 func Open(open func() (*os.File, error)) (*File, error) {
 	f := &File{open: open}
 	if _, err := f.Write(nil); err != nil {
@@ -71,7 +71,7 @@ func (f *File) rest(file *os.File) {
 		return
 	}
 	f.file = nil
-	_ = file.Close() // what was written was not buffered
+	_ = file.Close() // writes are not buffered
 }
 
 // Close ends the log; a later write fails.

@@ -52,7 +52,7 @@ func TestFile(t *testing.T) {
 	})
 }
 
-// TestOpen checks that a file that cannot be made is an error at once.
+// TestOpen: Open returns an error if the file cannot be created.
 func TestOpen(t *testing.T) {
 	if _, err := Open(At(filepath.Join(t.TempDir(), "no", "log"), 0o600)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)

@@ -18,9 +18,8 @@ import (
 	"casement.dev/casement/internal/sim/connqueue"
 )
 
-// ServeEgress answers HTTP CONNECT on a unix socket until ctx ends: what the API
-// server dials in its cluster, which are this node's pods (for webhooks) and its
-// kubelet (for logs). Nothing else is dialled.
+// ServeEgress answers HTTP CONNECT on a unix socket until ctx ends, for connections of the API server into
+// its cluster: to this node's pods (webhooks) and kubelet (logs). All others are refused.
 func (r *Runner) ServeEgress(ctx context.Context, socketPath string) error {
 	if err := os.Remove(socketPath); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("egress socket: %w", err)

@@ -20,7 +20,7 @@ import (
 // kubeletPort is where API servers look for a node's logs.
 const kubeletPort = 10250
 
-// register makes the Node, or takes the one of an earlier run.
+// register creates the Node, or adopts the Node of an earlier run.
 func (r *Runner) register(ctx context.Context) error {
 	nodes := r.client.CoreV1().Nodes()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{

@@ -1,15 +1,13 @@
-// Package podrun is the only node of a bare management plane: a kubelet that runs
-// a pod's containers as processes of this machine, from programs in place of
-// their images. Deployments, ReplicaSets, Services and EndpointSlices stay the
-// work of Kubernetes' own controllers.
+// Package podrun is the only node of a bare management plane: a kubelet that runs a pod's containers as
+// processes of this machine, from programs in place of their images. Deployments, ReplicaSets, Services and
+// EndpointSlices stay the work of Kubernetes' own controllers.
 //
-// A process gets what its container would have: arguments, environment,
-// the ServiceAccount's token, its Secrets as directories. What it does not get is
-// a container: it shares this machine's file system, network and user. So that
-// several can listen, flags that the program has for its ports follow the pod's
-// arguments. It runs no image that it does not know and no init containers, has no
-// liveness probes, no limits and no exec. It knows nothing of Azure or Cluster API beyond the names of
-// their programs; internal/plane and tests may import it.
+// A process gets the inputs of its container: arguments, environment, the ServiceAccount's token, its
+// Secrets as directories. It is not isolated as a container is: it shares this machine's file system,
+// network and user. So that several can listen, flags that the program has for its ports follow the pod's
+// arguments. The package runs no image that it does not know and no init containers, and has no liveness
+// probes, no limits and no exec. It knows nothing of Azure or Cluster API beyond the names of their
+// programs; internal/plane and tests may import it.
 package podrun
 
 import (
@@ -38,9 +36,9 @@ type Config struct {
 	REST *rest.Config
 	// Dir keeps the pods' directories and logs.
 	Dir string
-	// Programs are directories with the programs that run for images: a file is
-	// named as the last element of the image, with _TAG for one tag alone. What the
-	// image has beside its program is in a directory of that name with .files.
+	// Programs are directories with the programs that run for images: a file is named as the last element
+	// of the image, with _TAG for one tag alone. Other files of the image are in a directory of that name
+	// with .files.
 	Programs []string
 	// Env is added to the environment of every process, before the pod's own.
 	Env []string

@@ -33,9 +33,9 @@ func flag(format string) func(uint16) []string {
 	return func(port uint16) []string { return []string{fmt.Sprintf(format, port)} }
 }
 
-// clusterAPI returns how the managers of Cluster API v1.14 are flagged. They have no flag
-// for the namespace of a lease, which outside of a cluster has to be named, nor for the
-// address of their webhooks, which is that of every interface.
+// clusterAPI returns the flags of the managers of Cluster API v1.14. They have no flag for the namespace of
+// a lease, which must be set outside of a cluster, nor for the address of their webhooks, which listen on
+// every interface.
 func clusterAPI() program {
 	return program{
 		ports: map[int32]func(uint16) []string{
@@ -46,8 +46,8 @@ func clusterAPI() program {
 	}
 }
 
-// known returns the programs by the last element of their images. CAPZ's and Azure Service
-// Operator's are those of CAPZ v1.26 and v2.18; casement builds neither.
+// known returns the programs by the last element of their images. CAPZ and Azure Service Operator are those
+// of CAPZ v1.26 and v2.18; casement builds neither.
 func known() map[string]program {
 	return map[string]program{
 		"cluster-api-azure-controller": clusterAPI(),
@@ -123,8 +123,8 @@ func splitImage(image string) (name, tag string) {
 	return name, tag
 }
 
-// command returns the command line of a container: what the pod says, then what moves it to
-// this machine. Where a flag occurs twice the last one counts.
+// command returns the command line of a container: the pod's own arguments, then the flags that adapt it to
+// this machine. If a flag occurs twice, the last one counts.
 func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env map[string]string,
 	mounts map[string]string, ports map[int32]uint16) []string {
 	argv := []string{file}

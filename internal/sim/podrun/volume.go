@@ -22,8 +22,7 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// writeVolumes writes the pod's volumes below its directory, and later those that have
-// changed.
+// writeVolumes writes the pod's volumes below its directory, and later only the volumes that have changed.
 func (w *worker) writeVolumes(ctx context.Context) error {
 	for _, v := range w.pod.Spec.Volumes {
 		dir := w.volume(v.Name)
@@ -196,7 +195,7 @@ func (w *worker) token(ctx context.Context, request authenticationv1.TokenReques
 	return []byte(token.Status.Token), time.Now().Add(life * 4 / 5), nil
 }
 
-// writeKubeconfig writes, in place of a mount, what a container finds in
+// writeKubeconfig writes, in place of a mount, the contents of a container's
 // /var/run/secrets/kubernetes.io/serviceaccount.
 func (w *worker) writeKubeconfig() (string, error) {
 	path := filepath.Join(w.dir, "kubeconfig")

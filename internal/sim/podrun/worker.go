@@ -235,8 +235,8 @@ func (w *worker) report() {
 	w.reported = status
 }
 
-// end stops the processes, all at once and within the pod's grace, and removes a
-// deleted pod from the API. When the node ends the pod stays there.
+// end stops the processes concurrently and within the pod's grace period, and removes a deleted pod from
+// the API. When the node ends, the pod stays there.
 func (w *worker) end() {
 	ctx := context.WithoutCancel(w.ctx)
 	grace := 30 * time.Second

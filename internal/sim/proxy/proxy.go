@@ -1,12 +1,11 @@
-// Package proxy leads clients whose endpoints are fixed to a handler on this
-// machine: an HTTPS proxy (HTTPS_PROXY, the CONNECT method) that answers for
-// the hosts it knows, with certificates of the caller's CA, in the place of
-// those hosts.
+// Package proxy leads clients whose endpoints are fixed to a handler on this machine: an HTTPS proxy
+// (HTTPS_PROXY, the CONNECT method) that answers for the hosts it knows, with certificates of the caller's
+// CA, in the place of those hosts.
 //
-// It is no proxy otherwise: it dials no server, but those its caller connects to on this
-// machine. A host that neither knows is refused, so that nothing leaves the machine.
-// It answers only those who have its password. The local plane, package fabric and tests may import it; it imports
-// packages limit and connqueue alone.
+// It is no proxy otherwise: it dials only servers on this machine that its caller connects to. A host that
+// neither knows is refused, so that nothing leaves the machine. It answers only clients that have its
+// password. The local plane, package fabric and tests may import it; it imports packages limit and
+// connqueue alone.
 package proxy
 
 import (
@@ -28,8 +27,7 @@ import (
 type Config struct {
 	// TLS holds the certificates of the hosts.
 	TLS *tls.Config
-	// Handler answers the requests to them; Request.Host is the name that the
-	// client asked for.
+	// Handler answers the requests to them; Request.Host is the name that the client requested.
 	Handler http.Handler
 	// Serves reports whether HTTPS to a host (without its port) is answered.
 	Serves func(host string) bool
@@ -41,7 +39,7 @@ type Config struct {
 	Plain func(*http.Request) http.Handler
 	// Password is the password that clients present in Proxy-Authorization (see URL).
 	Password string
-	// Refused, when set, hears of each target that was refused.
+	// Refused, when set, is called for each target that was refused.
 	Refused func(target string)
 }
 

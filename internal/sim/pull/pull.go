@@ -1,9 +1,9 @@
-// Package pull decides which container images a simulated node can pull. No registry is
-// asked: a table knows repositories and the shape of their tags, and rules of the user
-// say more. What cannot exist fails as containerd words it, and says that it is simulated.
+// Package pull decides which container images a simulated node can pull. No registry is asked: a table has
+// repositories and the forms of their tags, and rules of the user add others. The pull of an image that
+// cannot exist fails with containerd's message, which says that it is simulated.
 //
-// It refuses to know pods, operating systems and what an image does when it runs. The simulator, internal/plane
-// and internal/cli may import it.
+// It refuses to know pods, operating systems and the effect of a running image. The simulator,
+// internal/plane and internal/cli may import it.
 package pull
 
 import (
@@ -18,10 +18,10 @@ import (
 const (
 	// Any takes every image whose name is valid.
 	Any = "any"
-	// Known refuses what the table says does not exist: a tag that a repository of the
-	// table cannot have, a repository in a namespace of which the table has all, and a
-	// registry under a name that never resolves. It takes the images of all others, since
-	// a plane that runs no user's own images would be of little use.
+	// Known refuses images that do not exist by the table: a tag that a repository of the table cannot
+	// have, a repository in a namespace that the table has completely, and a registry under a name that
+	// never resolves. It accepts all others, because a plane that runs no user's own images would be of
+	// little use.
 	Known = "known"
 	// Listed refuses every image that is not in the table.
 	Listed = "listed"

@@ -29,9 +29,9 @@ const (
 // row are repositories whose tags have one shape. A name may hold | between several.
 type row struct{ registry, names, tags string }
 
-// table are the repositories that are known: those of Kubernetes, of the addons and
-// templates, Windows' base images and Docker's official images.
-// Sources: the projects' release pages and the registries' catalogues as of 2026.
+// table has the known repositories: those of Kubernetes, of the addons and templates, Windows' base images
+// and Docker's official images. Sources: the projects' release pages and the registries' catalogues as of
+// 2026.
 var table = []row{
 	{"registry.k8s.io", "kube-apiserver|kube-controller-manager|kube-scheduler|kube-proxy|conformance|kubectl", kubernetes},
 	{"registry.k8s.io", "pause|etcd", `3\.\d{1,2}(\.\d{1,2})?(-\d+)?(-(linux|windows)[\w.-]*)?`},

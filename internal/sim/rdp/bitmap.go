@@ -9,8 +9,8 @@ import (
 // sent: five bits of red, six of green, five of blue.
 const bitsPerPixel = 16
 
-// tile is the width and height of a part of the picture that is sent at once. Its 8 KiB are
-// within what every client takes in one message.
+// tile is the width and height of a part of the picture that is sent in one message. Every client accepts
+// its 8 KiB.
 const tile = 64
 
 // updates returns the bitmap updates that draw a picture, [MS-RDPBCGR] 2.2.9.1.1.3.1.2: one

@@ -18,7 +18,7 @@ const (
 	x224Confirm     = 0xd0
 )
 
-// negotiate selects TLS and returns the protocols that the client asked for.
+// negotiate selects TLS and returns the protocols that the client offered.
 func negotiate(c io.ReadWriter) (uint32, error) {
 	request, err := readTPKT(c)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package rdp is the server's side of Remote Desktop ([MS-RDPBCGR]), as far as a client
-// shows one still picture: negotiation with TLS, the MCS and GCC connection, licensing,
-// the exchange of capabilities, and bitmap updates without compression.
+// Package rdp is the server's side of Remote Desktop ([MS-RDPBCGR]), as far as a client shows one still
+// picture: negotiation with TLS, the MCS and GCC connection, licensing, the exchange of capabilities, and
+// bitmap updates without compression.
 //
-// It refuses to be a desktop. It offers no network level authentication, never reads the
-// credentials that a client sends, has no virtual channel and discards all input. What a
-// client sends is parsed with bounds. Guests of the simulator import it.
+// It refuses to be a desktop. It offers no network level authentication, never reads the credentials that a
+// client sends, has no virtual channel and discards all input. It parses a client's messages with limits.
+// Guests of the simulator import it.
 package rdp
 
 import (

@@ -207,7 +207,7 @@ func (t tape) Read(p []byte) (int, error) { return t.Reader.Read(p) }
 func (tape) Write(p []byte) (int, error)  { return len(p), nil }
 func (tape) SetDeadline(time.Time) error  { return nil }
 
-// TestScreen holds that text is drawn within the screen, whatever its size.
+// TestScreen: text is drawn within the screen, whatever its size.
 func TestScreen(t *testing.T) {
 	for name, size := range map[string]image.Point{"usual": {X: 1024, Y: 640}, "small": {X: 200, Y: 100}, "least": {X: 1, Y: 1}} {
 		t.Run(name, func(t *testing.T) {

@@ -23,8 +23,8 @@ const (
 	margin                    = 2 * letterHeight
 )
 
-// Screen draws a title in large letters and lines of text below it. What does not fit into the width is wrapped at a space. The
-// picture keeps its letters alone and no pixel of its ground: a client chooses its size, and there are many clients.
+// Screen draws a title in large letters and lines of text below it, wrapped at spaces. The picture stores
+// only its letters and no background pixels: a client chooses its size, and there are many clients.
 func Screen(width, height int, title string, lines ...string) image.Image {
 	out := &screen{bounds: image.Rect(0, 0, width, height)}
 	y := margin

@@ -39,7 +39,7 @@ func (s *session) connect(protocols uint32) error {
 	return s.write(connected(s.wanted, protocols))
 }
 
-// run answers what the client sends, until it leaves.
+// run answers the client's messages until the client leaves.
 func (s *session) run() error {
 	for {
 		body, err := readTPKT(s.conn)
@@ -120,7 +120,7 @@ func (s *session) share(r reader) error {
 		return errors.Join(s.write(licensed()), s.write(demand(s.wanted)))
 	}
 	if int(first) != len(r.rest)+4 {
-		return nil // what has another kind of header is of no use here
+		return nil // other kinds of headers are of no use here
 	}
 	r.le16() // who sends it
 	if second&0xf != shareData&0xf {

@@ -42,8 +42,8 @@ func (r *reader) err() error {
 	return nil
 }
 
-// ber reads the header of a BER value with the tag and returns the value. A tag of two
-// bytes is one of 0x7f00 and more.
+// ber reads the header of a BER value with the tag and returns the value. A tag of two bytes is 0x7f00 or
+// more.
 func (r *reader) ber(tag uint16) reader {
 	got := uint16(r.u8())
 	if got == 0x7f {

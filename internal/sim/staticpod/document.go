@@ -21,8 +21,8 @@ var documents = map[string]func(t *translation, folder string, d map[string]any)
 	"authentication-config":         (*translation).authentication,
 }
 
-// remake reads a configuration file, writes a checked copy and returns the copy's path, so that
-// the program reads only what was checked.
+// remake reads a configuration file, writes a checked copy and returns the copy's path, so that the program
+// reads only checked text.
 func (t *translation) remake(flag, guest string) (string, error) {
 	guest = guestPath(guest)
 	data, err := t.Files.ReadFile(guest)
@@ -75,7 +75,7 @@ func spelled(v any) error {
 	return nil
 }
 
-// keep records a file that is to be written and returns its path.
+// keep records a file that has to be written and returns its path.
 func (t *translation) keep(name string, data []byte) string {
 	p := filepath.Join(t.Private, fmt.Sprintf("%d-%s", len(t.command.Made), name))
 	t.command.Made[p] = data

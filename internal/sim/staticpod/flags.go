@@ -226,7 +226,7 @@ func (t *translation) value(f flag) (value string, keep bool, err error) {
 func (t *translation) own(f flag) (value string, keep bool, err error) {
 	switch f.name {
 	case "flex-volume-plugin-dir":
-		return t.noPlugins(), true, nil // what is in it would run on the real machine
+		return t.noPlugins(), true, nil // a plug-in in the folder would run on the real machine
 	case "egress-selector-config-file":
 		return t.EgressConfig, t.EgressConfig != "", nil // a guest's own network would lead out of the simulation
 	case "enable-grpc-gateway":

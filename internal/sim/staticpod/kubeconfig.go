@@ -9,10 +9,10 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Remake returns a kubeconfig of the current context of another, made of the
-// server, the certificates and the token alone. Whoever uses it dials from inside the guest. read returns a file that the
-// kubeconfig names; a relative name is against folder. What would run a program
-// or leave through another network is refused by its field.
+// Remake returns a kubeconfig with the current context of another: only its server, certificates and token.
+// A program that uses it dials from inside the guest. read returns a file that the kubeconfig names; a
+// relative name is against folder. A field that would run a program, or connect through another network, is
+// refused by name.
 func Remake(data []byte, folder string, read func(name string) ([]byte, error)) ([]byte, error) {
 	return remake(data, folder, read, web)
 }

@@ -116,9 +116,9 @@ func LostFeatureGates() []string { return strings.Fields(lostFeatureGates) }
 // server dropped.
 func LostAdmissionPlugins() []string { return strings.Fields(lostAdmissionPlugins) }
 
-// withoutLost removes from a flag the items that the embedded program no longer knows and the release that was asked for had; a flag
-// of which nothing is left has no name. What that release had lost too stays, so that the program ends as it would there. gone is the
-// removed text, for a message.
+// withoutLost removes from a flag the items that the embedded program does not know any more but the
+// requested release did. A flag with nothing left has no name. An item that the requested release did not
+// know either stays, so that the program ends as it would there. gone is the removed text, for a message.
 func (t *translation) withoutLost(f flag) (kept flag, gone string) {
 	if slices.Contains(LostFlags(t.program), f.name) && !t.lacks(kubeflags.Dropped(t.program, f.name)) {
 		return flag{}, f.String()
@@ -139,14 +139,14 @@ func (t *translation) withoutLost(f flag) (kept flag, gone string) {
 // noInTreeProviders is the minor from which on a controller manager knows no cloud provider but external. Source: KEP-2395.
 const noInTreeProviders = 31
 
-// lacks reports whether the release that was asked for lacks what Kubernetes lost with a minor; lost is not known for what went before
-// 1.23. No release of etcd is known here.
+// lacks reports whether the requested release lacks a feature that Kubernetes removed in minor lost; known
+// is false for a removal before 1.23. Releases of etcd are not known here.
 func (t *translation) lacks(lost int, known bool) bool {
 	asked, ok := minor(t.Version)
 	return ok && t.program != etcd && (known && asked >= lost || !known && asked > lastUnknown)
 }
 
-// lastUnknown is the last minor of which package kubeflags may not know what it lost.
+// lastUnknown is the last minor whose removals package kubeflags may not know.
 const lastUnknown = 22
 
 // without takes items off a list like A=true,B=false.

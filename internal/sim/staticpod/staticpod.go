@@ -1,13 +1,11 @@
-// Package staticpod turns the container of a kubeadm static pod into a command
-// line that runs on this machine: the guest's paths become paths below its root,
-// its addresses the loopback address of it, and what only older
-// Kubernetes understood is left out and named.
+// Package staticpod turns the container of a kubeadm static pod into a command line that runs on this
+// machine: the guest's paths become paths below its root, its addresses become its loopback address, and
+// flags that only older Kubernetes understood are left out and named.
 //
-// A closed table says which programs may run: four, and for each flag that names a file
-// how its value is translated (see flags.go). A configuration that could name further
-// files, or a program to run, is read here and written again from the parts that
-// are known; anything else is refused by name. The package reads the guest's files
-// through Mapping alone and runs nothing. The simulator (internal/sim,
+// A closed table has the four programs that may run and, for each flag that names a file, how its value is
+// translated (see flags.go). A configuration that could name further files, or a program to run, is read
+// here and written again from the parts that are known; anything else is refused by name. The package reads
+// the guest's files through Mapping alone and runs nothing. The simulator (internal/sim,
 // internal/controlplane, internal/plane) may import it; the provider may not.
 package staticpod
 
@@ -60,8 +58,8 @@ type Mapping struct {
 	// APIServer are further flags of an API server, each as NAME=VALUE, where the guest
 	// does not have them itself.
 	APIServer []string
-	// Version is the Kubernetes version that was asked for ("v1.34.2"); empty
-	// means the embedded one. See Emulated for what runs.
+	// Version is the requested Kubernetes version ("v1.34.2"); empty means the embedded one. Emulated says
+	// which one runs.
 	Version string
 	// Alone is true if no other instance of the program runs in the cluster: it then takes
 	// part in no leader election.
@@ -72,8 +70,8 @@ type Mapping struct {
 type Command struct {
 	// Argv is the command line, program first.
 	Argv []string
-	// Dropped lists the flags and items that were left out because the embedded Kubernetes has
-	// lost them and the release that was asked for had them, or because they have no meaning on this machine.
+	// Dropped lists the flags and items that were left out because the requested release had them and the
+	// embedded Kubernetes does not, or because they have no meaning on this machine.
 	Dropped []string
 	// Dials are the addresses on this machine, as IP:PORT, that the program itself dials.
 	Dials []string
@@ -334,7 +332,7 @@ func webURL(value string) (*url.URL, error) {
 	return u, nil
 }
 
-// etcdPages is the port of etcd's pages for HTTP, such as /version. It is next to that of its clients.
+// etcdPages is the port of etcd's HTTP pages, such as /version. It is next to the port of its clients.
 const etcdPages = "2378"
 
 // lease returns the flags for a longer lease on a machine whose processor others use too: a
@@ -349,15 +347,15 @@ func (t *translation) lease() []flag {
 	}
 }
 
-// additions are flags that a guest on this machine needs where it does not have
-// them itself; has are the names of those that it has.
+// additions are flags that a guest on this machine needs and does not set itself; has are the names of the
+// flags that it sets.
 func (t *translation) additions(has map[string]bool) []flag {
 	add := []flag{{name: "bind-address", value: t.Loopback}}
 	switch t.program {
 	case etcd:
-		// The data need not survive a power failure, and etcd's log has what its database
-		// gets once a second instead of ten times. etcd's default data directory is derived
-		// from its name, which may be any path.
+		// The data need not survive a power failure. etcd commits to its database once a second instead of
+		// ten times; its log has the writes in between. etcd's default data directory is derived from its
+		// name, which may be any path.
 		add = []flag{{name: "enable-grpc-gateway", value: "false"}, {name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"},
 			{name: "backend-batch-interval", value: "1s"},
 			{name: "data-dir", value: t.inside("/default.etcd")}}

@@ -235,8 +235,7 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
-// TestTranslateRefuses holds the command lines that are refused, each with a part of its error
-// message.
+// TestTranslateRefuses has the command lines that are refused, each with a part of its error message.
 func TestTranslateRefuses(t *testing.T) {
 	const user = "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
 		"contexts: [{name: c, context: {cluster: k, user: u}}]\n" +
@@ -313,9 +312,9 @@ func TestTranslateRefuses(t *testing.T) {
 	}
 }
 
-// TestDialsItselfAlone holds what each program may dial by itself: its own machine, on its loopback address, however
-// that is spelled, and as a member of etcd other machines. All else is refused, and what leaves by the egress selector
-// keeps its address, which is of the guest there.
+// TestDialsItselfAlone checks which addresses each program may dial by itself: its own machine, on its
+// loopback address, in any notation, and as a member of etcd other machines. All others are refused. A
+// connection through the egress selector keeps its address, because it is dialled inside the guest.
 func TestDialsItselfAlone(t *testing.T) {
 	const mine = "https://127.0.0.4:8443"
 	own := []string{"https://127.0.0.1:8443", "https://localhost:8443", "https://LOCALHOST.:8443", "https://[::1]:8443",
@@ -328,7 +327,7 @@ func TestDialsItselfAlone(t *testing.T) {
 	for _, place := range []struct {
 		name, command string
 		files         func(address string) tree
-		in            string // the file that has what became of it; none is the command line
+		in            string // the file with the result; none means the command line
 	}{
 		{name: "a controller manager", command: "kube-controller-manager --kubeconfig=/k", files: kubeconfigOf, in: "kubeconfig.conf"},
 		{name: "its authentication", command: "kube-controller-manager --authentication-kubeconfig=/k", files: kubeconfigOf,
@@ -397,7 +396,7 @@ func kubeconfigOf(server string) tree {
 		"clusters: [{name: k, cluster: {server: '" + server + "'}}]\nusers: [{name: u, user: {}}]"}
 }
 
-// TestIssuers holds that the API server asks an issuer by its egress selector, or not at all.
+// TestIssuers: the API server connects to an issuer through its egress selector, or not at all.
 func TestIssuers(t *testing.T) {
 	m := mapping()
 	m.Files = tree{"/a": "jwt: [{issuer: {url: 'https://127.0.0.1:9'}}, {issuer: {url: 'https://x', egressSelectorType: cluster}}]"}
@@ -419,8 +418,7 @@ func TestIssuers(t *testing.T) {
 	}
 }
 
-// TestTranslateRemakes holds that configurations reach a program as copies that
-// name nothing else.
+// TestTranslateRemakes: configurations reach a program as copies that name nothing else.
 func TestTranslateRemakes(t *testing.T) {
 	m := mapping()
 	m.Alone = true
@@ -472,8 +470,8 @@ func TestTranslateRemakes(t *testing.T) {
 	}
 }
 
-// FuzzTranslate holds that no guest gets a path of this machine outside its root,
-// nor a socket on any address but its own.
+// FuzzTranslate: no guest gets a path of this machine outside its root, nor a socket on any address but its
+// own.
 func FuzzTranslate(f *testing.F) {
 	f.Add(uint8(0), "--data-dir=/var/lib/etcd")
 	f.Add(uint8(0), "--data-dir=/../../root,/x")

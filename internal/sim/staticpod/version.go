@@ -14,10 +14,9 @@ const Embedded = "1.37"
 // (KEP-4330; by running: 1.37 takes 1.34, and refuses 1.33).
 const emulatedReleases = 3
 
-// Emulated returns the release that really runs for a Kubernetes version that
-// was asked for: its own when the embedded programs can emulate it, or else the
-// nearest one. exact says which of the two; it is about the minor release only,
-// as no patch release can be emulated.
+// Emulated returns the release that really runs for a requested Kubernetes version: the version's own
+// release if the embedded programs can emulate it, or else the nearest one. exact says which of the two; it
+// is about the minor release only, as no patch release can be emulated.
 func Emulated(version string) (release string, exact bool) {
 	if version == "" {
 		return Embedded, true

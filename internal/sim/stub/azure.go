@@ -19,7 +19,7 @@ import (
 // Azure is a stub's own client of the local Azure, so that stubs use it like any other
 // program.
 type Azure struct {
-	// Endpoint is the base URL of the resource manager, Authority that of the login service.
+	// Endpoint is the base URL of the resource manager, Authority the base URL of the login service.
 	Endpoint, Authority string
 	// HTTP makes the calls; nil is http.DefaultClient.
 	HTTP *http.Client
@@ -331,7 +331,7 @@ func (a *arm) disks(ctx context.Context, vm string, disks []any) error {
 	return a.settled(ctx, vm)
 }
 
-// settled waits until no operation on a resource goes on.
+// settled waits until no operation on a resource is in progress.
 func (a *arm) settled(ctx context.Context, path string) error {
 	for {
 		var doc document

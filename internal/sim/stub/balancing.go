@@ -15,12 +15,14 @@ import (
 // cloud-provider-azure, docs "Azure LoadBalancer" and pkg/provider/azure_loadbalancer.go, azure_loadbalancer_healthprobe.go.
 const annotationPrefix = "service.beta.kubernetes.io/"
 
-// balancing is what a service's spec and annotations ask of its load balancer.
+// balancing has the settings of a load balancer in a service's spec and annotations.
 type balancing struct {
 	internal bool
-	// subnet is that of an internal frontend, "" for that of azure.json; address is the one that the service asks for.
+	// subnet is the subnet of an internal frontend, "" for the one in azure.json; address is the one that
+	// the service requests.
 	subnet, address string
-	// group is the resource group of the public IP; publicIP is the name of one that exists already, "" for one of its own.
+	// group is the resource group of the public IP; publicIP is the name of an existing one, "" for one
+	// that the service owns.
 	group, publicIP string
 	// label is the DNS label of the public IP, nil where the service says nothing about it.
 	label *string
@@ -44,7 +46,7 @@ type probing struct {
 	withoutRule, withoutIt bool
 }
 
-// The settings by the name of their annotation, and those of one port: port_PORT_NAME.
+// settings are the settings by the name of their annotation; those of one port are named port_PORT_NAME.
 var settings = map[string]func(b *balancing, value string) error{
 	"azure-load-balancer-internal":            func(b *balancing, v string) error { b.internal = v == "true"; return nil },
 	"azure-load-balancer-internal-subnet":     func(b *balancing, v string) error { b.subnet = strings.TrimSpace(v); return nil },
@@ -104,7 +106,8 @@ func fields(list string) (out []string) {
 	return out
 }
 
-// balancingOf reads what a service asks for. An error names the annotation whose value the cloud provider refuses.
+// balancingOf reads the settings of a service. An error names the annotation whose value the cloud provider
+// refuses.
 func balancingOf(s *corev1.Service) (balancing, error) {
 	b := balancing{address: s.Spec.LoadBalancerIP, minutes: 4, sources: slices.Clone(s.Spec.LoadBalancerSourceRanges),
 		probe: probing{seconds: 5, failures: 2}, ports: map[int32]*probing{}}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestBalancingOf: what the annotations of a service mean, and which values are refused.
+// TestBalancingOf checks the meaning of a service's annotations, and which values are refused.
 func TestBalancingOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string
@@ -54,7 +54,8 @@ func TestBalancingOf(t *testing.T) {
 	}
 }
 
-// TestBalancers: each service gets what it asks for, and one that fails says why and holds up no other.
+// TestBalancers: each service gets the load balancer that it requests. A service that fails reports why and
+// does not delay the others.
 func TestBalancers(t *testing.T) {
 	cl := newCloud(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -173,7 +174,7 @@ func TestBalancers(t *testing.T) {
 		group, _ := cl.server.Get(cl.arm.network("rg", "networkSecurityGroups", "node-nsg"))
 		return strings.Contains(string(group), frontendName(get("b-tag"))+"-TCP-80-AzureCloud")
 	})
-	// One that worked and asks for nonsense keeps what it has.
+	// A service that worked, and then requests an invalid setting, keeps its load balancer.
 	before := get("b-direct")
 	before.Annotations[annotationPrefix+"azure-load-balancer-tcp-idle-timeout"] = "1"
 	if _, err := services.Update(ctx, before, metav1.UpdateOptions{}); err != nil {

@@ -111,7 +111,7 @@ type controller struct {
 	nodes    corelisters.NodeLister
 	services corelisters.ServiceLister
 	events   record.EventRecorder
-	applied  map[string]string // load balancer name to what was put last
+	applied  map[string]string // load balancer name to the body of the last PUT
 	failures map[types.UID]failure
 	ignored  map[string]bool // annotations that an event has named
 	failed   string          // the last error that was printed
@@ -257,8 +257,8 @@ func (c *controller) reconcileNodes(ctx context.Context) error {
 	return nil
 }
 
-// ours reports whether a provider ID is that of a virtual machine in the cluster's resource
-// group, or of an instance of a scale set in it.
+// ours reports whether a provider ID names a virtual machine in the cluster's resource group, or an
+// instance of a scale set in it.
 func (c *controller) ours(providerID string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(providerID), c.compute())
 	return ok && (strings.HasPrefix(rest, "virtualmachines/") || strings.HasPrefix(rest, scaleSetsType))

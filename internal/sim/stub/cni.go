@@ -77,7 +77,7 @@ func (e Env) configured(ctx context.Context, suffix string) (string, bool) {
 	if e.NodeConfig == nil || e.Pod == nil {
 		return "", false
 	}
-	config, err := e.NodeConfig(ctx) // a node may read what its pods mount
+	config, err := e.NodeConfig(ctx) // a node may read the objects that its pods mount
 	if err != nil {
 		return "", false
 	}
@@ -144,7 +144,8 @@ func (c *Cluster) calicoNode(ctx context.Context, env Env) error {
 	return nil
 }
 
-// felix reports whether a container runs Calico's agent alone, as one of the two on Windows does.
+// felix reports whether a container runs only Calico's agent, as one of Calico's two containers on Windows
+// does.
 func (e Env) felix() bool {
 	return e.Container != nil && strings.Contains(strings.Join(e.Container.Command, " "), "felix-service")
 }
@@ -246,18 +247,19 @@ func (c *Cluster) flannel(ctx context.Context, env Env) error {
 	return nil
 }
 
-// vxlanHeader is what VXLAN takes of each packet. Source: https://github.com/flannel-io/flannel/issues/1011.
+// vxlanHeader is the size of VXLAN's header in each packet. Source:
+// https://github.com/flannel-io/flannel/issues/1011.
 const vxlanHeader = 50
 
-// flannelNetwork returns the range of pods, and the MTU of their interfaces: that of net-conf.json, or else of the node's own
-// interface, without the header of the overlay.
+// flannelNetwork returns the range of pods and the MTU of their interfaces: from net-conf.json, or else the
+// node's own MTU without the header of the overlay.
 func flannelNetwork(ctx context.Context, env Env) (network string, mtu int) {
 	var conf struct {
 		Network string
 		Backend struct{ MTU int }
 	}
 	if text, ok := env.configured(ctx, "net-conf.json"); ok {
-		_ = json.Unmarshal([]byte(text), &conf) // one that is broken says nothing
+		_ = json.Unmarshal([]byte(text), &conf) // an invalid document has no MTU
 	}
 	return cmp.Or(conf.Network, "10.244.0.0/16"), cmp.Or(conf.Backend.MTU, env.MTU, 1400) - vxlanHeader
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// csiDriver is a CSI driver of Azure that is simulated, with what runs beside its program in a pod: the provisioner, the
+// csiDriver is a simulated CSI driver of Azure, with the other programs in its pods: the provisioner, the
 // attacher and the registrar.
 type csiDriver struct {
 	name string
@@ -314,7 +314,7 @@ func (p *provisioner) say(ctx context.Context, claim *corev1.PersistentVolumeCla
 	return errors.Join(why, err)
 }
 
-// create makes what a volume is in Azure, and describes the volume.
+// create creates the disk or share of a volume in Azure, and returns the volume.
 func (p *provisioner) create(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
 	node *corev1.Node) (*corev1.PersistentVolume, error) {
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]

@@ -12,7 +12,8 @@ import (
 // Source: github.com/microsoft/windows-host-process-containers-base-image.
 const hostImage = "oss/kubernetes/windows-host-process-containers-base-image"
 
-// OnNode reports whether what a HostProcess container of an image runs is the node's: programs of its own are not simulated.
+// OnNode reports whether a HostProcess container of an image runs programs of the node: programs of the
+// image itself are not simulated.
 func OnNode(image string) bool {
 	repo := repository(image)
 	return strings.HasSuffix(repo, "/"+hostImage) || strings.HasSuffix(repo, "/node-problem-detector-windows")

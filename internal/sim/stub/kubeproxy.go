@@ -65,8 +65,7 @@ func networkReady(env Env) bool {
 	return false
 }
 
-// coreDNS answers names of services for everything that dials in the cluster, as
-// long as one of its containers runs.
+// coreDNS resolves names of services for all dials in the cluster, as long as one of its containers runs.
 func (c *Cluster) coreDNS(ctx context.Context, env Env) error {
 	leave := c.watch.join(env.Config)
 	defer leave()

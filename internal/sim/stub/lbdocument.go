@@ -12,9 +12,9 @@ import (
 var lists = [...]string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
 	"inboundNatRules", "outboundRules"}
 
-// balancer returns the load balancer's document for the PUT: the existing children that belong to
-// no service or to one that is kept, and one frontend with rules and probes per service. The pool lists nodes by address
-// and is named after the cluster, as the real provider's is.
+// balancer returns the body of the PUT of a load balancer: the existing children that belong to no service
+// or to a service in kept, and one frontend with rules and probes for each service. The pool lists nodes by
+// address and is named after the cluster, as in the real provider.
 func (c *controller) balancer(path string, live document, services []balanced, kept []*corev1.Service) document {
 	parts := map[string][]any{}
 	foreign := func(list, name string) bool {

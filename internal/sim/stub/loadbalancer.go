@@ -31,7 +31,7 @@ const (
 	firstRetry, lastRetry = 5 * time.Second, 5 * time.Minute
 )
 
-// balanced is a service with a load balancer, and what it asks of it.
+// balanced is a service with a load balancer, and the settings of the load balancer.
 type balanced struct {
 	*corev1.Service
 	balancing
@@ -61,9 +61,9 @@ func wantsBalancer(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil && s.Spec.LoadBalancerClass == nil
 }
 
-// reconcileServices creates the load balancers, public addresses and security rules of the
-// cluster's services, and deletes those of deleted services. A service that fails says so by an event, keeps what it has, and
-// holds up no other.
+// reconcileServices creates the load balancers, public addresses and security rules of the cluster's
+// services, and deletes those of deleted services. A service that fails reports it by an event, keeps its
+// resources, and does not delay the others.
 func (c *controller) reconcileServices(ctx context.Context) error {
 	all, err := c.services.List(labels.Everything())
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *controller) fail(s *corev1.Service, err error) {
 	}
 }
 
-// prepare reads what a service asks for and makes what its load balancer refers to.
+// prepare reads the settings of a service and creates the resources that its load balancer refers to.
 func (c *controller) prepare(ctx context.Context, s *corev1.Service) (balanced, error) {
 	b, err := balancingOf(s)
 	if err != nil {
@@ -188,8 +188,8 @@ func (c *controller) publicIPPath(group, frontend string) string {
 	return c.arm.network(cmp.Or(group, c.Config.ResourceGroup), "publicIPAddresses", c.ClusterName+"-"+frontend)
 }
 
-// ensurePublicIP returns the path and the address of a service's public IP: one that the service names, or has the address
-// that it asks for, or its own, which is made.
+// ensurePublicIP returns the path and the address of a service's public IP: the one that the service names,
+// the one with the address that it requests, or the service's own, which is created.
 func (c *controller) ensurePublicIP(ctx context.Context, s balanced) (id, address string, err error) {
 	id = c.publicIPPath(s.group, frontendName(s.Service))
 	if s.publicIP != "" {
@@ -273,8 +273,8 @@ func (c *controller) balancerPath(internal bool) string {
 	return c.arm.network(c.Config.ResourceGroup, "loadBalancers", name)
 }
 
-// ensureBalancer updates one load balancer to match its services, keeps its children that belong
-// to no service or to one that is kept as it is, and publishes the addresses.
+// ensureBalancer updates one load balancer to match its services, keeps the children that belong to no
+// service or to a service in kept, and publishes the addresses.
 func (c *controller) ensureBalancer(ctx context.Context, internal bool, wanted []balanced, leaving, kept []*corev1.Service) error {
 	services := slices.DeleteFunc(slices.Clone(wanted), func(s balanced) bool { return s.internal != internal })
 	at := c.balancerPath(internal)
@@ -325,7 +325,8 @@ func (c *controller) ensureBalancer(ctx context.Context, internal bool, wanted [
 	return errors.Join(errs...)
 }
 
-// write makes a load balancer what its services ask for, and returns its document; on failure that which it has.
+// write updates a load balancer to match its services, and returns its document; after a failure, the
+// document of its present state.
 func (c *controller) write(ctx context.Context, at string, live document, services []balanced, kept []*corev1.Service) (document, error) {
 	body := c.balancer(at, live, services, kept)
 	data, err := json.Marshal(body)
@@ -374,7 +375,7 @@ func (c *controller) publish(ctx context.Context, s *corev1.Service, ip string) 
 // release deletes the public address of a service, and then removes the service's finalizer.
 func (c *controller) release(ctx context.Context, s *corev1.Service) error {
 	delete(c.failures, s.UID)
-	b, _ := balancingOf(s) // of one that asked for nonsense there is nothing else
+	b, _ := balancingOf(s) // an invalid setting leaves the others at their zero values
 	if err := c.arm.delete(ctx, c.publicIPPath(b.group, frontendName(s))); err != nil {
 		return fmt.Errorf("service %s/%s: %w", s.Namespace, s.Name, err)
 	}

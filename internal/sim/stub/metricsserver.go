@@ -83,7 +83,8 @@ func frontProxy(ctx context.Context, core corev1client.CoreV1Interface) (*x509.C
 const (
 	// scrapeAge is how old an answer of a kubelet may be: metrics-server's default resolution is 15 s.
 	scrapeAge = 15 * time.Second
-	// scrapers is how many kubelets are asked at once, maxScrape the size of an answer.
+	// scrapers is how many kubelets are scraped concurrently, maxScrape the maximum size of an answer in
+	// bytes.
 	scrapers  = 16
 	maxScrape = 16 << 20
 	metricsV1 = "metrics.k8s.io/v1beta1"
@@ -97,7 +98,7 @@ type metricsAPI struct {
 	scraped  map[string]scrape // by node
 }
 
-// scrape is what a kubelet has said.
+// scrape is the answer of a kubelet.
 type scrape struct {
 	at   time.Time
 	node corev1.ResourceList
@@ -240,7 +241,7 @@ func usageOf(kind string, o metav1.ObjectMeta, s scrape, usage corev1.ResourceLi
 		Window:   metav1.Duration{Duration: scrapeAge}, Usage: usage, Containers: containers}
 }
 
-// scrapes returns what the kubelets of nodes say. Those that do not answer have none.
+// scrapes returns the answers of the kubelets of nodes, without kubelets that do not answer.
 func (m *metricsAPI) scrapes(ctx context.Context, nodes []corev1.Node) map[string]scrape {
 	out, slots := map[string]scrape{}, make(chan struct{}, scrapers)
 	var mu sync.Mutex
@@ -262,7 +263,7 @@ func (m *metricsAPI) scrapes(ctx context.Context, nodes []corev1.Node) map[strin
 	return out
 }
 
-// scrape asks a kubelet, or remembers what it said a moment ago.
+// scrape scrapes a kubelet, or returns its answer of a moment ago.
 func (m *metricsAPI) scrape(ctx context.Context, n corev1.Node) (scrape, error) {
 	m.mu.Lock()
 	known, ok := m.scraped[n.Name]

@@ -23,7 +23,8 @@ container_start_time_seconds{container="app",namespace="shop",pod="web"} 900
 node_memory_working_set_bytes 1.34217728e+08 1000000
 `
 
-// TestScrape: cores are averages since the start of a container, memory is what the kubelet says.
+// TestScrape: the use of cores is an average since the start of a container, the use of memory the
+// kubelet's value.
 func TestScrape(t *testing.T) {
 	s, err := readScrape(strings.NewReader(kubeletPage), time.Unix(1000, 0))
 	if err != nil {
@@ -36,7 +37,7 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-// TestMetricsAPI: what clients and the API server ask of metrics.k8s.io.
+// TestMetricsAPI checks the requests that clients and the API server send to metrics.k8s.io.
 func TestMetricsAPI(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

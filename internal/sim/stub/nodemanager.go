@@ -20,8 +20,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// cloudTaint marks a node that a cloud provider has yet to initialise.
-// Source: k8s.io/cloud-provider/api, TaintExternalCloudProvider.
+// cloudTaint marks a node that a cloud provider has not initialised yet. Source: k8s.io/cloud-provider/api,
+// TaintExternalCloudProvider.
 const cloudTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // Instance is a machine as the cloud describes it.
@@ -41,7 +41,7 @@ func (c *Cluster) nodeAdded(name string) {
 	defer c.mu.Unlock()
 	select {
 	case c.added[name] <- struct{}{}:
-	default: // no manager, or one that has yet to take the last signal
+	default: // no manager, or one that has not taken the last signal yet
 	}
 }
 
@@ -72,7 +72,7 @@ func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 	defer leave()
 	for last := ""; ; {
 		select {
-		case <-added: // what is read now is later
+		case <-added: // the next read is later than this event
 		default:
 		}
 		err := initialise(ctx, name, env)
@@ -125,8 +125,8 @@ func initialise(ctx context.Context, name string, env Env) error {
 
 func isCloudTaint(t corev1.Taint) bool { return t.Key == cloudTaint }
 
-// initialiseNode writes what the cloud knows of a machine into its node: addresses
-// first, then provider ID and labels, and takes the cloud taint away.
+// initialiseNode writes the cloud's facts about a machine into its node: addresses first, then provider ID
+// and labels; it removes the cloud taint.
 func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *corev1.Node, instance Instance) error {
 	addresses, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": mergeAddresses(node, instance.Addresses)}})
 	if err != nil {
@@ -151,10 +151,10 @@ func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *co
 	}
 }
 
-// patch returns a JSON patch of labels, provider ID and taints. Taints are replaced as a whole,
-// so it holds for the node's taints alone; other changes of the node do not matter. The record of
-// who wrote which field (managedFields) is dropped, which is half of a node and which the API
-// server would compute at each of the many writes of it that follow.
+// patch returns a JSON patch of labels, provider ID and taints. Taints are replaced as a whole, so the
+// patch tests that they have not changed; other changes of the node do not matter. It drops managedFields,
+// the record of who wrote which field: they are half of a node, and the API server would compute them at
+// each of the many writes that follow.
 func (i Instance) patch(node *corev1.Node) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`
@@ -263,9 +263,8 @@ func (e Env) askMetadata(ctx context.Context, path string, into any) error {
 	return Metadata(e.Dial)(ctx, path, into)
 }
 
-// Metadata returns a client of the instance metadata service that connects by dial,
-// which has to be that of a machine. path includes the query; the answer is decoded
-// from JSON.
+// Metadata returns a client of the instance metadata service; dial must connect as the machine does. path
+// includes the query; the answer is decoded from JSON.
 func Metadata(dial func(ctx context.Context,
 	network, address string) (net.Conn, error)) func(ctx context.Context, path string, into any) error {
 	return func(ctx context.Context, path string, into any) error {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// monitor is a condition that node-problem-detector keeps on a Windows node, with what it runs.
+// monitor is a condition that node-problem-detector keeps on a Windows node, with its command.
 type monitor struct {
 	kind, healthy, unhealthy, says string
 	argv                           []string
@@ -42,8 +42,8 @@ func monitors() []monitor {
 // monitorPeriod is the addon's invoke_interval.
 const monitorPeriod = 30 * time.Second
 
-// problemDetector keeps the conditions of node-problem-detector: services that do not run, and what the addon's script for
-// HNS says.
+// problemDetector keeps the conditions of node-problem-detector: services that do not run, and the result
+// of the addon's script for HNS.
 func (c *Cluster) problemDetector(ctx context.Context, env Env) error {
 	last := ""
 	for {
@@ -81,7 +81,7 @@ func observed(ctx context.Context, env Env) []corev1.NodeCondition {
 	return list
 }
 
-// setConditions adds conditions to the node's, replacing those of the same type.
+// setConditions writes conditions to the node, in place of those with the same type.
 func setConditions(ctx context.Context, env Env, list []corev1.NodeCondition) error {
 	core, err := env.core(ctx)
 	if err != nil {

@@ -20,8 +20,8 @@ func ParseShare(handle string) (s Share, ok bool) {
 	return Share{parts[0], parts[1], parts[2]}, true
 }
 
-// handle returns the handle of the share; the namespace is that of its account's Secret. Source: azurefile-csi-driver,
-// pkg/azurefile/azurefile.go.
+// handle returns the handle of the share; namespace is the namespace of the Secret with its account's key.
+// Source: azurefile-csi-driver, pkg/azurefile/azurefile.go.
 func (s Share) handle(namespace string) string {
 	return strings.Join([]string{s.Group, s.Account, s.Name, "", namespace}, "#")
 }
@@ -55,7 +55,8 @@ func ShareHandle(pv *corev1.PersistentVolume) string {
 	return Share{pv.Annotations[shareGroup], account, pv.Spec.AzureFile.ShareName}.handle(ref.Namespace)
 }
 
-// ShareSecret returns the Secret with the key of a share's account: the one that the volume names, else the driver's own.
+// ShareSecret returns the Secret with the key of a share's account: the one that the volume names, or else
+// the driver's own.
 func ShareSecret(pv *corev1.PersistentVolume) corev1.SecretReference {
 	ref := corev1.SecretReference{Namespace: metav1.NamespaceDefault}
 	if source := pv.Spec.AzureFile; source != nil {
@@ -68,7 +69,7 @@ func ShareSecret(pv *corev1.PersistentVolume) corev1.SecretReference {
 	if named := pv.Spec.CSI.NodeStageSecretRef; named != nil {
 		return *named
 	}
-	share, _ := ParseShare(pv.Spec.CSI.VolumeHandle) // one that names no share has no key
+	share, _ := ParseShare(pv.Spec.CSI.VolumeHandle) // a handle that names no share has no key
 	ref.Name = share.secret()
 	return ref
 }

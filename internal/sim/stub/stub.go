@@ -1,13 +1,12 @@
-// Package stub holds small programs in place of containers which a
-// cluster on the local plane itself needs: kube-proxy, CNI installers, CoreDNS and
-// the Azure cloud provider. They do what others can observe of the real ones (files
-// on the node, annotations, taints, addresses, Azure resources) through the same
-// interfaces and with the same identities, and no more; each says in its log that
-// it is simulated. List is what `casement status` shows of them.
+// Package stub has small programs in place of containers that a cluster on the local plane itself needs:
+// kube-proxy, CNI installers, CoreDNS and the Azure cloud provider. They have the same observable effects
+// as the real ones (files on the node, annotations, taints, addresses, Azure resources), through the same
+// interfaces and with the same identities, and no others; each says in its log that it is simulated. List
+// is the part that `casement status` shows of them.
 //
-// It refuses to know virtual machines, kubelets or the local Azure's inside: a
-// program finds what it needs in its Env, on the network and in azure.json. The
-// simulator and internal/plane may import it; the provider may not.
+// It refuses to know virtual machines, kubelets or the inside of the local Azure: a program finds its input
+// in its Env, on the network and in azure.json. The simulator and internal/plane may import it; the
+// provider may not.
 package stub
 
 import (
@@ -32,8 +31,8 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// Program runs in place of a container. Run returns when ctx is over or there is
-// nothing left to do (exit 0), or with an error (exit 1).
+// Program runs in place of a container. Run returns when ctx has ended or there is nothing left to do (exit
+// 0), or with an error (exit 1).
 type Program interface {
 	Run(ctx context.Context, env Env) error
 	// Ports are the TCP ports on which the real program answers although its manifests
@@ -59,12 +58,12 @@ type Env struct {
 	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// MTU is that of the node's interface; 0 where it is not known.
+	// MTU is the MTU of the node's interface; 0 if it is not known.
 	MTU int
 	// DataDisks is how many data disks the node's machine can have.
 	DataDisks int
-	// Touched notifies the kubelet that files of the node have changed, so that it
-	// looks for a CNI configuration at once.
+	// Touched notifies the kubelet that files of the node have changed, so that it reads the CNI
+	// configuration now.
 	Touched func()
 	// Handle has requests to a port of the pod answered by a handler, over TLS; nil opens
 	// none.
@@ -126,8 +125,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Cluster makes programs for the containers of one cluster. What many of them
-// need, such as the list of services, they share.
+// Cluster makes programs for the containers of one cluster, and has the state that many of them share, such
+// as the list of services.
 type Cluster struct {
 	c     Config
 	log   *slog.Logger
@@ -290,7 +289,7 @@ func (c *Cluster) origin(env Env) fabric.Origin {
 	return fabric.Origin{VNetID: c.c.VNetID, IP: env.InternalIP, Cluster: c.c.Key}
 }
 
-// idle does nothing: at once as an init container, which others wait for.
+// idle does nothing: it ends immediately as an init container, because others wait for its end.
 func (c *Cluster) idle(ctx context.Context, env Env) error {
 	if env.init() {
 		return nil

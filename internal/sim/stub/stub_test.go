@@ -219,7 +219,7 @@ func named(s *corev1.Service, name string) *corev1.Service {
 	return s
 }
 
-// TestRefused: what people rely on to refuse something is not simulated as if it ran.
+// TestRefused: a container that users rely on to refuse requests is not simulated as if it ran.
 func TestRefused(t *testing.T) {
 	webhook := &corev1.Container{Image: "registry.example/any:v1", Args: []string{"--lint-only", "--logging-format=json"}}
 	if err := Refused(webhook); err == nil || !strings.Contains(err.Error(), "casement lint") {

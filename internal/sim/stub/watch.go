@@ -22,10 +22,10 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// serviceWatch watches services and endpoint slices for all the kube-proxies and DNS
-// servers of a cluster over one connection: that of the longest-running member. When that
-// member leaves, its watch goes on until the next member's has read everything, because
-// other kube-proxies than this one watch for themselves and never look away.
+// serviceWatch watches services and endpoint slices for all the kube-proxies and DNS servers of a cluster
+// over one connection: that of the longest-running member. When that member leaves, its watch continues
+// until the next member's watch has read everything, because real kube-proxies have watches of their own
+// without such a gap.
 type serviceWatch struct {
 	net *fabric.Cluster
 	log *slog.Logger
@@ -91,7 +91,8 @@ func (w *serviceWatch) elect() {
 // settle is how long a burst of changes is collected.
 const settle = 20 * time.Millisecond
 
-// run publishes what it sees until ctx ends; synced is called once it has read everything.
+// run publishes the services and endpoints that it watches until ctx ends; synced is called once it has
+// read everything.
 func (w *serviceWatch) run(ctx context.Context, connect func(context.Context) (*rest.Config, error), synced func()) {
 	client, err := w.connect(ctx, connect)
 	if err != nil {
@@ -135,7 +136,7 @@ func (w *serviceWatch) run(ctx context.Context, connect func(context.Context) (*
 	}
 }
 
-// connect tries until it has a client; its error is that of ctx.
+// connect tries until it has a client; the only error is that of ctx.
 func (w *serviceWatch) connect(ctx context.Context, connect func(context.Context) (*rest.Config, error)) (kubernetes.Interface, error) {
 	for {
 		config, err := connect(ctx)
@@ -261,8 +262,8 @@ func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpo
 	return slices.Compact(out)
 }
 
-// names maps "service.namespace" to the cluster address, for a headless service to those of its endpoints that are ready, and for
-// one of type ExternalName to the name that it refers to.
+// names maps "service.namespace" to the cluster address, a headless service to the addresses of its ready
+// endpoints, and one of type ExternalName to the name that it refers to.
 func names(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) map[string]fabric.Answer {
 	byService := group(endpoints)
 	out := map[string]fabric.Answer{}

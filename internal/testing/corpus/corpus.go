@@ -14,8 +14,7 @@ import (
 // Input is one malicious input.
 type Input struct {
 	Name string
-	// Code is the exit code that casement lint ends with, and Says a part of what it
-	// prints on either stream.
+	// Code is the exit code of casement lint, and Says a part of its output on either stream.
 	Code int
 	Says string
 	// files are functions that return the contents of the input's files, more than one for a
@@ -83,7 +82,7 @@ func Inputs() []Input {
 	}
 }
 
-// Write writes the input into an empty directory and returns what to lint.
+// Write writes the input into an empty directory and returns the path to lint.
 func (i Input) Write(dir string) (string, error) {
 	for n, content := range i.files {
 		name := filepath.Join(dir, fmt.Sprintf("%d.yaml", n))
@@ -125,7 +124,7 @@ func levels(n int) string {
 	return out.String()
 }
 
-// podLaughs returns such YAML where rules look: among a pod's containers.
+// podLaughs returns such YAML at a place that rules read: among a pod's containers.
 func podLaughs() string {
 	return podHead + "  a0: &a0 [{name: c, image: x}, {name: d, image: x}]\n" + levels(40) + "  containers: *a40\n"
 }

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write golden files and generated pages"
 // Update reports whether the test was run with -update, which writes the files.
 func Update() bool { return *update }
 
-// Compare fails the test where a file's contents differ from what the test got.
+// Compare fails the test if a file's contents differ from got.
 func Compare(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {

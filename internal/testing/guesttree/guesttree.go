@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// New returns the empty tree of a Linux machine and its directory on this computer. What a test writes there is as if
-// the machine had it.
+// New returns the empty tree of a Linux machine and its directory on this computer. Files that a test
+// writes there appear in the machine.
 func New(t testing.TB) (files *guestfs.Root, dir string) {
 	t.Helper()
 	home := t.TempDir()

@@ -45,8 +45,8 @@ func fail(err error) int {
 	return 1
 }
 
-// Warnings keeps what the API server warns a client of. Set it as the WarningHandler of
-// the client's configuration.
+// Warnings collects the API server's warnings to a client. Set it as the WarningHandler of the client's
+// configuration.
 type Warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -67,8 +67,8 @@ func (w *Warnings) Take() []string {
 	return w.list
 }
 
-// InstallCRDs installs kinds and waits until reads from the API server's caches, which are made at
-// the first request for a kind, show what was written: the watch of a new cache may begin 100 ms late.
+// InstallCRDs installs kinds and waits until reads from the API server's caches show writes. A cache is
+// made at the first request for a kind, and its watch may begin 100 ms late.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	if err := kubeproc.InstallCRDs(ctx, cfg, crds); err != nil {
 		return err

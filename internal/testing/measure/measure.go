@@ -24,8 +24,8 @@ type Usage struct {
 	Out, Err bytes.Buffer
 }
 
-// forget makes our own memory small, and our peak of it what it is now: Linux counts it
-// as the child's until that has become its program. Source: proc(5), clear_refs.
+// forget shrinks this process's memory and resets its peak: Linux counts it as the child's until the child
+// runs its own program. Source: proc(5), clear_refs.
 func forget() {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)

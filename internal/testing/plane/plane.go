@@ -39,7 +39,7 @@ type Plane struct {
 	files string
 }
 
-// Root finds the folder of the module, above the one that a test runs in.
+// Root returns the folder of the module, above the folder that a test runs in.
 func Root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -67,8 +67,8 @@ func Binary(t *testing.T, name string) string {
 	return file
 }
 
-// Output runs a program in a directory and returns its standard output; a failure ends
-// the test with what it wrote besides.
+// Output runs a program in a directory and returns its standard output; a failure ends the test with its
+// standard error.
 func Output(t *testing.T, dir, program string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -82,10 +82,11 @@ func Output(t *testing.T, dir, program string, args ...string) []byte {
 	return out
 }
 
-// Kubernetes is the version that tests make clusters of: what make takes as K8S=, else the default.
+// Kubernetes is the version of the tests' clusters: make's K8S=, else the default.
 func Kubernetes() string { return cmp.Or(os.Getenv("KUBERNETES_VERSION"), kuberelease.Default) }
 
-// Before is the version that tests upgrade to Kubernetes from, of the minor before: what make takes as FROM=, or has of K8S=.
+// Before is the version from which tests upgrade to Kubernetes, of the previous minor: make's FROM=, or the
+// minor before K8S=.
 func Before() string {
 	return cmp.Or(os.Getenv("KUBERNETES_VERSION_UPGRADE_FROM"), kuberelease.Previous)
 }
@@ -222,7 +223,7 @@ type status struct {
 func (p *Plane) status() status {
 	p.t.Helper()
 	out, err := p.Try(nil, "status", "-o", "json")
-	for range 5 { // a plane on a busy machine may not answer at once
+	for range 5 { // a plane on a busy machine may not answer the first time
 		if err == nil {
 			break
 		}
@@ -246,7 +247,7 @@ func (p *Plane) Kill() {
 	}
 }
 
-// Processes lists the command lines that name a path, those of Linux processes that run.
+// Processes lists the command lines of running Linux processes that name a path.
 func (p *Plane) Processes(path string) []string {
 	p.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -1,6 +1,6 @@
-// Package repository makes a directory that clusterctl reads providers from: those of
-// Cluster API as the linked module has them, and casement's or a foreign one for Azure.
-// It downloads nothing. Only tests that run clusterctl import it.
+// Package repository makes a directory from which clusterctl reads providers: those of Cluster API from the
+// linked module, and casement's or a foreign one for Azure. It downloads nothing. Only tests that run
+// clusterctl import it.
 package repository
 
 import (

@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// Run runs a command of the shell in a terminal of a width, and returns what the terminal
-// shows of it, with what has left it at the top. A line that the terminal broke fails the
-// test.
+// Run runs a command of the shell in a terminal of a width, and returns the terminal's content, with the
+// lines that have scrolled off. A line that the terminal broke fails the test.
 func Run(t *testing.T, width int, env []string, command string) string {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -57,7 +56,7 @@ func Run(t *testing.T, width int, env []string, command string) string {
 // varies matches the text that differs from run to run.
 var varies = regexp.MustCompile(` *\b[0-9]+(\.[0-9]+)? ?(s|ms)\b`)
 
-// Stable makes a screen comparable: without what varies and without blank ends.
+// Stable makes a screen comparable: without varying parts and trailing blanks.
 func Stable(shown string) string {
 	var out strings.Builder
 	for line := range strings.Lines(varies.ReplaceAllString(shown, " N s")) {

@@ -1,13 +1,12 @@
-// Package certificate makes and renews the certificate of the admission server where
-// cert-manager does not: an authority and a serving certificate in a Secret that all
-// replicas share, and the authority in the webhook configurations.
+// Package certificate makes and renews the certificate of the admission server where cert-manager does not:
+// an authority and a serving certificate in a Secret that all replicas share, and the authority in the
+// webhook configurations.
 //
-// No replica leads here. Each looks at the Secret from time to time; whoever finds it
-// due writes it, and the API server's optimistic locking lets one of them win. A replica
-// serves a certificate only when the configurations trust its authority, and a new
-// authority is published for months before it signs, so that nothing has to happen at
-// the same moment and no process has to start again. It serves no requests itself. Only
-// internal/manager imports it.
+// No replica leads here. Each reads the Secret from time to time; a replica that finds it due for renewal
+// writes it, and the API server's optimistic locking lets one of them win. A replica serves a certificate
+// only when the configurations trust its authority, and a new authority is published for months before it
+// signs, so that no two changes have to happen at the same moment and no process has to restart. It serves
+// no requests itself. Only internal/manager imports it.
 package certificate
 
 import (
@@ -97,7 +96,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 // attempts bounds how often two replicas may come between each other.
 const attempts = 5
 
-// Keep reads the Secret once, renews what is due, writes the CAs into the webhook
+// Keep reads the Secret once, renews the certificates that are due, writes the CAs into the webhook
 // configurations, and serves the certificate from then on.
 func (k *Keeper) Keep(ctx context.Context) error {
 	var data map[string][]byte

@@ -13,9 +13,9 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// Validity periods. A serving certificate is renewed when a third of its period is left. A
-// CA signs as long as it is valid for longer than what it signs; its successor is
-// published, unused, for that long before.
+// Validity periods. A serving certificate is renewed when a third of its period is left. A CA signs while
+// it is valid for longer than the certificate that it signs; its successor is published, unused, for that
+// long before.
 const (
 	servingLife   = 90 * 24 * time.Hour
 	servingLeft   = servingLife / 3
@@ -40,7 +40,7 @@ type contents struct {
 	serving *tls.Certificate
 }
 
-// read understands a Secret's data. What is missing or broken is nil, and is made again.
+// read parses a Secret's data. A missing or broken part is nil, and is made again.
 func read(data map[string][]byte) contents {
 	var c contents
 	rest := data[caBundle]

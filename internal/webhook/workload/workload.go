@@ -53,8 +53,7 @@ const (
 	Denied     = "denied"
 )
 
-// Verdict is what became of an object: the worst of what its findings are answered
-// with, or why there are none.
+// Verdict is the outcome for an object: the strictest answer to one of its findings, or why it has none.
 type Verdict struct {
 	Object   string
 	Findings []Judged
@@ -100,8 +99,7 @@ func New(labels func(ctx context.Context, namespace string) map[string]string, o
 	return h
 }
 
-// Handle implements admission.Handler. What the API server refuses itself it has
-// refused before it asks.
+// Handle implements admission.Handler. The API server's own validation comes before this webhook.
 func (h *handler) Handle(ctx context.Context, req admission.Request) admission.Response {
 	answer, verdict := h.judge(ctx, req)
 	h.observe(verdict)

@@ -83,7 +83,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// TestObserved: observers get exactly what is answered.
+// TestObserved: observers get exactly the verdicts of the answers.
 func TestObserved(t *testing.T) {
 	manifest := fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x], resources: {limits: {memory: 800m}}")
 	for namespace, want := range map[string]Verdict{
@@ -116,8 +116,8 @@ func BenchmarkHandle(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "µs-p99")
 }
 
-// TestHostileObjects: what asks the webhook is an object of the API server or not; nothing in it makes the webhook fail,
-// and it lets through what it cannot read.
+// TestHostileObjects: a request may have an object of the API server or any other text; the webhook never
+// fails on it, and permits objects that it cannot read.
 func TestHostileObjects(t *testing.T) {
 	const many = 100_000
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"

@@ -23,12 +23,12 @@ const MaxSize = 65535
 
 // Problem is a part of the bootstrap data that the guest cannot process.
 type Problem struct {
-	// Field is what part of the data is wrong, such as "users[0].passwd"; empty
-	// for the data as a whole.
+	// Field is the part of the data with the problem, such as "users[0].passwd"; empty for the data as a
+	// whole.
 	Field string
 	// Line is the line of the data, counted from 1; 0 when it is not one line.
 	Line int
-	// Reason is what happens and why, Fix what to change.
+	// Reason is the effect and its cause, Fix the correction.
 	Reason, Fix string
 	// Warning means that a node can come up all the same.
 	Warning bool
@@ -46,11 +46,10 @@ func (p Problem) String() string {
 	return where + p.Reason + "; " + p.Fix
 }
 
-// Check finds what is wrong with bootstrap data for a guest of an operating
-// system, which is windows.OSWindows or windows.OSLinux. Errors come before
-// warnings. Nil means that nothing is known against it.
-// Source for the agents' behaviour: cloudbase-init's azureservice.py, userdata.py
-// and cloudconfigplugins; cloud-init's documentation of user data formats.
+// Check returns the problems of bootstrap data for a guest of an operating system, which is
+// windows.OSWindows or windows.OSLinux. Errors come before warnings. Nil means that no problem is known.
+// Source for the agents' behaviour: cloudbase-init's azureservice.py, userdata.py and cloudconfigplugins;
+// cloud-init's documentation of user data formats.
 func Check(os string, data []byte) []Problem {
 	c := &checker{os: os, data: data}
 	c.check()

@@ -15,9 +15,8 @@ var (
 	instanceData = regexp.MustCompile(`\{\{\s*(ds|v1)\b`)
 )
 
-// jinja checks the template and returns the document with placeholders where
-// expressions are, line for line. The whole document is a template: what files
-// and commands have in double braces is interpreted too.
+// jinja checks the template and returns the document with placeholders for expressions, line for line. The
+// whole document is a template: double braces in files and commands are interpreted too.
 func (c *checker) jinja(text string) string {
 	var out strings.Builder
 	line := 1
@@ -94,7 +93,7 @@ func (c *checker) statement(body, after string, line int) (done, rest string) {
 	return body, after
 }
 
-// expression checks what {{ }} refers to.
+// expression checks the variable that {{ }} refers to.
 func (c *checker) expression(body string, line int) {
 	body = strings.TrimSpace(strings.Trim(body, "-+"))
 	path := namePath.FindString(body)

@@ -68,7 +68,7 @@ func (c *checker) criSocket(field string, line int, socket *yaml.Node) {
 	}
 }
 
-// kubeletArguments warns of what images do with extra arguments.
+// kubeletArguments warns about extra arguments that images handle in their own way.
 func (c *checker) kubeletArguments(field string, line int, node *yaml.Node, commands []string) {
 	arguments := argumentsOf(node)
 	if len(arguments) == 0 {

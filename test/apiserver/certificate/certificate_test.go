@@ -103,7 +103,7 @@ func TestReplicas(t *testing.T) {
 		if err := api.Get(ctx, client.ObjectKey{Name: "hooks"}, live); err != nil {
 			t.Fatal(err)
 		}
-		for _, each := range replicas { // the other one still serves what it had
+		for _, each := range replicas { // the other replica still serves its last certificate
 			leaf := served(t, each)
 			verify(t, leaf, live.Webhooks[0].ClientConfig.CABundle, now)
 			serials[leaf.SerialNumber.String()] = true

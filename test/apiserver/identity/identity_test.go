@@ -408,7 +408,7 @@ func TestSeveralClouds(t *testing.T) {
 		return s
 	}
 	home, abroad := at(publicTenant, "good-secret", "", publicSub), at(chinaTenant, "other-good-secret", chinaCloud, chinaSub)
-	for range 2 { // the second time with what is kept
+	for range 2 { // the second time from the cache
 		home.opens()
 		abroad.opens()
 	}

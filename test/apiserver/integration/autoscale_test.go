@@ -33,8 +33,8 @@ func promised(cpu int64, info *infrav1.NodeInfo, annotations map[string]string, 
 	return ""
 }
 
-// TestScaleFromZeroPool: a pool of no instances reports what its nodes would be, follows
-// a scale request to one instance, and goes back to none.
+// TestScaleFromZeroPool: a pool without instances reports the capacity of its nodes, follows a scale
+// request to one instance, and goes back to none.
 func TestScaleFromZeroPool(t *testing.T) {
 	b := newBed(t)
 	b.provision()

@@ -98,7 +98,7 @@ func (a *azure) left(group string) []string {
 // comes up.
 const brokenVM = "broken-"
 
-// guests boots every VM at once, except those with the prefix brokenVM.
+// guests boots every VM immediately, except those with the prefix brokenVM.
 type guests struct {
 	started *sync.Map
 	booted  *booted

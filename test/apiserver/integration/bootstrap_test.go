@@ -195,7 +195,8 @@ func TestBootstrapMessages(t *testing.T) {
 	}
 }
 
-// hears waits for a machine's condition, and compares it and the diagnosis with the expected ones.
+// hears waits for a machine's condition, and compares the condition and the diagnosis with the expected
+// ones.
 func (b *bed) hears(t *testing.T, m *infrav1.AzureMachine, test bootstrap) {
 	b.running(m)
 	if test.joined {

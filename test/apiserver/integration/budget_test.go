@@ -100,7 +100,7 @@ func TestManagementCalls(t *testing.T) {
 	}
 	most := map[string]int{
 		"PATCH azuremachines":        2, // finalizer and block-move, then provider ID and no block-move
-		"PATCH azuremachines/status": 3, // what it waits for and that it is created, both seldom, and that it is ready
+		"PATCH azuremachines/status": 3, // the reason for waiting, its creation and that it is ready
 		"POST events":                2, // that it is ready, and seldom why it waited
 		"GET secrets":                2, // one, and another where the identity changes meanwhile
 	}

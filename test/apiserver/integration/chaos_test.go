@@ -92,7 +92,7 @@ func TestLifeAmongFaults(t *testing.T) {
 	t.Logf("seed %d\n%s", *seed, lifeTable(all))
 }
 
-// manySubscriptions is the number of subscriptions of the local Azure, one for each life.
+// manySubscriptions is the number of subscriptions of the local Azure; each life has one of its own.
 const manySubscriptions = 64
 
 func subscriptionOf(life int) string {

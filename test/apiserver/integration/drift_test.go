@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/drift"
 )
 
-// drifts returns what is found of the cluster, each finding in a line.
+// drifts returns the drift of the cluster, with each finding in a line.
 func (b *bed) drifts() (*drift.Report, string) {
 	b.t.Helper()
 	report, err := drift.Find(b.t.Context(), drift.Input{

@@ -19,7 +19,7 @@ import (
 // clusterInput is something that all kinds of a cluster wait for.
 type clusterInput struct {
 	name string
-	// take takes it away and returns what brings it back.
+	// take removes the input and returns a function that brings it back.
 	take func(*bed) func()
 }
 
@@ -48,7 +48,7 @@ var clusterInputs = []clusterInput{
 	{"bootstrap data", func(b *bed) func() { return nil }}, // of the machine, see build
 }
 
-// lend removes an object and returns what creates it again.
+// lend removes an object and returns a function that creates it again.
 func (b *bed) lend(o client.Object) func() {
 	b.t.Helper()
 	b.get(o)
@@ -71,8 +71,8 @@ type built struct {
 	template *infrav1.AzureMachineTemplate
 }
 
-// build creates one object of each kind. Without bring, which brings an input back, their
-// bootstrap data is missing; build returns what brings it.
+// build creates one object of each kind. bring is a function that brings a missing input back; without it,
+// the objects' bootstrap data is missing. build returns the function in use.
 func (b *bed) build(bring func()) (*built, func()) {
 	b.t.Helper()
 	w := &built{bed: b, machine: b.machine("single", "Linux", false)}
@@ -127,8 +127,8 @@ func (b *built) complete() {
 	}
 }
 
-// waiting waits until the machine has had a pass that it could not end: only then does what comes
-// later have to wake it.
+// waiting waits until the machine has had a pass that could not finish: only then does a later event have
+// to wake it.
 func (b *built) waiting() {
 	b.t.Helper()
 	b.eventually(b.machine, func() string {
@@ -169,8 +169,8 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestInputsOfDone takes from a cluster that is done what it depends on and brings it back: it
-// is as before. Its azure.json, which no spec has, is written again.
+// TestInputsOfDone removes each input of a finished cluster and brings it back: the cluster is as before.
+// Its azure.json, which no spec has, is written again.
 func TestInputsOfDone(t *testing.T) {
 	b := newBed(t)
 	b.create(b.azureC)
@@ -190,8 +190,8 @@ func TestInputsOfDone(t *testing.T) {
 	}
 }
 
-// TestIdentityBeingDeleted says of a cluster that its identity is being deleted, which takes no
-// finalizer, and goes on when there is another of the name.
+// TestIdentityBeingDeleted: a cluster reports that its identity is being deleted, because such an identity
+// accepts no finalizer, and continues when there is another one with the same name.
 func TestIdentityBeingDeleted(t *testing.T) {
 	b := newBed(t)
 	identity := &infrav1.AzureClusterIdentity{ObjectMeta: b.meta("identity")}

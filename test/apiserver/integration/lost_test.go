@@ -67,8 +67,8 @@ func TestLostMachine(t *testing.T) {
 	b.givenUp(m, "UpdateError")
 }
 
-// TestFailedInstance lets Azure fail to create one of two instances. Its object has Azure's reason, and when a
-// MachineHealthCheck has deleted its Machine, the pool creates another.
+// TestFailedInstance makes Azure fail to create one of two instances. The instance's object has Azure's
+// reason, and when a MachineHealthCheck has deleted its Machine, the pool creates another.
 func TestFailedInstance(t *testing.T) {
 	b := newBed(t)
 	b.provision()

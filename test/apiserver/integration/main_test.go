@@ -35,7 +35,7 @@ type world struct {
 	config *rest.Config
 	client client.Client
 	azure  *azure
-	// options are those of the manager.
+	// options are the manager's options.
 	options manager.Options
 	asked   *asked // by the manager
 	// metrics is the host and port of the manager's metrics, webhooks the URL of its webhooks.

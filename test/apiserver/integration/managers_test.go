@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/manager"
 )
 
-// second runs another manager without an election, beside the one of all tests, until its context ends.
+// second runs another manager without an election, beside the manager of all tests, until its context ends.
 func (b *bed) second(ctx context.Context) error {
 	o := b.options
 	o.LeaderElection, o.WebhookPort, o.MetricsAddress, o.SkipNameValidation = false, 0, "0", true
@@ -43,7 +43,7 @@ func (a *amid) live(i int, end context.CancelFunc) {
 	a.ends[i] = end
 }
 
-// wrote ends one of the managers, or not.
+// wrote ends one of the managers, at random, after a write to Azure.
 func (a *amid) wrote() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

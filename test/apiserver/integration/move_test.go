@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// TestBlockMoveEnds: the end of an operation removes only its own annotation, and keeps one that is added while the
-// manager writes.
+// TestBlockMoveEnds: the end of an operation removes only its own annotation, and keeps an annotation that
+// is added while the manager writes.
 func TestBlockMoveEnds(t *testing.T) {
 	b := newBed(t)
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })

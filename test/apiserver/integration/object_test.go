@@ -60,7 +60,7 @@ func newBedIn(t *testing.T, labels map[string]string) *bed {
 	name = strings.Trim(name[:min(len(name), 40)], "-")
 	b := &bed{world: shared, t: t, namespace: name, name: name}
 	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
-	b.azure.Admit(azuresim.Client{ID: "client-" + name, Secret: "good"}) // one of its own, as is what is kept of it
+	b.azure.Admit(azuresim.Client{ID: "client-" + name, Secret: "good"}) // a client of its own has a cache of its own
 	b.create(&corev1.Secret{ObjectMeta: b.meta("sp"), Data: map[string][]byte{"clientSecret": []byte("good")}})
 	b.create(&infrav1.AzureClusterIdentity{ObjectMeta: b.meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
 		Type: infrav1.ServicePrincipal, ClientID: "client-" + name, TenantID: tenant,

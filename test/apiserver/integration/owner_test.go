@@ -48,7 +48,7 @@ func (b *bed) restart(spec infrav1.AzureClusterSpec, annotations map[string]stri
 	b.azureC.Annotations = annotations
 }
 
-// lose removes objects without what is in Azure, as a move does.
+// lose removes objects but not their Azure resources, as a move does.
 func (b *bed) lose(objects ...client.Object) {
 	b.t.Helper()
 	for _, o := range objects {
@@ -59,7 +59,8 @@ func (b *bed) lose(objects ...client.Object) {
 	}
 }
 
-// othersSaid waits until a cluster says that what is in Azure is another's, and returns what it says.
+// othersSaid waits until a cluster reports that its Azure resources belong to another cluster, and returns
+// the message.
 func (b *bed) othersSaid() string {
 	b.t.Helper()
 	b.eventually(b.azureC, func() string {
@@ -86,8 +87,9 @@ func (b *bed) ready() {
 	}
 }
 
-// TestNamesake: of two clusters of one name and resource group the second one is refused, says whose the group is, and
-// is deleted without a change of what the first one made. A copy of the first one's YAML is a second one too.
+// TestNamesake: of two clusters with one name and resource group, the second one is refused, names the
+// owner of the group, and is deleted without a change to the first one's resources. The same holds for a
+// copy of the first one's YAML.
 func TestNamesake(t *testing.T) {
 	b := newBed(t)
 	b.azureC.Annotations = map[string]string{infrav1.BootstrapSecretsAnnotation: infrav1.BootstrapSecretsInKeyVault}
@@ -139,7 +141,7 @@ func TestNamesake(t *testing.T) {
 			}
 		})
 	}
-	// What is in the group and another cluster's keeps it from being deleted at one blow.
+	// A resource of another cluster in the group prevents the deletion of the group as a whole.
 	foreign := b.group().Network("publicIPAddresses", "of-another")
 	b.put(foreign, `{"location": "westeurope", "sku": {"name": "Standard"}, "properties": {"publicIPAllocationMethod": "Static"},
 		"tags": {"casement_owner": "0123456789abcdef:elsewhere/another"}}`)
@@ -194,8 +196,8 @@ func TestGroupStays(t *testing.T) {
 	}
 }
 
-// TestMoved: while a cluster is paused its record of the owner is handed over, and the objects that a move makes
-// again go on with what there is. What is made again from a backup says what to do first.
+// TestMoved: while a cluster is paused its record of the owner is handed over, and the objects that a move
+// creates again continue with the existing resources. Objects from a backup report the step to do first.
 func TestMoved(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -248,7 +250,7 @@ func TestMoved(t *testing.T) {
 			if diff := cmp.Diff(map[string]int{}, b.azure.writes(mark, b.name)); diff != "" {
 				t.Errorf("Azure was asked to change (-want +got):\n%s", diff)
 			}
-			// What has an owner is not taken over.
+			// Resources with an owner are not taken over.
 			second := b.twin("twin-of")
 			second.azureC.Annotations = map[string]string{infrav1.TakeOverAnnotation: owner}
 			second.create(second.azureC)
@@ -268,8 +270,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestClaimedOnce: of two clusters that find what has no mark, as of an older casement, the older one claims it and the
-// other is refused.
+// TestClaimedOnce: of two clusters that find resources without a mark, as an older casement makes them, the
+// older cluster claims them and the other is refused.
 func TestClaimedOnce(t *testing.T) {
 	b := newBed(t)
 	unmarked := fmt.Sprintf(`{"location": "westeurope", "tags": {%q: "owned"}}`, desired.OwnershipTag(b.name))
@@ -292,8 +294,8 @@ func TestClaimedOnce(t *testing.T) {
 	b.gone(b.azureC)
 }
 
-// TestOwnMachine: a provider ID that names the virtual machine of another object, edited or copied, deletes nothing of
-// that object, and what the object has itself is deleted with it.
+// TestOwnMachine: a provider ID that names another object's virtual machine, after an edit or in a copy,
+// deletes nothing of that object; the object's own resources are deleted with it.
 func TestOwnMachine(t *testing.T) {
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		b := newBedIn(t, labels)

@@ -189,7 +189,7 @@ func (b *bed) awaits(o conditionsObject, reason, says string, play func()) {
 	b.eventually(o, func() string {
 		play()
 		if !strings.Contains(o.GetAnnotations()[infrav1.PatchStateAnnotation], `"phase"`) {
-			pokes++ // a new version is found with a resync, which is too slow; what comes after is an event
+			pokes++ // a resync finds a new version, which is too slow here; later steps come by events
 			b.change(b.cluster, func() { b.cluster.Annotations["poke"] = fmt.Sprint(pokes) })
 		}
 		b.get(o)
@@ -252,7 +252,7 @@ func TestPatchDay(t *testing.T) {
 	for i := range templates.Items {
 		names = append(names, templates.Items[i].Name)
 	}
-	// The base stays, because bootstrap data names what is made for it.
+	// The base stays, because bootstrap data names the secret that is made for it.
 	if slices.Contains(names, "win-1.2.0") || !slices.Contains(names, "win") || !slices.Contains(names, "win-1.4.0") {
 		t.Errorf("templates %v", names)
 	}

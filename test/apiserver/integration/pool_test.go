@@ -14,8 +14,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// pool is a MachinePool and its AzureMachinePool. The test acts as Cluster API: it creates a Machine for each instance,
-// and deletes those that the pool marks.
+// pool is a MachinePool and its AzureMachinePool. The test acts as Cluster API: it creates a Machine for
+// each instance, and deletes the Machines that the pool marks.
 type pool struct {
 	*bed
 	machinePool *clusterv1.MachinePool

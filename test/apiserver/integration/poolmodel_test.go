@@ -23,8 +23,8 @@ func (p *pool) rendered(data string) {
 	p.change(secret, func() { secret.Data = map[string][]byte{"value": []byte(data)} })
 }
 
-// replaced waits until none of the instances of before is left, and fails when at some time
-// fewer than least nodes were ready and not on their way out.
+// replaced waits until no instance of before is left. It fails if at any time fewer than least nodes were
+// ready and not being deleted.
 func (p *pool) replaced(before []infrav1.AzureMachinePoolMachine, least int) {
 	p.t.Helper()
 	old := map[string]bool{}
@@ -57,8 +57,8 @@ func (p *pool) serving() (n int) {
 	return n
 }
 
-// TestPoolModel: what instances are made from and do not show replaces all of them when it
-// changes, one after another, and a renewed token replaces none.
+// TestPoolModel: a change of an input that instances do not show replaces all of them, one after another; a
+// renewed token replaces none.
 func TestPoolModel(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {
@@ -154,7 +154,7 @@ func TestPoolWithFailingNode(t *testing.T) {
 	b.gone(p.azure)
 }
 
-// TestPoolOutOfSight: a cluster that Cluster API does not reach in the middle of a roll loses no
+// TestPoolOutOfSight: if Cluster API cannot reach the cluster in the middle of a roll, the pool loses no
 // node, although none of them is known to be ready.
 func TestPoolOutOfSight(t *testing.T) {
 	b := newBed(t)

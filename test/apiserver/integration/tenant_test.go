@@ -208,7 +208,7 @@ func TestTenant(t *testing.T) {
 		own.Spec.ClientSecret.Namespace = s.a
 		must(s.b.Update(t.Context(), own))
 		s.use("changed", "IdentitySecretNotAllowed")
-		// With what a record, or a Secret that names the identity, would look like.
+		// The identity has the contents of a record, and of a Secret that names it.
 		forged := s.identity("forged")
 		forged.Annotations = map[string]string{grant.IdentitiesAnnotation: s.namespace + "/forged",
 			"infrastructure.cluster.x-k8s.io/grant": "identity-secret"}
@@ -347,7 +347,7 @@ func TestClientSecretIsRead(t *testing.T) {
 			if test.machine != nil {
 				test.machine(spec)
 			}
-			// What an older casement wrote.
+			// A Secret that an older casement wrote.
 			old := &corev1.Secret{ObjectMeta: b.meta("template-azure-json"), Data: map[string][]byte{"azure.json": []byte("good")}}
 			old.Labels = map[string]string{b.name: desired.Owned}
 			b.create(old)

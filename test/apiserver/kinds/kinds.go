@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/testing/kubetest"
 )
 
-// Install makes a server serve casement's and Cluster API's kinds, and those of more.
+// Install makes a server serve casement's and Cluster API's kinds, and those in more.
 func Install(server *rest.Config, more ...*apiextensionsv1.CustomResourceDefinition) error {
 	crds, err := config.CRDs()
 	if err != nil {

@@ -170,8 +170,7 @@ func vary(random *rand.Rand, object map[string]any) map[string]any {
 	return out
 }
 
-// TestRefusals: the findings of rules about the API server are what it refuses, field by
-// field.
+// TestRefusals: rules about the API server report exactly the fields that it refuses.
 func TestRefusals(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(1, 36))
 	isRefusal := func(r lint.Rule) bool { return r.Oracle == lint.APIServer }

@@ -1,2 +1,2 @@
-// Package rules holds tests only: what the lint rules say, beside a real API server.
+// Package rules compares the findings of the lint rules with a real API server. It has tests only.
 package rules

@@ -19,7 +19,7 @@ import (
 type carrier struct {
 	apiVersion, kind string
 	template         []string
-	// restart is what the kind demands of its pods.
+	// restart is the restart policy that the kind demands of its pods.
 	restart string
 	// selects is true if the kind has a label selector.
 	selects bool
@@ -62,8 +62,8 @@ func (c carrier) carry(t *testing.T, pod map[string]any) map[string]any {
 	return out
 }
 
-// TestCarriers: the same holds for pods inside every kind that makes them: what the
-// rules find there is what the API server refuses, at the same place.
+// TestCarriers: in pods inside every kind with a pod template, the rules report exactly the fields that the
+// API server refuses, at the same place.
 func TestCarriers(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(6, 36))
 	isRefusal := func(r lint.Rule) bool { return r.Oracle == lint.APIServer }
@@ -96,8 +96,7 @@ func TestCarriers(t *testing.T) {
 	}
 }
 
-// TestDefaults: what the API server adds to an object is nothing that a rule minds,
-// and hides nothing from it.
+// TestDefaults: the fields that the API server adds to an object cause no finding, and hide none.
 func TestDefaults(t *testing.T) {
 	s := newServer(t)
 	for _, r := range rules.All() {
@@ -143,7 +142,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// complete gives an object of an example what its kind demands.
+// complete adds the fields that the kind of an example's object demands.
 func complete(u *unstructured.Unstructured) {
 	for _, c := range carriers {
 		if c.kind == u.GetKind() && c.selects {

@@ -1,6 +1,6 @@
-// Package terminal runs casement's commands against a real API server whose objects
-// have escape sequences in their texts, and checks that none reaches a terminal; and it
-// holds what commands show in a terminal of several widths, which tmux is.
+// Package terminal runs casement's commands against a real API server whose objects have escape sequences
+// in their texts, and checks that none reaches a terminal. It also compares the output of commands in a
+// terminal (tmux) of several widths.
 //
-// It holds tests only.
+// It has tests only.
 package terminal

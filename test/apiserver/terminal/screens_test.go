@@ -119,7 +119,7 @@ func TestScreens(t *testing.T) {
 		t.Run(name+"-pipe", func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			out, _ := exec.CommandContext(ctx, "sh", "-c", command+" 2>&1").Output() // what is wrong is an exit code
+			out, _ := exec.CommandContext(ctx, "sh", "-c", command+" 2>&1").Output() // problems change only the exit code
 			if strings.Contains(string(out), "\x1b") {
 				t.Errorf("a pipe gets control functions: %q", out)
 			}

@@ -262,7 +262,7 @@ func versions(t *testing.T, c client.Client) string {
 		if err := c.List(t.Context(), list, client.InNamespace("default")); err != nil {
 			t.Fatal(err)
 		}
-		list.SetResourceVersion("") // that of the moment
+		list.SetResourceVersion("") // the version differs in each run
 		items, err := json.Marshal(list)
 		if err != nil {
 			t.Fatal(err)
@@ -272,8 +272,8 @@ func versions(t *testing.T, c client.Client) string {
 	return out.String()
 }
 
-// TestPlan plans from 2022 to 2025: order, images, surge, pods that stay behind, support and builds; nothing is changed
-// until the manifests are applied, and those are what the API server takes.
+// TestPlan plans from 2022 to 2025: order, images, surge, pods that stay behind, support and builds.
+// Nothing changes until the manifests are applied, and the API server accepts them.
 func TestPlan(t *testing.T) {
 	c := connect(t)
 	if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default",

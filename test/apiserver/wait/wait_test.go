@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// output is what a command has printed so far. It is safe for use from several goroutines.
+// output is the output of a command so far. It is safe for use from several goroutines.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -69,7 +69,7 @@ func (o *output) await(t *testing.T, text string) {
 	}
 }
 
-// TestRestart kills the API server while a cluster is waited for: the wait goes on, and sees what comes after.
+// TestRestart kills the API server during a wait for a cluster: the wait continues, and sees later changes.
 func TestRestart(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, infrav1.AddToScheme} {

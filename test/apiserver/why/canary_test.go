@@ -24,7 +24,7 @@ import (
 	"casement.dev/casement/internal/cli/app"
 )
 
-// canaries are planted secrets by what they are.
+// canaries maps planted secrets to descriptions of them.
 type canaries struct{ is map[string]string }
 
 // word returns a secret that looks like nothing, for a place that gives it away.
@@ -147,7 +147,7 @@ func (c *canaries) plant(s *scene) {
 	s.vm.SetConditions([]metav1.Condition{is(infrav1.VMRunningCondition, metav1.ConditionFalse, "QuotaExceeded", strings.Join(refused, "; "))})
 }
 
-// run runs a command of casement and returns what it printed.
+// run runs a command of casement and returns its output.
 func run(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, notes bytes.Buffer
@@ -184,8 +184,8 @@ func unpacked(t *testing.T, file string) string {
 	}
 }
 
-// TestCanaries: of more than a hundred planted secrets none leaves in an archive for support, a saved page, what a person
-// reads of why, or any answer to an agent.
+// TestCanaries: none of more than a hundred planted secrets appears in an archive for support, a saved
+// page, the output of why, or any answer to an agent.
 func TestCanaries(t *testing.T) {
 	c := connect(t)
 	prepare(t, c)

@@ -15,7 +15,7 @@ import (
 	helmv1 "casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// refused makes the worker's AzureMachine report what Azure says, before there is a VM.
+// refused makes the worker's AzureMachine report an error of Azure before there is a VM.
 func refused(reason, message string) func(*scene) {
 	return func(s *scene) {
 		s.vm.Spec.ProviderID = nil
@@ -27,7 +27,7 @@ func refused(reason, message string) func(*scene) {
 	}
 }
 
-// network makes the AzureCluster report what Azure says.
+// network makes the AzureCluster report an error of Azure.
 func network(condition, reason, message string) func(*scene) {
 	return func(s *scene) {
 		s.azure.SetConditions([]metav1.Condition{is(condition, metav1.ConditionFalse, reason, message)})
@@ -82,7 +82,7 @@ func kcpSays(kind, reason, message string) func(*scene) {
 	}
 }
 
-// unregistered returns a cluster of which the reference is one to nothing.
+// unregistered returns a cluster whose reference leads to nothing.
 func unregistered(change func(*scene)) func(*scene) {
 	return func(s *scene) {
 		change(s)

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// agent is a client of `casement mcp` on the management cluster, with what was said.
+// agent is a client of `casement mcp` on the management cluster, with a transcript.
 type agent struct {
 	session    *sdk.ClientSession
 	transcript bytes.Buffer
@@ -55,7 +55,7 @@ func newAgent(t *testing.T) *agent {
 	return &agent{session: session}
 }
 
-// changing is what differs between two runs of the test.
+// changing matches the parts that differ between two runs of the test.
 var changing = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|127\.0\.0\.1:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|` +
 	`"(?:after|took)": [0-9.]+|"pid": \d+|/tmp/[^\s"']+`)
 
@@ -110,7 +110,7 @@ metadata: {name: md}
 spec: {template: {spec: {vmSize: Standard_D4s_v5, osDisk: {osType: windows, diskSizeGB: "big"}}}}
 `
 
-// TestMCP: a real client lists and calls each tool on a broken cluster; what it sees is the golden file.
+// TestMCP: a real client lists and calls each tool on a broken cluster; the golden file has the answers.
 func TestMCP(t *testing.T) {
 	c := connect(t)
 	prepare(t, c)

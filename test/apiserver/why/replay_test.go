@@ -63,7 +63,7 @@ func replay() []report {
 		return at("guest of Machine/md-0", name, cause, line, behind(cause, line))
 	}
 	all := []report{
-		// What is Ready, and has something else that is wrong.
+		// Objects that are Ready but have another problem.
 		at("AzureMachine/md-0", "Ready, and an extension failed", "ExtensionFailed", "exit code 5", ready(is("ExtensionsReady",
 			metav1.ConditionFalse, "VMExtensionProvisioningError", "CustomScript: exit code 5"))),
 		at("AzureMachine/md-0", "Ready, and a policy refuses a change", "PolicyDenied", "cost", ready(is("Synced", metav1.ConditionFalse,
@@ -187,7 +187,7 @@ func replay() []report {
 		at("MachineDeployment/md", "a paused MachineDeployment", "Paused", "paused", both(asks("md/md"), func(s *scene) {
 			s.deployment.Status.Conditions = []metav1.Condition{is(clusterv1.PausedCondition, metav1.ConditionTrue, "Paused", "it is paused")}
 		})),
-		// The same answer, whoever is asked.
+		// Each question has the same answer.
 		at("Node/md-0", "a broken CNI file", "CNIConfigInvalid", "invalid character", broken),
 		at("Node/md-0", "a broken CNI file, asked as the machine", "CNIConfigInvalid", "invalid character", both(broken, asks("machine/md-0"))),
 		at("Node/md-0", "a broken CNI file, asked as the deployment", "CNIConfigInvalid", "invalid character", both(broken, asks("md/md"))),
@@ -228,7 +228,7 @@ func replay() []report {
 				`is not supported, please disable swap"`),
 		guest("a preflight error that no table knows, below the wrapper", "CommandFailed", "the moon is wrong",
 			"error execution phase preflight: the moon is wrong", wrapped),
-		// What users' own commands print.
+		// The output of users' own commands.
 		at("Machine/md-0", "a user's download that is refused", "NotRegistered", "nodeRef",
 			boots("curl: (7) Failed to connect to files.example port 443: Connection refused")),
 		at("Machine/md-0", "a user's download that times out", "NotRegistered", "nodeRef",
@@ -258,14 +258,14 @@ func replay() []report {
 		entra("no identity", "IdentityNotSet", "IdentityNotSet", "spec.identityRef is empty"),
 		entra("a secret that is not there", "IdentitySecretMissing", "IdentitySecretNotFound", `secret "x" was not found`),
 		entra("an owner of the same name", "OwnedByAnother", "OwnedByAnother", "resource group demo has no tag of casement"),
-		// What the scheduler says, each with its own fix.
+		// The scheduler's messages, each with its own fix.
 		nowhere("no room", "Insufficient cpu", "0/2 nodes are available: 2 Insufficient cpu."),
 		nowhere("a taint", "untolerated", "0/2 nodes are available: 2 node(s) had untolerated taint {os: windows}."),
 		nowhere("a cordon", "unschedulable", "0/2 nodes are available: 2 node(s) were unschedulable."),
 		nowhere("too many pods", "Too many pods", "0/2 nodes are available: 2 Too many pods."),
 		nowhere("an anti-affinity", "anti-affinity", "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."),
 		nowhere("a spread", "topology spread", "0/2 nodes are available: 2 node(s) didn't match pod topology spread constraints."),
-		// What once muted others, and what is over.
+		// Problems that once hid others, and problems that are over.
 		pod("a pod that fits nowhere, and a stuck machine", "Unschedulable", "Insufficient", both(stuck, asks("pod/why/web-1-x"),
 			unscheduled("0/2 nodes are available: 2 Insufficient memory."), func(s *scene) {
 				s.pod.Status.Conditions[0].LastTransitionTime = justNow()

@@ -11,7 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// report is a failure that somebody reported in public: the same words at the same step, with names of the scene.
+// report is a failure from a public report: the same messages at the same step, with names of the scene.
 type report struct {
 	// source is OWNER/REPOSITORY#NUMBER on GitHub.
 	source string
@@ -21,7 +21,7 @@ type report struct {
 // seen is the expected cause of a failure whose cause the evidence does not say: the line is shown, and no cause.
 const seen = ""
 
-// podReport is a report about the pod, which is asked for.
+// podReport is a report about the pod, for which why is run.
 func podReport(source, name, cause, shows string, change func(*scene)) report {
 	return report{source, failure{name, cause, "Pod/web-1-x", shows, change}}
 }
@@ -207,12 +207,12 @@ func second() []report {
 	}
 }
 
-// TestReports stores each reported failure in turn: none is wrong, none is called well, and what the evidence does not say
-// is shown as it was seen.
+// TestReports stores each reported failure in turn: no answer is wrong or calls the cluster healthy, and a
+// failure without enough evidence for a cause is shown as it was observed.
 func TestReports(t *testing.T) { hold(t, reports(), 40, 80) }
 
-// hold stores failures in turn and holds the answers to what is expected; of at least a number of them a share has to be
-// named, and the others are seen.
+// hold stores failures in turn and checks the answers. There must be at least atLeast failures; the given
+// percentage of them must be named by their cause, and the others must be shown.
 func hold(t *testing.T, all []report, atLeast, percent int) {
 	t.Helper()
 	c := connect(t)

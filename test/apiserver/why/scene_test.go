@@ -258,8 +258,8 @@ func kubeconfigOf(t *testing.T, cfg *rest.Config) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo-kubeconfig"}, Data: map[string][]byte{"value": data}}
 }
 
-// store creates the scene's objects with their statuses and events, and deletes them in
-// the end of the test. What goes is deleted already, and kept by its finalizers.
+// store creates the scene's objects with their statuses and events, and deletes them at the end of the
+// test. An object that is being deleted is created, deleted and kept by its finalizers.
 func (s *scene) store(t *testing.T, c client.Client) {
 	t.Helper()
 	owners := s.owners()
@@ -311,7 +311,7 @@ func noStatus(o client.Object) bool {
 	return false
 }
 
-// remove deletes an object at once, with its finalizers.
+// remove deletes an object immediately, with its finalizers.
 func remove(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
 	ctx := context.Background()
@@ -351,7 +351,8 @@ func (s *scene) read(t *testing.T, c client.Client) (*facts.Snapshot, facts.Obje
 	return f, object
 }
 
-// answer returns what why says of the scene: of a cluster without a fault among the usual kinds the others are read too.
+// answer returns the answer of why for the scene. If the usual kinds of a cluster have no fault, the other
+// kinds are read too.
 func (s *scene) answer(t *testing.T, c client.Client) walk.Answer {
 	t.Helper()
 	f, object := s.read(t, c)

@@ -25,7 +25,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// asking adds objects to the scene and names the one that is asked for; "" for the cluster.
+// asking adds objects to the scene and names the object that the user asks for; "" for the cluster.
 func asking(asked string, objects ...client.Object) func(*scene) {
 	return func(s *scene) {
 		s.more = append(s.more, objects...)
@@ -47,7 +47,7 @@ func both(changes ...func(*scene)) func(*scene) {
 // asks names the object that is asked for.
 func asks(what string) func(*scene) { return func(s *scene) { s.asked = what } }
 
-// behind closes the way to the API server by what Azure has.
+// behind blocks the route to the API server by an Azure resource.
 func behind(cause, line string) func(*scene) {
 	return both(boots(`error execution phase preflight: couldn't validate the identity of the API Server: Get "https://10.0.0.100:6443/`+
 		`api/v1/namespaces/kube-public/configmaps/cluster-info": dial tcp 10.0.0.100:6443: i/o timeout`),
@@ -289,7 +289,7 @@ func strangers() []report {
 			d.Spec.Template.Spec.NodeSelector = map[string]string{"gpu": "yes"}
 			s.more, s.asked = append(s.more, d), "ds/why/agent"
 		}),
-		// What goes.
+		// Objects that are being deleted.
 		at("Machine/md-0", "a budget that blocks a drain", "EvictionBlocked", "disruption budget", leaves(
 			clusterv1.MachineDeletingDrainingNodeReason, "Drain not completed yet:\n* Pod why/web-1-x: cannot evict pod as it would violate "+
 				"the pod's disruption budget. The disruption budget web needs 1 healthy pods and has 1 currently")),

@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// waits makes the pod's container wait with what a kubelet says.
+// waits makes the pod's container wait with a message of the kubelet.
 func waits(reason, message string) func(*scene) {
 	return func(s *scene) {
 		s.pod.Status.Phase = corev1.PodPending
@@ -19,8 +19,8 @@ func waits(reason, message string) func(*scene) {
 	}
 }
 
-// pulling fails to pull with what containerd says: the container backs off, and the event
-// has the error.
+// pulling makes a pull fail with a message of containerd: the container backs off, and the event has the
+// error.
 func pulling(message string) func(*scene) {
 	return func(s *scene) {
 		waits("ImagePullBackOff", `Back-off pulling image "registry.example/web:1"`)(s)

@@ -54,7 +54,8 @@ func TestAddons(t *testing.T) {
 	}
 }
 
-// top checks that the manifest of metrics-server finds what it asks for, and kubectl top has an answer for each node.
+// top checks that the manifest of metrics-server is complete, and that kubectl top has an answer for each
+// node.
 func top(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 	kubectl("apply", "-f", "testdata/metrics-server.yaml")
 	kubectl("-n", "kube-system", "rollout", "status", "deployment/metrics-server", rollout)

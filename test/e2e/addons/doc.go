@@ -1,5 +1,5 @@
-// Package addons installs the addons of Windows nodes that no flavor brings on a cluster of a
-// local plane, by name as a user does, and holds each to what it says it does there.
+// Package addons installs, on a cluster of a local plane, the addons of Windows nodes that no flavor
+// contains, by name as a user does, and compares the effects of each with its description.
 //
-// It holds tests only.
+// It has tests only.
 package addons

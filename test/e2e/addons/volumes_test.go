@@ -8,7 +8,8 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// classes are StorageClasses of both drivers: one that keeps disks, and those of the plug-ins that the drivers took over.
+// classes are StorageClasses of both drivers: one that keeps disks, and classes of the in-tree plug-ins
+// that the drivers replaced.
 const classes = `apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: keep}
@@ -58,8 +59,9 @@ spec:
 `, name, strings.Join(mounts, ", "), strings.Join(volumes, ", "))
 }
 
-// volumes holds claims of the drivers to what they are in Azure: names of the plug-ins of old, a disk that two nodes want,
-// one of several machines, more disks than a size takes, and a disk that is kept.
+// volumes compares claims of the drivers with the resources in Azure: names of the old plug-ins, a disk
+// that two nodes want, a share of several machines, more disks than a size permits, and a disk that is
+// kept.
 func volumes(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 	apply := func(manifest string) {
 		p.Run([]byte(manifest), "kubectl", "--kubeconfig", p.Kubeconfig("demo"), "apply", "-f", "-")

@@ -21,7 +21,7 @@ var (
 //go:embed pods.yaml
 var pods string
 
-// build is the build of the groups' nodes, other that of no group.
+// build is the build of the groups' nodes; no group has the build other.
 const build, other = "10.0.20348", "10.0.26100"
 
 // scene is one cluster with one group of Windows nodes that the autoscaler may size.
@@ -30,7 +30,7 @@ type scene struct {
 	p        *plane.Plane
 	workload func(args ...string) string
 	cell     string
-	// kind and name are those of the group, as kubectl has them.
+	// kind and name identify the group for kubectl.
 	kind, name string
 	rows       []row
 }
@@ -130,7 +130,8 @@ func (s *scene) begin() {
 		s.management("patch", s.kind, s.name, "--type", "merge", "-p", `{"metadata":{"annotations":`+sizes+`}}`)
 		return
 	}
-	// What a class gives the number of belongs to the class: a group that others size has none.
+	// A group whose size others set has no number in the Cluster's topology, because the class would own
+	// it.
 	var cluster struct {
 		Spec struct{ Topology map[string]any }
 	}
@@ -268,7 +269,7 @@ func (s *scene) rollout() {
 	s.served(4)
 }
 
-// promise sets annotations that say what the group's nodes will have; "null" removes one.
+// promise sets annotations that describe the group's future nodes; "null" removes one.
 func (s *scene) promise(annotations string) {
 	s.management("patch", s.kind, s.name, "--type", "merge", "-p", `{"metadata":{"annotations":{`+annotations+`}}}`)
 }

@@ -1,4 +1,4 @@
-// Package autoscaler runs the real cluster-autoscaler, a program that is given by its path,
-// against clusters of a local plane: from and to groups of none, as machines, in machine pools
-// and of a class, with what makes it stop.
+// Package autoscaler runs the real cluster-autoscaler, a program at a given path, against clusters of a
+// local plane: groups scale from and to zero, as machines, in machine pools and of a class, and conditions
+// stop it from scaling.
 package autoscaler

@@ -13,15 +13,15 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// flags are those that the program needs for Cluster API, then those that make it quick: by
-// default it waits ten minutes before it removes a node.
+// flags are the flags that the program needs for Cluster API, then flags that make it quick: by default it
+// waits ten minutes before it removes a node.
 func flags(p *plane.Plane, management, address string) []string {
 	return []string{
 		"--cloud-provider=clusterapi",
 		"--kubeconfig=" + p.Kubeconfig("demo"), "--cloud-config=" + management, "--clusterapi-cloud-config-authoritative",
 		"--node-group-auto-discovery=clusterapi:namespace=default,clusterName=demo",
 		"--leader-elect=false", "--address=" + address,
-		// What a group's annotations say of its nodes counts again once it has none.
+		// A group's annotations about its nodes apply again once it has no nodes.
 		"--node-info-cache-expire-time=5s",
 
 		"--scan-interval=2s", "--scale-down-unneeded-time=10s", "--scale-down-delay-after-add=5s", "--scale-down-unready-time=1m",

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// collector keeps the logs of machines for a spec: what casement logs prints of each.
+// collector saves the logs of machines for a spec: the output of casement logs for each.
 type collector struct{ plane }
 
 // CollectMachineLog writes how the machine booted to a file below dir.

@@ -23,8 +23,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestProviderNames: clusterctl takes the components under the name azure, which CAPZ's users have in their commands, and under
-// one of our own for a list, and labels every object by it.
+// TestProviderNames: clusterctl accepts the components under the name azure, which CAPZ's users have in
+// their commands, and under a name of our own with a provider list, and labels every object with the name.
 func TestProviderNames(t *testing.T) {
 	raw, err := os.ReadFile("../../../bin/provider/infrastructure-components.yaml")
 	if err != nil {

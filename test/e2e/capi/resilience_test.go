@@ -24,10 +24,10 @@ import (
 
 const azureGroup = "infrastructure.cluster.x-k8s.io/v1beta1"
 
-// ownerRule returns what is wrong with the owner references of an object.
+// ownerRule returns the error in the owner references of an object.
 type ownerRule = func(types.NamespacedName, []metav1.OwnerReference) error
 
-// ownedBy requires exactly one of these owners; without arguments it requires none.
+// ownedBy requires exactly one of the given owners; without arguments it requires none.
 func ownedBy(owners ...metav1.OwnerReference) ownerRule {
 	return func(_ types.NamespacedName, have []metav1.OwnerReference) error {
 		var sets [][]metav1.OwnerReference
@@ -67,8 +67,8 @@ func azureOwners(topology bool) map[string]ownerRule {
 	}
 }
 
-// before is what a namespace has that no rule can know beforehand: how many sets of
-// addons a cluster uses, which addons none uses, and which clusters an identity serves.
+// before has the facts about a namespace that no rule can know beforehand: how many sets of addons a
+// cluster uses, which addons none uses, and which clusters an identity serves.
 type before struct {
 	bindings   map[string]int
 	unused     map[string]bool
@@ -96,8 +96,8 @@ func lookBefore(ctx context.Context, c client.Client, namespace string) before {
 	return b
 }
 
-// graph selects the objects that belong to a cluster: the plane offers addons in every
-// namespace, and those that no cluster uses have no owner.
+// graph selects the objects that belong to a cluster: the plane offers addons in every namespace, and
+// unused ones have no owner.
 func (b before) graph(cluster string) clusterctlcluster.GetOwnerGraphFilterFunction {
 	named := clusterctlcluster.FilterClusterObjectsWithNameFilter(cluster)
 	return func(u unstructured.Unstructured) bool {

@@ -70,7 +70,7 @@ func line(name, result string, took time.Duration, note string) string {
 	return fmt.Sprintf("%-34s %-8s %9.1f  %s", name, result, took.Seconds(), note)
 }
 
-// note returns the start of what a spec failed with, on one line.
+// note returns the start of a spec's failure message, on one line.
 func note(r ginkgo.SpecReport) string {
 	text := strings.Join(strings.Fields(r.FailureMessage()), " ")
 	if len(text) > 200 {
@@ -79,7 +79,7 @@ func note(r ginkgo.SpecReport) string {
 	return text
 }
 
-// suite is what every spec is given.
+// suite has the inputs of every spec.
 type suite struct {
 	config                *clusterctl.E2EConfig
 	clusterctl, artifacts string
@@ -106,8 +106,8 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// config returns the configuration of the specs. The framework has variables of the environment, as make sets them for K8S=,
-// before those of the file.
+// config returns the configuration of the specs. In the framework, variables of the environment, as make
+// sets them for K8S=, override those of the file.
 func config(t *testing.T) *clusterctl.E2EConfig {
 	t.Helper()
 	return clusterctl.LoadE2EConfig(t.Context(), clusterctl.LoadE2EConfigInput{ConfigPath: "azure.yaml"})

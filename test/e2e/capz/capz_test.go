@@ -36,7 +36,7 @@ type side struct {
 	programs []string
 }
 
-// figures are what a cluster cost a side.
+// figures are the cost of a cluster with one of the two providers.
 type figures struct {
 	infrastructure, joined, available time.Duration
 	calls, idle                       map[string]int
@@ -142,11 +142,11 @@ func (r *run) measure() figures {
 	f.calls = less(r.calls(), before)
 	t.Log("\n" + r.plane.Run(nil, "calls"))
 
-	// What the creation left behind, the first comparison with Azure included, ends before
-	// the watch begins.
+	// Work that the creation left behind ends before the watch begins, the first comparison with Azure
+	// included.
 	time.Sleep(*idle / 2)
 	before, cpu := r.calls(), r.cpu()
-	time.Sleep(*idle) // the figure is what happens in that time
+	time.Sleep(*idle) // the figure is the activity in that time
 	t.Log("\n" + r.plane.Run(nil, "calls"))
 	f.idle, f.idleCPU, f.memory = less(r.calls(), before), r.cpu()-cpu, r.memory()
 	return f
@@ -206,7 +206,7 @@ func (r *run) untilNodes() {
 	r.t.Fatalf("machines after %s:\n%s\n%s", patience, said, r.plane.Everything("why", "demo"))
 }
 
-// poll is what calls that ask how an operation goes are counted as.
+// poll is the name under which polls of operations are counted.
 const poll = "poll"
 
 // stubCaller is the user agent of the stub for cloud-provider-azure in the cluster.

@@ -120,7 +120,7 @@ func (s *scene) showState() {
 	}
 }
 
-// diskSize is more than a plane with a cluster writes, and little enough to fill at once.
+// diskSize is more than a plane with a cluster writes, and small enough to be filled quickly.
 const diskSize = 3 << 30
 
 // smallDisk mounts a small file system for temporary files, if that is allowed, and returns
@@ -140,8 +140,8 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// unmount takes the small disk away. A process that was killed last holds it until the
-// kernel has ended all of its threads.
+// unmount removes the small disk. A process that has just been killed keeps the disk busy until the kernel
+// has ended all of its threads.
 func unmount(t *testing.T, dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -14,8 +14,8 @@ type cluster struct {
 	*scene
 	pools   bool
 	windows int // machines asked for
-	// vmIDs are what Azure numbers the VM of each infrastructure machine, by its UID; one
-	// that is made again has another. uids are of what must not be lost.
+	// vmIDs has Azure's vmId of each infrastructure machine's VM, by the machine's UID; a VM that is
+	// created again has another. uids are the UIDs of objects that must not be lost.
 	vmIDs, uids map[string]string
 	kubeconfig  string
 }
@@ -57,7 +57,7 @@ func (c *cluster) create() {
 	c.must("kubectl", "create", "configmap", "canary", "--from-literal=seed="+fmt.Sprint(*seed))
 }
 
-// group names what holds the Windows machines.
+// group names the object that owns the Windows machines.
 func (c *cluster) group() (kind, name string) {
 	if c.pools {
 		return "machinepool", "demo-mp-win"
@@ -122,8 +122,8 @@ func (c *cluster) upgrade() {
 
 const computeVersion = "2024-07-01"
 
-// settle waits until the cluster is in the desired state and returns what is missing if it
-// does not get there.
+// settle waits until the cluster is in the desired state, and returns the missing parts if it does not get
+// there.
 func (c *cluster) settle(a action) (missing string) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -248,7 +248,7 @@ func (c *cluster) outdated() string {
 	return ""
 }
 
-// resource is one of the local Azure.
+// resource is a resource of the local Azure.
 type resource struct{ ID, Type, State string }
 
 func (c *cluster) resources() []resource {

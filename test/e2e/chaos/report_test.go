@@ -41,7 +41,7 @@ func sum(rows []row) row {
 	return s
 }
 
-// table shows the rounds by what went wrong in them, and all of them.
+// table shows the rounds by their fault, and all of them.
 func table(rows []row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-20s %6s %6s %8s %6s %7s %9s %9s | %7s %10s %13s %12s\n", "WHAT GOES WRONG", "ROUNDS",
@@ -77,7 +77,7 @@ func median(rows []row) time.Duration {
 	return sorted[len(sorted)/2].took
 }
 
-// svg plots the time that each round took to come to rest, by what went wrong.
+// svg plots the time that each round took to settle, by its fault.
 func svg(rows []row, seed uint64) []byte {
 	const left, width, step = 160, 640, 28
 	groups := byTheme(rows)

@@ -73,7 +73,7 @@ func (s *scene) must(args ...string) string {
 // harm does something so many times, at random moments.
 func (s *scene) harm(times int, what func()) {
 	for range times * *fury {
-		time.Sleep(time.Duration(s.random.Int64N(int64(1500*time.Millisecond) / int64(*fury)))) // the moment is what the test is about
+		time.Sleep(time.Duration(s.random.Int64N(int64(1500*time.Millisecond) / int64(*fury)))) // the test is about random moments
 		what()
 	}
 }
@@ -176,7 +176,7 @@ func (s *scene) killSupervisor() {
 	s.applyRules()
 }
 
-// process is one of the plane's.
+// process is a process of the plane.
 type process struct {
 	pid, parent int
 	line        string
@@ -255,7 +255,7 @@ func (s *scene) freeze() {
 		return
 	}
 	s.row.stops++
-	time.Sleep(time.Duration(s.random.Int64N(int64(8 * time.Second)))) // how long it is stopped is what the test is about
+	time.Sleep(time.Duration(s.random.Int64N(int64(8 * time.Second)))) // the test is about the length of the stop
 	_ = syscall.Kill(pid, syscall.SIGCONT)                             // it may have been killed
 }
 
@@ -300,7 +300,7 @@ func (s *scene) downDuringUp() {
 	for range 3 {
 		s.must("down")
 		up := s.start("up", "--timeout", "5m")
-		time.Sleep(time.Duration(s.random.Int64N(int64(6 * time.Second)))) // the moment is what the test is about
+		time.Sleep(time.Duration(s.random.Int64N(int64(6 * time.Second)))) // the test is about random moments
 		if out, err := s.p.Try(nil, "down"); err != nil {
 			s.problem("down during up: %v\n%s", err, out)
 		}

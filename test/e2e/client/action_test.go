@@ -21,7 +21,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// action is what action.yml says, as far as a runner of GitHub reads it here.
+// action has the parts of action.yml that this runner, in place of GitHub's, reads.
 type action struct {
 	Inputs map[string]struct {
 		Default string `json:"default"`
@@ -176,7 +176,7 @@ func (r *runner) lines(name string) []string {
 	return strings.Fields(string(data))
 }
 
-// run runs the steps that have a script and returns the name of the one that fails.
+// run runs the steps that have a script and returns the name of the failing one.
 func (r *runner) run() (failing string) {
 	r.t.Helper()
 	for _, step := range r.action.Runs.Steps {
@@ -232,7 +232,7 @@ func (r *runner) expand(text string) string {
 	})
 }
 
-// sarif checks that the file of findings is what code scanning reads.
+// sarif checks that code scanning can read the file of findings.
 func (r *runner) sarif(found bool) {
 	r.t.Helper()
 	data, err := os.ReadFile(filepath.Join(r.dir, r.inputs["sarif-file"]))

@@ -60,7 +60,7 @@ func (o operator) clusterctl(args ...string) string {
 	return out.String() + problems.String()
 }
 
-// machines returns the AzureMachines by name with what must not change under them.
+// machines returns the AzureMachines by name, each with the fields that must not change.
 func (o operator) machines() map[string]string {
 	o.t.Helper()
 	var list struct {

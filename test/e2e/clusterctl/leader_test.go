@@ -25,9 +25,9 @@ var (
 // leaderFlags shorten the lease, so that the other replica takes over in seconds.
 var leaderFlags = []string{"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"}
 
-// TestLeader runs two replicas of casement-manager and kills the one that leads, at
-// seeded moments, while a cluster of machines and one of a pool are created, scaled, upgraded and deleted. No
-// virtual machine may be made twice or left without its object, and nothing may be lost or stuck.
+// TestLeader runs two replicas of casement-manager and kills the leader at seeded moments while two
+// clusters, one of machines and one of a pool, are created, scaled, upgraded and deleted. No virtual
+// machine may be created twice or left without its object, and nothing may be lost or stuck.
 func TestLeader(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -40,7 +40,7 @@ func TestLeader(t *testing.T) {
 	o.init("azure:" + first)
 	o.replicate()
 
-	made := map[string]string{} // virtual machines by ID, with what Azure numbers each
+	made := map[string]string{} // virtual machines by ID, with Azure's vmId
 	acts := o.acts()
 	leaders := map[string]int{}
 	var rows []*during
@@ -53,7 +53,7 @@ func TestLeader(t *testing.T) {
 		row := rows[len(rows)-1]
 		pod, pid := o.leader()
 		leaders[pod]++
-		<-time.After(time.Duration(random.Int64N(int64(3 * time.Second)))) // the moment is what the test is about
+		<-time.After(time.Duration(random.Int64N(int64(3 * time.Second)))) // the test is about random moments
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Logf("kill %d: process %d had gone: %v", i+1, pid, err)
 		}
@@ -96,7 +96,7 @@ func TestLeader(t *testing.T) {
 // killed are the clusters of TestLeader, the second one with its Windows machines in a pool.
 var killed = []string{"demo", "pooled"}
 
-// during is what was counted while an action was under way.
+// during has the counts during an action.
 type during struct {
 	does                        string
 	kills, made, twice, orphans int
@@ -223,7 +223,8 @@ func processOf(pod string) int {
 	return 0
 }
 
-// note remembers the virtual machines, and the instances of scale sets while those stay, and counts what was made twice.
+// note remembers the virtual machines and, while sets is true, the instances of scale sets, and counts
+// those that were created twice.
 func (o operator) note(made map[string]string, sets bool) (twice int) {
 	o.t.Helper()
 	now := vms(o.plane)

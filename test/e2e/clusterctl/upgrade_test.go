@@ -114,7 +114,7 @@ func withEarlier(t *testing.T) (o operator, publish func(number int) (version st
 	return o, publish
 }
 
-// upgrade replaces the manager by that of a release.
+// upgrade replaces the manager by the manager of a release.
 func (o operator) upgrade(version string) {
 	o.t.Helper()
 	o.clusterctl("upgrade", "apply", "--contract", "v1beta2", "--wait-providers")
@@ -208,7 +208,7 @@ func earlier(t *testing.T) string {
 	return tree
 }
 
-// seen is what of an object an upgrade must not change.
+// seen has the fields of an object that an upgrade must not change.
 type seen struct {
 	UID, ProviderID string
 	Generation      int64
@@ -241,7 +241,7 @@ func (o operator) objects() map[string]seen {
 	return out
 }
 
-// writes counts what casement-manager asked Azure to change, by method and type.
+// writes counts casement-manager's writes to Azure, by method and type.
 func writes(p *plane.Plane) map[string]int {
 	var calls struct {
 		Counters []struct {

@@ -34,7 +34,7 @@ func TestCrash(t *testing.T) {
 		} else if replicas := random.IntN(6); i > 1 && replicas > 0 {
 			p.Run(nil, "kubectl", "scale", "machinedeployment", "demo-md-win", fmt.Sprint("--replicas=", min(replicas, 3)))
 		}
-		time.Sleep(after) // the moment itself is what the test is about
+		time.Sleep(after) // the test is about the moment
 		note(t, p, vms)
 		p.Kill()
 		p.Run(nil, "up")
@@ -65,7 +65,7 @@ func (r resources) names() (out []string) {
 	return out
 }
 
-// note remembers each VM; one that Azure made again has another vmId.
+// note remembers each VM; a VM that Azure created again has another vmId.
 func note(t *testing.T, p *plane.Plane, seen map[string]string) {
 	t.Helper()
 	var list struct {
@@ -88,8 +88,8 @@ func note(t *testing.T, p *plane.Plane, seen map[string]string) {
 	}
 }
 
-// accounted compares the machines of the cluster with what the local Azure has:
-// one VM, one NIC and one OS disk each, and a Node.
+// accounted compares the machines of the cluster with the local Azure: one VM, one NIC and one OS disk
+// each, and a Node.
 func accounted(t *testing.T, p *plane.Plane) {
 	t.Helper()
 	machines := strings.Fields(p.Run(nil, "kubectl", "get", "azuremachines", "-o", "jsonpath={.items[*].spec.providerID}"))

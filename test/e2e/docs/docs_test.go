@@ -29,8 +29,7 @@ var endless = regexp.MustCompile(`^casement (azure serve|azure log --follow|ui *
 // patience bounds all the commands.
 const patience = 20 * time.Minute
 
-// TestBlocks: every fenced block declares its language, and one that is not run has the
-// reason.
+// TestBlocks: every fenced block declares its language, and a block that is not run has the reason.
 func TestBlocks(t *testing.T) {
 	root := plane.Root(t)
 	all, err := pages(root)
@@ -101,7 +100,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// shell runs commands in a folder that has what a checkout has.
+// shell runs commands in a folder with the files of a checkout.
 type shell struct {
 	dir string
 	env []string
@@ -139,7 +138,7 @@ func (s *shell) run(t *testing.T, commands []command) int {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script(commands))
 	cmd.Dir, cmd.Env = s.dir, s.env
-	// What is left in the background ends with the shell.
+	// Commands left in the background end with the shell.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -159,8 +158,8 @@ func (s *shell) run(t *testing.T, commands []command) int {
 // began marks a command's beginning in the output.
 const began = "\n=== "
 
-// script shows each command and runs it; the first that fails ends it. What does not end
-// runs in the background until all is over; a local Azure is waited for.
+// script shows each command and runs it; the first failure ends the script. Commands that do not end run in
+// the background until all is over; the script waits for a local Azure to answer.
 func script(commands []command) string {
 	var b strings.Builder
 	b.WriteString("set -euo pipefail\ntrap 'jobs=$(jobs -p); [ -z \"$jobs\" ] || { kill -TERM $jobs; wait || true; }' EXIT\n")

@@ -34,7 +34,7 @@ func (s *scene) machines() []string {
 		"jsonpath={.items[*].metadata.name}"))
 }
 
-// patience bounds what a scene waits for.
+// patience is the longest wait of a scene.
 const patience = 3 * time.Minute
 
 // until asks until an answer is right; the last one is in the failure.
@@ -59,7 +59,7 @@ func (s *scene) why(cause string, object ...string) {
 	s.until(fmt.Sprintf("why %v is %s", object, cause), func() (bool, string) {
 		out := s.Everything(append(append([]string{"why"}, object...), "-o", "json")...)
 		var answer struct{ Means struct{ Cause string } }
-		_ = json.Unmarshal([]byte(out[:strings.LastIndexByte(out, '}')+1]), &answer) // what is no answer has no cause
+		_ = json.Unmarshal([]byte(out[:strings.LastIndexByte(out, '}')+1]), &answer) // invalid JSON leaves the cause empty
 		return answer.Means.Cause == cause, out
 	})
 }
@@ -104,7 +104,7 @@ func (s *scene) again(kubeconfig string) {
 	s.Run([]byte(iis), "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-")
 }
 
-// ready waits until the pod is ready; what why says of one that is not is in the failure.
+// ready waits until the pod is ready; if it is not, the failure has the answer of why.
 func (s *scene) ready(kubeconfig string) {
 	s.t.Helper()
 	if _, err := s.Try(nil, "kubectl", "--kubeconfig", kubeconfig, "wait", "pod/iis", "--for=condition=Ready", "--timeout=3m"); err != nil {

@@ -99,7 +99,7 @@ func TestRows(t *testing.T) {
 // The lines of the page around the table.
 const begin, end = "## The guides, promise by promise\n\n", "<!-- end of the guides -->\n"
 
-// TestPage: the table of the page is that of the rows; -update writes it.
+// TestPage: the page has the table of the rows; -update writes it.
 func TestPage(t *testing.T) {
 	const page = "../../../docs/reference/windows-tables.md"
 	text, err := os.ReadFile(page)

@@ -36,12 +36,12 @@ var trouble = []struct{ asked, cause, manifest string }{
 	{"deployment/iis", "Paused", ""},
 }
 
-// harmless begins a command that reads, or repairs what the test has broken.
+// harmless matches the beginning of a command that reads, or repairs a fault of the test.
 var harmless = regexp.MustCompile(`^(casement (addons list|get|tree|why|logs|wait|doctor|fetch|timeline|images|azure (log|resources))|` +
 	`kubectl (--kubeconfig \S+ )?(get|describe|logs|rollout|annotate)) `)
 
-// next runs the commands that answers suggest, each in a shell as the user has it who follows the lines that `casement up`
-// prints: it has to succeed and to say something.
+// next runs the commands that answers suggest, each in the shell of a user who has followed the lines of
+// `casement up`: it has to succeed and to print something.
 func next(t *testing.T, w *world) {
 	run := shell(t, w.p)
 	for _, broken := range trouble {

@@ -10,14 +10,14 @@ import (
 // row is a promise.
 type row struct {
 	promise string
-	// is what there is, in a few words.
+	// is describes the promise in a few words.
 	is string
 	// do runs it; shown names tests and rules that show it otherwise, refused is why there is nothing to show.
 	do             func(w *world)
 	shown, refused string
 }
 
-// document is one of the guides.
+// document is a guide.
 type document struct {
 	title string
 	rows  []row
@@ -256,7 +256,7 @@ func introduction() []row {
 	}
 }
 
-// shows returns what the table says of what shows a row.
+// shows returns the text of the table's column with the proof of a row.
 func (r row) shows() string {
 	switch {
 	case r.refused != "":

@@ -27,7 +27,7 @@ const (
 	name      = "casement"
 )
 
-// patience bounds what Helm waits for.
+// patience is the longest wait for Helm.
 const patience = 3 * time.Minute
 
 // TestChart is the life of an installation: made by one release, moved to the next with other

@@ -1,6 +1,6 @@
-// Package hostile boots machines whose custom data would use a computer up, each alone in a
-// local Azure of its own life: it measures what the process takes, how soon a stop and a delete
-// end the guest, and that a restart is as if nothing had been.
+// Package hostile boots machines whose custom data would exhaust a computer, each alone in a local Azure of
+// its own: it measures the memory and processor time of the process, how soon a stop and a delete end the
+// guest, and that a restart leaves no trace of it.
 //
-// It holds tests only.
+// It has tests only.
 package hostile

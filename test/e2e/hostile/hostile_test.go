@@ -31,7 +31,7 @@ var (
 	within = flag.Duration("within", 2*time.Second, "the most that a stop and a delete may take on a quiet computer")
 )
 
-// mostMemory is what a guest may take of the process beyond its own.
+// mostMemory is the memory that a guest may use in the process beyond the process's own.
 const mostMemory = 600 << 20
 
 const (
@@ -42,9 +42,9 @@ const (
 	compute  = "2024-07-01"
 )
 
-// control does something beside a thread that only computes, and returns how long it took and how many times more than on a
-// quiet computer that was: the thread's own time for each second of processor that it got. What others run on the
-// computer slows both down alike; what a guest does not end slows down itself alone.
+// control runs do beside a thread that only computes. It returns how long do took, and how much the
+// computer was slowed down meanwhile: the thread's elapsed time for each second of processor that it got.
+// Other programs on the computer slow down both, but work that a guest does not end slows down only do.
 func control(do func() time.Duration) (took time.Duration, slow float64) {
 	begun, result := make(chan struct{}), make(chan float64)
 	var stop atomic.Bool
@@ -76,7 +76,8 @@ const rusageThread = 1
 
 type object = map[string]any
 
-// TestDocuments holds the documents themselves: there are enough, each is one that Azure takes, and no two are the same.
+// TestDocuments checks the documents themselves: there are enough, Azure accepts each, and no two are the
+// same.
 func TestDocuments(t *testing.T) {
 	names, texts := map[string]bool{}, map[string]bool{}
 	for _, d := range documents() {
@@ -136,7 +137,7 @@ func (s *scene) stop() time.Duration {
 	return time.Since(begin)
 }
 
-// memory returns the most that the process has had since forget, and what it has now.
+// memory returns the peak of the process's memory since forget, and its present memory.
 func (s *scene) memory() (most, now int) {
 	s.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -243,7 +244,7 @@ func TestHostileDocuments(t *testing.T) {
 			_, own := s.memory()
 			s.forget()
 			s.boot(name, d.image, d.data)
-			time.Sleep(*runs) // how long it runs is what is asked for
+			time.Sleep(*runs) // the flag asks for the length of the run
 			most, _ := s.memory()
 			stopped, busyStop := control(s.stop)
 			s.start()
@@ -277,7 +278,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// phase returns what status says of a machine.
+// phase returns the phase of a machine in the plane's status.
 func (s *scene) phase(name string) string {
 	s.Helper()
 	var status struct {

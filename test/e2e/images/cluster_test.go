@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// node is what the test reads of a Node.
+// node has the fields of a Node that the test reads.
 type node struct {
 	Metadata struct{ Name string }
 	Status   struct {
@@ -28,8 +28,8 @@ func (n node) ready() bool {
 	return false
 }
 
-// cluster makes a mixed cluster whose Windows machines are of an image version, moves its pool to
-// the next version, and to one that has no kubelet.
+// cluster makes a mixed cluster whose Windows machines have an image version, moves its pool to the next
+// version, and to a version without a kubelet.
 func (b *bench) cluster(t *testing.T) {
 	b.t = t
 	if !slices.Contains(b.versions("2022"), "1.1.0") { // the kills were left out
@@ -59,8 +59,8 @@ func (b *bench) cluster(t *testing.T) {
 	b.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "5m")
 }
 
-// withImage returns a manifest whose Windows machine template has the image version, alone
-// where it has another name than before.
+// withImage returns a manifest whose Windows machine template has the image version and the given name. If
+// the name is new, the manifest has only this template.
 func (b *bench) withImage(manifest, template, name, version string) string {
 	b.t.Helper()
 	var out []string

@@ -30,7 +30,7 @@ var kubernetes = plane.Kubernetes()
 // older is a containerd other than the default one, which nodes of a version show.
 const older = "2.0.5"
 
-// API versions of what the test makes itself.
+// API versions of the resources that the test makes itself.
 const (
 	groupsVersion  = "2021-04-01"
 	galleryVersion = "2023-07-03"
@@ -43,13 +43,13 @@ type build struct {
 	release, version, containerd, gallery string
 	// more are further lines of the spec.
 	more string
-	// after is an own script.
+	// after is a user's script that the build runs after its own steps.
 	after string
 	// join bounds how long a machine may take to join.
 	join string
 }
 
-// windowsOnly is what the builds of Windows have besides.
+// windowsOnly has the parts that only the builds of Windows have.
 const windowsOnly = `  features: [Telnet-Client]
   services:
   - {name: sshd, start: Automatic}
@@ -286,7 +286,7 @@ func lastLine(out string) string {
 	return lines[len(lines)-1]
 }
 
-// failures are builds that fail: each names its step and what to do, and leaves nothing.
+// failures runs builds that fail: each names its step and a remedy, and leaves nothing behind.
 func (b *bench) failures(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -13,8 +13,8 @@ import (
 // trialCluster is the throw-away cluster of the builds of Windows Server 2022.
 const trialCluster = "img-win-2022"
 
-// joins builds versions whose machines join a throw-away cluster before they are published: one
-// that is killed meanwhile and resumed, and one whose machines cannot join.
+// joins builds versions whose machines join a throw-away cluster before they are published: one build is
+// killed meanwhile and resumed, and the machines of another cannot join.
 func (b *bench) joins(t *testing.T) {
 	t.Run("killed and resumed", func(t *testing.T) {
 		b.t = t

@@ -29,8 +29,9 @@ var costNodes = flag.Int("cost", 0, "simulate so many Windows nodes with a pod e
 // costRest is how long the nodes rest, with their leases and statuses.
 const costRest = 30 * time.Second
 
-// TestCost says what Windows nodes cost: CPU seconds of this process, which has nothing but them, until each has a running pod
-// and while they rest, and the heap per node. `go test ./test/e2e/kubelet -run TestCost -cost 1000 -v` compares two commits.
+// TestCost measures the cost of Windows nodes: CPU seconds of this process, which runs nothing else, until
+// each has a running pod and while they are idle, and the heap per node. `go test ./test/e2e/kubelet -run
+// TestCost -cost 1000 -v` compares two commits.
 func TestCost(t *testing.T) {
 	if *costNodes == 0 {
 		t.Skip("takes a minute of a core: -cost 1000")
@@ -82,7 +83,7 @@ func TestCost(t *testing.T) {
 		costRest, float64(heap()-heapBefore)/1024/float64(n))
 }
 
-// heap returns what is alive.
+// heap returns the size of the live heap.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -91,7 +92,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// cpuSeconds returns what this process has used.
+// cpuSeconds returns the processor time of this process.
 func cpuSeconds(t *testing.T) float64 {
 	t.Helper()
 	var u syscall.Rusage

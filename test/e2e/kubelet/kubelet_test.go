@@ -347,7 +347,7 @@ func start(t *testing.T) (kubernetes.Interface, map[string]server) {
 	return client, servers
 }
 
-// prepare makes a node's namespace with what its pods refer to.
+// prepare makes a node's namespace with the objects that its pods refer to.
 func prepare(t *testing.T, client kubernetes.Interface, namespace string) {
 	t.Helper()
 	ctx, core := t.Context(), client.CoreV1()
@@ -585,7 +585,7 @@ func (e ends) Run(ctx context.Context, _ stub.Env) error {
 
 func (e ends) Error() string { return fmt.Sprintf("it ends with code %d", int(e)) }
 
-// ExitCode is that of the container.
+// ExitCode returns the container's exit code.
 func (e ends) ExitCode() int { return int(e) }
 
 // addresses gives pods loopback addresses, on which nothing listens.
@@ -610,7 +610,7 @@ type nowhere struct{}
 func (nowhere) AddPod(string, string, netip.Addr, []int32, func(int32, net.Conn)) {}
 func (nowhere) RemovePod(string, string, netip.Addr)                              {}
 
-// observe returns what the API shows of the pods of a node, as lines by the pod's name.
+// observe returns the state of a node's pods in the API, as lines by the pod's name.
 func observe(t *testing.T, client kubernetes.Interface, node string) map[string][]string {
 	t.Helper()
 	pods, err := client.CoreV1().Pods(node).List(t.Context(), metav1.ListOptions{})
@@ -672,7 +672,7 @@ func flatten(path string, v any) []string {
 	return lines
 }
 
-// What differs between any two runs of one kubelet.
+// variable matches the parts that differ between any two runs of one kubelet.
 var variable = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -688,7 +688,7 @@ var variable = []struct {
 	{regexp.MustCompile(`\d+ characters requested`), "SOME characters requested"}, // with the name of the namespace
 }
 
-// normal takes out of a line what differs between any two pods.
+// normal removes the parts of a line that differ between any two pods.
 func normal(line string, pod *corev1.Pod) string {
 	hash := cmp.Or(pod.Annotations["kubernetes.io/config.hash"], string(pod.UID))
 	line = strings.NewReplacer(string(pod.UID), "UID", hash, "UID", pod.Namespace, "NODE").Replace(line)
@@ -698,7 +698,7 @@ func normal(line string, pod *corev1.Pod) string {
 	return line
 }
 
-// compare returns the lines that only one of both has, as a difference.
+// compare returns the lines that only one of the two has, as a difference.
 func compare(want, got []string) string {
 	var out []string
 	for _, line := range want {

@@ -166,7 +166,7 @@ func aggregation(t *testing.T, dir string) []string {
 	}
 }
 
-// asKubectl returns kubectl, which applies what it is given without arguments.
+// asKubectl returns kubectl, which without arguments applies its input.
 func asKubectl(t *testing.T, dir, kubeconfig string) func(input string, args ...string) (string, error) {
 	t.Helper()
 	binary, err := kubeproc.Find()

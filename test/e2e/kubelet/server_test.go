@@ -43,7 +43,7 @@ func (s server) ask(t *testing.T, path string) (status int, body string) {
 	return answer.StatusCode, string(data)
 }
 
-// differ reports which of two sets has what the other has not, but for those that may.
+// differ reports the members that only one of two sets has, except those in may.
 func differ(t *testing.T, what string, want, got, may map[string]bool) {
 	t.Helper()
 	var lines []string
@@ -156,7 +156,7 @@ var (
 	label  = regexp.MustCompile(`(\w+)="`)
 )
 
-// seriesOf returns the names of metrics with those of their labels.
+// seriesOf returns the names of metrics with the names of their labels.
 func seriesOf(text string) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range series.FindAllStringSubmatch(text, -1) {
@@ -170,7 +170,7 @@ func seriesOf(text string) map[string]bool {
 	return names
 }
 
-// compareServers compares what both kubelets answer.
+// compareServers compares the answers of both kubelets.
 func compareServers(t *testing.T, servers map[string]server) {
 	for _, path := range []string{"/healthz", "/", "/nowhere", "/metrics/nowhere", "/stats/nowhere", "/stats",
 		"/containerLogs/NODE/absent/app", "/containerLogs/NODE/plain/absent", "/containerLogs/NODE/plain", "/logs/nowhere",
@@ -226,7 +226,8 @@ func answerDepartures(path string) map[string]bool {
 		"/pods": {".items[].metadata.managedFields[].apiVersion": true, ".items[].metadata.managedFields[].fieldsType": true,
 			".items[].metadata.managedFields[].manager": true, ".items[].metadata.managedFields[].operation": true,
 			".items[].metadata.managedFields[].time": true, gpuLimit: true, gpuRequest: true},
-		// Of the kernel, which is not simulated: pressure, faults, inodes, processes and what volumes hold.
+		// Facts of the kernel, which is not simulated: pressure, faults, inodes, processes and the contents
+		// of volumes.
 		"/stats/summary": fields(".node.cpu.psi", ".node.memory.psi", ".node.memory.majorPageFaults", ".node.memory.pageFaults",
 			".node.rlimit", ".node.runtime.containerFs.inodesUsed", ".node.runtime.imageFs.inodesUsed", ".pods[].containers[].io",
 			".pods[].containers[].rootfs", ".pods[].ephemeral-storage.inodesUsed", ".pods[].io", ".pods[].memory.availableBytes",

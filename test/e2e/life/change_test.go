@@ -237,7 +237,7 @@ func (l *life) changeExtensions() {
 }
 
 func (l *life) delete() {
-	l.probe.end() // what it asks for goes too
+	l.probe.end() // the target of its requests is deleted too
 	l.management("delete", "cluster", "demo", "--wait=false")
 	l.p.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "3m")
 	var left struct{ Value []struct{ ID string } }

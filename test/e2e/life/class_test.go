@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// topology changes what the Cluster says of itself, where it is of a ClusterClass.
+// topology changes the topology of the Cluster, if it has a ClusterClass.
 func (l *life) topology(change func(topology map[string]any)) {
 	l.t.Helper()
 	var cluster struct {

@@ -1,5 +1,4 @@
-// Package life takes clusters through what a Windows node lives through: it is made,
-// scaled, upgraded to another Kubernetes and another Windows, repaired and deleted, as
-// machines and in machine pools. It prints what each step took, what it cost in ARM
-// calls, and what a client of a service saw meanwhile.
+// Package life takes clusters through the life of a Windows node: it is created, scaled, upgraded to
+// another Kubernetes and another Windows, repaired and deleted, as machines and in machine pools. It prints
+// the time of each step, its ARM calls, and the requests that a client of a service lost meanwhile.
 package life

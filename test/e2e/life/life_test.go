@@ -50,8 +50,7 @@ type life struct {
 	notes []string
 	// heard are the sayings of the infrastructure before it was harmed.
 	heard []string
-	// asked counts the runs of why while there was no fault; alarms counts those that
-	// reported one.
+	// asked counts the runs of why while there was no fault; alarms has the runs that reported one.
 	asked  int
 	alarms []string
 }
@@ -111,7 +110,7 @@ func TestLife(t *testing.T) {
 	t.Log("\n" + table(rows))
 }
 
-// changes are what an operator asks for, without losing a request, and a repair.
+// changes makes an operator's changes, without losing a request, and a repair.
 func (l *life) changes() {
 	l.keep("scale 2 to 4", func() { l.scale(4) })
 	l.keep("scale 4 to 2", func() { l.scale(2) })
@@ -228,7 +227,7 @@ func (l *life) puts() int {
 // patience bounds every wait.
 const patience = 4 * time.Minute
 
-// until waits for a state; f returns what is still missing, or "".
+// until waits for a state; f returns the parts that are still missing, or "".
 func (l *life) until(what string, f func() string) {
 	l.t.Helper()
 	deadline := time.NewTimer(patience)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// group names what holds the Windows machines.
+// group names the object that owns the Windows machines.
 func (l *life) group() (kind, name, selector string) {
 	kind, name, owner := "machinedeployment", "demo-md-win", "deployment-name"
 	if l.pools {

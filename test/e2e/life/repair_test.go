@@ -109,8 +109,8 @@ func (l *life) vmType() string {
 	return "*/virtualMachines"
 }
 
-// outgrow asks for a third Windows machine, of which something is said, gets one that
-// is whole, and goes back to two.
+// outgrow requests a third Windows machine, about which the infrastructure reports said, gets a healthy
+// one, and goes back to two.
 func (l *life) outgrow(said string) {
 	l.heard = l.sayings()
 	l.resize(3)

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// deployment is one for Windows, with what differs in its container.
+// deployment is a Deployment for Windows, with a place for the differences in its container.
 const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: %[1]s}
@@ -60,18 +60,17 @@ spec:
       - {name: web, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", %[3]s}
 `
 
-// What a rule says of them: only Windows decides about a shell, the API server
-// warns of memory in fractions itself, and mere advice is not sent.
+// Settings with findings: only Windows decides about a shell, the API server itself warns of memory in
+// fractions, and mere advice is not sent.
 const (
 	shell  = "command: [/bin/sh, -c, x], resources: {limits: {memory: 1Gi}}"
 	memory = "resources: {limits: {memory: 800m}}"
 	plain  = "resources: {limits: {memory: 1Gi}}"
 )
 
-// TestWebhookAlone: a manager that serves the lint webhook and nothing else, in a
-// cluster without any kind of Cluster API: its warnings reach the client, it denies
-// where the namespace asks for it and only what Windows alone refuses, it counts, and
-// nothing is refused when it is gone.
+// TestWebhookAlone: a manager serves only the lint webhook, in a cluster without any kind of Cluster API.
+// Its warnings reach the client; where the namespace asks for it, it denies settings that Windows alone
+// refuses; it counts verdicts; and nothing is refused when it is gone.
 func TestWebhookAlone(t *testing.T) {
 	stop := startManager(t)
 	warnings := &kubetest.Warnings{}

@@ -111,7 +111,7 @@ func TestHostileStaticPods(t *testing.T) {
 	pods := map[string]string{}
 	for i, d := range decoys {
 		named := append([]string{"127.0.0.1", "localhost", "[::1]", "10.0.0.4", "198.51.100.1"}, spellings...)
-		switch i { // what names the guest itself starts, and nothing answers
+		switch i { // programs started by these names are the guest's own, and nothing answers
 		case 0:
 			named = []string{"127.0.0.1"}
 		case 1:
@@ -149,7 +149,7 @@ func TestHostileStaticPods(t *testing.T) {
 	}
 	p.Run(nil, "ssh", node, "--", "sudo sh -c '"+script.String()+"'")
 
-	// What the API server asks by a URL: it fails closed, so that a webhook that was not asked is seen.
+	// Webhooks that the API server calls by a URL: they fail closed, so that a missing call is visible.
 	for i, d := range decoys {
 		for j, url := range []string{"https://127.0.0.1:%d/x", "https://[::1]:%d/x", "https://" + own + ":%d/x", "https://127.1:%d/x",
 			"https://0x7f000001:%d/x", "https://localhost.:%d/x"} {

@@ -19,8 +19,8 @@ import (
 // insideEnv marks the process that runs in the network namespace.
 const insideEnv = "CASEMENT_LOOPBACK_INSIDE"
 
-// managedIdentity is what made the manager ask 169.254.169.254: on a virtual machine of
-// Azure, that is the machine's own metadata service.
+// managedIdentity once made the manager connect to 169.254.169.254: on a virtual machine of Azure, that is
+// the machine's own metadata service.
 const managedIdentity = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: AzureClusterIdentity
@@ -80,7 +80,7 @@ func TestFewWatches(t *testing.T) {
 		apart(t, syscall.CLONE_NEWUSER)
 		return
 	}
-	// The bound of a user namespace (namespaces(7)) holds beside that of fs.inotify.max_user_instances.
+	// The limit of a user namespace (namespaces(7)) applies in addition to fs.inotify.max_user_instances.
 	if err := os.WriteFile("/proc/sys/user/max_inotify_instances", []byte("1"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -161,8 +161,8 @@ func probe(t *testing.T) int {
 	return tried(t)
 }
 
-// tried counts what found no route out of this network (OutNoRoutes of RFC 4293, as
-// /proc/net/snmp has it).
+// tried returns the number of packets without a route out of this network (OutNoRoutes of RFC 4293, in
+// /proc/net/snmp).
 func tried(t *testing.T) int {
 	data, err := os.ReadFile("/proc/net/snmp")
 	if err != nil {

@@ -22,7 +22,7 @@ type cell struct {
 	name string
 	env  string
 	args []string
-	// nodes are what `kubectl get nodes -o wide` has to show.
+	// nodes are the texts that `kubectl get nodes -o wide` has to show.
 	nodes []string
 	full  bool
 }

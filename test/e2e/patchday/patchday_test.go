@@ -78,7 +78,7 @@ func TestPatchDay(t *testing.T) {
 	b.versions("1.1.0")
 	b.do("nodes that do not join", func() {
 		b.annotate(map[string]string{infrav1.PatchTimeoutAnnotation: "1m"})
-		// What a disk from elsewhere holds is not known to the local Azure, so nothing boots.
+		// The local Azure does not know the contents of a disk from elsewhere, so nothing boots.
 		b.publish("1.2.0", map[string]any{"osDiskImage": map[string]any{"source": map[string]any{
 			"uri": "https://images.blob.core.windows.net/vhds/other.vhd", "storageAccountId": "/subscriptions/" + b.Subscription() +
 				"/resourceGroups/images/providers/Microsoft.Storage/storageAccounts/images"}}})
@@ -163,7 +163,7 @@ func (b *bench) ready(cluster string) int {
 	return strings.Count(b.Workload(cluster)("get", "nodes", "-l", "kubernetes.io/os=windows", "--no-headers"), " Ready ")
 }
 
-// smoke is a Job whose image is for another Windows than that of the nodes, so that it does not end in its time.
+// smoke is a Job whose image is for another Windows than the nodes', so that it does not end in its time.
 const smoke = `apiVersion: batch/v1
 kind: Job
 metadata: {name: smoke, namespace: default}
@@ -230,7 +230,7 @@ func (b *bench) image(version string) string {
 	return "/subscriptions/" + b.Subscription() + definition + "/versions/" + version
 }
 
-// manifest returns a cluster of the image, that of machines and that of pools with a second pool.
+// manifest returns a cluster with the image; the cluster of pools has a second pool.
 func (b *bench) manifest(c cluster) string {
 	b.t.Helper()
 	text := b.Run(nil, "generate", "cluster", c.name, "--flavor", c.flavor)
@@ -351,7 +351,8 @@ func (b *bench) annotate(annotations map[string]string, names ...string) {
 
 type pool struct{ Pool, Phase, Reason, Message string }
 
-// pools returns what casement upgrade status says of all pools but those of Linux, whose image is the default one.
+// pools returns the output of casement upgrade status for all pools but Linux ones, whose image is the
+// default.
 func (b *bench) pools() []pool {
 	b.t.Helper()
 	var out []pool
@@ -493,7 +494,7 @@ type client struct {
 	log func(format string, args ...any)
 }
 
-// askers ask at once, each with a pause.
+// askers is the number of concurrent clients, each with a pause between requests.
 const (
 	askers = 10
 	pause  = 20 * time.Millisecond

@@ -18,7 +18,7 @@ var (
 	scripts = flag.String("scripts", "", "a folder of scripts to parse as well as our own")
 )
 
-// realParser writes what the real parser makes of each script of a folder.
+// realParser writes the real parser's result for each script of a folder.
 const realParser = `param($dir, $to)
 $all = @{}
 foreach ($file in Get-ChildItem -LiteralPath $dir -Filter *.ps1) {
@@ -31,8 +31,8 @@ foreach ($file in Get-ChildItem -LiteralPath $dir -Filter *.ps1) {
 $all | ConvertTo-Json -Depth 3 | Set-Content -LiteralPath $to
 `
 
-// TestParser holds that guests parse what the real PowerShell parses, into as many commands, functions and assignments. What guests
-// refuse by name counts as refused.
+// TestParser: guests parse the same scripts as the real PowerShell, into the same number of commands,
+// functions and assignments. A refusal by name counts as refused.
 func TestParser(t *testing.T) {
 	if *pwsh == "" {
 		t.Skip("asks a PowerShell of this machine: make e2e-powershell PWSH=pwsh (and SCRIPTS=folder)")

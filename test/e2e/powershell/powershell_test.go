@@ -42,7 +42,7 @@ func grammar(t *testing.T) (dir string) {
 	return dir
 }
 
-// parse parses scripts, by name, and returns what the grammar says.
+// parse parses scripts, by name, and returns the grammar's result.
 func parse(t *testing.T, dir string, scripts map[string]string) (string, error) {
 	t.Helper()
 	args := []string{"parse.mjs"}
@@ -76,7 +76,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestJudge: the grammar refuses what is no PowerShell.
+// TestJudge: the grammar refuses a text that is not PowerShell.
 func TestJudge(t *testing.T) {
 	dir := grammar(t)
 	for name, text := range map[string]string{

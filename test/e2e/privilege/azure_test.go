@@ -31,8 +31,8 @@ func calls(t *testing.T, p *plane.Plane) []string {
 	return slices.Compact(out)
 }
 
-// actions returns the listed actions of features, or of all; only those of one evidence
-// unless that is "".
+// actions returns the listed actions of features, or of all features; with an evidence, only the actions
+// with it.
 func actions(t *testing.T, evidence permission.Evidence, features ...string) []string {
 	t.Helper()
 	list, err := permission.Actions(features...)

@@ -70,7 +70,7 @@ func granted(t *testing.T) []string {
 	return slices.Compact(out)
 }
 
-// TestRole: the roles grant what is listed, and no more.
+// TestRole: the roles grant exactly the listed rights.
 func TestRole(t *testing.T) {
 	var want []string
 	for r := range listed(t) {

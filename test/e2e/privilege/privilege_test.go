@@ -21,8 +21,8 @@ const secrets = "bootstrap-secrets"
 // object is a manifest's document.
 type object = map[string]any
 
-// TestUsed runs clusters with every feature, deletes them, and compares what the
-// manager used with what it may do.
+// TestUsed runs clusters with every feature, deletes them, and compares the rights that the manager used
+// with the rights that it has.
 func TestUsed(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")

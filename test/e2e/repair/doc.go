@@ -1,5 +1,6 @@
-// Package repair gives Windows nodes of a local plane each fault that the addon windows-node-repair repairs, and sees that
-// the service is back on the same node, how many requests a client lost, and that what cannot be repaired is replaced.
+// Package repair injects each fault that the addon windows-node-repair repairs into Windows nodes of a
+// local plane. It checks that the service is back on the same node, how many requests a client lost, and
+// that a node that cannot be repaired is replaced.
 //
-// It holds tests only.
+// It has tests only.
 package repair

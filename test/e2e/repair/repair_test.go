@@ -79,7 +79,7 @@ type scene struct {
 	address string
 }
 
-// node is what is read of a Node.
+// node has the fields of a Node that the test reads.
 type node struct {
 	Metadata struct{ Name, UID string }
 	Spec     struct {
@@ -101,7 +101,7 @@ func (n node) condition(kind string) string {
 	return ""
 }
 
-// until polls until what says nothing any more.
+// until polls until missing returns "", or fails after limit.
 func (s *scene) until(what string, limit time.Duration, missing func() string) {
 	s.t.Helper()
 	last := ""
@@ -253,8 +253,9 @@ func (s *scene) client() (stop func() (asked, lost int64)) {
 	return func() (int64, int64) { cancel(); <-done; return asked.Load(), lost.Load() }
 }
 
-// TestRepair: a service on two Windows nodes outlives each fault of the table: the node is repaired and not replaced, with an
-// event, and takes pods again. What a repair does not help against is given up after its bound, and the machine replaced.
+// TestRepair: a service on two Windows nodes outlives each fault of the table: the node is repaired and not
+// replaced, with an event, and accepts pods again. A fault that a repair does not remove is given up after
+// its limit, and the machine replaced.
 func TestRepair(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=2", "WORKER_MACHINE_COUNT=0")
 	p.Run(nil, "up")

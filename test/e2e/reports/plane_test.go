@@ -14,12 +14,13 @@ import (
 
 var full = flag.Bool("full", false, "the reports that need a local plane too")
 
-// patience is how long a command may need to say what is expected of it.
+// patience is the longest wait for the expected output of a command.
 const patience = 5 * time.Minute
 
-// TestPlane runs the steps of reports that a local plane shows. A line of NAME.steps is a command of casement, with NAME.yaml as
-// its input where it ends with "-"; or `create CLUSTER FLAVOR`, or `delete PATH` of a resource in Azure. A line that begins
-// with ">" is part of what the command before it says, which is asked again until it does.
+// TestPlane runs the steps of reports that a local plane can reproduce. A line of NAME.steps is a command
+// of casement, with NAME.yaml as its input if it ends with "-"; or `create CLUSTER FLAVOR`, or `delete
+// PATH` of a resource in Azure. A line that begins with ">" is a part of the output of the command before
+// it, which is repeated until the output has it.
 func TestPlane(t *testing.T) {
 	if !*full {
 		t.Skip("no -full: make e2e-reports starts a local plane")
@@ -50,7 +51,7 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// step is a command and what it has to say.
+// step is a command and the texts that its output must contain.
 type step struct {
 	command []string
 	says    []string

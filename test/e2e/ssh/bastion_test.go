@@ -106,7 +106,7 @@ func TestBastion(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Repeat("all that is said ", 1<<12)
-	go c.Write([]byte(text)) // what comes back shows whether it arrived
+	go c.Write([]byte(text)) // the echo shows whether it arrived
 	back := make([]byte, len(text))
 	if _, err := io.ReadFull(c, back); err != nil || string(back) != text {
 		t.Errorf("it says something else again: %v", err)
@@ -119,7 +119,7 @@ func TestBastion(t *testing.T) {
 	}
 }
 
-// put writes a resource, waits for it, and returns what is there then.
+// put writes a resource, waits for it, and returns its final state.
 func put(t *testing.T, c *azure.Client, id, version string, body any) json.RawMessage {
 	t.Helper()
 	result, err := c.Put(t.Context(), id, version, body)

@@ -66,14 +66,14 @@ func (s *site) desktop(t *testing.T) {
 	}
 }
 
-// freeRDP negotiates as that client does, looks at the certificate, and lets the client
-// itself show what there is.
+// freeRDP negotiates as that client does, checks the certificate, and lets the client itself show the
+// screen.
 func (s *site) freeRDP(t *testing.T, address string) {
 	conn := dialDesktop(t, address)
 	if kind, value := negotiate(t, conn, protocolTLS|protocolHybrid|protocolHybridEx); kind != 2 || value != protocolTLS {
 		t.Fatalf("the answer is %d %d, want a response (2) that selects TLS (1)", kind, value)
 	}
-	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // self-signed, as that of a real machine
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // self-signed, as on a real machine
 	if err := secure.HandshakeContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}

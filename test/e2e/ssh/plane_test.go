@@ -18,8 +18,8 @@ import (
 
 var full = flag.Bool("full", false, "run the sessions against a local plane too, with the built binaries")
 
-// TestPlane runs the sessions against the machines of a cluster of a local plane,
-// whose keys are those that its bootstrap data installed, and casement's own.
+// TestPlane runs the sessions against the machines of a cluster of a local plane, with the keys that its
+// bootstrap data installed, and casement's own.
 func TestPlane(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full: it takes a minute and the built binaries; make e2e-ssh has them")

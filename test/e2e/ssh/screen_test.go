@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// shownByFreeRDP shows the desktop of address in FreeRDP's own client on a virtual display, and
-// looks at what is on it. The screenshot is kept in bin/rdp.
+// shownByFreeRDP shows the desktop of address in FreeRDP's own client on a virtual display, and checks the
+// picture. The screenshot is kept in bin/rdp.
 func shownByFreeRDP(t *testing.T, address string) {
 	for _, program := range []string{"Xvfb", "xfreerdp", "import"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -107,7 +107,7 @@ func shoot(t *testing.T, ctx context.Context, display, file string) image.Image 
 	return picture
 }
 
-// lacks returns what a picture of the screen lacks: its background or its text.
+// lacks returns the missing part of a picture of the screen: its background or its text.
 func lacks(t *testing.T, p image.Image) string {
 	t.Helper()
 	ground, ink := 0, 0

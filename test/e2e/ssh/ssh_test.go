@@ -29,9 +29,8 @@ type site struct {
 	apiName, windowsName, linuxName string
 }
 
-// newSite puts a configuration of its own under every ssh, scp and sftp, that of a
-// ProxyCommand included: where the endpoint's SSH port is, the key for jumps, and
-// host keys that are remembered here.
+// newSite gives every ssh, scp and sftp, also in a ProxyCommand, a configuration of its own: the endpoint's
+// SSH port, the key for jumps, and a file for host keys.
 func newSite(t *testing.T, api, port string, key []byte) *site {
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), api: api}
@@ -73,7 +72,7 @@ func (s *site) command(ctx context.Context, line string) *exec.Cmd {
 	return c
 }
 
-// run runs a line with input and returns what it printed and its exit code.
+// run runs a line with input and returns its output and its exit code.
 func (s *site) run(t *testing.T, line, in string) (out, errOut string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
@@ -99,7 +98,7 @@ const (
 // session is one run of a program.
 type session struct {
 	name, line, in string
-	// out and errOut are what has to be among what it prints.
+	// out and errOut are texts that its output must contain.
 	out, errOut []string
 	code        int
 }

@@ -85,7 +85,7 @@ func openTerminal(t *testing.T) (user, far *os.File) {
 	return user, far
 }
 
-// screen is what a terminal has shown.
+// screen is the output of a terminal so far.
 type screen struct {
 	mu    sync.Mutex
 	grown *sync.Cond
@@ -109,7 +109,7 @@ func (s *screen) read(r io.Reader) {
 	}
 }
 
-// await waits until want is shown after what was awaited before.
+// await waits until want is shown after the text of the last await.
 func (s *screen) await(t *testing.T, want string) {
 	t.Helper()
 	s.mu.Lock()

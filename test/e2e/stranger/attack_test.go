@@ -21,14 +21,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// task is what a process is to try.
+// task has the attempts that a process is to make.
 type task struct {
 	// Listeners are addresses to connect to, Files are to be opened.
 	Listeners, Files                         []string
 	Endpoint, Tenant, Subscription, ClientID string
 }
 
-// report says what was got that should not be, and how much was tried.
+// report lists the attempts that succeeded but should not, and the number of attempts.
 type report struct {
 	Got   []string
 	Tried int
@@ -88,7 +88,7 @@ func (r *report) open(path string) {
 	}
 }
 
-// paths are what servers of the plane answer to their owner.
+// paths are paths that servers of the plane serve to their owner.
 var paths = []string{
 	"/", "/api/v1/secrets", "/pods", "/runningpods/", "/logs/", "/metrics", "/configz", "/debug/pprof/",
 	"/exec/a/b/c", "/containerLogs/kube-system/a/b", "/v2/keys", "/status", "/azure/snapshot", "/console",
@@ -129,7 +129,7 @@ func (r *report) ask(at string) {
 	for _, target := range []string{"10.0.0.4:22", "10.0.0.4:6443", "management.azure.com:443", "169.254.169.254:80"} {
 		r.tried()
 		if c, err := net.DialTimeout("tcp", at, 5*time.Second); err == nil {
-			_ = c.SetDeadline(time.Now().Add(5 * time.Second)) // it is judged by what is read
+			_ = c.SetDeadline(time.Now().Add(5 * time.Second)) // only the bytes that are read count
 			fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target)
 			answer, _ := io.ReadAll(io.LimitReader(c, 1<<10))
 			_, body, _ := strings.Cut(string(answer), "\r\n\r\n")
@@ -141,7 +141,7 @@ func (r *report) ask(at string) {
 	}
 }
 
-// harmless answers say nothing of the plane: health, that of kube-proxy with any path,
+// harmless reports whether an answer reveals nothing of the plane: health, kube-proxy's for any path,
 // counters of a machine's etcd, and pages of simulated containers.
 func harmless(at, path, body string) bool {
 	switch _, port, _ := net.SplitHostPort(at); {

@@ -18,7 +18,7 @@ import (
 // strangerUID is of the user that owns nothing (65534 in most distributions).
 const strangerUID = 65534
 
-// taskEnv has the file with what a child process is to try.
+// taskEnv is the variable with the path of the task of a child process.
 const taskEnv = "CASEMENT_STRANGER_TASK"
 
 func TestMain(m *testing.M) {
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestStranger runs a cluster and lets a process try everything: as another user, where
-// the test may start one, and as its own user with what another user could make.
+// TestStranger runs a cluster and lets a process try everything: as another user, where the test may start
+// one, and as its own user with the files that another user could make.
 func TestStranger(t *testing.T) {
 	p := plane.New(t)
 	p.Run(nil, "up")
@@ -63,8 +63,8 @@ func TestStranger(t *testing.T) {
 	})
 }
 
-// nodesAreApart asks every kubelet for its pods: with the certificate of a node, which
-// may not, and with that of the API server, which may.
+// nodesAreApart asks every kubelet for its pods: with the certificate of a node, which must be refused, and
+// with the API server's, which must be served.
 func nodesAreApart(t *testing.T, home string, listeners []string) {
 	asked := 0
 	for _, address := range listeners {
@@ -113,7 +113,7 @@ func below(t *testing.T, home, name string) string {
 	return ""
 }
 
-// try runs the attack in a process of its own and reports what it got.
+// try runs the attack in a process of its own and reports its results.
 func try(t *testing.T, work task, as *syscall.Credential) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "stranger") // t.TempDir is closed to other users

@@ -1,7 +1,7 @@
-// Package templates takes cluster templates that others wrote through a local plane,
-// unchanged and one after the other: filled, linted, applied, Ready, scaled up and
-// down, deleted. It prints a table. What a template's users install by hand, a network
-// and an identity for its machines, is made by the commands that casement has for it.
+// Package templates takes third-party cluster templates through a local plane, unchanged and one after the
+// other: filled, linted, applied, Ready, scaled up and down, deleted. It prints a table. Casement's
+// commands create the resources that a template's users create by hand: a network and an identity for its
+// machines.
 //
-// It holds tests only.
+// It has tests only.
 package templates

@@ -26,12 +26,12 @@ var (
 	only = flag.String("only", "", "those whose names contain this")
 )
 
-// variables are values for what templates ask for besides what the plane knows; one for which
-// a template has a default of its own keeps that.
+// variables are values for variables of templates that the plane does not know; a variable with a default
+// in the template keeps that.
 var variables = []string{
 	"CLUSTER_CLASS_NAME=shared", "FLATCAR_VERSION=4230.2.1", "AZURE_SERVER_APP_ID=00000000-0000-0000-0000-0000000000aa",
 	"AZURE_EXTENDEDLOCATION_TYPE=EdgeZone", "AZURE_EXTENDEDLOCATION_NAME=microsoftlosangeles1",
-	// What CAPZ's own jobs set for its test templates.
+	// Values that CAPZ's own jobs set for its test templates.
 	"WINDOWS_WORKER_MACHINE_COUNT=1", "BUILD_PROVENANCE=casement", "TIMESTAMP=2026-07-01T00:00:00Z",
 	"JOB_NAME=casement", "CALICO_VERSION=v3.29.4",
 	"CI_RG=capz-ci", "USER_IDENTITY=cloud-provider-user-identity", "WINDOWS_CONTAINERD_URL=", "CI_VERSION=" + plane.Kubernetes(),
@@ -42,15 +42,15 @@ var variables = []string{
 	"AZURE_NODE_SUBNET_CIDR=10.1.0.0/16", "AZURE_BASTION_SUBNET_CIDR=10.255.255.192/26",
 	"AZURE_INTERNAL_LB_IP=10.0.0.100", "AZURE_INTERNAL_LB_PRIVATE_IP=10.0.0.100",
 	"CAPZ_GALLERY_VERSION=latest", "DALEC_KUBERNETES_VERSION=" + plane.Kubernetes(),
-	// What the jobs of kubernetes-sigs/cloud-provider-azure set for theirs.
+	// Values that the jobs of kubernetes-sigs/cloud-provider-azure set for their templates.
 	"AZUREDISK_CSI_DRIVER_VERSION=v1.29.2", "AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY=00000000-0000-0000-0000-0000000000a2",
-	// What the jobs of kubernetes-sigs/windows-testing set for theirs.
+	// Values that the jobs of kubernetes-sigs/windows-testing set for their templates.
 	"HYPERV=", "MAX_PODS=", "GMSA_ID=1717", "GMSA_NODE_RG=gmsa-dc-1717", "KUBE_GIT_VERSION=" + plane.Kubernetes(),
 	"REGISTRY=capzci.azurecr.io", "KUBE_IMAGE_TAG=" + plane.Kubernetes(),
 	"KUBE_APISERVER_IMAGE=", "KUBE_CONTROLLER_MANAGER_IMAGE=", "KUBE_PROXY_IMAGE=", "KUBE_SCHEDULER_IMAGE=",
 }
 
-// row is what became of a template.
+// row is the result for a template.
 type row struct {
 	name, lint             string
 	ready, deleted         time.Duration
@@ -191,8 +191,8 @@ func (l *life) live() (err error) {
 		return nil
 	}
 	if names := l.addons(); len(names) > 0 {
-		// A label of the cluster's own, such as NAME-calico, selects what its users apply by
-		// themselves; who chooses an addon takes it off, as addons install asks for.
+		// A label with the cluster's own name, such as NAME-calico, selects objects that its users apply by
+		// themselves; a user who chooses an addon removes the label, as addons install requests.
 		if strings.Contains(l.manifest, "\n    cni: "+l.cluster+"-") {
 			if _, err := l.p.Try(nil, "kubectl", "label", "cluster", l.cluster, "cni-"); err != nil {
 				return fmt.Errorf("label: %w", err)
@@ -214,9 +214,9 @@ func (l *life) live() (err error) {
 	return l.scale()
 }
 
-// preflight returns the kinds that the management cluster does not serve, where that is what
-// it finds: such a template needs a provider that is not installed. Any other finding fails
-// the template, which is one that works.
+// preflight returns the kinds that the management cluster does not serve, if these are the only findings:
+// such a template needs a provider that is not installed. Any other finding fails the template, which is
+// known to work.
 func (l *life) preflight() (unserved string, err error) {
 	_, err = l.p.Try([]byte(l.manifest), "preflight", "--plane", "-o", "json", "-")
 	if err == nil {
@@ -303,7 +303,7 @@ func (l *life) addons() []string {
 		FindStringSubmatch(l.manifest); label != nil {
 		network = label[1]
 	}
-	// What it brings as charts it does not need twice.
+	// Parts that the template contains as charts are not installed twice.
 	var names []string
 	windows := strings.Contains(l.manifest, "osType: Windows")
 	if !strings.Contains(l.manifest, "chartName: cloud-provider-azure") {
@@ -368,7 +368,7 @@ func (l *life) scaleTo(set string, replicas int) error {
 	return err
 }
 
-// delete ends the cluster and counts what is left of it in Azure.
+// delete deletes the cluster and counts its resources that remain in Azure.
 func (l *life) delete() error {
 	start := time.Now()
 	if _, err := l.p.Try(nil, "kubectl", "delete", "cluster", l.cluster, "--wait=false"); err != nil {

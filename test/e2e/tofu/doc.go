@@ -1,6 +1,6 @@
-// Package tofu runs OpenTofu, or Terraform, with its provider azurerm against a local Azure: the resources of testdata
-// are made, planned again without a difference, changed, imported and destroyed. Neither the program nor the provider
-// is this project's: what they take is a second opinion.
+// Package tofu runs OpenTofu, or Terraform, with its provider azurerm against a local Azure: the resources
+// of testdata are created, planned again without a difference, changed, imported and destroyed. The project
+// wrote neither the program nor the provider, so they are independent judges.
 //
-// It holds tests only.
+// It has tests only.
 package tofu

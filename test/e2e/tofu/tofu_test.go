@@ -33,7 +33,7 @@ var (
 // patience bounds one command. The provider itself waits two minutes for the name of a new vault.
 const patience = 30 * time.Minute
 
-// Lowest numbers of what the configuration has, so that it does not shrink unseen.
+// The least numbers of resources and types in the configuration, so that it does not shrink unseen.
 const (
 	leastResources = 100
 	leastTypes     = 70
@@ -72,7 +72,7 @@ type scene struct {
 	home, dir, bin string
 	vars           []string
 	rows           []row
-	// seconds are what the program took to create the resources of each type, one after the other.
+	// seconds has the time that the program took to create the resources of each type, one after the other.
 	seconds map[string]float64
 }
 
@@ -146,7 +146,7 @@ func (s *scene) configure() {
 	}
 }
 
-// environment returns what casement azure env prints for the provider, as a shell reads it.
+// environment returns the variables that casement azure env prints for the provider, as a shell reads them.
 func (s *scene) environment() []string {
 	s.t.Helper()
 	lines := s.casement("azure", "env", "--terraform")
@@ -279,13 +279,13 @@ func (s *scene) created(events string) {
 	}
 }
 
-// resource is one of the state's.
+// resource is a resource in the program's state.
 type resource struct {
 	Address, Type string
 	Values        struct{ ID string }
 }
 
-// resources returns what the program knows to be there.
+// resources returns the resources in the program's state.
 func (s *scene) resources() []resource {
 	s.t.Helper()
 	var state struct {
@@ -299,7 +299,8 @@ func (s *scene) resources() []resource {
 	return slices.DeleteFunc(state.Values.RootModule.Resources, func(r resource) bool { return strings.HasPrefix(r.Address, "data.") })
 }
 
-// imported forgets the state and imports each resource by its ID: what is there has to be what the configuration says.
+// imported forgets the state and imports each resource by its ID: the resources must match the
+// configuration.
 func (s *scene) imported() {
 	s.t.Helper()
 	var blocks strings.Builder
@@ -338,7 +339,7 @@ func (s *scene) imported() {
 	}
 }
 
-// differences lists the members that two objects do not have alike.
+// differences lists the members in which two objects differ.
 func differences(before, after map[string]any) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(before)) {
@@ -357,7 +358,7 @@ func typesOf(all []resource) map[string]int {
 	return n
 }
 
-// table is what the run was: each step, and the resources by type.
+// table prints the run: each step, and the resources by type.
 func (s *scene) table(all []resource) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-24s %10s %8s\n", "STEP", "TOOK", "CALLS")

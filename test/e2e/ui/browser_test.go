@@ -142,7 +142,7 @@ func (b *browser) emulate(width int64, scheme string) {
 // shot keeps a picture of the page.
 func (b *browser) shot(name string) {
 	b.t.Helper()
-	b.js(`new Promise((done) => requestAnimationFrame(() => setTimeout(done, 400)))`) // what moves has moved
+	b.js(`new Promise((done) => requestAnimationFrame(() => setTimeout(done, 400)))`) // wait for the end of movements
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())

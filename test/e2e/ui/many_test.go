@@ -27,8 +27,8 @@ const (
 	machines = 500
 	// updates is how many changes the page is measured over, warm how many come first.
 	updates, warm = 30, 5
-	// maxScript is what one update may take of the page's thread, in seconds; maxGrowth is
-	// what the page's memory may grow by over all, in bytes.
+	// maxScript is the time of the page's thread that one update may take, in seconds; maxGrowth is the
+	// permitted growth of the page's memory, in bytes.
 	maxScript, maxGrowth = 0.1, 4 << 20
 )
 

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// agent is a boot agent: the image that has it, and what Cluster API renders for it.
+// agent is a boot agent: the image that has it, and the documents that Cluster API renders for it.
 type agent struct {
 	name   string
 	os     string

@@ -84,7 +84,7 @@ func serve(casement, az, home string) (*azure, error) {
 		os.WriteFile(filepath.Join(home, "middle.json"), []byte(middle), 0o600), writeRecorded(filepath.Join(home, "templates")))
 }
 
-// recordedTemplates are templates with what Azure's own engine made of them.
+// recordedTemplates has templates with the results of Azure's own engine.
 const recordedTemplates = "azuresim/template/testdata/templates.json.gz"
 
 // writeRecorded writes the recorded templates into a directory, with their parameters as files for az.
@@ -119,10 +119,10 @@ func writeRecorded(dir string) error {
 
 func (a *azure) stop() {
 	_ = a.process.Process.Signal(os.Interrupt) // it has ended already
-	_ = a.process.Wait()                       // how it ends is not what is judged
+	_ = a.process.Wait()                       // its exit code is not judged
 }
 
-// result is what came of a step.
+// result is the outcome of a step.
 type result struct {
 	seconds  float64
 	output   string

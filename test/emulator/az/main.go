@@ -1,7 +1,6 @@
-// Command az runs the az command line, as Debian ships it, against the local
-// Azure alone and compares each answer with the shape that Azure's documentation
-// gives. The project did not write az: what it accepts is a second opinion. It is run by
-// make e2e-az, needs az on the PATH and is no test of go test.
+// Command az runs the az command line, as Debian ships it, against the local Azure alone and compares each
+// answer with the shape in Azure's documentation. The project did not write az, so it is an independent
+// judge. It is run by make e2e-az, needs az on the PATH and is no test of go test.
 package main
 
 import (

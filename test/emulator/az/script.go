@@ -11,7 +11,7 @@ import (
 //go:embed script/*.txt
 var scriptFiles embed.FS
 
-// step is one az command and what its answer must be.
+// step is an az command and the expected answer.
 type step struct {
 	area string
 	line int
@@ -42,7 +42,7 @@ func (s step) short() string {
 
 // scripts reads the command files in the order of their names. Their form:
 //
-//	== AREA              what follows belongs to it
+//	== AREA              the area of the lines that follow
 //	== AREA repaired     the same, with Debian's packages repaired
 //	== AREA ... proxied  the same, through the proxy of the local Azure
 //	$ az ARGS            a command; a line that follows with two spaces goes on

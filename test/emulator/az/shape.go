@@ -17,7 +17,7 @@ var (
 	vaultURI = regexp.MustCompile(`^https://[a-z0-9-]+\.vault\.casement\.localhost(:\d+)?/$`)
 )
 
-// kinds are what <NAME> means in a shape.
+// kinds are the meanings of <NAME> in a shape.
 var kinds = map[string]func(any) bool{
 	"any":    func(v any) bool { return v != nil },
 	"string": func(v any) bool { s, ok := v.(string); return ok && s != "" },

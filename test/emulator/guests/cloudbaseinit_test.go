@@ -20,9 +20,9 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// cloudbaseInitAnswer is what the real cloudbase-init makes of user data: the files it
-// writes by path, what its scripts marked in their order, who has an account then, and
-// whether the plugin raised.
+// cloudbaseInitAnswer is the result of the real cloudbase-init for user data: the files it writes by path,
+// the marks that its scripts set in their order, the accounts, and whether the plugin failed with an
+// exception.
 type cloudbaseInitAnswer struct {
 	Failed bool `json:"failed"`
 	Files  map[string]struct {
@@ -36,13 +36,13 @@ type cloudbaseInitAnswer struct {
 const (
 	cloudbaseInitFile        = "testdata/cloudbaseinit.json"
 	cloudbaseInitDifferences = "testdata/cloudbaseinit.differences.tsv"
-	// cloudbaseInitPath names the folders of the real cloudbase-init and of what it
-	// imports, as PYTHONPATH does.
+	// cloudbaseInitPath is the variable with the folders of the real cloudbase-init and of its imports, in
+	// the format of PYTHONPATH.
 	cloudbaseInitPath = "CLOUDBASE_INIT_PYTHONPATH"
 )
 
-// TestCloudbaseInit holds that a Windows guest makes of user data what cloudbase-init's
-// UserDataPlugin makes of it.
+// TestCloudbaseInit: a Windows guest and cloudbase-init's UserDataPlugin have the same results for user
+// data.
 func TestCloudbaseInit(t *testing.T) {
 	inputs := cloudbaseInputs()
 	answers := map[string]cloudbaseInitAnswer{}

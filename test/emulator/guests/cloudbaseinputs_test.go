@@ -174,7 +174,7 @@ func accounts(add func(data, format string, a ...any)) {
 	}
 }
 
-// shapes are documents that are not what they should be, and templates.
+// shapes adds invalid documents, and templates.
 func shapes(add func(data, format string, a ...any)) {
 	const config = "#cloud-config\n"
 	for name, data := range ordered(

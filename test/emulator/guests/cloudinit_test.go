@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// userData is an input of cloud-init and what the real one makes of it.
+// userData is an input of cloud-init and the real one's result.
 type userData struct {
 	Answer cloudInitAnswer `json:"answer"`
 	Data   string          `json:"data"` // in base64
@@ -40,8 +40,8 @@ const (
 	cloudInitDifferences = "testdata/cloudinit.differences.tsv"
 )
 
-// TestCloudInit holds that a Linux guest makes of user data what cloud-init makes of it:
-// files and their modes, scripts and commands in their order, and what fails.
+// TestCloudInit: a Linux guest and cloud-init have the same results for user data: files and their modes,
+// scripts and commands in their order, and failures.
 func TestCloudInit(t *testing.T) {
 	var inputs []userData
 	read(t, cloudInitFile, &inputs)

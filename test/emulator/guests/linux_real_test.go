@@ -21,7 +21,8 @@ import (
 const (
 	grammarFile      = "testdata/linux.grammar"
 	linuxDifferences = "testdata/linux.differences.tsv"
-	// generatedLinux is how many scripts TestLinuxGenerated asks; at most one of a hundred may differ, each with a reason.
+	// generatedLinux is the number of scripts of TestLinuxGenerated; at most one of a hundred may differ,
+	// each with a reason.
 	generatedLinux = 5000
 )
 
@@ -59,7 +60,7 @@ func realBash(ctx context.Context, script string) (linuxCase, error) {
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); exited && ctx.Err() == nil || errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // what a script left behind holds its output
+		err = nil // a background process of the script still has its output open
 	}
 	if err == nil && strings.HasPrefix(errs.String(), "unshare: ") {
 		err = errors.New(strings.TrimSpace(errs.String()))
@@ -80,7 +81,7 @@ func askBash(t *testing.T, all []linuxCase) {
 	})
 }
 
-// each does work for all of a list, as many at once as the machine has processors.
+// each calls work for all elements of a list, concurrently on as many as the machine has processors.
 func each[T any](all []T, work func(*T)) {
 	slots := make(chan struct{}, runtime.NumCPU())
 	var wg sync.WaitGroup
@@ -94,7 +95,8 @@ func each[T any](all []T, work func(*T)) {
 	wg.Wait()
 }
 
-// grammar is what scripts are generated from: by name, lines in which «name» means a line of that name.
+// grammar is the source of generated scripts: by name, lines in which «name» is replaced by a line of that
+// name.
 type grammar map[string][]string
 
 var symbol = regexp.MustCompile(`«([a-z0-9]+)»`)
@@ -161,7 +163,7 @@ func TestLinuxGenerated(t *testing.T) {
 		t.Skip("compares with bash of this machine: make e2e-guests-linux")
 	}
 	corpus := readLinux(t)
-	// What depends on the moment, on the order of processes or on the machine has no one answer.
+	// Scripts that depend on the moment, on the order of processes or on the machine have no single answer.
 	moving := regexp.MustCompile(`\$\$|BASHPID|RANDOM|SECONDS|EPOCH|urandom|/proc/|\bsleep|date \+|now\b|\bwait|\$!|uname|nproc|flock|\bps\b`)
 	corpus = slices.DeleteFunc(corpus, func(c linuxCase) bool { return moving.MatchString(c.Script) })
 	g := readGrammar(t)

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// What the guests answer to the scripts of linuxFile must not become worse than this.
+// The least results of the guests for the scripts of linuxFile.
 const (
 	linuxFile         = "testdata/linux.jsonl"
 	leastSame         = 228
@@ -28,8 +28,7 @@ const (
 	linuxScriptPeriod = 10 * time.Second
 )
 
-// linuxCase is a script and what bash 5.2 and the tools of Debian 12 answer: a line of
-// linuxFile.
+// linuxCase is a script with the answer of bash 5.2 and the tools of Debian 12: a line of linuxFile.
 type linuxCase struct {
 	ID      string `json:"id"`
 	Script  string `json:"script"`
@@ -68,8 +67,8 @@ func readLinux(t *testing.T) (all []linuxCase) {
 	return all
 }
 
-// TestLinuxScripts holds guests against scripts as people write them for nodes: a guest
-// answers as the real machine, or refuses by name, and what it does neither of is counted.
+// TestLinuxScripts runs scripts as people write them for nodes: a guest answers as the real machine, or
+// refuses by name, and any other answer is counted.
 func TestLinuxScripts(t *testing.T) {
 	all := readLinux(t)
 	if *real || golden.Update() {

@@ -13,15 +13,16 @@ import (
 const (
 	// generatedScripts is how many scripts the generated comparison asks.
 	generatedScripts = 3000
-	// generatedCeiling is how many of each hundred differ at most and are not in the table of departures. It only falls. What differs is
-	// mostly which of several errors the real one names for operands that no operator takes.
+	// generatedCeiling is how many of each hundred may differ without being in the table of departures. It
+	// only falls. Most differences are in the choice of one of several errors for operands that no operator
+	// accepts.
 	generatedCeiling = 1
 	// powershellDepartures is a table of patterns over a script with both answers, each with the reason why they differ rightly.
 	powershellDepartures = "testdata/powershell.departures.tsv"
 )
 
-// What the generated scripts are made of: the operators, methods, casts and cmdlets that scripts for Windows nodes use most, and
-// values of each type. Values whose text is another one in PowerShell 7 are not among them.
+// The parts of generated scripts: the operators, methods, casts and cmdlets that scripts for Windows nodes
+// use most, and values of each type, without values whose text differs in PowerShell 7.
 var (
 	psValues = strings.Split(`'a,b;c'|'kubelet.exe'|'v1.29.3'|''|'42'|' x '|'True'|'10.0.0.4'|"a`+"`n"+`b"|0|1|-7|`+
 		`42|2.5|100|0x1F|5L|$true|$false|$null|`+
@@ -84,7 +85,7 @@ var (
 		`Join-Path § 'x'|Get-Date § -Format yyyy`, "|")
 )
 
-// generate makes a script of one statement. What fails is caught and named.
+// generate makes a script of one statement, which catches an error and names it.
 func generate(random *rand.Rand, lines []string) string {
 	pick := func(list []string) string { return list[random.IntN(len(list))] }
 	value := pick(psValues)
@@ -121,14 +122,14 @@ func generate(random *rand.Rand, lines []string) string {
 	return fmt.Sprintf("try { %s } catch { \"! $($_.FullyQualifiedErrorId)\" }\n", line)
 }
 
-// departure is why the answers of a guest rightly are other ones than those of PowerShell 7.
+// departure is the reason why a guest's answers rightly differ from PowerShell 7's.
 type departure struct {
 	of     *regexp.Regexp
 	reason string
 	seen   int
 }
 
-// TestPowerShellGenerated asks a guest and a PowerShell generated scripts. It lists what differs.
+// TestPowerShellGenerated runs generated scripts in a guest and in a PowerShell, and lists the differences.
 func TestPowerShellGenerated(t *testing.T) {
 	if *pwsh == "" || *pwshList != "" {
 		t.Skip("compares with a PowerShell of this machine: make e2e-guests PWSH=pwsh")

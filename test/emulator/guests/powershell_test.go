@@ -29,7 +29,7 @@ import (
 const (
 	powershellFile        = "testdata/powershell.json"
 	powershellDifferences = "testdata/powershell.differences.tsv"
-	// powershellFloor is how many scripts of each hundred answer alike. It only rises.
+	// powershellFloor is how many scripts of each hundred must have the same answer. It only rises.
 	powershellFloor = 95
 )
 
@@ -38,8 +38,8 @@ var (
 	pwshList = flag.String("scripts", "", "a list of scripts to put to a guest and to the PowerShell of -pwsh, in place of the corpus")
 )
 
-// psScript is a script of the corpus with the answer of the real PowerShell: what it writes, its
-// code, and the message of its first error.
+// psScript is a script of the corpus with the answer of the real PowerShell: its output, its exit code, and
+// the message of its first error.
 type psScript struct {
 	ID     string   `json:"id"`
 	Group  string   `json:"group"`
@@ -177,8 +177,7 @@ var (
 	psDrive   = regexp.MustCompile(`(?i)\bc:/`)
 )
 
-// psWords are words of messages that PowerShell 7 has and Windows PowerShell 5.1 has not, with
-// those of 5.1.
+// psWords replaces words in messages of PowerShell 7 by those of Windows PowerShell 5.1.
 var psWords = strings.NewReplacer(
 	"is not recognized as a name of a cmdlet, function, script file, or executable program.\nCheck",
 	"is not recognized as the name of a cmdlet, function, script file, or operable program. Check",
@@ -294,7 +293,7 @@ func writePowerShell(t *testing.T, all []psScript) {
 	}
 }
 
-// TestPowerShellMutants runs scripts of the corpus with parts of them changed: none of them panics.
+// TestPowerShellMutants runs scripts of the corpus with some parts changed: none of them panics.
 func TestPowerShellMutants(t *testing.T) {
 	var all []psScript
 	read(t, powershellFile, &all)

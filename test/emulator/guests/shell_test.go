@@ -258,7 +258,7 @@ func underReal(ctx context.Context, shell, dir, text string) (answer, error) {
 // tree describes all files of a folder; readlink may know better where links lead.
 func tree(dir fs.FS, name string, readlink func(string) (string, error)) map[string]string {
 	out := map[string]string{}
-	_ = fs.WalkDir(dir, ".", func(p string, e fs.DirEntry, err error) error { // what cannot be read is missing
+	_ = fs.WalkDir(dir, ".", func(p string, e fs.DirEntry, err error) error { // a file that cannot be read counts as missing
 		if err != nil || p == "." {
 			return nil
 		}

@@ -28,7 +28,7 @@ const (
 	wineLeast = 91
 )
 
-// wineFiles are the batch files of Wine's tests, each with what begins a section.
+// wineFiles are the batch files of Wine's tests, each with a pattern for the begin of a section.
 var wineFiles = []struct {
 	name string
 	head *regexp.Regexp
@@ -101,7 +101,7 @@ func readText(t *testing.T, file string) string {
 	return strings.ReplaceAll(string(runes), "\r\n", "\n")
 }
 
-// section is a part of a batch file, or of what it writes.
+// section is a part of a batch file, or of its output.
 type section struct {
 	title string
 	lines []string

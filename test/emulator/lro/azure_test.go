@@ -209,7 +209,7 @@ func (a *azure) get(id string) (int, map[string]any) {
 // patience bounds how long a resource may stay on its way.
 const patience = 30 * time.Second
 
-// rest waits until a resource has ended what was under way.
+// rest waits until the operations on a resource have ended.
 func (a *azure) rest(id string) (int, map[string]any) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -312,5 +312,5 @@ func vmBody(name string) string {
 		"networkProfile":{"networkInterfaces":[{"id":%[2]q,"properties":{"primary":true,"deleteOption":"Delete"}}]}}}`, name, nicID(name))
 }
 
-// document is what an operation gives; a resume token needs a named type.
+// document is the result of an operation; a resume token needs a named type.
 type document map[string]any

@@ -120,7 +120,7 @@ func (a *azure) parallel(all []*operation) {
 	}
 }
 
-// begin sends all operations at once and kills the server when so many have been
+// begin sends all operations concurrently and kills the server when a number of them have been
 // acknowledged. It returns how many acknowledgements arrived.
 func (a *azure) begin(all []*operation, kill int) (begun int) {
 	var mu sync.Mutex

@@ -43,7 +43,7 @@ var (
 	trace  = flag.String("keep", "", "a folder that keeps the mutant that runs, for one that ends the process")
 )
 
-// most is how long one mutant runs: what it loops over is of no interest.
+// most is the longest run of one mutant: endless loops are of no interest.
 const most = 150 * time.Millisecond
 
 // each is how many mutants share a machine.
@@ -204,7 +204,7 @@ func (f *finds) one(k kind, m *machine.Machine, text string, lane int, found fun
 	wall.Call(k.name, func() { k.run(ctx, m, text) })
 }
 
-// late notes a mutant that goes on after it was ended, and what it does.
+// late records a mutant that still runs after its end, with its stack.
 func (f *finds) late(k kind, text string) {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

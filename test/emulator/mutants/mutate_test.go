@@ -23,14 +23,14 @@ var spice = []string{"", " ", "\n", "\t", "\x00", "\xff", "'",
 	"-n", "-e", "--help", "\\(", "\\)", "\\1", "\\x{110000}", "[z-a]", "(?", "a{2,1}", "(a*)*",
 	"[:alpha:]", "[[.x.]]", "$1", "$@", "${a[@]}", "${#a}", "/dev/zero", "/proc/self/mem", `\\.\PhysicalDrive0`, "/dev/stdin"}
 
-// numbers are at or beyond the ends of what interpreters count with.
+// numbers are at or beyond the limits of interpreters' number types.
 var numbers = []string{"0", "-0", "-1", "1", "127", "256", "65536", "-32769", "2147483647", "2147483648", "-2147483649", "4294967296",
 	"9007199254740993", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "18446744073709551616", "1e309", "1e-400",
 	"-1e19", "0x", "0x7fffffffffffffff", "0xffffffffffffffff", "08", "NaN", "-nan", "Infinity", "1.7976931348623157e308", "1.", ".5",
 	"1e", "1gb",
 	"9999999999999999999999999999", "79228162514264337593543950336", "1_000", "٣", "½"}
 
-// pairs are what nests.
+// pairs are brackets and other delimiters that can be nested.
 var pairs = [][2]string{{"(", ")"}, {"[", "]"}, {"{", "}"}, {"$(", ")"}, {"${x:-", "}"}, {"$((", "))"}, {"@(", ")"}, {"@{a=", "}"},
 	{`"$(`, `)"`},
 	{"if true; then ", "; fi"}, {"if ($true) { ", " }"}, {"{{ ", " }}"}, {"{% if 1 %}", "{% endif %}"}, {"- ", ""}, {"!", ""}, {"-",
@@ -38,8 +38,8 @@ var pairs = [][2]string{{"(", ")"}, {"[", "]"}, {"{", "}"}, {"$(", ")"}, {"${x:-
 	{`{"a":`, "}"}, {"(a", ")*"}, {"[[", "]]"}, {"try ", ""}, {"a: ", ""}, {"((", "))"}, {"for i in 1; do ", "; done"}, {"\\(",
 		"\\)"}, {".[", "]"}}
 
-// forms are texts with places: %c is a command with options of its own, %w a word of what
-// interprets it, %a an argument of any kind, %o an operator.
+// forms are texts with places: %c is a command with options of its own, %w a word of the interpreter, %a an
+// argument of any kind, %o an operator.
 var forms = map[string][]string{
 	"sh": {"%c %a %a\n", "x=$(%c %a); %c \"$x\"\n", "%a | %c %a %a | %c\n", "%c %a <<<%a | %c %a\n", "echo ${x%o%a} ${x:%a:%a} ${x/%a/%a}\n",
 		"x=%a; echo ${x%o%o%a} ${x^^%a} ${!x} ${x@%a}\n", "echo $((%a %o %a))\n", "[[ %a %o %a ]] && [ %a -%w %a ]\n", "printf %a %a %a\n",
@@ -186,7 +186,7 @@ var values = map[string][]string{
 // maker makes mutants of one kind.
 type maker struct {
 	*rand.Rand
-	// seeds are texts of the kind, strange those of other kinds.
+	// seeds are texts of the kind, strange texts of other kinds.
 	seeds, strange, words, calls, forms, values []string
 }
 
@@ -279,7 +279,7 @@ func (m maker) call() string {
 	return out
 }
 
-// argument returns what is used as a value.
+// argument returns a text to use as a value.
 func (m maker) argument() string {
 	if m.IntN(4) > 0 {
 		return m.pick(m.values)
@@ -372,7 +372,8 @@ func (m maker) change(text string) string {
 	return text
 }
 
-// vocabulary returns the words in the constants of Go files: the names of commands, options, functions and fields of what they implement.
+// vocabulary returns the words in the constants of Go files: the names of the commands, options, functions
+// and fields that they implement.
 func vocabulary(t *testing.T, dirs []string) []string {
 	t.Helper()
 	seen := map[string]bool{}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// verdict is what the comparison of one answer found.
+// verdict is the result of comparing one answer.
 type verdict struct {
 	typ, method string
 	// unmodelled: the local Azure says that it does not do this.
@@ -32,7 +32,7 @@ type difference struct {
 	want, got string
 }
 
-// wireHeaders are the headers of operations; what counts is whether they are there.
+// wireHeaders are the headers of operations; only their presence is compared.
 var wireHeaders = []string{"Azure-AsyncOperation", "Location", "Retry-After"}
 
 // judge compares an answer with the recorded one. Differences that allow accepts do
@@ -121,8 +121,8 @@ var (
 		`internalDomainNameSuffix|fqdn|sequenceNumber|resourceId|ipPrefix|internalId|nameServers\[\d+\])$`)
 )
 
-// madeUp reports whether two values of a path may differ because Azure makes such values
-// up: identifiers, times, addresses, hosts.
+// madeUp reports whether two values at a path may differ because Azure makes up such values: identifiers,
+// times, addresses, hosts.
 func madeUp(at, want, got string) bool {
 	return vain.MatchString(at) || plain(want) == plain(got)
 }
@@ -133,8 +133,8 @@ func plain(s string) string {
 	return strings.ToLower(times.ReplaceAllString(guid.ReplaceAllString(s, "<guid>"), "<time>"))
 }
 
-// flat returns a JSON document as paths and scalars: properties.subnets[0].name. Empty
-// objects and arrays are kept as such. It is nil where the body is no JSON object or array.
+// flat returns a JSON document as paths and scalars: properties.subnets[0].name. Empty objects and arrays
+// are kept as such. It is nil if the body is no JSON object or array.
 func flat(body []byte) map[string]string {
 	var doc any
 	if json.Unmarshal(body, &doc) != nil {

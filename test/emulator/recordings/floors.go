@@ -22,8 +22,7 @@ var columns = []column{
 	{"bodies", func(s *score) int { return s.sameBodies }},
 }
 
-// floors returns the table of what each type reaches: the type, then its columns, divided
-// by tabs.
+// floors returns the table of each type's figures: the type, then its columns, separated by tabs.
 func (r *report) floors() string {
 	var out strings.Builder
 	out.WriteString("# What of the representative part agrees with Azure; less fails the test, which writes " +
@@ -40,8 +39,7 @@ func (r *report) floors() string {
 	return out.String() + "\n"
 }
 
-// sunk lists the figures that are below those of a file of floors, and the types
-// that it does not have.
+// sunk lists the figures that are below those in a file of floors, and the file's types that are missing.
 func (r *report) sunk(file string) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -12,10 +12,9 @@ import (
 // deletedVault matches the path of a deleted key vault.
 var deletedVault = regexp.MustCompile(`(?i)/deletedVaults/[^/]+$`)
 
-// leftovers returns the calls that bring about what a recording finds from a former run:
-// key vaults that are deleted and not purged, and groups and identities whose first PUT is
-// answered as that of something that exists. Each was made by the call that makes it later
-// in the recording.
+// leftovers returns calls that create the resources that a recording finds from a former run: key vaults
+// that are deleted and not purged, and groups and identities whose first PUT is answered as for an existing
+// resource. Each call is the one that creates the resource later in the recording.
 func leftovers(calls []call) (out []call) {
 	for i, c := range calls {
 		at := strings.ToLower(path(c.Request.URL))
@@ -85,7 +84,7 @@ func leftVault(calls []call, vault string) (out []call) {
 	return nil
 }
 
-// prepare brings about what the recording finds.
+// prepare creates the resources that the recording finds.
 func (r *replayer) prepare(rec recording) error {
 	for _, c := range leftovers(rec.calls) {
 		got, err := r.send(c.Request.Method, c.Request.URL, c.Request.Body)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The refusals that name another resource: one that a write has not made yet, and
-// one that another write is changing.
+// The refusals that name another resource: one that no write has created yet, and one that another write is
+// changing.
 var (
 	absent   = regexp.MustCompile(`^Resource (/\S+) not found\.$`)
 	changing = regexp.MustCompile(`"Operation \w+ \([^)]*\) is updating resource (/[^\s"]+)\.`)
@@ -44,7 +44,7 @@ func decided(calls []call) []call {
 	return out
 }
 
-// changed reports whether a call is an accepted write of a resource or of what is below it.
+// changed reports whether a call is an accepted write of a resource or of a child of it.
 func (c call) changed(id string) bool {
 	at := strings.ToLower(path(c.Request.URL))
 	id = strings.ToLower(id)

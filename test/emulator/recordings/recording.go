@@ -1,11 +1,9 @@
-// Package recordings replays real, recorded ARM traffic against the local Azure and
-// counts where its answers differ. The recordings are those of the Azure Service
-// Operator's own tests against the public cloud; they are read from the module cache
-// and are no part of this repository.
+// Package recordings replays real, recorded ARM traffic against the local Azure and counts the differences
+// in its answers. The recordings come from the Azure Service Operator's own tests against the public cloud;
+// they are read from the module cache and are no part of this repository.
 //
-// It judges and changes nothing: what may differ on purpose is a line of
-// baseline.tsv with its reason. It is a test, run as a whole by `make
-// e2e-recordings`; nothing imports it.
+// It judges and changes nothing: an intended difference is a line of baseline.tsv with its reason. It is a
+// test, run as a whole by `make e2e-recordings`; nothing imports it.
 package recordings
 
 import (

@@ -36,10 +36,10 @@ var representative = regexp.MustCompile(`Compute_VM_2022|Compute_Disk_2020|LoadB
 	`PrivateEndpoint_2024|PrivateLinkService_2024|DnsZone_CRUD|ApplicationSecurity|` +
 	`KeyVault_Vault_CRUD|UserAssignedIdentity_20230131_CRUD|RoleAssignment_OnResourceGroup|ResourceGroup_CRUD|Subnet_CreatedThenVNET.*2020`)
 
-// secret is that of the application that replays.
+// secret is the secret of the application that replays.
 const secret = "the replayer's own"
 
-// TestRecordings holds the local Azure to what Azure was recorded to answer.
+// TestRecordings compares the local Azure with recorded answers of Azure.
 func TestRecordings(t *testing.T) {
 	dir, list, err := chosen()
 	if err != nil {
@@ -104,7 +104,7 @@ func holdFloors(t *testing.T, result *report) {
 	}
 }
 
-// chosen returns the recordings of the module cache, or the one that is named.
+// chosen returns the recordings of the module cache, or the one that the flag names.
 func chosen() (dir string, list []string, err error) {
 	if *file != "" {
 		return filepath.Dir(*file), []string{strings.TrimSuffix(filepath.Base(*file), ".yaml")}, nil

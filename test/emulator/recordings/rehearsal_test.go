@@ -22,8 +22,8 @@ import (
 	"casement.dev/casement/internal/recorder"
 )
 
-// TestRehearsal records what the SDK does against a local Azure that replaces the real
-// one, and replays the recording against another: nothing differs.
+// TestRehearsal records the SDK's calls to a local Azure that replaces the real one, and replays the
+// recording against another: nothing differs.
 func TestRehearsal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rehearsal.yaml")
 	rehearse(t, file)
@@ -46,10 +46,10 @@ func TestRehearsal(t *testing.T) {
 	})
 }
 
-// password is what the rehearsal says and the recording must not hold.
+// password is sent in the rehearsal, and the recording must not contain it.
 const password = "Canary-Horse-1"
 
-// rehearse records to a file what the SDK says.
+// rehearse records the SDK's calls to a file.
 func rehearse(t *testing.T, file string) {
 	server, err := azuresim.Start(azuresim.Config{Clients: []azuresim.Client{{ID: zero, Secret: secret}}})
 	if err != nil {
@@ -105,7 +105,7 @@ func rehearse(t *testing.T, file string) {
 	}
 }
 
-// scene is what the rehearsal makes, in order, as the SDK's generic client takes it.
+// scene lists the resources of the rehearsal, in order, in the form of the SDK's generic client.
 var scene = []struct {
 	path, version, place string
 	properties           map[string]any
@@ -132,7 +132,7 @@ var scene = []struct {
 	}},
 }
 
-// below is what the IDs of the rehearsal's resources begin with.
+// below is the prefix of the IDs of the rehearsal's resources.
 const below = "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/g/providers/"
 
 // play makes a group with a Windows machine, reads all, and deletes it.

@@ -17,7 +17,7 @@ type azure interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// answer is what the local Azure said to a call.
+// answer is the local Azure's answer to a call.
 type answer struct {
 	status  int
 	headers http.Header
@@ -35,10 +35,11 @@ type replayer struct {
 	// open are our addresses of the operations that a recording has under way, by
 	// the path under which the recording polls them.
 	open map[string]string
-	// deletes are the recording's paths in open of what is being deleted, by its path.
+	// deletes maps a resource that is being deleted, by its path, to the recording's path in open of that
+	// operation.
 	deletes map[string]string
-	// made are the identifiers that our Azure made up, by those that the recorded one
-	// made up for the same things.
+	// made maps the identifiers that the recorded Azure made up to the identifiers that our Azure made up
+	// for the same objects.
 	made map[string]string
 }
 
@@ -124,8 +125,8 @@ func (r *replayer) ours(id string) string {
 // everywhere, another write is under way, an account or a disk access is not ready.
 var passing = []string{"Conflict", "PrincipalNotFound", "RetryableError", "StorageProvisioningStateNotSucceeded"}
 
-// behind reports whether our answer is one that changes with time alone, and the recorded
-// one was given after that: a refusal that passes, a vault's name not yet resolved.
+// behind reports whether our answer will change with time alone, to the answer in the recording: a refusal
+// that passes, a vault's name that is not resolved yet.
 func behind(c call, got answer) bool {
 	if code := errorOf(got.body).Code; slices.Contains(passing, code) {
 		return errorOf([]byte(c.Response.Body)).Code != code
@@ -142,10 +143,10 @@ func stateOf(body []byte) string {
 	return doc.Properties.ProvisioningState
 }
 
-// zero is what recordings have in the place of identifiers that were taken out.
+// zero takes the place of identifiers that were removed from recordings.
 const zero = "00000000-0000-0000-0000-000000000000"
 
-// learn notes what each Azure made up for the same thing: a client sends that back later.
+// learn records the values that each Azure made up for the same object: a client sends them back later.
 func (r *replayer) learn(c call, got answer) {
 	theirs := flat([]byte(c.Response.Body))
 	for at, ours := range flat(got.body) {

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 )
 
-// score counts the calls of a type and those that Azure's recording agrees with.
+// score counts the calls of a type, and those whose answers match Azure's recording.
 type score struct {
 	calls, unmodelled    int
 	statuses             int
@@ -115,11 +115,11 @@ func short(s string) string {
 	return s
 }
 
-// baseline lists what may differ on purpose.
+// baseline lists the intended differences.
 type baseline []allowance
 
-// allowance accepts one path of the answers of a type; "*" accepts any type or method,
-// and at the end of a path all that begin so.
+// allowance accepts one path of the answers of a type. "*" accepts any type or method; at the end of a
+// path, it accepts all paths with that prefix.
 type allowance struct{ typ, method, at, why string }
 
 // readBaseline reads lines of type, method, path and reason, divided by tabs. Array

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Versions of the API for prerequisites, those of the SDK's modules.
+// API versions for prerequisites, from the SDK's modules.
 const (
 	computeVersion = "2025-04-01"
 	diskVersion    = "2025-01-02"
@@ -142,8 +142,8 @@ func bodyFor(r *resource) (version string, body map[string]any, optional bool, e
 	return version, body, optional, nil
 }
 
-// children writes the children of one type; the form takes name, index and
-// whether it is the first. Without any there is one of the default names.
+// children writes the children of one type; the form gets name, index and whether it is the first. If the
+// resource has none, it writes one for each default name.
 func children(r *resource, typ, form string, defaults ...string) string {
 	names := r.parts[typ]
 	if len(names) == 0 {

@@ -33,7 +33,7 @@ func newChild(binary, proxy, ca, secret string) *child {
 
 func (c *child) start() error {
 	c.cmd = exec.Command(c.binary)
-	c.cmd.Env, c.cmd.Stdout = c.env, io.Discard // some examples print what they got
+	c.cmd.Env, c.cmd.Stdout = c.env, io.Discard // some examples print their results
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *child) start() error {
 	return nil
 }
 
-// run runs one example and returns "ok" or what it said.
+// run runs one example and returns "ok" or its error.
 func (c *child) run(name string) (string, error) {
 	if c.cmd == nil {
 		if err := c.start(); err != nil {

@@ -8,7 +8,7 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// form is what a path is about.
+// form is the kind of object that a path addresses.
 type form int
 
 const (
@@ -29,8 +29,8 @@ func parts() map[string][]string {
 	}
 }
 
-// split takes a path below a resource group apart: what is before the last
-// /providers/, the namespace, and the segments after it.
+// split splits a path below a resource group: the part before the last /providers/, the namespace, and the
+// segments after it.
 func split(path string) (scope, namespace string, rest []string) {
 	path = strings.TrimRight(path, "/")
 	i := strings.LastIndex(strings.ToLower(path), "/providers/")
@@ -41,8 +41,8 @@ func split(path string) (scope, namespace string, rest []string) {
 	return path[:i], segments[0], segments[1:]
 }
 
-// owner finds the resource that a path is about: itself, or what a collection or
-// an action hangs on. It is empty for what belongs to the subscription.
+// owner returns the resource of a path: the resource itself, or the one that a collection or an action
+// belongs to. It is empty for a path of the subscription.
 func owner(path string) (string, form) {
 	scope, namespace, rest := split(path)
 	if namespace == "" {

@@ -1,12 +1,10 @@
-// Command sdk runs the example programs that the Azure SDK for Go publishes
-// against the local Azure. The project did not write them: they are taken from the module
-// cache when it runs, and reach the local Azure through its proxy with public
-// endpoints and the default credential. Each has an Azure of its own, with what
-// it takes for granted (groups, networks, machines) made beforehand.
+// Command sdk runs the example programs that the Azure SDK for Go publishes against the local Azure. The
+// project did not write them: they are taken from the module cache when it runs, and reach the local Azure
+// through its proxy with public endpoints and the default credential. Each has an Azure of its own, in
+// which its prerequisites (groups, networks, machines) are created beforehand.
 //
-// It is run by make e2e-sdk and is no test of go test: it compiles some 1,700
-// programs. What an example asks that is not modelled, and what is refused, is
-// listed with the reason.
+// It is run by make e2e-sdk and is no test of go test: it compiles some 1,700 programs. Requests that are
+// not modelled, and requests that are refused, are listed with the reason.
 package main
 
 import (
@@ -83,8 +81,7 @@ func wanted(name, only string) bool {
 	return false
 }
 
-// play rehearses an example to learn what it asks, makes what that needs, and
-// runs it.
+// play runs an example once to learn its requests, creates their prerequisites, and runs it.
 func (s *stage) play(ctx context.Context, c *child, e example) (result, error) {
 	r := result{example: e, verdict: refused}
 	if err := s.server.Reset(); err != nil {

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// resource is one that has to be there before an example can work.
+// resource is a resource that has to exist before an example can work.
 type resource struct {
 	id, typ  string
 	location string
-	// parts are the names of the children inside it that somebody refers to, by
-	// lower-case type.
+	// parts are the names of its child resources that other resources refer to, by lower-case type.
 	parts map[string][]string
 }
 
-// prerequisites lists what a request needs, and makes it in order.
+// prerequisites lists the needs of a request, and creates them in order.
 type prerequisites struct {
 	stage    *stage
 	location string
@@ -98,7 +97,7 @@ func (p *prerequisites) need(id string) {
 	}
 }
 
-// make writes a resource after what it needs itself.
+// make writes a resource after its own needs.
 func (p *prerequisites) make(ctx context.Context, key string) error {
 	r := p.needed[key]
 	if p.made[key] || r == nil {
@@ -117,7 +116,7 @@ func (p *prerequisites) make(ctx context.Context, key string) error {
 		return err
 	}
 	if body == nil {
-		return nil // not one that we make: the example will show it
+		return nil // a resource that this program does not make: the example will show it
 	}
 	refs := references(body)
 	for _, ref := range refs {

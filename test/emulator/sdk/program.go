@@ -21,15 +21,15 @@ import (
 	"casement.dev/casement/azuresim"
 )
 
-// programs is where the examples seem to lie for the compiler: an overlay puts
-// them there, the tree has no such directory.
+// programs is the package path that the examples have for the compiler: an overlay adds it, the tree has no
+// such directory.
 const programs = "casement.dev/casement/test/emulator/sdk/programs"
 
 // example is one published example program.
 type example struct {
 	// Name is package.Function.
 	Name string
-	// Client and Method are what it shows.
+	// Client and Method are the SDK's names that it demonstrates.
 	Client, Method string
 }
 
@@ -155,8 +155,8 @@ func values() map[string]string {
 	}
 }
 
-// capable has sizes for those that examples name in passing, beside premium disks or an image of
-// generation 2, which these do not have.
+// capable maps sizes that examples name in passing to sizes that support their premium disks or images of
+// generation 2.
 var capable = map[string]string{"Standard_D1_v2": `"Standard_D16s_v3"`, "Standard_DS1_v2": `"Standard_D16s_v3"`}
 
 // fill puts our subscription wherever an example names one, and something in the
@@ -196,8 +196,8 @@ type Failure string
 func Fatalf(format string, args ...any) { panic(Failure(fmt.Sprintf(format, args...))) }
 `
 
-// runSource reads names of examples, a line each, and answers with a line each:
-// "ok" or what the example said, quoted.
+// runSource reads names of examples, a line each, and answers with a line each: "ok" or the example's
+// error, quoted.
 const runSource = `package main
 
 import (

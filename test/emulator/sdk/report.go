@@ -16,7 +16,7 @@ const (
 	unmodelled verdict = "not modelled"
 )
 
-// result is what became of one example.
+// result is the result of one example.
 type result struct {
 	example
 	verdict verdict

@@ -24,7 +24,7 @@ import (
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// request is what an example asks of ARM first.
+// request is an example's first request to ARM.
 type request struct {
 	method, path, version string
 	body                  map[string]any
@@ -43,7 +43,7 @@ type stage struct {
 	calls     int
 }
 
-// earlier is the real clock, some years ago: the examples have what is retired by now.
+// earlier is the real clock, some years ago: the examples use resources that are retired by now.
 type earlier struct{ clock.RealClock }
 
 func (earlier) Now() time.Time                    { return time.Now().AddDate(-3, 0, 0) }
@@ -105,7 +105,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.server.ServeHTTP(w, r)
 }
 
-// begin reports whether what comes is a rehearsal.
+// begin begins a rehearsal or a run.
 func (s *stage) begin(rehearsal bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

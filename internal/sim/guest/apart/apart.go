@@ -1,9 +1,9 @@
-// Package apart runs a computation whose engine bounds nothing in a process of its own,
-// which is this program once more, with limits of memory and processor: templates of Jinja
-// and filters of jq. A process costs some ten milliseconds and its own memory of up to
-// Memory bytes beside the plane's; as many run at a time as there are processors.
+// Package apart runs a computation whose engine has no limits in a process of its own, which is this
+// program started again with limits of memory and processor: templates of Jinja and filters of jq. A
+// process costs some ten milliseconds and its own memory of up to Memory bytes beside the plane's; as many
+// run at a time as there are processors.
 //
-// It confines no files: what runs apart is pure, and opens none. Only the packages below
+// It confines no files: the computations are pure, and open none. Only the packages below
 // internal/sim/guest import it.
 package apart
 
@@ -43,8 +43,8 @@ type LimitError struct{ Bound string }
 // Error says that a bound ended it, and which.
 func (e *LimitError) Error() string { return "it was ended, because it " + e.Bound }
 
-// Serve answers one question and ends the process, if it is one for the named computation.
-// It is called before all else, so that the process starts only what it needs.
+// Serve answers one question and ends the process, if the process was started for the named computation.
+// main calls it first, so that the process starts nothing else.
 func Serve[Q, A any](name string, answer func(Q) A) {
 	if os.Getenv(marker) == name {
 		os.Exit(alone(os.Stdin, os.Stdout, answer))
@@ -78,7 +78,7 @@ func alone[Q, A any](in io.Reader, out io.Writer, answer func(Q) A) int {
 	return 0
 }
 
-// running bounds the processes at a time to what the machine can run.
+// running limits the number of concurrent processes to the number of processors.
 var running = make(chan struct{}, runtime.NumCPU())
 
 // Run asks a process for the named computation. Its answer has at most a number of bytes.
@@ -123,7 +123,8 @@ func Run[Q, A any](ctx context.Context, name string, q Q, most int) (a A, err er
 	return a, nil
 }
 
-// ended names what ended a process. Its complaint may quote the question and goes nowhere.
+// ended returns an error that says how a process ended. The process's stderr is in no error, because it may
+// quote the question.
 func ended(cmd *exec.Cmd, complaint string, late bool, err error) error {
 	signal := syscall.Signal(0)
 	if cmd.ProcessState != nil {
@@ -151,16 +152,17 @@ type Kept struct {
 	kept bytes.Buffer
 	// Left is how many bytes are still kept.
 	Left int
-	// Refuses makes a write beyond the limit an error, which ends what writes; else the data is dropped.
+	// Refuses makes a write beyond the limit an error, which ends the writer; otherwise the data is
+	// dropped.
 	Refuses bool
 	// Over is set when there was data beyond the limit.
 	Over bool
 }
 
-// Bytes returns what was kept.
+// Bytes returns the data up to the limit.
 func (k *Kept) Bytes() []byte { return k.kept.Bytes() }
 
-// String returns what was kept as text.
+// String returns the data up to the limit.
 func (k *Kept) String() string { return k.kept.String() }
 
 // Write implements io.Writer.

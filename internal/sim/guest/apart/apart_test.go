@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestKept holds that no way of writing passes the limit, and that only one that refuses reports it.
+// TestKept: no kind of write passes the limit, and only a Kept with Refuses returns an error for it.
 func TestKept(t *testing.T) {
 	ways := map[string]func(io.Writer, string) error{
 		"Write":       func(w io.Writer, s string) error { _, err := w.Write([]byte(s)); return err },

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// output runs a program over one input and returns what it prints.
+// output runs a program over one input and returns its output.
 func output(src, text string) (string, int, error) {
 	p, err := Parse(src)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that no program breaks the parser.
+// FuzzParse: no program breaks the parser.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{print $2}`, `BEGIN{FS=":"}{print $NF}`, `/a/,/b/{n++}END{print n}`,
 		`function f(x){return x}{print f($1)}`, `{gsub(/[0-9]+/,"<&>")}1`, `{for(k in a)delete a[k]}`,

@@ -155,10 +155,10 @@ func (r *run) compared(n *node) bool {
 	return c >= 0
 }
 
-// matchSize is what a match takes, in bytes: a search gives all at once.
+// matchSize is the memory of a match, in bytes: a search returns all matches together.
 const matchSize = 64
 
-// pattern returns a node as a regular expression: a literal, or one that its text contains.
+// pattern returns a node as a regular expression: of a literal, or of the text of an expression.
 func (r *run) pattern(n *node) *regex.Pattern {
 	if n.op == "pattern" {
 		return r.compile(n.text)
@@ -380,7 +380,7 @@ func (r *run) untyped(name string) bool {
 	return !some && !r.isArray(name)
 }
 
-// takesArray reports whether a function uses a parameter as an array, or hands it to one that
+// takesArray reports whether a function uses a parameter as an array, or passes it to another function that
 // does.
 func (r *run) takesArray(d *definition, name string, depth int) bool {
 	var uses func(n *node) bool
@@ -413,7 +413,7 @@ func (r *run) format(format string, args []value) string {
 	var b strings.Builder
 	next := func() value {
 		if len(args) == 0 {
-			r.print(b.String()) // what mawk has written by then
+			r.print(b.String()) // mawk has printed this much by then
 			panic(problem{fmt.Errorf("run time error: not enough arguments passed to printf(%q)", format)})
 		}
 		v := args[0]

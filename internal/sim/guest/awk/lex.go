@@ -1,6 +1,6 @@
-// Package awk runs programs of the pattern language awk, over text that it is given: it opens files and starts
-// programs only through what its caller lends it. What it does not know it refuses by name (Unsupported). The
-// guests import it.
+// Package awk runs programs of the pattern language awk over given texts: it opens files and starts
+// programs only through functions of its caller. It refuses by name (Unsupported) all that it does not
+// implement. The guests import it.
 package awk
 
 import (
@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Unsupported is returned for what awk has and this package has not.
+// Unsupported is the error for a feature of awk that this package does not have.
 type Unsupported string
 
 // Error implements error.

@@ -527,7 +527,7 @@ func (p *parser) primary() *node {
 	return nil
 }
 
-// target returns what getline reads into, or nil for the record.
+// target returns the variable that getline reads into, or nil for the record.
 func (p *parser) target() *node {
 	if t := p.peek(); t.kind == name || t.kind == symbol && t.text == "$" {
 		return p.primary()

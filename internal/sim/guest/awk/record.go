@@ -64,7 +64,7 @@ func (r *run) recordsOf(in Input) func() (string, bool) {
 			rec, ok := in.Until(sep[0])
 			return strings.TrimSuffix(rec, sep), ok
 		}
-		if !read { // what separates by a pattern is read whole
+		if !read { // an input whose records a pattern separates is read whole
 			var b strings.Builder
 			for line, ok := in.Until('\n'); ok; line, ok = in.Until('\n') {
 				b.WriteString(line)

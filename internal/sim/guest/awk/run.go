@@ -23,21 +23,21 @@ const (
 	maxField = 10_000
 )
 
-// Host is what a program reaches beside its inputs. A nil function refuses.
+// Host has the functions that connect a program with files and commands. A nil function refuses.
 type Host struct {
-	// Write writes what print sends to a file, with append or from the start.
+	// Write writes the output of print to a file, at its end if appended.
 	Write func(name, text string, appended bool) error
 	// Open opens a file that getline reads.
 	Open func(name string) (Input, error)
-	// Command runs a command with an input, and returns what it prints if that is asked for.
+	// Command runs a command with an input, and returns its output if captured.
 	Command func(command, input string, captured bool) (output string, code int)
 }
 
 // Input is a file that the program reads.
 type Input struct {
 	Name string
-	// Until returns the text up to the next end and with it, or what is left; ok is false
-	// at the end of the file. It reads no further than it must.
+	// Until returns the text up to and with the next end byte, or the rest; ok is false at the end of the
+	// file. It reads no further than it must.
 	Until func(end byte) (text string, ok bool)
 	// Failed ends the program, and END does not run: the file could not be opened.
 	Failed bool
@@ -98,7 +98,7 @@ type run struct {
 	host     Host
 	main     func() (string, bool)            // the next record of the inputs
 	readers  map[string]func() (string, bool) // of getline, by file or command
-	pipes    map[string]*strings.Builder      // what is printed to commands
+	pipes    map[string]*strings.Builder      // the output for commands
 	order    []string
 	opened   map[string]bool
 	steps    int
@@ -214,7 +214,7 @@ func (r *run) text(v value) string {
 	case math.IsInf(v.n, 0):
 		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(v.n), "+"))
 	case math.IsNaN(v.n):
-		return "-nan" // what mawk prints of 0/0
+		return "-nan" // mawk's output for 0/0
 	}
 	return fmt.Sprintf(strings.Replace(r.vars["CONVFMT"].s, "%i", "%d", 1), v.n)
 }
@@ -458,7 +458,7 @@ func (r *run) subscript(parts []*node) string {
 	return strings.Join(out, r.text(r.vars["SUBSEP"]))
 }
 
-// bounded ends a program that makes too large a text. What is large is looked at longer.
+// bounded ends a program that makes too large a text, and counts the steps of a large one.
 func (r *run) bounded(size int) {
 	if size > maxText {
 		panic(problem{fmt.Errorf("a text of more than %d MiB (a bound of the simulation)", maxText>>20)})
@@ -472,7 +472,7 @@ func (r *run) bounded(size int) {
 const (
 	// stepText is how much of a text counts as a step more.
 	stepText = 4 << 10
-	// itemSize is what an item of an array takes beside its texts, in bytes.
+	// itemSize is the memory of an item of an array beside its texts, in bytes.
 	itemSize = 128
 )
 

@@ -1,8 +1,7 @@
-// Package cloudbase boots a simulated Windows guest as cloudbase-init does on
-// Azure images: plugins in the configured order with a state each, user data recognized
-// apart by its first bytes, cloud-config keys in their fixed order, one batch for
-// runcmd, reboots and replays. What the real agent refuses, ignores or swallows is
-// refused, ignored or swallowed here. Only internal/sim/guest imports it.
+// Package cloudbase boots a simulated Windows guest as cloudbase-init does on Azure images: plugins in the
+// configured order with a state each, user data recognized apart by its first bytes, cloud-config keys in
+// their fixed order, one batch for runcmd, reboots and replays. It refuses, ignores or swallows the same
+// input as the real agent. Only internal/sim/guest imports it.
 package cloudbase
 
 import (
@@ -25,15 +24,15 @@ const (
 
 // Result is how a run ended.
 type Result struct {
-	// Failed is set when a plugin raised an error: Azure hears ProvisioningFailed.
+	// Failed is set when a plugin raised an error: ProvisioningFailed is reported to Azure.
 	Failed bool
-	// Reboot is set when a plugin asked for one. Nothing is reported to Azure then.
+	// Reboot is set when a plugin requested a reboot. Nothing is reported to Azure then.
 	Reboot bool
 	// Ran is set when user data was looked at in this boot.
 	Ran bool
 	// ExitCode is the exit code of the user's script, of runcmd or another.
 	ExitCode int
-	// Problems say in order what of the custom data could not be used.
+	// Problems describes, in order, the parts of the custom data that could not be used.
 	Problems []string
 }
 
@@ -66,8 +65,8 @@ func plugins() []plugin {
 	}
 }
 
-// Run does one boot. A plugin that raised keeps no state and runs again at the
-// next boot. The error is one of the simulator or of ctx.
+// Run does one boot. A plugin that failed with an exception keeps no state and runs again at the next boot.
+// The error is the simulator's or that of ctx.
 func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell) (Result, error) {
 	if err := specialize(m); err != nil {
 		return Result{}, err

@@ -66,7 +66,7 @@ func TestRunAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		data string
 		boot []Result
-		ran  string // what C:\count has after the boots
+		ran  string // the content of C:\count after the boots
 	}{
 		"once": {"#cloud-config\nruncmd:\n- echo ran>>C:\\count\n", []Result{{Ran: true}, {}}, "ran\r\n"},
 		"asked for again": {"rem cmd\r\necho ran>>C:\\count\r\nexit 1002",

@@ -49,8 +49,8 @@ var (
 	ec2Powershell  = regexp.MustCompile(`(?s)<powershell>(.+?)</powershell>`)
 )
 
-// userData recognizes custom data by its first bytes: neither gzip is undone nor a byte
-// order mark or a blank skipped. What is no UTF-8 fails the plugin.
+// userData recognizes custom data by its first bytes: it does not decompress gzip or skip a byte order mark
+// or a blank. Data that is not UTF-8 fails the plugin.
 func (a *agent) userData(ctx context.Context) (outcome, error) {
 	a.res.Ran = true
 	data := a.m.CustomData
@@ -219,7 +219,7 @@ func (a *agent) part(ctx context.Context, p userdata.Part) (outcome, error) {
 	return outcome{}, nil
 }
 
-// heat writes the part to a file, and runs the one that has the name for that.
+// heat writes the part to a file, and runs the file if it has the name for that.
 func (a *agent) heat(ctx context.Context, p userdata.Part) (outcome, error) {
 	if p.Filename == "" {
 		return outcome{}, errors.New("it has no file name")

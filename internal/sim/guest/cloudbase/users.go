@@ -15,7 +15,7 @@ const usersModule = cloudConfigModule + "plugins.users"
 // maxPassword is the longest password the agent sets. A Unix hash is longer.
 const maxPassword = 20
 
-// users makes accounts one by one; one that fails is skipped with a warning.
+// users creates accounts one by one; an account that fails is skipped with a warning.
 func (a *agent) users(ctx context.Context, v any) (bool, error) {
 	list, ok := v.([]any)
 	if !ok {

@@ -34,7 +34,7 @@ type Result struct {
 	Ran bool
 	// ExitCode is the exit code of the first user script that failed.
 	ExitCode int
-	// Problems say in order what of the custom data could not be used.
+	// Problems describes, in order, the parts of the custom data that could not be used.
 	Problems []string
 }
 
@@ -124,8 +124,8 @@ func (a *agent) modules() []module {
 // errStopped is returned by a module that was stopped with the machine between two items of its list.
 var errStopped = errors.New("the machine is stopped")
 
-// once runs a module unless its semaphore exists, and sets it. A module that
-// fails is logged and not run again, as cloud-init's are; one that was stopped with the machine is.
+// once runs a module unless its semaphore exists, and sets the semaphore. As in cloud-init, a module that
+// fails is logged and not run again; a module that was stopped with the machine is run again.
 func (a *agent) once(ctx context.Context, name string, f func(context.Context) error) error {
 	if a.m.Journal.Done(name) {
 		return nil
@@ -340,8 +340,7 @@ func (a *agent) merge(body []byte) {
 	a.config = how.maps(a.config, config)
 }
 
-// merging is how a later part changes an earlier one. Of merge_how it knows what lists
-// and mappings do.
+// merging is how a later part changes an earlier one: the settings of merge_how for lists and mappings.
 type merging struct{ list, dict string }
 
 // mergeHow reads merge_how or merge_type; without them the later part replaces.

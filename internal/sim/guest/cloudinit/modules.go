@@ -175,7 +175,7 @@ func (a *agent) writeFile(n int, item map[string]any) error {
 	return nil
 }
 
-// named reports whether a user or group is one that must exist.
+// named reports whether a value names a user or group, which must exist.
 func named(who string) bool { return who != "" && who != "-1" && !strings.EqualFold(who, "none") }
 
 // diskSetup takes note of partitions and file systems; a simulated disk has none.

@@ -1,8 +1,7 @@
-// Package ignition boots a simulated Flatcar guest: Ignition applies the custom data once,
-// before the first boot goes on, then systemd merges the system extensions and starts the
-// enabled units at each boot. It stays in the guest's file tree. It reads specification 2.x,
-// which Cluster API renders; it fetches nothing, and what it skips is in the log. Only
-// internal/sim/guest imports it.
+// Package ignition boots a simulated Flatcar guest: Ignition applies the custom data once, before the first
+// boot continues, then systemd merges the system extensions and starts the enabled units at each boot. It
+// stays in the guest's file tree. It reads specification 2.x, which Cluster API renders; it fetches
+// nothing, and logs everything that it skips. Only internal/sim/guest imports it.
 package ignition
 
 import (
@@ -40,7 +39,7 @@ type Result struct {
 	Failed bool
 	// ExitCode is the exit code of the first unit that failed.
 	ExitCode int
-	// Problems say in order what failed.
+	// Problems describes the failures in order.
 	Problems []string
 }
 
@@ -52,8 +51,8 @@ type agent struct {
 	res Result
 }
 
-// Run does one boot. ready is called when the Azure agent reports the VM as provisioned,
-// which it does when Ignition has ended well. The error is one of the simulator or of ctx.
+// Run does one boot. ready is called when the Azure agent reports the VM as provisioned, which it does when
+// Ignition has succeeded. The error is the simulator's or that of ctx.
 func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func()) (Result, error) {
 	log, err := m.Root.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
@@ -84,7 +83,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 	return a.res, ctx.Err()
 }
 
-// apply does what the config says, in Ignition's order: users, then files.
+// apply applies the config in Ignition's order: users, then files.
 func (a *agent) apply(ctx context.Context) error {
 	if err := a.m.SetHostname(a.m.ComputerName); err != nil {
 		return err
@@ -166,8 +165,8 @@ func (a *agent) addUser(name, gecos, sh string, keys []string) error {
 	return a.m.SetAuthorizedKeys(name, keys)
 }
 
-// disks takes note of what a simulated disk has no use for. A device that the VM does not
-// have fails, as it does when Ignition waits for it in vain.
+// disks reports disk settings as skipped, because a simulated disk has no partitions. A device that the VM
+// does not have is an error, as in Ignition, which waits for it in vain.
 func (a *agent) disks(_ context.Context, c types.Config) error {
 	note := func(what, device string) error {
 		if lun, found := strings.CutPrefix(device, "/dev/disk/azure/scsi1/lun"); found && !a.m.HasLUN(lun) {
@@ -216,8 +215,8 @@ func (a *agent) files(ctx context.Context, c types.Config) error {
 	return nil
 }
 
-// file writes one file. Nothing is fetched: a file from elsewhere is empty, which its line
-// in the log says, and counts as what its name says (mergeExtensions).
+// file writes one file. Nothing is fetched: a file with a remote source is empty, with a line about it in
+// the log, and later steps go by its name (mergeExtensions).
 func (a *agent) file(f types.File) error {
 	if f.User != nil && f.User.Name != "" && !a.m.HasUser(f.User.Name) {
 		return fmt.Errorf("there is no user %q", f.User.Name)

@@ -11,12 +11,13 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// Ignition applies its config once, or fails provisioning and names what it cannot do.
+// TestRun: Ignition applies its config once, or fails provisioning and names the parts that it cannot
+// apply.
 func TestRun(t *testing.T) {
 	const head = `{"ignition":{"version":"2.3.0"},`
 	for name, test := range map[string]struct {
 		config  string
-		file    string // what /etc/a has
+		file    string // the content of /etc/a
 		problem string // empty where it ends well
 	}{
 		"a file": {head + `"storage":{"files":[{"filesystem":"root","path":"/etc/a","mode":420,` +

@@ -164,8 +164,8 @@ func (a *agent) readUnit(name string) (started, error) {
 	return s, nil
 }
 
-// startUnit starts a unit. What is simulated are mounts, as directories, and services of
-// type oneshot, which are scripts; a program that would stay is not.
+// startUnit starts a unit. Mounts are simulated as directories, and services of type oneshot by their
+// scripts; a program that would keep running is not simulated.
 func (a *agent) startUnit(ctx context.Context, s started) {
 	for _, condition := range s.all("Unit", "ConditionPathExists") {
 		file, negated := strings.CutPrefix(strings.TrimPrefix(condition, "|"), "!")
@@ -208,7 +208,8 @@ func (a *agent) runService(ctx context.Context, s started) {
 	a.status("  OK  ", "Finished "+s.name)
 }
 
-// status prints what systemd prints about a unit on the console. Source: systemd src/core/unit.c, manager_status_printf.
+// status prints systemd's line about a unit on the console. Source: systemd src/core/unit.c,
+// manager_status_printf.
 func (a *agent) status(mark, text string) { fmt.Fprintf(a.out, "[%s] %s\n", mark, text) }
 
 // extension names the Kubernetes version in the file name of a system extension.

@@ -15,7 +15,8 @@ const aclFile = "acls.json"
 // maxACLs bounds the paths that have an access list of their own.
 const maxACLs = 4096
 
-// ACL is the access list of a file or folder: the entries of its own, and whether it takes those of the folder above too.
+// ACL is the access list of a file or folder: its own entries, and whether it inherits those of the folder
+// above.
 type ACL struct {
 	Inherits bool  `json:"inherits"`
 	Entries  []ACE `json:"entries,omitempty"`
@@ -33,7 +34,7 @@ type ACE struct {
 	Inherited bool `json:"-"`
 }
 
-// driveACL is what a folder on the system drive of Windows Server takes from it.
+// driveACL returns the entries that a folder on the system drive of Windows Server inherits.
 func driveACL() ACL {
 	return ACL{Entries: []ACE{
 		{Account: `NT AUTHORITY\SYSTEM`, Flags: "(OI)(CI)", Rights: "F"},
@@ -87,7 +88,7 @@ func effective(all map[string]ACL, key string) ACL {
 	out := ACL{Inherits: true, Entries: slices.Clone(own.Entries)}
 	for _, e := range effective(all, above).Entries {
 		e.Inherited = true
-		if e.Flags != "" { // what is for the folder alone stays with it
+		if e.Flags != "" { // a subfolder does not inherit entries for the folder alone
 			out.Entries = append(out.Entries, e)
 		}
 	}

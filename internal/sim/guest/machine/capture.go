@@ -15,8 +15,8 @@ import (
 // servicesFile keeps the service table beside a guest's file tree.
 const servicesFile = "services.json"
 
-// leftOut are the folders of a disk whose contents an image does not keep: logs, and what
-// belongs to one run of a machine.
+// leftOut are the folders of a disk whose contents an image does not keep: logs, and files of one run of a
+// machine.
 var leftOut = []string{"C/Windows/Temp", "C/var/log", "C/Program Files/Cloudbase Solutions/Cloudbase-Init/log",
 	"C/Windows/System32/Sysprep/Panther", "rootfs/tmp", "rootfs/run", "rootfs/mnt", "rootfs/var/tmp", "rootfs/var/log",
 	"rootfs/var/lib/cloud"}
@@ -70,8 +70,8 @@ func (m *Machine) specialize() error {
 	return nil
 }
 
-// Deprovision removes what identifies a Linux machine: host keys, its name, and with user
-// the account that it was created with.
+// Deprovision removes the files that identify a Linux machine: host keys, its name and, with user, the
+// account that it was created with.
 func (m *Machine) Deprovision(user bool) error {
 	own := []string{"/etc/hostname", "/var/lib/waagent", "/root/.bash_history"}
 	entries, err := m.Root.ReadDir("/etc/ssh")
@@ -147,8 +147,8 @@ const (
 	linuxContainerd = "/usr/local/bin/containerd"
 )
 
-// inspect takes from the disk of a machine what its programs are. What the files do not say stays
-// as the image has it.
+// inspect sets the machine's programs from the files on its disk. Facts that the files do not show stay as
+// the image has them.
 func (m *Machine) inspect() {
 	if m.Image.Container {
 		return

@@ -20,7 +20,7 @@ type Console struct {
 	out  io.Writer
 	part []byte
 	last []string
-	// clean remembers what a line began.
+	// clean has the beginning of an unfinished line.
 	clean redact.Lines
 }
 

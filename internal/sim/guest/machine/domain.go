@@ -6,8 +6,8 @@ import (
 	"casement.dev/casement/internal/sim/domain"
 )
 
-// Where Windows keeps how it asks for names and which domain it is in. What is in NV Domain
-// becomes Domain when the machine starts.
+// The registry keys of the machine's DNS settings and domain. The value NV Domain becomes Domain when the
+// machine starts.
 const (
 	adapterKey   = `HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters\Interfaces\casement`
 	tcpipKey     = `HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`
@@ -17,8 +17,8 @@ const (
 	azurePlatDNS = "168.63.129.16"
 )
 
-// DNSServers returns the servers that the guest queries: its own setting, those of its
-// interface or its virtual network, or Azure's.
+// DNSServers returns the servers that the guest queries: from its own setting, else from its interface or
+// its virtual network, else Azure's.
 func (m *Machine) DNSServers() []string {
 	if v, ok := m.Registry().Value(adapterKey, nameServer); ok && v.Text != "" {
 		return strings.Split(v.Text, ",")

@@ -31,7 +31,7 @@ type HNSNetwork struct {
 	CNI bool
 	// Subnets are its ranges of addresses.
 	Subnets []HNSSubnet
-	// Endpoint is what the CNI gives each endpoint on it.
+	// Endpoint has the settings that the CNI gives each endpoint on the network.
 	Endpoint HNSPolicy
 }
 
@@ -43,14 +43,15 @@ type HNSSubnet struct {
 	VSID int
 }
 
-// HNSPolicy is what a CNI configuration says of endpoints.
+// HNSPolicy has the settings for endpoints in a CNI configuration.
 type HNSPolicy struct {
 	DNS, Search []string
 	// Policies are JSON objects, as the configuration has them.
 	Policies [][]byte
 }
 
-// HNSEndpoint is an interface of a pod; Remote is one of another node, which kube-proxy makes for the backends of Services.
+// HNSEndpoint is an interface of a pod; Remote marks one on another node, which kube-proxy makes for the
+// backends of Services.
 type HNSEndpoint struct {
 	// Name is the pod, as NAMESPACE/NAME; empty for a remote one.
 	Name   string
@@ -58,7 +59,7 @@ type HNSEndpoint struct {
 	Remote bool
 }
 
-// HNSBalancer is what kube-proxy makes of a port of a Service.
+// HNSBalancer is the load balancing policy that kube-proxy makes for a port of a Service.
 type HNSBalancer struct {
 	VIPs      []netip.Addr
 	Port      uint16
@@ -66,7 +67,8 @@ type HNSBalancer struct {
 	Endpoints []netip.Addr
 }
 
-// Pods shows what a node's kubelet and kube-proxy have made in the Host Network Service, and which processes are of pods.
+// Pods returns the objects of a node's kubelet and kube-proxy in the Host Network Service, and the
+// processes of pods.
 type Pods interface {
 	Endpoints() []HNSEndpoint
 	Balancers() []HNSBalancer
@@ -98,7 +100,7 @@ func HNSID(kind, name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// cniConfig is what is read of a CNI configuration, or of a list of them.
+// cniConfig has the fields of a CNI configuration, or of a list of them, that are read here.
 type cniConfig struct {
 	Name, Type, Mode string
 	VNI              int `json:"vxlan_vni"`
@@ -112,7 +114,7 @@ type cniConfig struct {
 	}
 }
 
-// endpoint returns what the configuration says of endpoints; a delegate says it for its plug-in.
+// endpoint returns the configuration's settings for endpoints; with a delegate, the delegate's.
 func (c cniConfig) endpoint() HNSPolicy {
 	if c.Delegate != nil {
 		return c.Delegate.endpoint()
@@ -162,8 +164,8 @@ func external(kind string) HNSNetwork {
 	return HNSNetwork{Name: "External", Type: kind, Subnets: []HNSSubnet{s}}
 }
 
-// podSubnets returns the subnets of the network that pods are on: the node's ranges, and with an overlay its number. Where the CNI
-// takes addresses of the virtual network it is the one that the machine is in.
+// podSubnets returns the subnets of the pods' network: the node's ranges and, with an overlay, its number.
+// If the CNI uses addresses of the virtual network, it is the machine's subnet.
 func (m *Machine) podSubnets(n HNSNetwork, vni int) (out []HNSSubnet) {
 	vsid := 0
 	if n.Type == Overlay {
@@ -186,7 +188,8 @@ func (m *Machine) podSubnets(n HNSNetwork, vni int) (out []HNSSubnet) {
 // subnetBits is the length of the prefix that the simulated network gives machines.
 const subnetBits = 16
 
-// Subnet returns the range that the machine's address is of; it is not valid where the machine has none of IPv4.
+// Subnet returns the range that contains the machine's address; it is not valid if the machine has no IPv4
+// address.
 func (m *Machine) Subnet() netip.Prefix {
 	if m.Range.IsValid() {
 		return m.Range.Masked()
@@ -197,7 +200,8 @@ func (m *Machine) Subnet() netip.Prefix {
 	return netip.Prefix{}
 }
 
-// HNSNetworks returns the networks of the Host Network Service by name: those that scripts created, and those of the CNI.
+// HNSNetworks returns the networks of the Host Network Service by name: the networks that scripts created,
+// and the CNI's.
 func (m *Machine) HNSNetworks() []HNSNetwork {
 	var out []HNSNetwork
 	add := func(n HNSNetwork) {
@@ -277,7 +281,8 @@ func (m *Machine) Gateway() netip.Addr {
 	return netip.Addr{}
 }
 
-// Adapter returns the name of the network adapter that has a Windows machine's addresses: HNS moves them to one of its own.
+// Adapter returns the name of the network adapter with a Windows machine's addresses: HNS moves them to an
+// adapter of its own.
 func (m *Machine) Adapter() string {
 	if len(m.HNSNetworks()) > 0 {
 		return "vEthernet (Ethernet)"
@@ -310,7 +315,7 @@ func parseNetwork(f []string) (n HNSNetwork, ok bool) {
 	return n, true
 }
 
-// AddHNSNetwork creates a network of at most one subnet, unless one of its name exists.
+// AddHNSNetwork creates a network of at most one subnet, unless a network of that name exists.
 func (m *Machine) AddHNSNetwork(n HNSNetwork) error {
 	if slices.ContainsFunc(m.HNSNetworks(), func(o HNSNetwork) bool { return o.Name == n.Name }) {
 		return nil

@@ -12,9 +12,8 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// Journal is what a guest's agent has done, kept beside its file tree: the
-// semaphores of cloud-init, the plugin states of cloudbase-init. It belongs to
-// one instance ID and is empty for another.
+// Journal is the record of a guest's agent, stored beside its file tree: the semaphores of cloud-init, the
+// plugin states of cloudbase-init. It belongs to one instance ID and is empty for another.
 type Journal struct {
 	mu     sync.Mutex
 	folder guestfs.Folder
@@ -29,8 +28,8 @@ type journalData struct {
 	Finished bool `json:"finished"`
 	// Complete means all steps, in a journal that was made again.
 	Complete bool `json:"complete,omitempty"`
-	// Damage is why the journal could not be read; the guest then does not know what its bootstrap
-	// has done.
+	// Damage is why the journal could not be read; the guest then does not know the steps of its bootstrap
+	// that are done.
 	Damage string `json:"damage,omitempty"`
 	// Boots counts.
 	Boots int `json:"boots"`
@@ -40,7 +39,8 @@ type journalData struct {
 	Message     string `json:"message,omitempty"`
 }
 
-// journalFile is the journal's name, and endedFile that of a mark of the first boot that ended, beside the file tree.
+// journalFile is the journal's name, and endedFile the name of a mark that the first boot has ended; both
+// are beside the file tree.
 const (
 	journalFile = "journal.json"
 	endedFile   = "boot-ended"
@@ -82,9 +82,9 @@ func openJournal(folder guestfs.Folder, instance string) (*Journal, error) {
 	return j, nil
 }
 
-// recover replaces a journal that cannot be read, which is kept aside. What the guest has
-// on its disk reports whether its bootstrap succeeded; without that it is unknown what of
-// it was done, and it is not done again over a disk that may be in use.
+// recover replaces a journal that cannot be read, which is kept aside. The guest's disk shows whether its
+// bootstrap succeeded. If it does not, the completed steps are unknown, and the bootstrap is not repeated
+// over a disk that may be in use.
 func (j *Journal) recover() error {
 	const aside = journalFile + ".damaged"
 	if err := j.folder.Rename(journalFile, aside); err != nil {

@@ -45,7 +45,7 @@ func TestDamagedJournal(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "journal.json"), []byte(c.journal), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // what was found holds at the next start too
+			for range 2 { // the result is the same at the next start
 				m = open(t, dir, Linux, nil)
 				if damage := m.Journal.Damage(); (damage != "") != c.damaged ||
 					c.damaged && !strings.Contains(damage, "journal.json.damaged") {
@@ -71,8 +71,8 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// TestTornJournalOfABoot holds that a guest whose first boot a loss of power has cut off, with a part of its journal, boots
-// again from the start, as after any other end of the process.
+// TestTornJournalOfABoot: if a loss of power cuts off the first boot and leaves a part of the journal, the
+// guest boots again from the start, as after any other end of the process.
 func TestTornJournalOfABoot(t *testing.T) {
 	for name, journal := range map[string]string{"a part": `{"instance":"vm","done":{"a`, "empty": "", "zeros": "\x00\x00\x00\x00"} {
 		t.Run(name, func(t *testing.T) {

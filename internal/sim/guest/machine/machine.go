@@ -1,7 +1,6 @@
-// Package machine is what a simulated guest is made of before anything runs in
-// it: the facts its host knows, a file tree of its own, a service table and a
-// console. It interprets nothing: the agents (cloudinit, cloudbase) and the
-// shell do. The packages below internal/sim/guest and internal/sim/host
+// Package machine has the parts of a simulated guest that exist before a program runs in it: the facts its
+// host knows, a file tree of its own, a service table and a console. It interprets nothing: the agents
+// (cloudinit, cloudbase) and the shell do. The packages below internal/sim/guest and internal/sim/host
 // import it, and the host's command callbacks see it as Process.Guest.
 package machine
 
@@ -44,8 +43,8 @@ const Sentinel = "/run/cluster-api/bootstrap-success.complete"
 type Spec struct {
 	// ID is the VM's ARM resource ID.
 	ID string
-	// InstanceID is the ID by which the image's agent remembers what it has done. It defaults to
-	// ID; a reimaged VM of the same ID needs another.
+	// InstanceID identifies the machine for the image's agent, which records its completed steps under it.
+	// It defaults to ID; a reimaged VM of the same ID needs another.
 	InstanceID string
 	// Dir is the host directory that holds all of the guest.
 	Dir string
@@ -58,7 +57,7 @@ type Spec struct {
 	AdminUsername string
 	// IPs are the VM's private addresses; the first is the primary NIC's.
 	IPs []netip.Addr
-	// Range is the range of addresses that the first one is of; not valid for that of the virtual network.
+	// Range is the range of the first address; invalid for an address of the virtual network.
 	Range netip.Prefix
 	// CustomData is osProfile.customData after base64.
 	CustomData []byte
@@ -71,20 +70,20 @@ type Spec struct {
 	DNS []string
 	// Search are the suffixes by which the guest completes names, none for the network's.
 	Search []string
-	// Network is what the guest reaches; nil is nothing.
+	// Network is the network that the guest can reach; nil means none.
 	Network Network
 	// Pods are the pods of a node; nil for a machine that is none.
 	Pods Pods
 	// Directory has the domains that the guest may find; nil has none.
 	Directory *domain.Directory
-	// OnPanic hears of each panic of the simulation's own code in what the guest runs, from
-	// the goroutine that had it. It may be nil.
+	// OnPanic is called for each panic of the simulation's own code in a program of the guest, from the
+	// goroutine that panicked. It may be nil.
 	OnPanic func(*contain.Panic)
-	// Usage is what the programs of the guest use; a container shares its machine's. Nil is
-	// one of its own.
+	// Usage is the resource usage of the guest's programs; a container shares its machine's. Nil means
+	// usage of its own.
 	Usage *limit.Guest
-	// Speed is how many seconds of what scripts wait for pass in one real second; 0 is
-	// the shell's default.
+	// Speed is the number of simulated seconds that scripts wait in one real second; 0 means the shell's
+	// default.
 	Speed float64
 }
 
@@ -252,8 +251,8 @@ func (m *Machine) IP() netip.Addr {
 	return m.IPs[0]
 }
 
-// Hostname returns the host name of the OS: from /etc/hostname on Linux, the last one that was set
-// on Windows, or else the computer name.
+// Hostname returns the host name of the OS: from /etc/hostname on Linux, the name last set on Windows, or
+// else the computer name.
 func (m *Machine) Hostname() string {
 	data, err := m.readHostname()
 	if name := strings.TrimSpace(string(data)); err == nil && name != "" {
@@ -280,10 +279,10 @@ func (m *Machine) SetHostname(name string) error {
 // hostnameFile stores the registry's ComputerName, beside the file tree.
 const hostnameFile = "hostname"
 
-// RequestReboot asks that the guest restarts when what runs now has ended.
+// RequestReboot requests a restart of the guest after the present program has ended.
 func (m *Machine) RequestReboot() { m.reboot.Store(true) }
 
-// TakeReboot returns whether a restart was asked for since the last call.
+// TakeReboot returns whether a restart was requested since the last call.
 func (m *Machine) TakeReboot() bool { return m.reboot.Swap(false) }
 
 // Overrun notes that something which the guest ran was ended by a bound, and by

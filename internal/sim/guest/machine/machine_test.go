@@ -131,7 +131,8 @@ func TestConsoleKeepsSecrets(t *testing.T) {
 	}
 }
 
-// TestServicesOfContainers: what containers wake runs on a machine of plain Windows once it has a runtime of them.
+// TestServicesOfContainers: on plain Windows, services that containers trigger run once the machine has a
+// container runtime.
 func TestServicesOfContainers(t *testing.T) {
 	spec := Spec{ID: "vm", Dir: t.TempDir(), OS: Windows, ComputerName: "node-1", Image: Image{Plain: true}}
 	m, err := New(spec, nil, clock.RealClock{}, nil)
@@ -150,7 +151,8 @@ func TestServicesOfContainers(t *testing.T) {
 	}
 }
 
-// TestServicesOfABoot: what is automatic runs, and what containers wake; nothing else that is manual.
+// TestServicesOfABoot: automatic services run, and services that containers trigger, but no other manual
+// services.
 func TestServicesOfABoot(t *testing.T) {
 	m := open(t, t.TempDir(), Windows, nil)
 	if err := m.Services.Create(Service{Name: "flanneld", Start: Manual}); err != nil {

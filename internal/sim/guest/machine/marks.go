@@ -8,8 +8,8 @@ import (
 // maxMarks bounds how many marks of each kind are kept.
 const maxMarks = 200
 
-// Marks are what programs of a guest asked for and the simulation does not do, each
-// named once, in the order in which they came.
+// Marks are the requests of a guest's programs that the simulation does not carry out, each named once, in
+// the order in which they came.
 type Marks struct {
 	// Refused failed by name, as a missing program does.
 	Refused []string
@@ -31,7 +31,7 @@ func (k *marks) add(list *[]string, what string) {
 	}
 }
 
-// Refused notes that a program asked for something that is not simulated, and failed.
+// Refused records a request of a program that is not simulated, so that the program failed.
 func (m *Machine) Refused(what string) { m.marks.add(&m.marks.kept.Refused, what) }
 
 // NoEffect notes that a program did nothing where the real one has an effect.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Network is what programs of a guest reach by its name service and its connections.
+// Network has the name service and the connections of a guest's programs.
 type Network interface {
 	// Dial connects to an address, by IP or by a name that Lookup answers.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
@@ -30,7 +30,7 @@ type LookupError struct {
 	Name string
 	// Silent is set where no server answered.
 	Silent bool
-	// Reason says what is beyond what a real server would.
+	// Reason explains a result that a real server would not give.
 	Reason string
 }
 
@@ -42,8 +42,8 @@ func (e *LookupError) Error() string {
 	return fmt.Sprintf("lookup %s: no such host (%s)", e.Name, e.Reason)
 }
 
-// Lookup answers a name: an address is one itself, localhost and the guest's own name are known without a server, and
-// so is what its hosts file has.
+// Lookup resolves a name. It needs no server for an address, localhost, the guest's own name and names in
+// its hosts file.
 func (m *Machine) Lookup(name string) (Found, error) {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return Found{name, []netip.Addr{ip}}, nil

@@ -54,13 +54,14 @@ type Service struct {
 	Path string `json:"path,omitempty"`
 	// Settings are the parameters that nssm has set, by name.
 	Settings map[string]string `json:"settings,omitempty"`
-	// Recovery is what the service control manager does when the process ends by itself.
+	// Recovery is the reaction of the service control manager to a process that ends by itself.
 	Recovery Recovery `json:"recovery,omitzero"`
 
 	failures int
 }
 
-// Recovery is what follows each failure of a service: the last action follows all later ones.
+// Recovery has the actions after the failures of a service, in order; the last action is repeated for all
+// later failures.
 // Source: learn.microsoft.com/windows-server/administration/windows-commands/sc-failure.
 type Recovery struct {
 	Reset         int              `json:"reset,omitempty"` // seconds, after which failures count from one again
@@ -84,8 +85,8 @@ func (s Service) DependsOn() []string {
 	return strings.FieldsFunc(s.Settings["DependOnService"], func(r rune) bool { return r == '/' || r == ' ' || r == ',' })
 }
 
-// Program returns the program of the service's command line: what is in quotes, or all up to
-// its extension.
+// Program returns the program of the service's command line: the part in quotes, or the part up to its
+// extension.
 func (s Service) Program() string {
 	line := strings.TrimSpace(s.Path)
 	if rest, quoted := strings.CutPrefix(line, `"`); quoted {
@@ -173,7 +174,7 @@ func (s *Services) Get(name string) (Service, bool) {
 // runtimes of containers, which wake the triggered services.
 var runtimes = []string{"containerd", "docker"}
 
-// Start starts a service. Starting what runs does nothing.
+// Start starts a service; it does nothing if the service runs.
 func (s *Services) Start(name string) error {
 	if err := s.run(name, true, nil); err != nil || !slices.Contains(runtimes, key(name)) {
 		return err
@@ -188,7 +189,7 @@ func (s *Services) Start(name string) error {
 	return nil
 }
 
-// Stop stops a service. Stopping what does not run does nothing.
+// Stop stops a service; it does nothing if the service does not run.
 func (s *Services) Stop(name string) error { return s.run(name, false, nil) }
 
 // Restart stops a service if it runs, and starts it.
@@ -322,7 +323,7 @@ func (s *Services) Delete(name string) error {
 	return s.save()
 }
 
-// StartAutomatic starts what starts with the machine.
+// StartAutomatic starts the services that start with the machine.
 func (s *Services) StartAutomatic() {
 	for _, row := range s.List() {
 		if row.Start == Automatic {

@@ -15,7 +15,8 @@ import (
 type Vitals struct {
 	// Free is the share of the OS disk that is left, from 0 to 1.
 	Free float64 `json:"free"`
-	// Committed reports whether programs have committed the memory of the machine but for less than the kubelet keeps.
+	// Committed reports whether programs have committed all memory of the machine except less than the
+	// kubelet reserves.
 	Committed bool `json:"committed,omitempty"`
 	// UnusedImages is the share of the OS disk that images have which no container uses.
 	UnusedImages float64 `json:"unusedImages,omitempty"`
@@ -35,7 +36,7 @@ type Vitals struct {
 	Network bool `json:"network"`
 	// PauseImage reports whether the runtime's sandbox image runs on the host's build.
 	PauseImage bool `json:"pauseImage"`
-	// PodNetwork reports whether what pods send leaves the machine.
+	// PodNetwork reports whether packets of pods leave the machine.
 	PodNetwork bool `json:"podNetwork"`
 	// ManagementIP reports whether the HNS networks have the machine's address.
 	ManagementIP bool `json:"managementIP"`
@@ -43,8 +44,8 @@ type Vitals struct {
 	Waiting []string `json:"waiting,omitempty"`
 }
 
-// Healthy returns the vitals of a machine that nothing is wrong with. The port range is the
-// one that Windows has by default, 49152 to 65535.
+// Healthy returns the vitals of a healthy machine. The port range is the default of Windows, 49152 to
+// 65535.
 func Healthy() Vitals {
 	return Vitals{Free: 100.0 / 127, MTU: 1500, DynamicPorts: 16384, Connections: 120, Metadata: true,
 		Network: true, PauseImage: true, PodNetwork: true, ManagementIP: true}

@@ -11,16 +11,18 @@ import (
 	"casement.dev/casement/internal/limit"
 )
 
-// Pattern is a compiled pattern. A search of Go's cannot be ended, so a text is searched match by match, between which the
-// meter of the guest looks whether it is to go on, and one search takes a bounded time.
+// Pattern is a compiled pattern. A search of Go's cannot be interrupted, so a text is searched match by
+// match. Between two matches the guest's meter checks whether the program may continue, and one search
+// takes a limited time.
 type Pattern struct {
 	re *regexp.Regexp
-	// items is what the search does for each byte of a text, at most.
+	// items is the maximum number of steps of a search for each byte of a text.
 	items int
-	// looks is set for a pattern that asks what is before a match; after finds one behind a letter, and at matches right behind it.
+	// looks is set for a pattern whose matches depend on the text before them; after finds a match behind a
+	// letter, and at finds one right behind it.
 	looks     bool
 	after, at *regexp.Regexp
-	// back is the pattern where it goes back over what it has matched, and re is nil: one search is bounded in time.
+	// back is the pattern if it has back references, and re is then nil: the time of one search is limited.
 	back *regexp2.Regexp
 }
 
@@ -81,7 +83,7 @@ func (p *Pattern) longest(is bool) *Pattern {
 	return p
 }
 
-// looks reports whether a pattern asks what is before a match.
+// looks reports whether the matches of a pattern depend on the text before them.
 func looks(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
@@ -95,7 +97,7 @@ func looks(re *syntax.Regexp) bool {
 	return false
 }
 
-// items counts what a pattern is compiled to, up to the bound.
+// items returns the number of instructions of a compiled pattern, up to the limit.
 func items(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)
 	for _, sub := range re.Sub {
@@ -123,7 +125,8 @@ func (p *Pattern) Groups() int {
 	return p.re.NumSubexp()
 }
 
-// bounded ends the program that is to search too much at once. Letters alone cost the same however many they are.
+// bounded ends the program if one search is too large. A pattern of letters alone costs the same at any
+// length.
 func (p *Pattern) bounded(m *limit.Meter, text string) {
 	m.Look()
 	if _, whole := p.re.LiteralPrefix(); !whole && len(text) > maxSearch/p.items {
@@ -202,7 +205,8 @@ func (p *Pattern) backtracked(meter *limit.Meter, text string, most int) (all []
 	return all
 }
 
-// from returns the first match that begins at a place of the text or behind it, with what is before the place as its context.
+// from returns the first match at or behind an offset in the text; the text before the offset is its
+// context.
 func (p *Pattern) from(text string, at int) []int {
 	shift := at
 	var found []int
@@ -239,7 +243,7 @@ func (p *Pattern) Texts(m *limit.Meter, text string) (all []string) {
 	return all
 }
 
-// Split returns what is between matches, as Split of package regexp does with -1.
+// Split returns the texts between matches, as Split of package regexp does with -1.
 func (p *Pattern) Split(m *limit.Meter, text string) (parts []string) {
 	if text == "" {
 		return []string{""}

@@ -19,7 +19,7 @@ func text(p *Pattern, s string) string {
 	return ""
 }
 
-// TestAllIsGos holds the search match by match against Go's own.
+// TestAllIsGos compares the search match by match with Go's own.
 func TestAllIsGos(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	atoms := []string{"a", "b", ".", "[ab]", `\b`, "^", "$", "(a|b)", "(ab)", "x*", "a+", "b?", "|", " ", "é", "(b*)", `\B`, "c{2}"}
@@ -50,7 +50,8 @@ func TestAllIsGos(t *testing.T) {
 	}
 }
 
-// TestSearchesEnd: a search of many matches sees the end of its program, and one of too much is refused.
+// TestSearchesEnd: a search with many matches stops with its program, and a search that is too large is
+// refused.
 func TestSearchesEnd(t *testing.T) {
 	var guest limit.Guest
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,5 +1,6 @@
-// Package regex translates the regular expressions of POSIX and GNU programs, basic and extended, to those of
-// Go, and those that refer back to a group, or are Perl's, to those of .NET. It is pure; the guests import it.
+// Package regex translates the regular expressions of POSIX and GNU programs, basic and extended, to those
+// of Go; patterns with back references, and Perl's, are translated to those of .NET. It is pure; the guests
+// import it.
 package regex
 
 import (
@@ -21,7 +22,7 @@ var ErrBackReference = fmt.Errorf("a back reference in a %w", ErrUnsupported)
 // Perl returns a pattern of grep -P.
 func Perl(pattern string, o Options) (*Pattern, error) {
 	text := pattern
-	if before, behind, kept := strings.Cut(pattern, `\K`); kept { // what is before is no part of the match
+	if before, behind, kept := strings.Cut(pattern, `\K`); kept { // the text before \K is no part of the match
 		text = `(?<=` + before + `)` + behind
 	}
 	return backtracking(text, o)
@@ -41,7 +42,7 @@ func Any(pattern string, o Options) (*Pattern, error) {
 	return backtracking(text, o)
 }
 
-// searchTime bounds one search of what goes back over a text, which may take exponential time.
+// searchTime limits one search with a backtracking pattern, which may take exponential time.
 const searchTime = time.Second
 
 // backtracking compiles a pattern by the engine of .NET.
@@ -119,7 +120,7 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 	return re, nil
 }
 
-// Bounds of a pattern: far above what scripts have, and such that it compiles at once.
+// The limits of a pattern: far above those of scripts, and low enough that it compiles quickly.
 const (
 	// maxPattern bounds the text, in bytes.
 	maxPattern = 64 << 10
@@ -182,7 +183,7 @@ func (t *translator) step() error {
 	return nil
 }
 
-// letter writes a byte that means itself; one of a longer letter needs no quoting.
+// letter writes a byte that means itself; a byte of a multi-byte letter needs no quoting.
 func (t *translator) letter(c byte) {
 	if c < 0x80 {
 		t.out.WriteString(regexp.QuoteMeta(string(rune(c))))
@@ -191,7 +192,7 @@ func (t *translator) letter(c byte) {
 	t.out.WriteByte(c)
 }
 
-// repeat writes a repetition, of which Go takes no two in a row.
+// repeat writes a repetition. Go accepts no two of them in a row.
 func (t *translator) repeat(op string) {
 	text := t.out.String()
 	if op == "*" && strings.HasSuffix(text, "*") && !strings.HasSuffix(text, `\*`) {
@@ -200,7 +201,7 @@ func (t *translator) repeat(op string) {
 	t.out.WriteString(op)
 }
 
-// operator translates one of + ? { } ( ) | that has its special meaning.
+// operator translates an operator + ? { } ( ) | with its special meaning.
 func (t *translator) operator(c byte, start bool) {
 	switch c {
 	case '(', '|':

@@ -57,7 +57,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// FuzzCompile holds that no pattern breaks the translation.
+// FuzzCompile: no pattern breaks the translation.
 func FuzzCompile(f *testing.F) {
 	for _, s := range []string{"ab*", `\(a\)\{2,3\}`, "(a|b)+?", "[[:alpha:]_-]", `\<w\>`, "[", "a{", `\`, "(", ")", "[^]]", "x**"} {
 		f.Add(s, true, false)

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
-// Unsupported is returned for what sed has and this package has not.
+// Unsupported is the error for a feature of sed that this package does not have.
 type Unsupported string
 
 // Error implements error.
@@ -129,7 +129,7 @@ func (p *parser) command() error {
 	return p.body(c)
 }
 
-// body reads what follows a command's letter.
+// body reads the arguments of a command.
 func (p *parser) body(c *command) error {
 	switch c.name {
 	case 0:
@@ -270,8 +270,8 @@ func compile(pattern string, o regex.Options) (*regex.Pattern, error) {
 	return re, err
 }
 
-// delimited reads up to an unescaped delimiter. In a pattern a bracket expression
-// protects the delimiter not, as in POSIX; an escaped delimiter is the letter.
+// delimited reads up to an unescaped delimiter. As in POSIX, a delimiter inside a bracket expression of a
+// pattern does not end the pattern; an escaped delimiter is the letter.
 func (p *parser) delimited(end byte, pattern bool) (string, error) {
 	var b strings.Builder
 	bracket := false

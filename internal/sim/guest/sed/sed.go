@@ -1,5 +1,5 @@
-// Package sed runs the stream editor's scripts as GNU sed does, over lines that it is given: it opens no file
-// itself. What it does not know it refuses by name (Unsupported). The guests import it.
+// Package sed runs the stream editor's scripts as GNU sed does, over given lines: it opens no file itself.
+// It refuses by name (Unsupported) all that it does not implement. The guests import it.
 package sed
 
 import (
@@ -18,7 +18,7 @@ const (
 	maxSteps = 2_000_000
 	// maxSpace bounds a space, in bytes, which a search cannot be ended in.
 	maxSpace = 4 << 20
-	// matchSize is what a match takes, in bytes: a search gives all at once.
+	// matchSize is the memory of a match, in bytes: a search returns all matches together.
 	matchSize = 64
 	// stepText is how much of a text counts as a step more.
 	stepText = 4 << 10
@@ -27,7 +27,7 @@ const (
 // space is the pattern space or the hold space: a text that lines are added to.
 type space struct {
 	text  string
-	added []byte // the text with what was added; nil for nothing
+	added []byte // the new text; nil for no change
 }
 
 func (s *space) set(text string) { s.text, s.added = text, nil }
@@ -324,7 +324,7 @@ func (r *run) execute(c *command) (int, error) {
 			return l
 		}, r.text()))
 	case 'r':
-		if data, err := r.files.ReadFile(c.text); err == nil { // what is not there is nothing
+		if data, err := r.files.ReadFile(c.text); err == nil { // a missing file counts as empty
 			r.appended = append(r.appended, string(data))
 		}
 	case 'w':

@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that no script breaks the parser.
+// FuzzParse: no script breaks the parser.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"s/a/b/g", "/x/,$d", "2{p;d}", "y/abc/xyz/", "a\\\ntext", ":a;N;$!ba;s/\\n/ /g",
 		"s/a/\\U&/e", "w file", "{", "s", "1~2p"} {

@@ -18,8 +18,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/apart"
 )
 
-// Missing is what both agents print before the name of a variable that the
-// instance data lacks.
+// Missing is the text that both agents print before the name of a variable that the instance data lacks.
 const Missing = "CI_MISSING_JINJA_VAR/"
 
 // missingFilter is the name of the filter that prints Missing; no document can
@@ -32,7 +31,7 @@ type TemplateError struct {
 	// Line counts from 1 after the marker line; 0 when it is not known.
 	Line   int
 	Reason string
-	// Syntax distinguishes an error of the template from one of its data.
+	// Syntax is set for an error of the template, and not for one of its data.
 	Syntax bool
 }
 
@@ -63,10 +62,10 @@ func Marker(data []byte) (engine string, rest []byte, ok bool) {
 	return strings.ToLower(strings.TrimSpace(m[1])), []byte(after), true
 }
 
-// Render renders a Jinja template, its marker line already off, with the instance
-// data vars. A missing last-level variable prints Missing and its name; a missing
-// parent is an error. Includes find nothing: a template sees its data alone.
-// Errors are *TemplateError, *LimitError for one that asks for too much, or ctx's.
+// Render renders a Jinja template, without its marker line, with the instance data vars. A missing
+// last-level variable prints Missing and its name; a missing parent is an error. Includes find nothing: a
+// template sees only its data. Errors are *TemplateError, *LimitError for a template that exceeds a limit,
+// or ctx's.
 func Render(ctx context.Context, source []byte, vars map[string]any) ([]byte, error) {
 	if plain(string(source)) {
 		return renderHere(source, vars)
@@ -147,9 +146,9 @@ func missing(_ *exec.Evaluator, in *exec.Value, params *exec.VarArgs) *exec.Valu
 	return exec.AsValue(Missing + params.Args[0].String())
 }
 
-// mark puts the missing filter behind each plain variable that is printed, so
-// that the engine, which prints nothing for a missing one, prints what the agents
-// print. A variable that goes into default is left alone.
+// mark puts the missing filter behind each plain variable that is printed, so that a missing variable, for
+// which the engine prints nothing, prints the agents' text. A variable that is piped into default is left
+// alone.
 func mark(source string, cfg *config.Config) string {
 	stream := tokens.LexAll(source, cfg)
 	normal := tokens.NewLexer(source, cfg).Input // positions refer to it
@@ -256,7 +255,7 @@ func reason(tail string, syntax bool) string {
 	return "the template cannot be rendered with the instance data"
 }
 
-// IsTemplateError reports whether err is one of the template or its data.
+// IsTemplateError reports whether err is about the template or its data.
 func IsTemplateError(err error) bool {
 	_, ok := errors.AsType[*TemplateError](err)
 	return ok

@@ -7,11 +7,11 @@ import (
 	"casement.dev/casement/internal/sim/guest/apart"
 )
 
-// A template is a program, and its engine bounds nothing: a macro that calls itself
-// or a text that is doubled would end the process that renders it. What only prints
-// variables is rendered here; every other template in a process of its own.
+// A template is a program, and its engine has no limits: a macro that calls itself, or a text that is
+// doubled again and again, would end the process that renders it. Templates that only print variables are
+// rendered here; every other template in a process of its own.
 
-// maxRendered bounds what a template renders to.
+// maxRendered is the maximum size of a rendered template.
 const maxRendered = maxSize
 
 // LimitError says which bound a template was ended by.
@@ -27,7 +27,7 @@ func IsLimit(err error) bool {
 	return ok
 }
 
-// request and reply are what the two processes say to each other.
+// request and reply are the messages between the two processes.
 type request struct {
 	Source []byte         `json:"source"`
 	Vars   map[string]any `json:"vars"`

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestTemplatesAreBounded holds that no template ends or exhausts the process that
-// the guests live in.
+// TestTemplatesAreBounded: no template ends or exhausts the process of the guests.
 func TestTemplatesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ template, bound string }{
 		"recursion": {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
@@ -42,8 +41,7 @@ func TestRenderApart(t *testing.T) {
 	}
 }
 
-// TestRenderEndsWithItsContext holds that a guest that is deleted does not wait for
-// its template.
+// TestRenderEndsWithItsContext: a guest that is deleted does not wait for its template.
 func TestRenderEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -52,7 +50,7 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestBootstrapDataIsPlain holds that what Cluster API writes costs no process.
+// TestBootstrapDataIsPlain: the documents of Cluster API are rendered without a process.
 func TestBootstrapDataIsPlain(t *testing.T) {
 	for _, name := range []string{"linux-join", "windows-join"} {
 		data, err := os.ReadFile("../testdata/" + name + ".cloudcfg")

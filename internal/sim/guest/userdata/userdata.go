@@ -1,6 +1,6 @@
-// Package userdata takes custom data apart as far as both image agents do it
-// alike: gzip, MIME parts and Jinja. It is pure: bytes in, bytes out. What a part
-// means is the agents' affair (cloudinit, cloudbase), and so is where they differ.
+// Package userdata has the steps of reading custom data that both image agents share: gzip, MIME parts and
+// Jinja. It is pure: bytes in, bytes out. The agents (cloudinit, cloudbase) know the meaning of a part, and
+// the differences between them.
 package userdata
 
 import (
@@ -20,8 +20,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxSize bounds what a compressed document may grow to. Azure takes 64 KiB of
-// custom data, so this is generous.
+// maxSize is the maximum size of a decompressed document. Azure accepts 64 KiB of custom data, so this is
+// generous.
 const maxSize = 16 << 20
 
 // maxDepth bounds multipart documents inside each other.

@@ -1,9 +1,9 @@
 //go:build hollow
 
-// Command hollow is the real kubelet without a machine: Kubernetes' hollow node of the version in
-// go.mod over a fake container runtime. The tests in the folder above run it beside a simulated
-// kubelet and compare what both say of the same pods. The build tag keeps the kubelet's packages
-// out of every other build.
+// Command hollow is the real kubelet without a machine: Kubernetes' hollow node of the version in go.mod
+// over a fake container runtime. The tests in the folder above run it beside a simulated kubelet and
+// compare the reports of both about the same pods. The build tag keeps the kubelet's packages out of every
+// other build.
 package main
 
 import (
@@ -98,7 +98,7 @@ func run() error {
 	hollow.KubeletDeps.HostUtil = hostutil.NewHostUtil()
 	hollow.KubeletDeps.Subpather = folders{}
 	hollow.KubeletDeps.VolumePlugins = append(slices.DeleteFunc(hollow.KubeletDeps.VolumePlugins, func(p volume.VolumePlugin) bool {
-		return p.GetPluginName() == "kubernetes.io/host-path" // one that checks no types
+		return p.GetPluginName() == "kubernetes.io/host-path" // the plug-in that checks no types
 	}), slices.Concat(hostpath.ProbeVolumePlugins(volume.VolumeConfig{}), image.ProbeVolumePlugins())...)
 	hollow.KubeletDeps.OSInterface = &containertest.FakeOS{HostName: *name, StatFn: os.Stat}
 	go hollow.Run(ctx)
@@ -106,13 +106,13 @@ func run() error {
 	return nil
 }
 
-// patientSink writes events one after the other and never makes the recorder wait, which drops what it cannot hand over.
+// patientSink writes events one after the other and never makes the recorder wait, which would drop events.
 type patientSink struct {
 	record.EventSink
 	work chan func()
 }
 
-// maxEvents is far beyond what a run writes.
+// maxEvents is far beyond the number of events of a run.
 const maxEvents = 1 << 17
 
 func newPatientSink(to record.EventSink) *patientSink {
@@ -205,7 +205,7 @@ func (folders) SafeMakeDir(name, base string, mode os.FileMode) error {
 	return os.MkdirAll(filepath.Join(base, name), mode)
 }
 
-// registry is the image service: what is below absent.invalid does not exist.
+// registry is the image service: images below absent.invalid do not exist.
 type registry struct{ *critesting.FakeImageService }
 
 // PullImage implements the image service.
@@ -224,8 +224,8 @@ func (registry) ImageFsInfo(context.Context) (*runtimeapi.ImageFsInfoResponse, e
 	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: disk, ContainerFilesystems: disk}, nil
 }
 
-// runtime is the fake runtime with what it lacks: addresses of pods of their own, on which nothing
-// listens, and containers of the images exit.example/NUMBER, which end with that code.
+// runtime is the fake runtime with its gaps filled: pods have addresses of their own, on which nothing
+// listens, and containers of the images exit.example/NUMBER end with that code.
 type runtime struct {
 	*critesting.FakeRuntimeService
 	mu    sync.Mutex
@@ -242,7 +242,7 @@ func newRuntime() *runtime {
 	return r
 }
 
-// Status implements the runtime service: it has what containerd 2 has.
+// Status implements the runtime service, with the features of containerd 2.
 func (r *runtime) Status(ctx context.Context, verbose bool) (*runtimeapi.StatusResponse, error) {
 	out, err := r.FakeRuntimeService.Status(ctx, verbose)
 	if err == nil {
@@ -310,7 +310,7 @@ func (r *runtime) UpdateContainerResources(_ context.Context, id string, resourc
 	return nil
 }
 
-// ListContainerStats implements the runtime service: running containers use one of each.
+// ListContainerStats implements the runtime service: running containers use one unit of each resource.
 func (r *runtime) ListContainerStats(context.Context, *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
 	r.Lock()
 	defer r.Unlock()
@@ -337,7 +337,8 @@ func (r *runtime) ExecSync(_ context.Context, _ string, command []string, _ time
 	return nil, nil, nil
 }
 
-// ContainerStatus implements the runtime service. Annotations are those of the container, of which the kubelet reads its own.
+// ContainerStatus implements the runtime service. It returns the container's annotations, from which the
+// kubelet reads its own.
 func (r *runtime) ContainerStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
 	out, err := r.FakeRuntimeService.ContainerStatus(ctx, id, verbose)
 	if err == nil {
