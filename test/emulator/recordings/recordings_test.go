@@ -5,11 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,7 +43,7 @@ const secret = "the replayer's own"
 
 // TestRecordings holds the local Azure to what Azure was recorded to answer.
 func TestRecordings(t *testing.T) {
-	dir, list, err := chosen()
+	files, err := chosen()
 	if err != nil {
 		t.Skipf("the recordings cannot be had: %v", err)
 	}
@@ -61,11 +63,11 @@ func TestRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := newReport()
-	for _, name := range list {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !wanted.MatchString(name) {
 			continue
 		}
-		rec, err := load(dir, name)
+		rec, err := load(name, files[name])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,16 +106,24 @@ func holdFloors(t *testing.T, result *report) {
 	}
 }
 
-// chosen returns the recordings of the module cache, or the one that is named.
-func chosen() (dir string, list []string, err error) {
+// chosen returns the files of the recordings of the module cache, or the one that is named, by their names.
+func chosen() (map[string]string, error) {
 	if *file != "" {
-		return filepath.Dir(*file), []string{strings.TrimSuffix(filepath.Base(*file), ".yaml")}, nil
+		return map[string]string{strings.TrimSuffix(filepath.Base(*file), ".yaml"): *file}, nil
 	}
-	if dir, err = download(); err != nil {
-		return "", nil, err
+	out := map[string]string{}
+	for _, s := range sources {
+		dir, err := s.download()
+		if err != nil {
+			return nil, err
+		}
+		files, err := s.files(dir)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(out, files)
 	}
-	list, err = names(dir)
-	return dir, list, err
+	return out, nil
 }
 
 // recorded is the real clock, some years ago: much that was recorded is retired by now.

@@ -27,7 +27,7 @@ import (
 func TestRehearsal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rehearsal.yaml")
 	rehearse(t, file)
-	rec, err := load(filepath.Dir(file), "rehearsal")
+	rec, err := load("rehearsal", file)
 	if err != nil {
 		t.Fatal(err)
 	}
