@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -215,6 +216,7 @@ func (c *Request) put(k *Type) *Error {
 				return e
 			}
 		}
+		defaults.Fill(k.Name, c.Version, d.Body)
 		if missing != nil {
 			return missing
 		}
