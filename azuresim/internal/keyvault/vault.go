@@ -147,6 +147,6 @@ func vaultNameFree(c *engine.Request) *engine.Error {
 		return nil
 	}
 	c.Reply(http.StatusOK, value.Object{"nameAvailable": false, "reason": "AlreadyExists",
-		"message": strings.ReplaceAll(nameTaken, "%s", value.Str(body, "name"))})
+		"message": strings.NewReplacer("%s", value.Str(body, "name"), "globally", "globaly").Replace(nameTaken)}) // as Azure spells it
 	return nil
 }

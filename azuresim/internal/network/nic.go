@@ -60,7 +60,7 @@ func guardNIC(t *engine.Tx, d *engine.Doc) *engine.Error {
 }
 
 func viewNIC(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
-	if !t.Since("2021-05-01") {
+	if !t.Since("2021-08-01") {
 		delete(body, "kind")
 	}
 	if vms := t.UsersAs(d.ID, engine.AsVirtualMachine); len(vms) > 0 {

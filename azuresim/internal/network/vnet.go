@@ -136,6 +136,9 @@ func peeringGUID(t *engine.Tx, old *engine.Doc, name string) string {
 }
 
 func viewVNet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	if d.MadeBy(t) {
+		following(body, "subnets")
+	}
 	for _, p := range value.Items(value.Props(body), "virtualNetworkPeerings") {
 		viewPeering(t, d, value.Props(p))
 	}

@@ -35,7 +35,7 @@ var (
 var representative = regexp.MustCompile(`Compute_VM_2022|Compute_Disk_2020|LoadBalancer_2020|` +
 	`VirtualNetwork_2020|NetworkSecurityGroup_2024|RouteTable_2020|PublicIP_2024|` +
 	`BastionHost_2024|NatGateway_2024|PublicIPPrefix_2024|VirtualNetworkPeering_2024|PrivateDnsZone_2024|` +
-	`PrivateEndpoint_2024|PrivateLinkService_2024|DnsZone_CRUD|ApplicationSecurity|` +
+	`@|PrivateEndpoint_2024|PrivateLinkService_2024|DnsZone_CRUD|ApplicationSecurity|` +
 	`KeyVault_Vault_CRUD|UserAssignedIdentity_20230131_CRUD|RoleAssignment_OnResourceGroup|ResourceGroup_CRUD|Subnet_CreatedThenVNET.*2020`)
 
 // secret is that of the application that replays.
@@ -77,6 +77,15 @@ func TestRecordings(t *testing.T) {
 	}
 	if *only == "" && *file == "" && !*full {
 		holdFloors(t, result)
+	}
+	if *file == "" {
+		known, err := readBaseline("unexplained.tsv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, member := range result.unexplained(known) {
+			t.Errorf("no default, request or generator explains %s; defaults.tsv, or unexplained.tsv with a reason, has to", member)
+		}
 	}
 	var out strings.Builder
 	result.print(&out)
