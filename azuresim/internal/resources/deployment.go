@@ -22,6 +22,7 @@ import (
 func deploymentType() engine.Type {
 	return engine.Type{Name: typeDeployment, Style: engine.StyleGroup, Takes: time.Second, Global: true,
 		Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment, View: viewDeployment,
+		Works: []engine.Work{whatIfWork()},
 		Actions: []engine.Action{
 			{Name: "validate", Serve: validateDeployment}, {Name: "whatif", Serve: whatIf},
 			{Name: "exporttemplate", Serve: exportTemplate}, {Name: "cancel", Serve: cancelDeployment},
