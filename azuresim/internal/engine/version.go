@@ -87,9 +87,13 @@ func listed(c *Request, k *Type) []string {
 // neverKnown returns the error for a resource type that its namespace never had; nil where that is not known: paths that
 // name no resource below another may be lists or actions, which Azure's description does not have.
 func neverKnown(c *Request) *Error {
-	p, typ := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)], c.ID.FullType()
-	if p == nil || len(c.ID.Types) == 0 || !schema.Describes(c.ID.Namespace) || schema.Had(typ) || p.has(c.ID.Types[0]) &&
-		(len(c.ID.Types) == 1 || !c.ID.IsResource() || c.HTTP.Method == http.MethodPost || modelled(c)) {
+	p := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)]
+	if p == nil || len(c.ID.Types) == 0 || !schema.Describes(c.ID.Namespace) {
+		return nil
+	}
+	root := schema.Versions(c.ID.FullType()) != nil || p.has(c.ID.Types[0])
+	child := len(c.ID.Types) > 1 && c.ID.IsResource() && c.HTTP.Method != http.MethodPost
+	if root && (!child || schema.Had(c.ID.FullType()) || modelled(c)) {
 		return nil
 	}
 	return Refuse(http.StatusNotFound, "InvalidResourceType", "The resource type '%s' could not be found in the namespace '%s' for api "+
