@@ -3,6 +3,8 @@ package azuresim
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -34,9 +36,26 @@ const networkTemplate = `"languageVersion": "2.0", "resources": {
 			"addressPrefix": "10.0.0.0/24", "routeTable": {"id": "[resourceInfo('rt').id]"}}}]}, "dependsOn": ["rt"]}},
 	"outputs": {"big": {"type": "int", "value": 9007199254740993}, "order": {"type": "object", "value": {"z": 1, "a": 2}}}`
 
+// whatIf returns what Azure says at the end of the question what a deployment would change.
+func whatIf(a *azure, body string) value.Object {
+	a.t.Helper()
+	status, answer, h := a.speak("POST", deploymentPath+"/whatIf", body)
+	if status != http.StatusAccepted {
+		a.t.Fatalf("whatIf: status %d, %v", status, answer)
+	}
+	if e := a.ended(h); e != nil {
+		a.t.Fatal(e)
+	}
+	at, err := url.Parse(h.Get("Location"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return a.carried("GET", at.RequestURI(), "")
+}
+
 // changesOf asks what a deployment would change, by resource name.
 func changesOf(a *azure, template string) map[string]string {
-	got := a.carried("POST", deploymentPath+"/whatIf", deploymentOf(template))
+	got := whatIf(a, deploymentOf(template))
 	out := map[string]string{}
 	for _, c := range value.Items(got, "properties", "changes") {
 		id := value.Str(c, "resourceId")
@@ -279,7 +298,7 @@ func TestExampleTemplates(t *testing.T) {
 			if state != "Succeeded" || len(made) == 0 {
 				t.Fatalf("the deployment is %s: %v", state, value.At(d, "properties", "error"))
 			}
-			for _, c := range value.Items(a.carried("POST", deploymentPath+"/whatIf", body), "properties", "changes") {
+			for _, c := range value.Items(whatIf(a, body), "properties", "changes") {
 				if change := value.Str(c, "changeType"); change != "NoChange" && change != "Ignore" && len(value.Items(c, "delta")) > 1 {
 					t.Errorf("%s: %s %v", value.Str(c, "resourceId"), change, c["delta"])
 				}

@@ -128,6 +128,16 @@ func TestRefusedRequests(t *testing.T) {
 			`{"location": "westeurope"}`, nil, 400, "LocationNotAvailableForResourceType"},
 		"a type that never was":           {"PUT", networkPath("virtualNetwerks/v"), "{}", nil, 404, "InvalidResourceType"},
 		"a list of a type that never was": {"GET", "providers/Microsoft.Network/virtualNetwerks", "", nil, 404, "InvalidResourceType"},
+		"a child's type that never was":   {"PUT", vnetPath("v/bogus/b"), "{}", nil, 404, "InvalidResourceType"},
+		"a look at no such child":         {"GET", vnetPath("v/bogus/b"), "", nil, 404, "InvalidResourceType"},
+		"a child's version that never was": {"GET", vnetPath("v/subnets/s") + "?api-version=2024-06-01", "", nil, 400,
+			"NoRegisteredProviderFound"},
+		"a version of an unmodelled child": {"PUT", networkPath("networkInterfaces/n/tapConfigurations/t") + "?api-version=2024-06-01", "{}", nil,
+			400, "NoRegisteredProviderFound"},
+		"an action's version that never was": {"POST", "resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v/start?api-version=2024-03-02",
+			"", nil, 400, "NoRegisteredProviderFound"},
+		"a child that is not modelled": {"PUT", networkPath("networkInterfaces/n/tapConfigurations/t"), "{}", nil, 501,
+			"NotSupportedByLocalAzure"},
 		"no version of a type that is not modelled": {"PUT", networkPath("cloudServiceSlots/v") + "?api-version=2024-06-01", "{}", nil,
 			400, "NoRegisteredProviderFound"},
 		"a type that is not modelled": {"PUT", networkPath("cloudServiceSlots/v"), "{}", nil, 501, "NotSupportedByLocalAzure"},
@@ -182,8 +192,8 @@ func TestRefusedRequests(t *testing.T) {
 			}
 		})
 	}
-	if n := a.CallLog().Unsupported; n != 3 {
-		t.Errorf("%d calls are counted as not modelled, want 3", n)
+	if n := a.CallLog().Unsupported; n != 4 {
+		t.Errorf("%d calls are counted as not modelled, want 4", n)
 	}
 }
 

@@ -77,10 +77,6 @@ func prepareAssignment(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 				strings.ReplaceAll(other.Parsed.Name(), "-", ""))
 		}
 	}
-	value.SetDefault(p, "principalType", "ServicePrincipal")
-	for _, field := range []string{"condition", "conditionVersion", "delegatedManagedIdentityResourceId", "description"} {
-		value.SetDefault(p, field, nil)
-	}
 	signRole(t, p, old)
 	return nil
 }

@@ -194,12 +194,6 @@ func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 	}
 	p["type"] = "CustomRole"
-	value.SetDefault(p, "description", nil)
-	for _, permission := range value.Items(p, "permissions") {
-		for _, list := range []string{"actions", "notActions", "dataActions", "notDataActions"} {
-			value.SetDefault(permission, list, []any{})
-		}
-	}
 	signRole(t, p, old)
 	return nil
 }

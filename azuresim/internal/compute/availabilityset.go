@@ -11,14 +11,11 @@ const typeSet = "Microsoft.Compute/availabilitySets"
 
 // availabilitySetType returns the resource type of availability sets.
 func availabilitySetType() engine.Type {
-	return engine.Type{Name: typeSet, Sync: true, Stateless: true, Created: http.StatusOK, Prepare: prepareSet,
+	return engine.Type{Name: typeSet, Sync: true, Stateless: true, Created: http.StatusOK,
+		Actions: []engine.Action{{Name: "vmsizes", Method: http.MethodGet,
+			Serve: func(c *engine.Request, _ engine.ID) *engine.Error { return listSizes(c) }}},
 		Guard: guardSet, View: viewSet,
 		Refs: []engine.Reference{{Path: "proximityPlacementGroup", To: typeProximityGroup}}}
-}
-
-func prepareSet(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
-	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Classic")
-	return nil
 }
 
 func guardSet(t *engine.Tx, d *engine.Doc) *engine.Error {

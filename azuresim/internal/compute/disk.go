@@ -31,10 +31,9 @@ func prepareDisk(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 
 // fillDisk sets the properties that Azure computes from a disk's size and kind.
 func fillDisk(d *engine.Doc) {
-	p, sku := value.Props(d.Body), value.Ensure(d.Body, "sku")
-	value.SetDefault(sku, "name", "Standard_LRS")
 	fillManaged(d)
-	kind, _, _ := strings.Cut(value.Str(sku, "name"), "_")
+	p := value.Props(d.Body)
+	kind, _, _ := strings.Cut(value.Str(d.Body, "sku", "name"), "_")
 	gib, _ := value.Int(p, "diskSizeGB")
 	tier, ok := catalogue.DiskTier(kind, gib)
 	if !ok { // kinds whose figures are chosen freely

@@ -28,7 +28,6 @@ func prepareEncryptionSet(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if value.Str(p, "activeKey", "keyUrl") == "" {
 		return invalid("diskEncryptionSet.properties.activeKey", "Required parameter 'activeKey.keyUrl' is missing (null).")
 	}
-	value.SetDefault(p, "encryptionType", "EncryptionAtRestWithCustomerKey")
 	if old != nil && d.Body["identity"] == nil {
 		d.Body["identity"] = value.Clone(old.Body["identity"])
 	}

@@ -21,8 +21,6 @@ func prepareExtension(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	if e := checkHandler(p); e != nil {
 		return e
 	}
-	value.SetDefault(p, "autoUpgradeMinorVersion", false)
-	value.SetDefault(p, "settings", value.Object{})
 	if v := p["protectedSettings"]; v != nil {
 		d.Hidden["protectedSettings"] = v
 		delete(p, "protectedSettings")

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -105,8 +106,6 @@ func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if value.Str(p, "osState") == "Specialized" {
 		return engine.ErrUnsupported("image definitions with the OS state Specialized")
 	}
-	value.SetDefault(p, "hyperVGeneration", "V1")
-	value.SetDefault(p, "architecture", "x64")
 	gallery, _ := d.Parsed.Parent()
 	for _, other := range t.All(typeGalleryImage, gallery.String()) {
 		same := func(field string) bool {
@@ -138,9 +137,7 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	p := value.Props(d.Body)
 	publishing := value.Ensure(p, "publishingProfile")
-	value.SetDefault(publishing, "replicaCount", float64(1))
-	value.SetDefault(publishing, "excludeFromLatest", false)
-	value.SetDefault(publishing, "storageAccountType", "Standard_LRS")
+	defaults.Fill(typeGalleryVersion, d.Version, d.Body)
 	value.SetDefault(publishing, "publishedDate", t.Now.Format(time.RFC3339))
 	home := false
 	for _, r := range value.Items(publishing, "targetRegions") {
@@ -261,8 +258,7 @@ func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 		return nil
 	}
-	value.SetDefault(p, "hyperVGeneration", "V1")
-	completeImage(value.Ensure(p, "storageProfile"))
+	defaults.Fill(typeImage+" new", d.Version, d.Body)
 	vm := value.Str(p, "sourceVirtualMachine", "id")
 	disk := value.OrDefault(value.Str(p, "storageProfile", "osDisk", "managedDisk", "id"),
 		value.Str(p, "storageProfile", "osDisk", "snapshot", "id"))
@@ -288,17 +284,6 @@ func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}, "dataDisks": []any{}, "zoneResilient": false}
 	}
 	return nil
-}
-
-// completeImage sets the properties that Azure adds to an image's storage profile.
-func completeImage(storage value.Object) {
-	value.SetDefault(storage, "dataDisks", []any{})
-	for _, disk := range append(value.Items(storage, "dataDisks"), value.Sub(storage, "osDisk")) {
-		if disk != nil {
-			value.SetDefault(disk, "caching", "None")
-			value.SetDefault(disk, "storageAccountType", "Standard_LRS")
-		}
-	}
 }
 
 // generalize marks a stopped VM as a source of images. It cannot start again.

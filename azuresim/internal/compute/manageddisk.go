@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -83,8 +84,9 @@ func finishManaged(fill func(*engine.Doc)) func(*engine.Tx, *engine.Operation, a
 	}
 }
 
-// fillManaged completes a disk or snapshot whose SKU has a name.
+// fillManaged completes a disk or snapshot.
 func fillManaged(d *engine.Doc) {
+	defaults.Fill(d.Type+" done", "", d.Body)
 	p, sku := value.Props(d.Body), value.Ensure(d.Body, "sku")
 	tier, _, _ := strings.Cut(value.Str(sku, "name"), "_")
 	sku["tier"] = strings.TrimSuffix(tier, "V2")
@@ -92,18 +94,12 @@ func fillManaged(d *engine.Doc) {
 	if n, ok := value.Int(p, "diskSizeGB"); ok {
 		p["diskSizeBytes"] = float64(n) * (1 << 30)
 	}
-	value.SetDefault(p, "networkAccessPolicy", "AllowAll")
-	value.SetDefault(p, "publicNetworkAccess", "Enabled")
-	value.SetDefault(value.Ensure(p, "encryption"), "type", "EncryptionAtRestWithPlatformKey")
 }
 
 // viewManaged changes a disk or snapshot to the form of an API version and reports whether
 // its creation has ended. The service has no state Creating.
 func viewManaged(t *engine.Tx, d *engine.Doc, body value.Object) bool {
 	p := value.Props(body)
-	if !t.Since("2021-04-01") {
-		delete(p, "publicNetworkAccess")
-	}
 	if d.State() == "Creating" {
 		p["provisioningState"] = "Updating"
 	}

@@ -44,9 +44,6 @@ func prepareManagedRun(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 		return invalid("source.script", "Required parameter 'source.script' is missing (null).")
 	}
-	value.SetDefault(p, "asyncExecution", false)
-	value.SetDefault(p, "timeoutInSeconds", float64(maxRunSeconds))
-	value.SetDefault(p, "treatFailureAsDeploymentFailure", false)
 	if value.Bool(p, "asyncExecution") {
 		return engine.ErrUnsupported("managed Run Commands with asyncExecution")
 	}

@@ -19,9 +19,7 @@ func proximityGroupType() engine.Type {
 var placed = map[string]string{"virtualMachines": typeVM, "virtualMachineScaleSets": typeScale, "availabilitySets": typeSet}
 
 func prepareProximityGroup(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
-	p := value.Props(d.Body)
-	value.SetDefault(p, "proximityPlacementGroupType", "Standard")
-	if kind := value.Str(p, "proximityPlacementGroupType"); kind != "Standard" && kind != "Ultra" {
+	if kind := value.Str(d.Body, "properties", "proximityPlacementGroupType"); kind != "" && kind != "Standard" && kind != "Ultra" {
 		return invalid("proximityPlacementGroupType",
 			"The value '%s' of parameter 'proximityPlacementGroupType' is not one of Standard, Ultra.", kind)
 	}

@@ -146,10 +146,11 @@ func keepScaleSet(d, old *engine.Doc) *engine.Error {
 	for field, v := range had {
 		value.SetDefault(sku, field, v)
 	}
-	for _, field := range []string{"orchestrationMode", "platformFaultDomainCount"} {
-		if value.At(p, field) != value.At(was, field) {
-			return errImmutable(field)
-		}
+	if isFlexible(d) != isFlexible(old) {
+		return errImmutable("orchestrationMode")
+	}
+	if n := was["platformFaultDomainCount"]; n != nil && n != p["platformFaultDomainCount"] {
+		return errImmutable("platformFaultDomainCount")
 	}
 	if value.Bool(p, "singlePlacementGroup") && !value.Bool(was, "singlePlacementGroup") {
 		return errImmutable("singlePlacementGroup")

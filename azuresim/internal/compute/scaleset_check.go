@@ -30,7 +30,7 @@ func checkScaleSet(t *engine.Tx, d *engine.Doc) (catalogue.Size, *engine.Error) 
 	p := value.Props(d.Body)
 	mode, profile := value.Str(p, "orchestrationMode"), profileOf(d)
 	switch {
-	case mode != modeUniform && mode != modeFlexible:
+	case mode != "" && mode != modeUniform && mode != modeFlexible:
 		return none, invalid("orchestrationMode", "The value '%s' of parameter 'orchestrationMode' is not one of Uniform, Flexible.", mode)
 	case mode == modeUniform && profile == nil:
 		return none, invalid("virtualMachineProfile", "Required parameter 'virtualMachineProfile' is missing (null).")

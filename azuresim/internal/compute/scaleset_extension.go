@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -198,8 +199,8 @@ func viewScaleExtension(set *engine.Doc, x value.Object, state string) value.Obj
 	p := value.CloneObject(value.Sub(x, "properties"))
 	p["provisioningState"] = state
 	delete(p, "protectedSettings")
-	value.SetDefault(p, "autoUpgradeMinorVersion", false)
-	value.SetDefault(p, "settings", value.Object{})
 	name := value.Str(x, "name")
-	return value.Object{"name": name, "id": set.ID + "/extensions/" + name, "type": typeScaleExt, "properties": p}
+	shown := value.Object{"name": name, "id": set.ID + "/extensions/" + name, "type": typeScaleExt, "properties": p}
+	defaults.Fill(typeScaleExt, "", shown)
+	return shown
 }

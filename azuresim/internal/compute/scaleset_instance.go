@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -57,10 +58,8 @@ func applyModel(t *engine.Tx, set, d *engine.Doc) *engine.Error {
 	os := value.CloneObject(value.Sub(profile, "osProfile"))
 	delete(os, "computerNamePrefix")
 	os["computerName"] = value.Str(profile, "osProfile", "computerNamePrefix") + base36(instanceNumber(d))
-	value.SetDefault(os, "secrets", []any{})
-	value.SetDefault(os, "allowExtensionOperations", true)
-	value.SetDefault(os, "requireGuestProvisionSignal", true)
 	p["osProfile"] = os
+	defaults.Fill(typeInstance, "", d.Body)
 	p["networkProfileConfiguration"] = value.CloneObject(value.Sub(profile, "networkProfile"))
 	probe := probeOf(set)
 	if e := checkImage(t, probe); e != nil {

@@ -12,7 +12,7 @@ const typeSnapshot = "Microsoft.Compute/snapshots"
 
 // snapshotType returns the resource type of snapshots of disks.
 func snapshotType() engine.Type {
-	put := engine.Work{Name: "snapshot.put", Finish: finishManaged(fillSnapshot)}
+	put := engine.Work{Name: "snapshot.put", Finish: finishManaged(fillManaged)}
 	return engine.Type{Name: typeSnapshot, Style: engine.StyleCompute,
 		Takes: 3 * time.Second, Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
 		Put: put, Update: put, Delete: goneDelete(), Prepare: prepareSnapshot,
@@ -43,10 +43,4 @@ func prepareSnapshot(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	keepManaged(t, d, old)
 	return nil
-}
-
-func fillSnapshot(d *engine.Doc) {
-	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Standard_LRS")
-	value.SetDefault(value.Props(d.Body), "incremental", false)
-	fillManaged(d)
 }

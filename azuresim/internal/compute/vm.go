@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"casement.dev/casement/azuresim/internal/compute/catalogue"
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -61,9 +62,8 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 	}
 	hide(d)
-	defaultProfile(d)
 	giveIdentity(t, d, nil)
-	value.SetDefault(value.Ensure(p, "securityProfile"), "securityType", "Standard")
+	defaults.Fill(typeVM+" new", d.Version, d.Body)
 	d.Hidden["power"] = "running"
 	p["vmId"] = uuid.NewString()
 	p["timeCreated"] = t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
@@ -124,7 +124,6 @@ func updateVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return e
 	}
 	hide(d)
-	defaultProfile(d)
 	giveIdentity(t, d, old)
 	return updateDisks(t, d, old)
 }
@@ -237,11 +236,9 @@ func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 	os := value.Ensure(storage, "osDisk")
 	value.SetDefault(os, "name", generatedDisk(d)+strings.ReplaceAll(uuid.NewString(), "-", ""))
 	defaultOS(os, value.Sub(storage, "imageReference"), "ReadWrite")
-	value.SetDefault(storage, "dataDisks", []any{})
+	defaults.Fill(typeVM+" disks", d.Version, d.Body)
 	kind := diskKind(value.Str(value.Props(d.Body), "hardwareProfile", "vmSize"))
 	for _, disk := range append(value.Items(storage, "dataDisks"), os) {
-		value.SetDefault(disk, "deleteOption", "Detach")
-		value.SetDefault(disk, "caching", "None")
 		if lun, is := value.Int(disk, "lun"); is {
 			value.SetDefault(disk, "name", fmt.Sprintf("%s_disk%d_%s", d.Parsed.Name(), lun+2, strings.ReplaceAll(uuid.NewString(), "-", "")))
 		}

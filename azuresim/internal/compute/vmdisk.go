@@ -90,30 +90,6 @@ func updateSize(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return quota(t, d, size, 1, isSpot(value.Props(d.Body)))
 }
 
-// defaultProfile sets Compute's defaults in an OS profile.
-func defaultProfile(d *engine.Doc) {
-	profile := value.Sub(d.Body, "properties", "osProfile")
-	if profile == nil {
-		return
-	}
-	value.SetDefault(profile, "secrets", []any{})
-	value.SetDefault(profile, "allowExtensionOperations", true)
-	value.SetDefault(profile, "requireGuestProvisionSignal", true)
-	if isWindows(d.Body) {
-		w := value.Ensure(profile, "windowsConfiguration")
-		value.SetDefault(w, "provisionVMAgent", true)
-		value.SetDefault(w, "enableAutomaticUpdates", true)
-		value.SetDefault(value.Ensure(w, "patchSettings"), "patchMode", "AutomaticByOS")
-		value.SetDefault(value.Sub(w, "patchSettings"), "assessmentMode", "ImageDefault")
-		return
-	}
-	l := value.Ensure(profile, "linuxConfiguration")
-	value.SetDefault(l, "provisionVMAgent", true)
-	value.SetDefault(l, "disablePasswordAuthentication", false)
-	value.SetDefault(value.Ensure(l, "patchSettings"), "patchMode", "ImageDefault")
-	value.SetDefault(value.Sub(l, "patchSettings"), "assessmentMode", "ImageDefault")
-}
-
 // imageName returns the name of an image: the SKU of a marketplace image, the definition of
 // a gallery image, or the name of a managed image.
 func imageName(ref value.Object) string {

@@ -11,7 +11,7 @@ import (
 // restsVM reports that a request expands nothing and the VM has no extensions, so that the
 // stored form can be returned.
 func restsVM(t *engine.Tx, r *engine.Record, expand string) bool {
-	if expand != "" || !t.Since(versionStandard) || broken(t, r.ID) != "" {
+	if expand != "" || !t.Since(versionETag) || broken(t, r.ID) != "" {
 		return false
 	}
 	for range t.Scan(typeExt, r.Key) {
@@ -56,10 +56,8 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 
 // The API versions in which fields of machines were added.
 const (
-	versionDeleteOption = "2021-03-01" // assessmentMode came with it
-	versionTimeCreated  = "2021-11-01"
-	versionETag         = "2024-03-01"
-	versionStandard     = "2025-11-01" // machines without a security type are said to be Standard
+	versionTimeCreated = "2021-11-01"
+	versionETag        = "2024-03-01"
 )
 
 // oldETag removes the ETag, which older versions do not have.
@@ -70,34 +68,10 @@ func oldETag(t *engine.Tx, body value.Object) {
 	}
 }
 
-// oldMachine removes from the properties of a machine or scale set those that the request's
-// API version does not have.
+// oldMachine removes from the properties of a machine what the request's API version does not have and Azure made up.
 func oldMachine(t *engine.Tx, p value.Object) {
-	oldSecurity(t, p)
 	if !t.Since(versionTimeCreated) {
 		delete(p, "timeCreated")
-	}
-	if t.Since(versionDeleteOption) {
-		return
-	}
-	delete(value.Sub(p, "storageProfile", "osDisk"), "deleteOption")
-	for _, disk := range value.Items(p, "storageProfile", "dataDisks") {
-		delete(disk, "deleteOption")
-	}
-	for _, system := range []string{"linuxConfiguration", "windowsConfiguration"} {
-		delete(value.Sub(p, "osProfile", system, "patchSettings"), "assessmentMode")
-	}
-}
-
-// oldSecurity removes the security type Standard from a machine or a set's model where the
-// request's API version does not say it.
-func oldSecurity(t *engine.Tx, p value.Object) {
-	profile := value.Sub(p, "securityProfile")
-	if t.Since(versionStandard) || value.Str(profile, "securityType") != "Standard" {
-		return
-	}
-	if delete(profile, "securityType"); len(profile) == 0 {
-		delete(p, "securityProfile")
 	}
 }
 

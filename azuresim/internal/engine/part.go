@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -58,11 +59,13 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 			child["name"] = c.ID.Name()
 			setPart(d, part, child)
 		}
+		d.Version = c.Version
 		if k.Prepare != nil {
 			if e := k.Prepare(t, d, old); e != nil {
 				return e
 			}
 		}
+		defaults.Fill(k.Name, c.Version, d.Body)
 		if missing != nil {
 			return missing
 		}

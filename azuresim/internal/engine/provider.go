@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/schema"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -131,7 +132,8 @@ type Type struct {
 	// SideBySide: several parts of a document can be written at the same time; otherwise
 	// one write refuses the next.
 	SideBySide bool
-	// Prepare validates a write and sets defaults. old is nil on creation.
+	// Prepare validates a write and sets what follows from more than the document; the engine fills in the rest from the
+	// table of defaults after it. old is nil on creation.
 	Prepare func(t *Tx, d, old *Doc) *Error
 	// Guard can refuse a delete of the resource, GuardPart a delete of a part.
 	Guard     func(t *Tx, d *Doc) *Error
@@ -159,6 +161,8 @@ type Type struct {
 	Actions []Action
 
 	provider *Provider
+	// newest is the API version since which answers have all that is stored.
+	newest string
 	// order is the row's index among the rows of all providers.
 	order int
 }
@@ -289,7 +293,7 @@ func (r *registry) add(p *Provider, k *Type) {
 		panic("two rows for the resource type " + k.Name)
 	}
 	r.Types[value.Lower(k.Name)], k.provider, k.order = k, p, len(r.Types)
-	r.exact[k.Name] = k
+	r.exact[k.Name], k.newest = k, defaults.Newest(k.Name)
 	if k.Put.Name == "" {
 		k.Put = orOwn(k.Put, PutWork())
 	}

@@ -2,12 +2,11 @@ package engine
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -215,6 +214,7 @@ func (c *Request) put(k *Type) *Error {
 				return e
 			}
 		}
+		defaults.Fill(k.Name, c.Version, d.Body)
 		if missing != nil {
 			return missing
 		}
@@ -239,7 +239,7 @@ func (c *Request) put(k *Type) *Error {
 		value.Props(d.Body)["provisioningState"] = state
 		t.Put(d)
 		op = t.Begin(c.operationOn(k, d), work, k.Takes)
-		if k.AtOnce != nil && k.AtOnce(t, d, old) {
+		if k.AtOnce != nil && k.AtOnce(t, d, old) || ofTags(c, k) {
 			op = complete(t, op, work)
 		}
 		view = t.View(t.Find(d.Key()), "")
@@ -257,7 +257,7 @@ func (c *Request) put(k *Type) *Error {
 	if c.HTTP.Method == http.MethodPatch {
 		status = http.StatusOK
 	}
-	if op != nil && !(k.Quiet && op.Status != statusInProgress) {
+	if op != nil && !((k.Quiet || ofTags(c, k)) && op.Status != statusInProgress) {
 		op.Headers(c.Writer.Header(), c.Server, c.Host)
 	}
 	if op != nil && k.Style == StyleStorage {
@@ -274,50 +274,10 @@ func (c *Request) put(k *Type) *Error {
 	return nil
 }
 
-// preconditions returns an error unless the headers If-Match and If-None-Match hold.
-func (c *Request) preconditions(k *Type, old *Doc) *Error {
-	failed := Refuse(http.StatusPreconditionFailed, "PreconditionFailed",
-		"The condition in the request's headers is not met by the resource %s.", c.ID)
-	if m := c.HTTP.Header.Get("If-Match"); m != "" && old == nil {
-		return failed
-	} else if m != "" && m != "*" && !strings.Contains(m, old.etag(k)) {
-		return mismatch(k, m, old)
-	}
-	if c.HTTP.Header.Get("If-None-Match") == "*" && old != nil {
-		return failed
-	}
-	return nil
-}
-
-// mismatch words the refusal of a write of what was changed since it was read.
-// Source: https://github.com/kubernetes-sigs/cloud-provider-azure/issues/9728 for
-// Microsoft.Compute.
-func mismatch(k *Type, sent string, old *Doc) *Error {
-	if k.ETag == EtagCount {
-		return Refuse(http.StatusPreconditionFailed, "PreconditionFailed",
-			"Etag provided in if-match header %s does not match etag %s of resource.", sent, old.etag(k))
-	}
-	e := Refuse(http.StatusPreconditionFailed, "PreconditionFailed", "Precondition failed.")
-	e.Details = []*Error{{Code: "PreconditionFailedEtagMismatch", Message: fmt.Sprintf(
-		"Etag provided in if-match header %s does not match etag W/\"%s\" of resource %s in NRP data store.", sent, old.ETag, old.ID)}}
-	return e
-}
-
-// etag returns the part of a document's ETag that is compared.
-func (d *Doc) etag(k *Type) string {
-	if k.ETag == EtagCount {
-		return value.Str(d.Body, "etag")
-	}
-	return d.ETag
-}
-
-// Count gives a document of a type with EtagCount the ETag after that of old, which may be nil.
-func (d *Doc) Count(old *Doc) {
-	n := 0
-	if old != nil {
-		n, _ = strconv.Atoi(strings.Trim(value.Str(old.Body, "etag"), `"`)) // 0 for a record of before it was counted
-	}
-	d.Body["etag"] = strconv.Quote(strconv.Itoa(n + 1))
+// ofTags reports whether a write is the Network provider's change of tags, which is no operation.
+// Source: the operation UpdateTags of each of its types; recordings of the SDK.
+func ofTags(c *Request, k *Type) bool {
+	return k.Style == StyleNetwork && c.HTTP.Method == http.MethodPatch
 }
 
 // next returns the new document: the request's body for a PUT, the old document with the

@@ -19,16 +19,13 @@ var apiVersionForm = regexp.MustCompile(`^20[12]\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\
 // versions are not known, that no provider can have.
 func (c *Request) checkVersion() *Error {
 	v := c.Version
-	k, owner, _ := c.Server.Registry.KindOf(c.ID)
+	k, owner := rowOf(c)
+	known := listed(c, k)
 	switch {
 	case v == "":
 		return BadRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
-	case k != nil && schema.Versions(k.Name) != nil:
-		if slices.Contains(k.ListedVersions(), value.Lower(v)) {
-			return nil
-		}
-	case unmodelled(c) != nil:
-		if slices.Contains(unmodelled(c), value.Lower(v)) {
+	case known != nil:
+		if slices.Contains(known, value.Lower(v)) {
 			return nil
 		}
 	case apiVersionForm.MatchString(v) && v < newestVersion && v >= "2014-01-01":
@@ -37,11 +34,8 @@ func (c *Request) checkVersion() *Error {
 	if e := neverKnown(c); e != nil {
 		return e
 	}
-	known := c.Server.Registry.Versions(c.ID.Namespace)
-	if k != nil {
-		known = k.ListedVersions()
-	} else if own := unmodelled(c); own != nil {
-		known = own
+	if known == nil {
+		known = c.Server.Registry.Versions(c.ID.Namespace)
 	}
 	if c.ID.Namespace == "" || known == nil || len(c.ID.Types) == 0 {
 		return BadRequest("InvalidApiVersionParameter",
@@ -66,43 +60,64 @@ func (c *Request) checkVersion() *Error {
 		location, v, c.ID.ChildType(), strings.Join(known, ", "), strings.Join(places, ", "))
 }
 
-// root returns the first of the types in the request's path, in lower case, and the provider that it would be of; no
-// provider for a namespace without one or whose types are not described.
-func root(c *Request) (string, *Provider) {
-	_, rest, _ := strings.Cut(value.Lower(c.ID.FullType()), "/")
-	root, _, _ := strings.Cut(rest, "/")
-	if root == "" || !schema.Describes(c.ID.Namespace) {
-		return root, nil
+// rowOf returns the row of the type that a request names, else that of the nearest type above it, such as that of an action's
+// resource, with the ID of that resource; nil where there is none.
+func rowOf(c *Request) (*Type, ID) {
+	for id, ok := c.ID, true; ok; id, ok = id.Parent() {
+		if k, owner, _ := c.Server.Registry.KindOf(id); k != nil {
+			return k, owner
+		}
 	}
-	return root, c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)]
+	return nil, c.ID
 }
 
-// unmodelled returns the API versions of a type that Azure has and the emulator has not; nil for any other.
-func unmodelled(c *Request) []string {
-	if root, p := root(c); p != nil && !p.has(root) {
-		return schema.Versions(c.ID.FullType())
+// listed returns the API versions of the type that a request names, whose row or the nearest above it is k; nil where they are
+// not known.
+func listed(c *Request, k *Type) []string {
+	switch known := schema.Versions(c.ID.FullType()); {
+	case known == nil:
+		return nil
+	case k != nil:
+		return k.ListedVersions()
+	default:
+		return known
 	}
-	return nil
 }
 
-// neverKnown returns the error for a resource type that its namespace never had; nil where that is not known.
+// neverKnown returns the error for a resource type that its namespace never had; nil where that is not known: paths that
+// name no resource below another may be lists or actions, which Azure's description does not have.
 func neverKnown(c *Request) *Error {
-	root, p := root(c)
-	if p == nil || p.has(root) || schema.Versions(c.ID.FullType()) != nil {
+	p := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)]
+	if p == nil || len(c.ID.Types) == 0 || !schema.Describes(c.ID.Namespace) {
+		return nil
+	}
+	root := schema.Versions(c.ID.FullType()) != nil || p.has(c.ID.Types[0])
+	child := len(c.ID.Types) > 1 && c.ID.IsResource() && c.HTTP.Method != http.MethodPost
+	if root && (!child || schema.Had(c.ID.FullType()) || modelled(c)) {
 		return nil
 	}
 	return Refuse(http.StatusNotFound, "InvalidResourceType", "The resource type '%s' could not be found in the namespace '%s' for api "+
 		"version '%s'. The supported api-versions are '%s'.", c.ID.ChildType(), p.Namespace, c.Version, strings.Join(p.versions(), ","))
 }
 
-// has reports whether a type, an action or a list of the provider begins with a word. Those of a region, and what every
-// namespace has, are no resource types, and Azure's description does not list them.
+// modelled reports whether a row, an action or a route answers the request.
+func modelled(c *Request) bool {
+	k, _, _ := c.Server.Registry.KindOf(c.ID)
+	a, _ := c.Server.Registry.Action(c.ID, c.HTTP.Method)
+	return k != nil || a != nil || c.Server.Registry.route(c.ID, c.HTTP.Method) != nil || everywhere[value.Lower(c.ID.Types[0])]
+}
+
+// everywhere are the first words of paths that every namespace has; they are no resource types, and Azure's description does
+// not list them.
+var everywhere = map[string]bool{"locations": true, "operations": true}
+
+// has reports whether a type, an action or a list of the provider begins with a word.
 func (p *Provider) has(root string) bool {
 	begins := func(path string) bool {
 		first, _, _ := strings.Cut(path, "/")
 		return strings.EqualFold(first, root)
 	}
-	return slices.Contains([]string{"locations", "operations"}, root) ||
+	return everywhere[value.Lower(root)] ||
 		slices.ContainsFunc(p.Types, func(k Type) bool { return begins(k.Name[len(p.Namespace)+1:]) }) ||
 		slices.ContainsFunc(p.Routes, func(r Route) bool { return begins(r.Path) })
 }

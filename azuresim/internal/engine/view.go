@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -12,6 +13,8 @@ func (t *Tx) storedAsServed(r *Record, expand string) bool {
 	switch {
 	case k == nil:
 		return true
+	case !t.Since(k.newest):
+		return false
 	case k.ETag != etagNone && k.ETag != EtagCount:
 		return false
 	case k.View == nil:
@@ -49,6 +52,7 @@ func (t *Tx) View(d *Doc, expand string) value.Object {
 	case EtagPlain:
 		body["etag"] = d.ETag
 	}
+	defaults.Hide(k.Name, t.Version, body)
 	if k.View != nil {
 		k.View(t, d, body, expand)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -47,14 +48,8 @@ func prepareKey(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	parent, _ := d.Parsed.Parent()
 	vault := t.Find(parent.Key())
 	value.SetDefault(p, "keyOps", value.Anys(keyOperations[kind]))
-	if kind == "RSA" {
-		value.SetDefault(p, "keySize", float64(2048))
-	} else {
-		value.SetDefault(p, "curveName", "P-256")
-	}
+	defaults.Fill(typeKey, d.Version, d.Body)
 	attributes := value.Ensure(p, "attributes")
-	value.SetDefault(attributes, "enabled", true)
-	value.SetDefault(attributes, "exportable", false)
 	attributes["created"], attributes["updated"] = t.Now.Unix(), t.Now.Unix()
 	attributes["recoveryLevel"] = recoveryLevel(vault)
 	version := strings.ReplaceAll(uuid.NewString(), "-", "")

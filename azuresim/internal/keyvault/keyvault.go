@@ -19,7 +19,7 @@ func New() engine.Provider {
 			{Name: typeVault, Sync: true, Created: http.StatusOK, Prepare: prepareVault, View: viewVault,
 				Gone: keepDeleted, Actions: policyActions(),
 				Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
-			{Name: typeSecret, Sync: true, Global: true, Stateless: true, Prepare: prepareSecret},
+			{Name: typeSecret, Sync: true, Created: http.StatusOK, Global: true, Stateless: true, Prepare: prepareSecret},
 			deletedSecretType(),
 			deletedType(),
 		}, append(keyTypes(), engine.KeptTypes("Microsoft.KeyVault", "managedHSMs", engine.Type{})...)...),

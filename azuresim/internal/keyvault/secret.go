@@ -23,8 +23,16 @@ func prepareSecret(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	if !ok {
 		return engine.BadRequest("BadRequest", "properties.value is missing.")
 	}
-	delete(value.Props(d.Body), "value")
-	addVersion(t, d, value.Object{"value": v})
+	p := value.Props(d.Body)
+	delete(p, "value")
+	parent, _ := d.Parsed.Parent()
+	vault := t.Find(parent.Key())
+	version := addVersion(t, d, value.Object{"value": v, "attributes": p["attributes"], "contentType": p["contentType"], "tags": d.Body["tags"]})
+	attributes := value.Ensure(p, "attributes")
+	attributes["created"], attributes["updated"] = version["created"], version["updated"]
+	p["secretUri"] = value.Str(vault.Body, "properties", "vaultUri") + "secrets/" + d.Parsed.Name()
+	p["secretUriWithVersion"] = value.Str(p, "secretUri") + "/" + value.Str(version, "version")
+	d.Body["location"] = vault.Location()
 	return nil
 }
 

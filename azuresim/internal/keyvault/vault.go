@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -66,20 +67,15 @@ func prepareVault(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 func completeVault(t *engine.Tx, d, old *engine.Doc) {
 	p := value.Props(d.Body)
 	if old != nil {
-		value.SetDefault(p, "publicNetworkAccess", "Enabled")
+		defaults.Fill(typeVault+" again", d.Version, d.Body)
 		if days := value.At(old.Body, "properties", "softDeleteRetentionInDays"); days != nil {
 			value.SetDefault(p, "softDeleteRetentionInDays", days)
 		}
-	} else if p["enableSoftDelete"] == nil {
-		value.SetDefault(p, "softDeleteRetentionInDays", float64(retention))
+	} else {
+		defaults.Fill(typeVault+" new", d.Version, d.Body)
 	}
-	value.SetDefault(value.Ensure(p, "sku"), "family", "A")
-	value.SetDefault(value.Sub(p, "sku"), "name", "standard")
-	value.SetDefault(p, "accessPolicies", []any{})
-	value.SetDefault(p, "enabledForDeployment", false)
 	p["enableSoftDelete"] = true
 	p["vaultUri"] = "https://" + d.Parsed.Name() + engine.VaultSuffix(t.Server) + "/"
-	value.Ensure(d.Body, "tags")
 	signVault(t, d, old)
 }
 
@@ -151,6 +147,6 @@ func vaultNameFree(c *engine.Request) *engine.Error {
 		return nil
 	}
 	c.Reply(http.StatusOK, value.Object{"nameAvailable": false, "reason": "AlreadyExists",
-		"message": strings.ReplaceAll(nameTaken, "%s", value.Str(body, "name"))})
+		"message": strings.NewReplacer("%s", value.Str(body, "name"), "globally", "globaly").Replace(nameTaken)}) // as Azure spells it
 	return nil
 }

@@ -15,7 +15,6 @@ func allocate(t *engine.Tx, d *engine.Doc, p, before value.Object, subnet string
 	if s == nil {
 		return engine.ErrReference(subnet, d.ID)
 	}
-	value.SetDefault(p, "privateIPAllocationMethod", "Dynamic")
 	version6 := value.Str(p, "privateIPAddressVersion") == "IPv6"
 	static := value.Str(p, "privateIPAllocationMethod") == "Static"
 	for _, prefix := range engine.Prefixes(value.Sub(s, "properties")) {

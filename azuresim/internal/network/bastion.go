@@ -14,7 +14,6 @@ const bastionSubnet = "AzureBastionSubnet"
 
 func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Basic")
 	configs := value.Items(p, "ipConfigurations")
 	if len(configs) == 0 && value.Str(d.Body, "sku", "name") != "Developer" {
 		return engine.BadRequest("BastionHostMustHaveOneIpConfiguration", "Bastion host %s needs an IP configuration.", d.ID)
@@ -34,9 +33,7 @@ func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 					"The subnet %s of bastion host %s must have a prefix of /26 or larger.", prefix, d.ID)
 			}
 		}
-		value.SetDefault(value.Props(c), "privateIPAllocationMethod", "Dynamic")
 	}
-	value.SetDefault(p, "scaleUnits", float64(2))
 	p["dnsName"] = "bst-" + uuid.NewString() + ".bastion.azure.com"
 	if old != nil {
 		p["dnsName"] = value.Props(value.CloneObject(old.Body))["dnsName"]

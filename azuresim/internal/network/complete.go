@@ -8,13 +8,6 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// fill sets what a client left out to Azure's defaults.
-func fill(o value.Object, defaults value.Object) {
-	for key, v := range defaults {
-		value.SetDefault(o, key, value.Clone(v))
-	}
-}
-
 // unchanged reports whether a write does not change the properties, for example because it
 // changes only tags. Azure completes such a write before it answers.
 func unchanged(_ *engine.Tx, d, old *engine.Doc) bool {

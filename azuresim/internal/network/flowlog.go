@@ -39,6 +39,5 @@ func prepareFlowLog(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return engine.BadRequest("StorageProvisioningStateNotSucceeded",
 			"Storage account (%s) provisioning state %s is not Succeeded.", state, storage)
 	}
-	fill(p, value.Object{"enabled": true, "flowAnalyticsConfiguration": value.Object{}})
 	return nil
 }

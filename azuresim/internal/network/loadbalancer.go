@@ -3,6 +3,7 @@ package network
 import (
 	"strings"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -17,20 +18,11 @@ const basicEnd = "2025-09-30"
 func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	for _, a := range balancerArrays {
-		value.SetDefault(p, a, []any{})
-	}
-	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Standard")
-	value.SetDefault(value.Ensure(d.Body, "sku"), "tier", "Regional")
-	for _, a := range balancerArrays {
 		for _, e := range value.Items(p, a) {
 			value.Props(e)["provisioningState"] = engine.StatusSucceeded
-			if a == "inboundNatRules" || a == "inboundNatPools" {
-				fill(value.Props(e), value.Object{"protocol": "Tcp", "idleTimeoutInMinutes": float64(4),
-					"enableFloatingIP": false, "enableTcpReset": false,
-					"enableDestinationServiceEndpoint": false, "allowBackendPortConflict": false})
-			}
 		}
 	}
+	defaults.Fill(typeBalancer, d.Version, d.Body)
 	if e := samePort(d, p); e != nil {
 		return e
 	}
@@ -46,10 +38,7 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			return engine.BadRequest("LoadBalancerFrontendIPConfigurationHasNoAddress",
 				"Frontend IP configuration %s of load balancer %s needs a subnet or a public IP address.",
 				value.Str(f, "name"), d.ID)
-		case subnet == "":
-			value.SetDefault(fp, "privateIPAllocationMethod", "Dynamic")
-		default:
-			value.SetDefault(fp, "privateIPAddressVersion", "IPv4")
+		case subnet != "":
 			var before value.Object
 			if old != nil {
 				before = engine.PartOf(old.Body, "frontendIPConfigurations", value.Str(f, "name"))

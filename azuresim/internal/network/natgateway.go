@@ -11,8 +11,6 @@ func prepareGateway(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if value.Str(d.Body, "sku", "name") == "" {
 		return engine.BadRequest("InvalidRequestFormat", "The NAT gateway %s needs sku.name.", d.ID)
 	}
-	value.SetDefault(value.Ensure(d.Body, "sku"), "tier", "Regional")
-	fill(value.Props(d.Body), value.Object{"idleTimeoutInMinutes": float64(4)})
 	for _, ip := range value.Items(value.Props(d.Body), "publicIpAddresses") {
 		id := value.Str(ip, "id")
 		if e := missing(t, id); e != nil {

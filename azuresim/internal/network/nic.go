@@ -17,7 +17,6 @@ func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		cp := value.Props(c)
 		cp["provisioningState"] = engine.StatusSucceeded
 		value.SetDefault(cp, "primary", i == 0)
-		value.SetDefault(cp, "privateIPAddressVersion", "IPv4")
 		subnet := value.Str(cp, "subnet", "id")
 		vnet, _, _ := strings.Cut(value.Lower(subnet), "/subnets/")
 		v := t.Find(vnet)
@@ -37,12 +36,6 @@ func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			return e
 		}
 	}
-	fill(p, value.Object{"enableAcceleratedNetworking": false, "enableIPForwarding": false,
-		"vnetEncryptionSupported": false, "nicType": "Standard",
-		"hostedWorkloads": []any{}, "tapConfigurations": []any{}})
-	fill(value.Ensure(p, "dnsSettings"), value.Object{
-		"dnsServers": []any{}, "appliedDnsServers": []any{}, "internalDomainNameSuffix": "internal.cloudapp.net",
-	})
 	d.Body["kind"] = "Regular"
 	return nil
 }
@@ -67,15 +60,8 @@ func guardNIC(t *engine.Tx, d *engine.Doc) *engine.Error {
 }
 
 func viewNIC(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
-	if t.Since("2021-05-01") {
-		fill(value.Props(body), value.Object{"allowPort25Out": true, "auxiliaryMode": "None"})
-	} else {
+	if !t.Since("2021-08-01") {
 		delete(body, "kind")
-	}
-	if !t.Since("2019-01-01") {
-		for _, newer := range []string{"nicType", "vnetEncryptionSupported"} {
-			delete(value.Props(body), newer)
-		}
 	}
 	if vms := t.UsersAs(d.ID, engine.AsVirtualMachine); len(vms) > 0 {
 		value.Props(body)["virtualMachine"] = value.Object{"id": vms[0].ID}

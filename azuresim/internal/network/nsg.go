@@ -10,7 +10,6 @@ import (
 
 func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	value.SetDefault(p, "securityRules", []any{})
 	seen := map[string]string{}
 	for _, r := range value.Items(p, "securityRules") {
 		rp := value.Props(r)
@@ -26,15 +25,12 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 				value.Str(r, "name"), other)
 		}
 		seen[key] = value.Str(r, "name")
-		fill(rp, noRanges())
 	}
 	rule := func(name, direction, access, source, destination string, priority int, description string) value.Object {
-		p := value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*", "sourcePortRange": "*",
+		return value.Object{"name": name, "properties": value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*", "sourcePortRange": "*",
 			"destinationPortRange": "*", "description": description,
 			"sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access,
-			"priority": float64(priority), "direction": direction}
-		fill(p, noRanges())
-		return value.Object{"name": name, "properties": p}
+			"priority": float64(priority), "direction": direction}}
 	}
 	p["defaultSecurityRules"] = []any{
 		rule("AllowVnetInBound", "Inbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000,
@@ -62,12 +58,6 @@ func guardNSG(t *engine.Tx, d *engine.Doc) *engine.Error {
 			"security group, remove the association with the resource(s).", d.ID, strings.Join(users, ", "))
 	}
 	return nil
-}
-
-// noRanges returns the lists that Azure shows in each rule, even when it has none.
-func noRanges() value.Object {
-	return value.Object{"sourcePortRanges": []any{}, "destinationPortRanges": []any{},
-		"sourceAddressPrefixes": []any{}, "destinationAddressPrefixes": []any{}}
 }
 
 func viewNSG(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {

@@ -64,7 +64,6 @@ func viewRecord(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 
 // prepareZone gives a new zone the record set that each has.
 func prepareZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
-	value.SetDefault(d.Body, "location", "global")
 	if old != nil {
 		return nil
 	}
@@ -122,8 +121,6 @@ func prepareLink(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 		return engine.ErrReference(id, d.ID)
 	}
 	p["virtualNetworkLinkState"] = "Completed"
-	value.SetDefault(p, "registrationEnabled", false)
-	value.SetDefault(d.Body, "location", "global")
 	return nil
 }
 
@@ -134,8 +131,6 @@ func prepareRecord(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	if d.Parsed.Name() == "@" {
 		p["fqdn"] = parent.Name() + "."
 	}
-	value.SetDefault(p, "ttl", float64(3600))
-	value.SetDefault(p, "isAutoRegistered", false)
 	return nil
 }
 

@@ -1,11 +1,13 @@
 package network
 
 import (
+	"maps"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -35,9 +37,6 @@ func linkTypes() []engine.Type {
 // of the service with the interface's address.
 func prepareEndpoint(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	fill(p, value.Object{"privateLinkServiceConnections": []any{}, "manualPrivateLinkServiceConnections": []any{},
-		"customNetworkInterfaceName": "",
-		"ipConfigurations":           []any{}, "isIPv6EnabledPrivateEndpoint": false})
 	connect(p, "privateLinkServiceConnections", "Approved", "Auto-Approved")
 	connect(p, "manualPrivateLinkServiceConnections", "Pending", "Awaiting approval")
 	if old != nil {
@@ -114,13 +113,14 @@ func ownInterface(t *engine.Tx, owner *engine.Doc, name, config, subnet string,
 		Subscription: owner.Parsed.Subscription, Group: owner.Parsed.Group, Namespace: networkSpace,
 	}.Child("networkInterfaces", name)
 	p := value.Object{"subnet": value.Object{"id": subnet}}
-	fill(p, extra)
+	maps.Copy(p, extra)
 	nic := &engine.Doc{ID: id.String(), Type: typeNIC, Parsed: id, Hidden: value.Object{},
 		Body: value.Object{"location": owner.Location(), "managedBy": owner.ID,
 			"properties": value.Object{"macAddress": "", "ipConfigurations": []any{value.Object{"name": config, "properties": p}}}}}
 	if e := marked(prepareNIC)(t, nic, nil); e != nil {
 		return nil, e
 	}
+	defaults.Fill(typeNIC, "", nic.Body)
 	value.Props(nic.Body)["provisioningState"] = engine.StatusSucceeded
 	return nic, nil
 }
@@ -142,9 +142,6 @@ func viewEndpoint(t *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 		for _, c := range value.Items(p, "privateLinkServiceConnections") {
 			value.Sub(c, "properties", "privateLinkServiceConnectionState")["description"] = "Auto Approved"
 		}
-	}
-	if !t.Since("2024-01-01") {
-		delete(p, "isIPv6EnabledPrivateEndpoint")
 	}
 }
 
@@ -173,11 +170,9 @@ func dropInterfaces(t *engine.Tx, id string) {
 
 func prepareLinkService(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	none := value.Object{"subscriptions": []any{}}
-	fill(p, value.Object{"fqdns": []any{}, "enableProxyProtocol": false, "visibility": none, "autoApproval": none})
 	subnet := ""
 	for i, c := range value.Items(p, "ipConfigurations") {
-		fill(value.Props(c), value.Object{"primary": i == 0, "privateIPAllocationMethod": "Dynamic", "privateIPAddressVersion": "IPv4"})
+		value.SetDefault(value.Props(c), "primary", i == 0)
 		if i == 0 {
 			subnet = value.Str(c, "properties", "subnet", "id")
 		}

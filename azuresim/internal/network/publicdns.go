@@ -32,8 +32,7 @@ func publicDNSTypes() []engine.Type {
 
 // preparePublicZone gives a new zone the record sets that each has.
 func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
-	fill(d.Body, value.Object{"location": "global", "tags": value.Object{}})
-	fill(value.Props(d.Body), value.Object{"zoneType": "Public", "nameServers": nameServers, "maxNumberOfRecordSets": float64(10000)})
+	value.SetDefault(value.Props(d.Body), "nameServers", nameServers)
 	value.Props(d.Body)["maxNumberOfRecordsPerRecordSet"] = nil
 	if old != nil {
 		return nil
@@ -49,7 +48,7 @@ func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			"retryTime": float64(300), "serialNumber": float64(1)}},
 	} {
 		id := d.Parsed.Child(typ, "@")
-		fill(p, value.Object{"fqdn": d.Parsed.Name() + ".", "targetResource": value.Object{}, "provisioningState": engine.StatusSucceeded})
+		p["fqdn"], p["targetResource"], p["provisioningState"] = d.Parsed.Name()+".", value.Object{}, engine.StatusSucceeded
 		t.Put(&engine.Doc{ID: id.String(), Type: typePublicZone + "/" + typ, Parsed: id, Hidden: value.Object{},
 			Body: value.Object{"properties": p}})
 	}
@@ -69,9 +68,6 @@ func preparePublicRecord(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	p["fqdn"] = d.Parsed.Name() + "." + parent.Name() + "."
 	if d.Parsed.Name() == "@" {
 		p["fqdn"] = parent.Name() + "."
-	}
-	if value.Sub(p, "targetResource") == nil {
-		p["targetResource"] = value.Object{}
 	}
 	return nil
 }

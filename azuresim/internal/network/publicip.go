@@ -11,12 +11,10 @@ import (
 
 func preparePublicIP(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	fill(p, value.Object{"idleTimeoutInMinutes": float64(4), "publicIPAddressVersion": "IPv4", "ipTags": []any{},
-		"ddosSettings": value.Object{"protectionMode": "VirtualNetworkInherited"}})
 	if e := missing(t, value.Str(p, "publicIPPrefix", "id")); e != nil {
 		return e
 	}
-	sku := value.Ensure(d.Body, "sku")
+	sku := value.Sub(d.Body, "sku")
 	if old == nil && value.Str(sku, "name") == "Basic" && engine.Retired(t.Now, basicEnd) {
 		// Source: https://github.com/skypilot-org/skypilot/issues/7977.
 		return engine.BadRequest("IPv4BasicSkuPublicIpCountLimitReached",
@@ -25,9 +23,6 @@ func preparePublicIP(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	// Basic is the default of the API. Azure refuses it too since September 2025; here only one that is
 	// asked for is refused, because much that was written before asks for none. Dynamic ones get their
 	// address at once.
-	value.SetDefault(sku, "name", "Basic")
-	value.SetDefault(sku, "tier", "Regional")
-	value.SetDefault(p, "publicIPAllocationMethod", "Dynamic")
 	if value.Str(sku, "name") == "Standard" && value.Str(p, "publicIPAllocationMethod") != "Static" {
 		return engine.BadRequest("StandardSkuPublicIPAddressesMustBeStatic",
 			"Standard sku publicIp %s must have AllocationMethod set to Static.", d.ID)
@@ -110,9 +105,6 @@ func guardPublicIP(t *engine.Tx, d *engine.Doc) *engine.Error {
 }
 
 func viewPublicIP(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
-	if !t.Since("2022-01-01") {
-		delete(value.Props(body), "ddosSettings")
-	}
 	if label := value.Str(body, "properties", "dnsSettings", "domainNameLabel"); label != "" {
 		delete(value.Sub(body, "properties", "dnsSettings"), "fqdn")
 		if name := nameOf(t, d, label); name != "" {

@@ -10,9 +10,6 @@ import (
 
 func preparePrefix(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Standard")
-	value.SetDefault(value.Sub(d.Body, "sku"), "tier", "Regional")
-	fill(p, value.Object{"publicIPAddressVersion": "IPv4", "ipTags": []any{}})
 	n, ok := value.Int(p, "prefixLength")
 	if !ok || n < 24 || n > 31 {
 		return engine.BadRequest("PublicIPPrefixInvalidPrefixLength",

@@ -8,16 +8,6 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// prepareArrays gives a type the arrays that clients expect even when empty.
-func prepareArrays(names ...string) func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
-	return func(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
-		for _, n := range names {
-			value.SetDefault(value.Props(d.Body), n, []any{})
-		}
-		return nil
-	}
-}
-
 // viewUsers lists the resources that point at a document, by the arrays that
 // Azure keeps them in.
 func viewUsers(fields ...string) func(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {

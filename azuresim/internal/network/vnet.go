@@ -17,13 +17,9 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		if old != nil && p[part] == nil {
 			p[part] = value.Clone(value.Sub(old.Body, "properties")[part])
 		}
-		value.SetDefault(p, part, []any{})
 	}
-	fill(p, value.Object{"enableDdosProtection": false, "privateEndpointVNetPolicies": "Disabled"})
 	for _, peering := range value.Items(p, "virtualNetworkPeerings") {
-		fill(value.Props(peering), value.Object{"resourceGuid": peeringGUID(t, old, value.Str(peering, "name")),
-			"allowVirtualNetworkAccess": true, "allowForwardedTraffic": false, "allowGatewayTransit": false, "useRemoteGateways": false,
-			"doNotVerifyRemoteGateways": false, "peerCompleteVnets": true, "routeServiceVips": value.Object{}})
+		value.SetDefault(value.Props(peering), "resourceGuid", peeringGUID(t, old, value.Str(peering, "name")))
 	}
 	space := engine.Prefixes(value.Sub(p, "addressSpace"))
 	if len(space) == 0 {
@@ -54,10 +50,8 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			}
 		}
 		sp["provisioningState"] = engine.StatusSucceeded
-		fill(sp, value.Object{"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled",
-			"delegations": []any{}})
 		for _, delegation := range value.Items(sp, "delegations") {
-			fill(value.Props(delegation), value.Object{"actions": delegatedActions(value.Str(delegation, "properties", "serviceName"))})
+			value.SetDefault(value.Props(delegation), "actions", delegatedActions(value.Str(delegation, "properties", "serviceName")))
 		}
 		s["id"] = id
 	}
@@ -142,8 +136,8 @@ func peeringGUID(t *engine.Tx, old *engine.Doc, name string) string {
 }
 
 func viewVNet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
-	if !t.Since("2024-03-01") {
-		delete(value.Props(body), "privateEndpointVNetPolicies")
+	if d.MadeBy(t) {
+		following(body, "subnets")
 	}
 	for _, p := range value.Items(value.Props(body), "virtualNetworkPeerings") {
 		viewPeering(t, d, value.Props(p))
@@ -201,8 +195,5 @@ func viewPeering(t *engine.Tx, d *engine.Doc, p value.Object) {
 	if !t.Since("2021-03-01") {
 		delete(p, "peeringSyncLevel")
 		delete(p, "remoteVirtualNetworkAddressSpace")
-	}
-	if !t.Since("2024-01-01") {
-		delete(p, "peerCompleteVnets")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 func deploymentType() engine.Type {
 	return engine.Type{Name: typeDeployment, Style: engine.StyleGroup, Takes: time.Second, Global: true,
 		Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment, View: viewDeployment,
+		Works: []engine.Work{whatIfWork()},
 		Actions: []engine.Action{
 			{Name: "validate", Serve: validateDeployment}, {Name: "whatif", Serve: whatIf},
 			{Name: "exporttemplate", Serve: exportTemplate}, {Name: "cancel", Serve: cancelDeployment},
@@ -358,7 +360,8 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 		}
 		parameters[p.Name] = o
 	}
-	types := map[string][]string{}
+	located := locationsOf(tmpl)
+	types, places := map[string][]string{}, map[string][]any{}
 	dependencies := []any{}
 	for _, r := range tmpl.Resources {
 		if !r.Deployed() {
@@ -367,6 +370,10 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 		ns, typ, _ := strings.Cut(r.Type, "/")
 		if !slices.Contains(types[ns], typ) {
 			types[ns] = append(types[ns], typ)
+		}
+		place := located[r.ID]
+		if !slices.Contains(places[r.Type], place) {
+			places[r.Type] = append(places[r.Type], place)
 		}
 		if len(r.DependsOn) == 0 {
 			continue
@@ -379,13 +386,28 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 	for _, ns := range value.SortedKeys(types) {
 		list := []any{}
 		for _, typ := range types[ns] {
-			list = append(list, value.Object{"resourceType": typ, "locations": []any{nil}})
+			list = append(list, value.Object{"resourceType": typ, "locations": places[ns+"/"+typ]})
 		}
 		providers = append(providers, value.Object{"namespace": ns, "resourceTypes": list})
 	}
-	return value.Object{"templateHash": uuid.NewString(), "parameters": parameters, "mode": "Incremental",
+	return value.Object{"templateHash": fmt.Sprint(rand.Uint64()), "parameters": parameters, "mode": "Incremental",
 		"provisioningState": state, "timestamp": t.Now.Format(time.RFC3339Nano), "duration": "PT0S",
 		"correlationId": uuid.NewString(), "providers": providers, "dependencies": dependencies}
+}
+
+// locationsOf returns the regions of a template's resources by their IDs; a resource without one has none.
+func locationsOf(tmpl *template.Template) map[string]any {
+	out := map[string]any{}
+	prediction, err := tmpl.Predict()
+	if err != nil {
+		return out // the deployment says what is wrong
+	}
+	for _, r := range prediction.Resources {
+		if location := r.Text("location"); location != "" {
+			out[r.Text("id")] = engine.Region(location)
+		}
+	}
+	return out
 }
 
 func dependees(list []string) []any {

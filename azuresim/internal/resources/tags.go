@@ -88,9 +88,9 @@ func newTags(method string, old, body value.Object) (value.Object, *engine.Error
 			maps.Copy(next, given)
 		case "delete":
 			maps.Copy(next, old)
-			maps.DeleteFunc(next, func(k string, _ any) bool {
-				for g := range given {
-					if strings.EqualFold(g, k) {
+			maps.DeleteFunc(next, func(k string, v any) bool {
+				for g, of := range given { // a tag with another value stays
+					if strings.EqualFold(g, k) && of == v {
 						return true
 					}
 				}

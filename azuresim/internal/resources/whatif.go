@@ -1,8 +1,8 @@
 package resources
 
 import (
+	"context"
 	"encoding/json"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -57,12 +57,29 @@ func whatIf(c *engine.Request, id engine.ID) *engine.Error {
 			changes = append(changes, ignored)
 		}
 	})
-	if e != nil {
+	outcome := value.Object{"status": engine.StatusSucceeded,
+		"properties": value.Object{"correlationId": uuid.NewString(), "changes": changes}}
+	switch {
+	case e != nil && e.Code == "InvalidTemplate":
+		outcome = value.Object{"status": engine.StatusFailed, "error": errorBody(e)}
+	case e != nil:
 		return e
 	}
-	c.Reply(http.StatusOK, value.Object{"status": engine.StatusSucceeded,
-		"properties": value.Object{"correlationId": uuid.NewString(), "changes": changes}})
-	return nil
+	var op *engine.Operation
+	err := c.Update(func(t *engine.Tx) error {
+		op = t.Begin(&engine.Operation{Method: c.HTTP.Method, Target: id.String() + "/whatIf/" + uuid.NewString(), Style: engine.StyleGroup,
+			Subscription: id.Subscription, Namespace: resourcesSpace, Location: "global", APIVersion: c.Version, Args: outcome}, whatIfWork(), 0)
+		return nil
+	})
+	return c.Accepted(op, err)
+}
+
+// whatIfWork answers what was found when it was asked.
+func whatIfWork() engine.Work {
+	return engine.Work{Name: "deployment.whatif", Finish: engine.FinishNothing,
+		Run: func(_ context.Context, _ *engine.Server, op *engine.Operation) (any, *engine.Error) {
+			return op.Args, nil
+		}}
 }
 
 // change compares a resource of a template with what is there.

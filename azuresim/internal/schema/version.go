@@ -33,6 +33,25 @@ func Versions(resourceType string) []string {
 	return versions()[namespace+"/"+root]
 }
 
+//go:embed children.txt
+var childrenText string
+
+var children = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for line := range strings.Lines(childrenText) {
+		out[strings.TrimSpace(line)] = true
+	}
+	return out
+})
+
+// Had reports whether Azure ever had a resource type, as far as its description says.
+func Had(resourceType string) bool {
+	if strings.Count(resourceType, "/") < 2 {
+		return Versions(resourceType) != nil
+	}
+	return children()[strings.ToLower(resourceType)]
+}
+
 // Describes reports whether the types of a namespace are described, all of them: another one never was.
 func Describes(namespace string) bool {
 	for t := range versions() {

@@ -110,7 +110,6 @@ func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	tier, _, _ := strings.Cut(sku, "_")
 	value.Sub(d.Body, "sku")["tier"] = tier
-	value.Ensure(d.Body, "tags")
 	p := value.Props(d.Body)
 	if old != nil {
 		p["keyCreationTime"], p["creationTime"] = value.At(old.Body, "properties", "keyCreationTime"),
@@ -118,22 +117,14 @@ func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	now := t.Now.Format("2006-01-02T15:04:05.0000000Z")
 	service := value.Object{"keyType": "Account", "enabled": true, "lastEnabledTime": now}
-	defaults := value.Object{
+	made := value.Object{
 		"keyCreationTime": value.Object{"key1": now, "key2": now}, "creationTime": now,
-		"allowCrossTenantReplication": false, "allowBlobPublicAccess": false, "minimumTlsVersion": "TLS1_2",
-		"supportsHttpsTrafficOnly":   true,
-		"privateEndpointConnections": []any{}, "networkAcls": value.Object{
-			"bypass": "AzureServices", "virtualNetworkRules": []any{}, "ipRules": []any{}, "defaultAction": "Allow",
-		},
 		"encryption": value.Object{"keySource": "Microsoft.Storage",
 			"services": value.Object{"file": service, "blob": value.Clone(service)}},
-		"primaryLocation": d.Location(), "statusOfPrimary": "available",
+		"primaryLocation": d.Location(),
 	}
-	for field, v := range defaults {
+	for field, v := range made {
 		value.SetDefault(p, field, v)
-	}
-	if kind != "Storage" && kind != "FileStorage" && tier != "Premium" {
-		value.SetDefault(p, "accessTier", "Hot")
 	}
 	endpoints := value.Object{}
 	for _, s := range services[kind] {

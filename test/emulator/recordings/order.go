@@ -9,7 +9,7 @@ import (
 // The refusals that name another resource: one that no write has created yet, and one that another write is
 // changing.
 var (
-	absent   = regexp.MustCompile(`^Resource (/\S+) not found\.$`)
+	missing  = regexp.MustCompile(`^Resource (/\S+) not found\.$`)
 	changing = regexp.MustCompile(`"Operation \w+ \([^)]*\) is updating resource (/[^\s"]+)\.`)
 )
 
@@ -30,7 +30,7 @@ func decided(calls []call) []call {
 			if n := slices.IndexFunc(order[at:], func(j int) bool { return calls[j].changed(m[1]) }); n > 0 {
 				to = at + n
 			}
-		} else if m := absent.FindStringSubmatch(errorOf([]byte(c.Response.Body)).Message); m != nil {
+		} else if m := missing.FindStringSubmatch(errorOf([]byte(c.Response.Body)).Message); m != nil {
 			to = slices.IndexFunc(order[:at], func(j int) bool { return calls[j].changed(m[1]) })
 		}
 		if to >= 0 {

@@ -1,6 +1,6 @@
 // Package recordings replays real, recorded ARM traffic against the local Azure and counts the differences
-// in its answers. The recordings come from the Azure Service Operator's own tests against the public cloud;
-// they are read from the module cache and are no part of this repository.
+// in its answers. The recordings come from the tests that the Azure Service Operator and the Azure SDK for Go
+// made against the public cloud; they are read from the module cache and are no part of this repository.
 //
 // It judges and changes nothing: an intended difference is a line of baseline.tsv with its reason. It is a
 // test, run as a whole by `make e2e-recordings`; nothing imports it.
@@ -20,11 +20,39 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sourceModule holds the recordings, in the go-vcr format.
-const sourceModule = "github.com/Azure/azure-service-operator/v2@v2.18.0"
+// source is a module with recordings in one of its folders.
+type source struct{ module, folder string }
 
-// sourceFolder is where in the module they are.
-const sourceFolder = "internal/controllers/recordings"
+const (
+	operator = "github.com/Azure/azure-service-operator/v2@v2.18.0"
+	sdk      = "github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/"
+)
+
+// sources are the modules whose recordings are judged. Those of the SDK are the releases whose tests were recorded again.
+var sources = []source{
+	{operator, "internal/controllers/recordings"},
+	{sdk + "compute/armcompute@v0.7.0", sdkFolder}, {sdk + "compute/armcompute@v1.0.0", sdkFolder},
+	{sdk + "compute/armcompute/v3@v3.0.1", sdkFolder},
+	{sdk + "network/armnetwork@v0.5.0", sdkFolder}, {sdk + "network/armnetwork@v1.1.0", sdkFolder},
+	{sdk + "network/armnetwork/v2@v2.0.0", sdkFolder},
+	{sdk + "keyvault/armkeyvault@v1.0.0", sdkFolder},
+	{sdk + "resources/armresources@v0.4.0", sdkFolder}, {sdk + "resources/armresources@v1.0.0", sdkFolder},
+	{sdk + "resources/armsubscriptions@v1.0.0", sdkFolder},
+}
+
+const sdkFolder = "testdata/recordings"
+
+// base is the module's own name with its version, such as armcompute@v1.0.0.
+func (s source) base() string {
+	if s.module == operator {
+		return ""
+	}
+	name := strings.TrimPrefix(s.module, sdk)
+	_, name, _ = strings.Cut(name, "/")
+	major, version, _ := strings.Cut(name, "@")
+	major, _, _ = strings.Cut(major, "/")
+	return major + "@" + version + "/"
+}
 
 // judged selects the recordings of services that a cluster meets.
 var judged = regexp.MustCompile(
@@ -54,50 +82,107 @@ type call struct {
 }
 
 // download returns the directory of the recordings in the module cache.
-func download() (string, error) {
-	out, err := exec.Command("go", "mod", "download", "-json", sourceModule).Output()
+func (s source) download() (string, error) {
+	out, err := exec.Command("go", "mod", "download", "-json", s.module).Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s%s", err, out, exit.Stderr)
 		}
-		return "", fmt.Errorf("fetch the recordings: %w", err)
+		return "", fmt.Errorf("fetch the recordings of %s: %w", s.module, err)
 	}
 	var module struct{ Dir string }
 	if err := json.Unmarshal(out, &module); err != nil {
-		return "", fmt.Errorf("fetch the recordings: %w", err)
+		return "", fmt.Errorf("fetch the recordings of %s: %w", s.module, err)
 	}
-	return filepath.Join(module.Dir, sourceFolder), nil
+	return filepath.Join(module.Dir, s.folder), nil
 }
 
-// names lists the recordings of a directory that are judged, sorted.
-func names(dir string) ([]string, error) {
+// files returns the files of a directory's recordings that are judged, by their names.
+func (s source) files(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
+	out := map[string]string{}
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".yaml")
-		if ok && judged.MatchString(name) && !foreign.MatchString(name) {
-			out = append(out, name)
+		name := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))
+		if s.module != operator || judged.MatchString(name) && !foreign.MatchString(name) {
+			out[s.base()+name] = filepath.Join(dir, e.Name())
 		}
 	}
 	return out, nil
 }
 
-// load reads one recording.
-func load(dir, name string) (recording, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name+".yaml"))
+// load reads one recording: YAML of go-vcr, or JSON of the SDK's test proxy.
+func load(name, file string) (recording, error) {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return recording{}, err
 	}
-	var file struct {
-		Interactions []call `yaml:"interactions"`
+	rec := recording{name: name}
+	if filepath.Ext(file) == ".json" {
+		rec.calls, err = proxied(data)
+	} else {
+		var recorded struct {
+			Interactions []call `yaml:"interactions"`
+		}
+		err = yaml.Unmarshal(data, &recorded)
+		rec.calls = recorded.Interactions
 	}
-	if err := yaml.Unmarshal(data, &file); err != nil {
+	if err != nil {
 		return recording{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return recording{name: name, calls: file.Interactions}, nil
+	return rec, nil
+}
+
+// proxied returns the calls that the SDK's test proxy recorded.
+func proxied(data []byte) ([]call, error) {
+	var file struct {
+		Entries []struct {
+			RequestURI, RequestMethod string
+			RequestBody, ResponseBody json.RawMessage
+			StatusCode                int
+			ResponseHeaders           map[string]text
+		}
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	calls := make([]call, len(file.Entries))
+	for i, e := range file.Entries {
+		c := &calls[i]
+		c.Request.Method, c.Request.URL, c.Request.Body = e.RequestMethod, e.RequestURI, unquoted(e.RequestBody)
+		c.Response.Code, c.Response.Body, c.Response.Headers = e.StatusCode, unquoted(e.ResponseBody), http.Header{}
+		for name, value := range e.ResponseHeaders {
+			c.Response.Headers.Set(name, string(value))
+		}
+	}
+	return calls, nil
+}
+
+// text is a header's value, of which the proxy makes an array where there are several.
+type text string
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '[' {
+		return json.Unmarshal(data, (*string)(t))
+	}
+	var list []string
+	err := json.Unmarshal(data, &list)
+	*t = text(strings.Join(list, ","))
+	return err
+}
+
+// unquoted returns a recorded body as it was sent: the proxy keeps JSON as it is, and anything else as a string.
+func unquoted(body json.RawMessage) string {
+	var s string
+	switch {
+	case string(body) == "null":
+		return ""
+	case json.Unmarshal(body, &s) == nil:
+		return s
+	}
+	return string(body)
 }
 
 // polling matches the addresses of operations, which Azure makes up.

@@ -27,16 +27,20 @@ import (
 func TestRehearsal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rehearsal.yaml")
 	rehearse(t, file)
-	rec, err := load(filepath.Dir(file), "rehearsal")
+	rec, err := load("rehearsal", file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(rec.calls) < 20 {
 		t.Fatalf("the recording has %d calls", len(rec.calls))
 	}
+	accepted, err := readBaseline("rehearsal.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		result := newReport()
-		replay(t, rec, azuresim.Instant, nil, result)
+		replay(t, rec, azuresim.Instant, accepted, result)
 		if len(result.differences) > 0 || result.total.unmodelled > 0 {
 			var out strings.Builder
 			result.print(&out)

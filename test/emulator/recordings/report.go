@@ -101,6 +101,22 @@ func (r *report) printDifferences(out io.Writer) {
 	}
 }
 
+// unexplained lists the members of recorded answers that ours lack: no default, request or generator makes them. Those that
+// known lists are left out.
+func (r *report) unexplained(known baseline) []string {
+	found := map[string]string{}
+	for _, d := range r.differences {
+		if d.got == absent && !known.allow(d.typ, d.method, d.at, d.want) {
+			found[d.typ+" "+index.ReplaceAllString(d.at, "[*]")] = d.in
+		}
+	}
+	var out []string
+	for _, at := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, at+" of "+found[at])
+	}
+	return out
+}
+
 func percent(n, of int) string {
 	if of == 0 {
 		return "-"
