@@ -79,8 +79,9 @@ func saysOf(o *unstructured.Unstructured) said {
 
 // unknown returns the finding of a condition, an event or a field whose meaning is not known here.
 func (s said) unknown(kind, reason, line string, since time.Time) *finding {
+	saying := strings.TrimSpace(strings.TrimPrefix(kind, "Field") + " " + reason)
 	return &finding{Step: s.step, At: s.at, Type: kind, Reason: reason, Cause: reason, Since: since, Unknown: true,
-		Says:     fmt.Sprintf("%s says %s; the cause is not known here", s.at, strings.TrimSpace(kind+" "+reason)),
+		Says:     fmt.Sprintf("%s says %s; the cause is not known here", s.at, cmp.Or(saying, "this")),
 		Evidence: evidence(line), Fix: "see what the line says, and what shows more with the next command", Next: s.next}
 }
 

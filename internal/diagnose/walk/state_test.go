@@ -131,7 +131,7 @@ func TestStatedWell(t *testing.T) {
 	}
 }
 
-// TestPodsOfStumbled: a pod is not told what else is wrong with its node's machine, and its own fault comes first.
+// TestPodsOfStumbled: an answer about a pod does not name what else is wrong with its node's machine, and its own fault comes first.
 func TestPodsOfStumbled(t *testing.T) {
 	for name, inject := range map[string]func(*facts.Snapshot){
 		"a command of the boot failed": func(f *facts.Snapshot) {
