@@ -178,7 +178,7 @@ var segmentParts = strings.Fields(`cred pin salt pw psw passcode passwort otp co
 	activation seed pat sas dsn`)
 
 // plainWords are values that say whether something is there.
-var plainWords = []string{"true", "false", "null", "none", "yes", "no", "{", "[", Mark}
+var plainWords = []string{"secrets", "true", "false", "null", "none", "yes", "no", "{", "[", Mark}
 
 // plainParameters are parameters of addresses of Azure, Kubernetes and registries that have no secrets.
 var plainParameters = strings.Fields(`api-version timeout timeoutseconds limit watch resourceversion resourceversionmatch

@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -74,7 +75,17 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	}
 	switch word {
 	case "", "cluster", "machine", "azuremachine", "azuremachinepoolmachine", "node", "no":
-		return findMachine(ctx, c, namespace, word, name)
+		o, err := findMachine(ctx, c, namespace, word, name)
+		if err == nil || word != "node" && word != "no" {
+			return o, err
+		}
+		// Cluster API may not know the node, which is what is asked about.
+		if n, none := findInside(ctx, c, namespace, cluster, "Node", name); none == nil {
+			if n, none = findForeign(ctx, c, n, "node", name); none == nil {
+				return n, nil
+			}
+		}
+		return Object{}, err
 	case "machinepool", "mp", "azuremachinepool":
 		return findPool(ctx, c, namespace, name)
 	}
@@ -88,10 +99,12 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 		}
 		return findForeign(ctx, c, o, word, o.Name)
 	}
-	if o, err := findInside(ctx, c, namespace, cluster, word, name); err == nil {
-		if o, err = findForeign(ctx, c, o, strings.ToLower(kind), name); err == nil {
-			return o, nil
-		}
+	o, err := findInside(ctx, c, namespace, cluster, word, name)
+	if err != nil {
+		return Object{}, err
+	}
+	if o, err = findForeign(ctx, c, o, strings.ToLower(kind), name); err == nil {
+		return o, nil
 	}
 	return findInside(ctx, c, namespace, cluster, "Pod", kind+"/"+name)
 }
@@ -198,6 +211,9 @@ func clusterOf(ctx context.Context, c client.Client, namespace, name string) (cl
 		return found[0], nil
 	case name != "":
 		return client.ObjectKey{Namespace: namespace, Name: name}, nil // whoever reads it says that it is not there
+	}
+	if len(found) == 0 {
+		return client.ObjectKey{}, errors.New("there is no cluster in any namespace that may be read: casement generate cluster makes one")
 	}
 	return client.ObjectKey{}, fmt.Errorf("there are %d clusters %s", len(found), in)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -226,7 +227,11 @@ func findForeign(ctx context.Context, c client.Client, o Object, word, name stri
 		}
 		data, err := core.Get().AbsPath(other.path(o.Namespace, name)).DoRaw(ctx)
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no %s %s in cluster %s; name it as %s/NAMESPACE/NAME", other.Kind, name, o.Cluster.Name, word)
+			missing := fmt.Sprintf("there is no %s %s in cluster %s", other.Kind, name, o.Cluster.Name)
+			if other.Namespaced {
+				missing += "; name it as " + word + "/NAMESPACE/NAME"
+			}
+			return errors.New(missing)
 		}
 		asked := &unstructured.Unstructured{}
 		if refused := refusal(data); err != nil && refused != "" {

@@ -245,6 +245,16 @@ func (w walker) overdue(a *finding, since time.Time, bound time.Duration) *findi
 	return a
 }
 
+// soon turns a fault into a Waiting answer while what it says is new: controllers take some time for their part of a change.
+// The evidence is shown all the same.
+func (w walker) soon(a *finding, what string) *finding {
+	if !a.Since.IsZero() && w.Taken.Sub(a.Since) < slowStatus {
+		a.Waiting, a.Fix, a.Harm = true, "", ""
+		a.Says = "waiting for " + what + " since " + age(w.Taken.Sub(a.Since))
+	}
+	return a
+}
+
 // age formats a duration for people.
 func age(d time.Duration) string {
 	switch {

@@ -73,7 +73,36 @@ func (w walker) deleting() *finding {
 		}
 		a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
 	}
+	if len(w.Machines)+len(w.Pools) == 0 && w.AzureCluster == nil && w.ControlPlane == nil {
+		return w.alone(w.kept(a, &w.Cluster.ObjectMeta))
+	}
 	return w.kept(a, &w.Cluster.ObjectMeta)
+}
+
+// alone adds to the answer about a cluster that is being deleted, and of which nothing else is left to delete, the references
+// that lead nowhere, conditions and finalizers: a controller that works would have let it go.
+func (w walker) alone(a *finding) *finding {
+	if a.Cause != deletionUnderWay {
+		return a
+	}
+	a.Evidence = nil
+	if d := w.dangles("Cluster/", "owner"); d != nil {
+		a.Evidence = append(a.Evidence, d.line()+", and it is not there")
+	}
+	for i := range w.Cluster.Status.Conditions {
+		if c := &w.Cluster.Status.Conditions[i]; c.Status != metav1.ConditionTrue && c.Message != "" {
+			a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
+		}
+	}
+	for _, finalizer := range w.Cluster.Finalizers {
+		a.Evidence = append(a.Evidence, "finalizer "+finalizer)
+	}
+	if w.Taken.Sub(w.Cluster.DeletionTimestamp.Time) > slowStatus {
+		a.Waiting, a.Unknown, a.Type = false, true, "Field"
+		a.Says = "the cluster is being deleted, nothing that belongs to it is left, and it stays; the cause is not known here"
+		a.Fix = "make what the evidence names, so that its controller can finish; the log of Cluster API's manager says what it waits for"
+	}
+	return a
 }
 
 // kept adds foreign finalizers to the answer about an object that is being deleted, and makes it a fault when the

@@ -362,7 +362,8 @@ func (w walker) unclaimed(m *clusterv1.Machine) *finding {
 		return nil
 	}
 	if n.Spec.ProviderID == "" {
-		return first(func() *finding { return w.noCNI(n) }, func() *finding { return w.uninitialized(n) })
+		return first(func() *finding { return w.noCNI(n) }, func() *finding { return w.uninitialized(n) },
+			func() *finding { return w.anonymous(n, m) })
 	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get node " + n.Name + " -o jsonpath='{.spec.providerID}'"}
 	if strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID) {
@@ -373,6 +374,24 @@ func (w walker) unclaimed(m *clusterv1.Machine) *finding {
 		"than the machine's virtual machine, so Cluster API does not take it for the machine's",
 		Evidence: []string{"Node " + n.Spec.ProviderID, "AzureMachine " + *a.Spec.ProviderID},
 		Fix:      "delete the Node and restart the machine's kubelet, or replace the machine", Next: s.next}
+}
+
+// anonymous finds a node that no cloud provider will give a provider ID, as its kubelet did not ask for one: with an external
+// cloud provider it registers its node with a taint, which is there until the provider ID is.
+func (w walker) anonymous(n *corev1.Node, m *clusterv1.Machine) *finding {
+	a := w.waits(said{"node", cause.Node, "Node/" + n.Name, w.shows(m)}, "ProviderIDMissing",
+		"the node's provider ID, by which Cluster API finds the node of Machine/"+m.Name, n.CreationTimestamp.Time)
+	a.Type = "Field"
+	a.Evidence = []string{"spec.providerID is empty, and spec.taints has no " + uninitializedTaint}
+	if w.Taken.Sub(n.CreationTimestamp.Time) < slowStatus {
+		return a
+	}
+	a.Waiting = false
+	a.Says = "the node is there without a provider ID, and its kubelet did not ask the cloud provider for one, so Cluster API does not " +
+		"find the node of Machine/" + m.Name
+	a.Fix = "give the kubelet cloud-provider: external (joinConfiguration.nodeRegistration.kubeletExtraArgs of the bootstrap template), " +
+		"and replace the machine"
+	return a
 }
 
 // nodeOf returns the node of a VM by its provider ID, its name or its addresses, or nil.

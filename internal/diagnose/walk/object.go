@@ -124,6 +124,15 @@ func (w walker) step(o facts.Object) func() *finding {
 				func(h *clusterv1.MachineHealthCheck) *finding {
 					return first(func() *finding { return w.healthCheck(h) }, func() *finding { return w.unhealthy(h) })
 				})()
+		case o.Kind == "Node": // one that no machine has yet
+			return each(w.machinesWhere(func(m *clusterv1.Machine) bool {
+				am := w.AzureMachines[m.Spec.InfrastructureRef.Name]
+				if am == nil || am.Spec.ProviderID == nil {
+					return false
+				}
+				n := w.nodeOf(*am.Spec.ProviderID, am.Status.Addresses)
+				return n != nil && n.Name == o.Name
+			}), w.machine)()
 		case o.Kind == "KubeadmConfig":
 			return each(w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Spec.Bootstrap.ConfigRef.Name == o.Name }),
 				func(m *clusterv1.Machine) *finding { return w.bootstrap(m.Namespace, &m.Spec.Bootstrap) })()
@@ -239,11 +248,12 @@ func (w walker) gaps() []string {
 	return out
 }
 
-// forPod examines the node that a pod runs on, if it has a fault, and then the pod.
+// forPod examines the node that a pod runs on, or its virtual machine, and then the pod. What else is wrong with the machine,
+// such as a pause, a deletion that waits or a command that failed in the boot, keeps no pod on its node from running.
 func (w walker) forPod(p *corev1.Pod) *finding {
 	for i := range w.Machines {
 		if m := &w.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {
-			if a := w.machine(m); a != nil && !a.Waiting {
+			if a := w.machine(m); a != nil && !a.Waiting && slices.Contains([]string{"node", "cni", "infrastructure"}, a.Step) {
 				return a
 			}
 		}

@@ -3,6 +3,7 @@ package walk
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,8 +79,9 @@ func saysOf(o *unstructured.Unstructured) said {
 
 // unknown returns the finding of a condition, an event or a field whose meaning is not known here.
 func (s said) unknown(kind, reason, line string, since time.Time) *finding {
+	saying := strings.TrimSpace(strings.TrimPrefix(kind, "Field") + " " + reason)
 	return &finding{Step: s.step, At: s.at, Type: kind, Reason: reason, Cause: reason, Since: since, Unknown: true,
-		Says:     fmt.Sprintf("%s says %s; the cause is not known here", s.at, strings.TrimSpace(kind+" "+reason)),
+		Says:     fmt.Sprintf("%s says %s; the cause is not known here", s.at, cmp.Or(saying, "this")),
 		Evidence: evidence(line), Fix: "see what the line says, and what shows more with the next command", Next: s.next}
 }
 
@@ -130,7 +132,7 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	}
 	for _, c := range conditionsOf(o) {
 		switch {
-		case !wrong(&c), c.Reason == "ScalingDisabled": // an HPA whose target has no replicas
+		case !wrong(&c) && !unsure(&c), c.Reason == "ScalingDisabled": // an HPA whose target has no replicas
 			continue
 		case inProgress(c.Reason) || w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus && !c.LastTransitionTime.IsZero():
 			return w.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
@@ -142,7 +144,7 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 		return s.unknown("Field", "OldGeneration", fmt.Sprintf("status.observedGeneration: %d; metadata.generation: %d",
 			observed, o.GetGeneration()), time.Time{})
 	}
-	if a := w.refers(o, s); a != nil || !asked {
+	if a := first(func() *finding { return w.refers(o, s) }, func() *finding { return w.stated(o, s) }); a != nil || !asked {
 		return a
 	}
 	warned := slices.DeleteFunc(w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()), func(e *corev1.Event) bool {
@@ -152,6 +154,56 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 		return s.unknown("Event", warned[0].Reason, warned[0].Message, when(warned[0]))
 	}
 	return nil
+}
+
+// unsure reports whether the summary of an object says that its controller does not know.
+func unsure(c *metav1.Condition) bool {
+	return c.Status == metav1.ConditionUnknown && slices.Contains([]string{"Ready", "Available", "Healthy", "Synced"}, c.Type)
+}
+
+// Fields of a status in which controllers without conditions say how an object is, the words of those that are not well or
+// not done, and the fields that say why.
+var (
+	phaseField  = regexp.MustCompile(`(?i)^(?:phase|state|status|health|result|outcome|provisioningState)$`)
+	badPhase    = regexp.MustCompile(`(?i)fail|error|degraded|unhealthy|invalid|stalled|conflict|denied|rejected|expired|lost|unavailable`)
+	earlyPhase  = regexp.MustCompile(`(?i)^(?:new|pending|waiting|queued|inprogress|in progress|creating|provisioning|starting)$`)
+	reasonField = regexp.MustCompile(`(?i)(?:message|reason|error|failure|errors|failures)$`)
+)
+
+// stated examines the status of an object whose controller writes no conditions: a field for its phase, and those that say why.
+func (w walker) stated(o *unstructured.Unstructured, s said) *finding {
+	status, _, _ := unstructured.NestedMap(o.Object, "status")
+	if len(conditionsOf(o)) > 0 {
+		return nil
+	}
+	var phase, value string
+	var why []string
+	for _, field := range slices.Sorted(maps.Keys(status)) {
+		text := strings.Trim(fmt.Sprint(status[field]), "[]")
+		_, isText := status[field].(string)
+		_, isList := status[field].([]any)
+		switch {
+		case text == "" || !isText && !isList:
+		case isText && phaseField.MatchString(field) && (badPhase.MatchString(text) || phase == "" && earlyPhase.MatchString(text)):
+			phase, value = field, text
+		case reasonField.MatchString(field):
+			why = append(why, "status."+field+": "+text)
+		}
+	}
+	if phase == "" && len(why) == 0 {
+		return nil
+	}
+	line := strings.Join(why, "; ")
+	if phase != "" {
+		line = strings.Join(append([]string{"status." + phase + ": " + value}, why...), "; ")
+	}
+	born := o.GetCreationTimestamp().Time
+	if earlyPhase.MatchString(value) || phase == "" && w.Taken.Sub(born) < slowStatus {
+		a := w.waits(s, value, s.at+", whose controller says so", born)
+		a.Type, a.Evidence = "Field", evidence(line)
+		return w.overdue(a, born, slowAzure)
+	}
+	return s.unknown("Field", value, line, time.Time{})
 }
 
 // refers finds a reference of an object that leads nowhere; what is made together is made one after another.
@@ -457,18 +509,19 @@ func budget(_ walker, o *unstructured.Unstructured, asked bool) *finding {
 func signing(f walker, o *unstructured.Unstructured, _ bool) *finding {
 	since := o.GetCreationTimestamp().Time
 	certificate, _, _ := unstructured.NestedString(o.Object, "status", "certificate")
-	if certificate != "" || len(conditionsOf(o)) > 0 || since.IsZero() || f.Taken.Sub(since) < slowStatus {
+	if certificate != "" || len(conditionsOf(o)) > 0 || since.IsZero() {
 		return nil
 	}
 	s := saysOf(o)
 	signer, _, _ := unstructured.NestedString(o.Object, "spec", "signerName")
 	user, _, _ := unstructured.NestedString(o.Object, "spec", "username")
-	return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "CSRPending", Since: since,
+	a := &finding{Step: s.step, At: s.at, Type: "Field", Cause: "CSRPending", Since: since,
 		Says:     "the certificate request is neither approved nor denied; whoever made it has no certificate yet",
 		Evidence: []string{fmt.Sprintf("spec.signerName: %s, spec.username: %s; status has no condition", signer, user)},
 		Fix:      "kubectl certificate approve " + o.GetName() + ", or run what approves requests of this signer",
 		Harm:     "whoever made the request gets a certificate for what it asks for: look at its names first",
 		Next:     s.next}
+	return f.soon(a, "the certificate request to be approved")
 }
 
 // persistentVolume examines a volume that failed, or that no claim can get any more.

@@ -536,10 +536,7 @@ func (w walker) ended(s said, p *corev1.Pod) *finding {
 // terminating examines a pod that is being deleted, which is a fault if its node should have ended it long ago.
 func (w walker) terminating(s said, p *corev1.Pod) *finding {
 	since := p.DeletionTimestamp.Time
-	if w.Taken.Sub(since) < slowStatus {
-		return nil
-	}
-	a := &finding{Step: s.step, At: s.at, Cause: "StuckTerminating",
+	a := &finding{Step: s.step, At: s.at, Type: "Field", Since: since, Cause: "StuckTerminating",
 		Says:     "the pod is being deleted since " + age(w.Taken.Sub(since)) + ", and its node does not end it",
 		Evidence: []string{"node " + p.Spec.NodeName},
 		Fix:      "look at the kubelet of the node; kubectl delete pod --force when the node is gone",
@@ -548,5 +545,5 @@ func (w walker) terminating(s said, p *corev1.Pod) *finding {
 		a.Says, a.Evidence, a.Next = "a finalizer keeps the pod, which is being deleted", []string{"finalizer " + p.Finalizers[0]}, s.next
 		a.Fix = "let the finalizer's owner finish, or remove it when its owner is gone"
 	}
-	return a
+	return w.soon(a, "the pod to end")
 }

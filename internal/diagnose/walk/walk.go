@@ -263,7 +263,20 @@ func (w walker) reached() *finding {
 		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
 		return a
 	}
-	return first(func() *finding { return w.dies(w.machinesWhere(isControlPlane), a.Evidence) }, func() *finding { return a })
+	return first(func() *finding { return w.dies(w.machinesWhere(isControlPlane), a.Evidence) }, func() *finding { return w.back(a) })
+}
+
+// back turns a refused connection into a Waiting answer while Cluster API's own probe has not failed for long: the programs of a
+// control plane that starts, or starts again, take a moment.
+func (w walker) back(a *finding) *finding {
+	c := condition(w.Cluster.Status.Conditions, clusterv1.ClusterRemoteConnectionProbeCondition)
+	if a.Cause != "APIRefused" || c == nil ||
+		c.Status != metav1.ConditionTrue && w.Taken.Sub(c.LastTransitionTime.Time) > slowStatus {
+		return a
+	}
+	a.Waiting, a.Cause, a.Fix, a.Harm = true, "APIServerStarts", "", ""
+	a.Says = "waiting for the API server, which is not up yet: Cluster API has reached it a short time ago"
+	return a
 }
 
 // staticEnd is what a simulated machine's console says of a program of its control plane that
