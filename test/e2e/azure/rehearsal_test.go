@@ -39,7 +39,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { end(azure) })
-	s, err := fromEnvironment(lookup(env))
+	s, err := fromEnvironment(lookup(env), false)
 	if err != nil {
 		t.Fatal(err)
 	}
