@@ -142,7 +142,7 @@ func (l *life) patchDay(ctx context.Context) error {
 			return false
 		}
 		for _, p := range pools {
-			if p.Pool == l.name+l.windows {
+			if strings.HasSuffix(p.Pool, "/"+l.name+l.windows) {
 				last = p.Reason + ": " + p.Message
 			}
 		}
