@@ -36,7 +36,7 @@ func (l *life) begin(ctx context.Context) error {
 	}
 	at := fmt.Sprintf("/subscriptions/%s/providers/Microsoft.Compute/locations/%s/communityGalleries/%s/images/%s", l.s.subscription,
 		l.s.location, image.Gallery, image.Name)
-	if err := l.groups.read(ctx, at, &original); err != nil {
+	if err := l.groups.read(ctx, at, galleryVersion, &original); err != nil {
 		return err
 	}
 	type object = map[string]any
@@ -48,10 +48,10 @@ func (l *life) begin(ctx context.Context) error {
 	if len(original.Features) > 0 {
 		definition["features"] = original.Features
 	}
-	if err := l.groups.put(ctx, l.gallery(), l.s.location, object{}); err != nil {
+	if err := l.groups.put(ctx, l.gallery(), galleryVersion, l.s.location, object{}); err != nil {
 		return err
 	}
-	if err := l.groups.put(ctx, l.gallery()+"/images/nodes", l.s.location, definition); err != nil {
+	if err := l.groups.put(ctx, l.gallery()+"/images/nodes", galleryVersion, l.s.location, definition); err != nil {
 		return err
 	}
 	l.published = make(chan error, 1)
@@ -59,7 +59,7 @@ func (l *life) begin(ctx context.Context) error {
 		both := make(chan error, 2)
 		for _, version := range []string{firstImage, nextImage} {
 			go func() {
-				both <- l.groups.put(ctx, l.image(version), l.s.location, object{
+				both <- l.groups.put(ctx, l.image(version), galleryVersion, l.s.location, object{
 					"storageProfile": object{"source": object{"communityGalleryImageId": image.Reference()}}})
 			}()
 		}
@@ -174,8 +174,8 @@ func (l *life) upgradeWindows(ctx context.Context) error {
 }
 
 // read reads the properties of a resource.
-func (g *groups) read(ctx context.Context, id string, properties any) error {
-	got, err := g.resources.GetByID(ctx, id, galleryVersion, nil)
+func (g *groups) read(ctx context.Context, id, version string, properties any) error {
+	got, err := g.resources.GetByID(ctx, id, version, nil)
 	if err != nil {
 		return err
 	}
@@ -186,10 +186,13 @@ func (g *groups) read(ctx context.Context, id string, properties any) error {
 	return err
 }
 
-// put makes a resource and waits until it is there.
-func (g *groups) put(ctx context.Context, id, location string, properties map[string]any) error {
-	operation, err := g.resources.BeginCreateOrUpdateByID(ctx, id, galleryVersion,
-		armresources.GenericResource{Location: &location, Properties: properties}, nil)
+// put makes a resource, in a region where one is given, and waits until it is there.
+func (g *groups) put(ctx context.Context, id, version, location string, properties map[string]any) error {
+	made := armresources.GenericResource{Properties: properties}
+	if location != "" {
+		made.Location = &location
+	}
+	operation, err := g.resources.BeginCreateOrUpdateByID(ctx, id, version, made, nil)
 	if err == nil {
 		_, err = operation.PollUntilDone(ctx, nil)
 	}
