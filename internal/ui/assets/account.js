@@ -1,4 +1,4 @@
-import { h } from "./dom.js";
+import { cut, h } from "./dom.js";
 import { meta, query, view } from "./store.js";
 
 const table = (caption, heads, lines) => h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...heads.map((t) => h("th", { scope: "col" }, t)))), h("tbody", {}, ...lines));
@@ -12,7 +12,8 @@ function quotaLine(q) {
 
 function eventLine(e) {
   const verb = e.operation.split("/").slice(1).join("/") || e.operation;
-  return h("tr", { class: e.status === "Failed" ? "bad" : "" }, h("td", { class: "number" }, new Date(e.at).toLocaleTimeString()), h("th", { scope: "row" }, e.resource), h("td", {}, verb), h("td", {}, e.status), h("td", {}, e.by));
+  return h("tr", { class: e.status === "Failed" ? "bad" : "" }, h("td", { class: "number" }, new Date(e.at).toLocaleTimeString()), h("th", { scope: "row", title: e.resource }, cut(e.resource, 44)),
+    h("td", {}, verb), h("td", {}, e.status), h("td", { title: e.by }, cut(e.by, 20)));
 }
 
 function show(account) {

@@ -42,6 +42,7 @@ function makeTabs() {
       const on = t.name === view.tab;
       t.button.setAttribute("aria-selected", String(on));
       t.button.tabIndex = on ? 0 : -1;
+      if (on) t.button.scrollIntoView({ block: "nearest", inline: "nearest" });
       if (made.has(t.name)) made.get(t.name).root.hidden = !on;
     }
     panel.setAttribute("aria-labelledby", "tab-" + view.tab);

@@ -146,7 +146,7 @@ func (l *life) patchDay(ctx context.Context) error {
 				last = p.Reason + ": " + p.Message
 			}
 		}
-		return strings.HasPrefix(last, "ImageUpToDate: ") && strings.Contains(last, nextImage) && count(all, "windows", "") == 1
+		return strings.HasPrefix(last, "UpToDate: ") && strings.Contains(last, nextImage) && count(all, "windows", "") == 1
 	}
 	if err := l.nodes(ctx, moved); err != nil {
 		return fmt.Errorf("patch day is at %q: %w", last, err)
