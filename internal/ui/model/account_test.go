@@ -24,7 +24,7 @@ func TestAccount(t *testing.T) {
 	if want := []string{"Standard DSv3 Family vCPUs", "Total Regional vCPUs", "Standard NCSv3 Family vCPUs"}; !reflect.DeepEqual(quotas, want) {
 		t.Errorf("quotas %q, want %q", quotas, want)
 	}
-	want := []Event{{at.Add(time.Minute), "Microsoft.Compute/virtualMachines/delete", "no ID", "Failed", "--password (redacted)"},
+	want := []Event{{at.Add(time.Minute), "Microsoft.Compute/virtualMachines/delete", "no ID", "Failed", "--password [redacted]"},
 		{at, "Microsoft.Compute/virtualMachines/write", "demo/a", "Succeeded", "casement"}}
 	if !reflect.DeepEqual(got.Events, want) {
 		t.Errorf("entries %+v, want %+v", got.Events, want)

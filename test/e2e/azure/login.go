@@ -67,7 +67,7 @@ func (s settings) login(ctx context.Context, home string) (settings, error) {
 	return s, s.admitted(ctx)
 }
 
-// admitted waits until the service principal may list resource groups: Azure takes up to minutes to know a new one.
+// admitted waits until the service principal may list resource groups: Azure needs up to minutes until it knows a new one.
 func (s settings) admitted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()

@@ -28,7 +28,7 @@ type options struct {
 	short bool
 	// guard makes the program the guard of another run, with the name of its clusters and its home.
 	guard, home string
-	// own tells the guard to delete the run's service principal, too.
+	// own makes the guard delete the run's service principal, too.
 	own bool
 }
 
