@@ -235,8 +235,8 @@ bench-fleet: build ## What fifty clusters of three machines cost at the same tim
 provider: ## Write the files of the clusterctl provider to bin/provider/, for Tilt and e2e frameworks: docs/developers.md
 	go run ./hack/release --dir bin/provider --image ghcr.io/casement-dev/casement-manager:dev --version v0.1.0-dev && echo 'resources: [infrastructure-components.yaml]' > bin/provider/kustomization.yaml
 
-book: ## Make the pages of docs/ into a book of HTML with a search, dist/book/index.html; V=v0.1.0 names its version
-	go run ./hack/book -out dist/book -version $(or $(V),main)
+book: ## Make the pages of docs/ into a book of HTML with a search, dist/book/index.html; V=v0.2.0 names its version, ALSO=v0.1.0 are tags beside it
+	go run ./hack/book -out dist/book -version $(or $(V),main) -also "$(ALSO)"
 
 headlamp: ## Test and build the plugin for Headlamp into dist/headlamp/ (node, npm's registry)
 	mkdir -p .headlamp dist/headlamp && cp -r examples/headlamp/. .headlamp/ && cd .headlamp && npm install --no-audit --no-fund --ignore-scripts && npm run tsc && CI=true npm test && npm run build && cp dist/main.js package.json ../dist/headlamp/

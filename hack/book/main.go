@@ -1,9 +1,11 @@
 // Command book makes the pages of docs/ into a folder of HTML that needs no server: a table of contents from SUMMARY.md, the pages of
 // rules and commands below theirs, anchors as GitHub makes them, and a search. A link that leads nowhere, or to a heading that is
-// not there, fails it. `make book` runs it.
+// not there, fails it. Other versions, which are tags, come into folders of their names, and each page leads to the same page of them.
+// `make book` runs it.
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"cmp"
 	_ "embed"
@@ -15,6 +17,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -36,19 +39,77 @@ const source = "https://github.com/casement-dev/casement/blob/"
 func main() {
 	out := flag.String("out", "dist/book", "folder to write; what is in it is replaced")
 	version := flag.String("version", "main", "version that the book is of, a tag or a branch")
+	also := flag.String("also", "", "tags whose books come beside it, with commas between them, the newest first")
 	flag.Parse()
-	if err := run(os.DirFS("."), *out, *version); err != nil {
+	if err := publish(*out, *version, strings.FieldsFunc(*also, func(r rune) bool { return r == ',' || r == ' ' })); err != nil {
 		fmt.Fprintln(os.Stderr, "book:", err)
 		os.Exit(1)
 	}
 	fmt.Println("the book is", filepath.Join(*out, "index.html"))
 }
 
-// book is the book to be made.
+// edition is the book of a version: the first is in the folder itself, others below it.
+type edition struct {
+	version, dir string
+	files        fs.FS
+}
+
+// publish makes the book of the checkout, and those of tags beside it.
+func publish(out, version string, tags []string) error {
+	editions := []edition{{version: version, files: os.DirFS(".")}}
+	for _, tag := range tags {
+		files, err := tagged(tag)
+		if err != nil {
+			return err
+		}
+		editions = append(editions, edition{version: tag, dir: tag + "/", files: files})
+	}
+	return bind(editions, out)
+}
+
+// tagged returns the files of a tag.
+func tagged(tag string) (fs.FS, error) {
+	data, err := exec.Command("git", "archive", "--format=zip", tag, "--").Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("read the files of %s: %w: %s", tag, err, failed.Stderr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the files of %s: %w", tag, err)
+	}
+	return zip.NewReader(bytes.NewReader(data), int64(len(data)))
+}
+
+// bind makes all editions, and the list by which their pages find each other.
+func bind(editions []edition, out string) error {
+	type listed struct {
+		Name  string   `json:"name"`
+		Dir   string   `json:"dir"`
+		Pages []string `json:"pages"`
+	}
+	var all []listed
+	for _, e := range editions {
+		b := &book{edition: e, pages: map[string]*page{}, assets: map[string]bool{}}
+		if err := b.build(filepath.Join(out, e.dir)); err != nil {
+			return fmt.Errorf("the book of %s: %w", e.version, err)
+		}
+		one := listed{Name: e.version, Dir: e.dir}
+		for file := range b.pages {
+			one.Pages = append(one.Pages, htmlName(file))
+		}
+		slices.Sort(one.Pages)
+		all = append(all, one)
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, "versions.js"), []byte("const versions = "+string(data)+";\n"), 0o644)
+}
+
+// book is the book of one edition.
 type book struct {
-	files   fs.FS
-	version string
-	pages   map[string]*page
+	edition
+	pages map[string]*page
 	// assets are files beside the pages that these link.
 	assets map[string]bool
 	parts  []part
@@ -75,8 +136,8 @@ type page struct {
 	anchors     map[string]bool
 }
 
-func run(files fs.FS, out, version string) error {
-	b := &book{files: files, version: version, pages: map[string]*page{}, assets: map[string]bool{}}
+// build checks the book and writes it.
+func (b *book) build(out string) error {
 	if err := b.read(); err != nil {
 		return err
 	}
@@ -334,7 +395,8 @@ func (b *book) write(out string) error {
 		if err := markdown.Renderer().Render(&body, p.source, p.tree); err != nil {
 			return fmt.Errorf("docs/%s: %w", p.file, err)
 		}
-		err := t.Execute(&whole, map[string]any{"Title": p.title, "Version": b.version, "Root": relative(p.file, ""), "Parts": b.parts,
+		err := t.Execute(&whole, map[string]any{"Title": p.title, "Version": b.version, "Root": relative(p.file, ""),
+			"Home": relative(b.dir+p.file, ""), "Page": htmlName(p.file), "Parts": b.parts,
 			"File": p.file, "Dir": path.Dir(p.file), "Source": source + b.version + "/docs/" + p.file,
 			"Body": template.HTML(body.String())}) //nolint:gosec // pages of this repository
 		if err != nil {

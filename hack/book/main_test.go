@@ -11,14 +11,14 @@ import (
 // TestBook makes the book of this repository: no link or anchor is wrong, and each rule is a page that the search finds.
 func TestBook(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "book")
-	if err := run(os.DirFS(filepath.Join("..", "..")), out, "v0.1.0"); err != nil {
+	if err := bind([]edition{{version: "v0.1.0", files: os.DirFS(filepath.Join("..", ".."))}}, out); err != nil {
 		t.Fatal(err)
 	}
 	rule, err := os.ReadFile(filepath.Join(out, "rules", "WIN201.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<a href="../index.html"><b>casement</b></a> v0.1.0`, `<a href="../rules/WIN201.html" aria-current="page">`,
+	for _, want := range []string{`<a href="../index.html"><b>casement</b></a> <span id="version">v0.1.0</span>`, `<a href="../rules/WIN201.html" aria-current="page">`,
 		`blob/v0.1.0/docs/rules/WIN201.md`, `<script src="../search.js">`} {
 		if !strings.Contains(string(rule), want) {
 			t.Errorf("the page of a rule has no %s", want)
@@ -57,7 +57,7 @@ func TestLinks(t *testing.T) {
 				"docs/a/README.md": file("# A `head`\n\n" + test.page + "\n"),
 				"docs/a/b.md":      file("# B\n## What it is?\n## Twice\n## Twice\n")}
 			out := filepath.Join(t.TempDir(), "book")
-			err := run(files, out, "main")
+			err := bind([]edition{{version: "main", files: files}}, out)
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) {
 					t.Errorf("error %v, want %q", err, test.wrong)
@@ -73,8 +73,40 @@ func TestLinks(t *testing.T) {
 		})
 	}
 	incomplete := fstest.MapFS{"docs/SUMMARY.md": {Data: []byte("[x](x.md)")}, "docs/y.md": {Data: []byte("text")}}
-	if err := run(incomplete, t.TempDir(), "main"); err == nil || !strings.Contains(err.Error(), "does not lead to y.md") ||
+	if err := bind([]edition{{version: "main", files: incomplete}}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "does not lead to y.md") ||
 		!strings.Contains(err.Error(), "leads to x.md") {
 		t.Errorf("an incomplete table of contents: %v", err)
+	}
+}
+
+// TestVersions: each version is a whole book in its folder, and pages of all find the list of versions with their pages.
+func TestVersions(t *testing.T) {
+	files := func(page string) fstest.MapFS {
+		return fstest.MapFS{"docs/SUMMARY.md": {Data: []byte("[Begin](README.md)\n- [A](a/" + page + ".md)\n")},
+			"docs/README.md": {Data: []byte("# Begin\n")}, "docs/a/" + page + ".md": {Data: []byte("# A\n")}}
+	}
+	out := t.TempDir()
+	err := bind([]edition{{version: "main", files: files("new")}, {version: "v0.1.0", dir: "v0.1.0/", files: files("old")}}, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"versions.js": `[{"name":"main","dir":"","pages":["a/new.html","index.html"]},` +
+			`{"name":"v0.1.0","dir":"v0.1.0/","pages":["a/old.html","index.html"]}]`,
+		"a/new.html":        `<body data-root="../" data-home="../" data-page="a/new.html" data-version="main">`,
+		"v0.1.0/a/old.html": `<script src="../../versions.js"></script>`,
+		"v0.1.0/index.html": `<body data-root="" data-home="../" data-page="index.html" data-version="v0.1.0">`,
+	} {
+		if text, err := os.ReadFile(filepath.Join(out, file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %s (%v):\n%s", file, want, err, text)
+		}
+	}
+	broken := files("old")
+	broken["docs/README.md"] = &fstest.MapFile{Data: []byte("# Begin\n[x](none.md)\n")}
+	if err := bind([]edition{{version: "v0.1.0", dir: "v0.1.0/", files: broken}}, out); err == nil || !strings.Contains(err.Error(), "the book of v0.1.0") {
+		t.Errorf("a version with a wrong link: %v", err)
+	}
+	if _, err := tagged("v0.0.0-none"); err == nil || !strings.Contains(err.Error(), "v0.0.0-none") {
+		t.Errorf("a tag that is not there: %v", err)
 	}
 }

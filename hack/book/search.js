@@ -37,3 +37,12 @@ document.addEventListener("keydown", (e) => {
   if (e.key === "/" && document.activeElement !== field) { e.preventDefault(); field.focus(); }
   if (e.key === "Escape") { field.value = ""; show(); }
 });
+
+// Other versions of the book, where there are some: the same page of one, or its first page where it has not that.
+if (versions.length > 1) {
+  const { home, page, version } = document.body.dataset, choice = document.createElement("select");
+  choice.setAttribute("aria-label", "Version of the book");
+  for (const v of versions) choice.append(new Option(v.name, home + v.dir + (v.pages.includes(page) ? page : "index.html"), false, v.name === version));
+  choice.addEventListener("change", () => { location.href = choice.value; });
+  document.getElementById("version").replaceWith(choice);
+}

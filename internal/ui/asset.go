@@ -12,7 +12,8 @@ import (
 var assets embed.FS
 
 // modules are the page's scripts, each after those that it imports.
-var modules = []string{"dom.js", "store.js", "list.js", "tree.js", "picture.js", "nodes.js", "boot.js", "calls.js", "detail.js", "main.js"}
+var modules = []string{"dom.js", "store.js", "list.js", "tree.js", "picture.js", "nodes.js", "boot.js", "calls.js", "account.js",
+	"detail.js", "main.js"}
 
 // script is the page's program: its modules in one, so that the page is the same when it
 // is served and when it is saved in one file.

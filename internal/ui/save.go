@@ -31,6 +31,8 @@ type saved struct {
 	Model    model.Model            `json:"model"`
 	Answers  map[string]walk.Answer `json:"answers"`
 	Consoles map[string]string      `json:"consoles"`
+	// Account is nil where it could not be read.
+	Account *model.Account `json:"account,omitempty"`
 }
 
 // Save writes the page as one file that needs nothing else: the model, the answers about
@@ -44,6 +46,10 @@ func Save(ctx context.Context, source Source, now time.Time, w io.Writer) error 
 		if strings.HasPrefix(key, "object/") || strings.HasPrefix(key, "pod/") {
 			s.explain(ctx, source, key)
 		}
+	}
+	if account, err := source.Account(ctx); err == nil { // the page says that it is not there
+		account = account.Sorted()
+		s.Account = &account
 	}
 	data, err := s.clean()
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
 
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
@@ -27,6 +31,8 @@ type Local interface {
 	Azure(ctx context.Context) (*model.Azure, error)
 	// Guests lists the VMs that boot, which is all that boot logs need of Azure.
 	Guests(ctx context.Context) ([]model.Guest, error)
+	// Account reads the quotas of some regions and the activity log.
+	Account(ctx context.Context, locations []string) (model.Account, error)
 	// Console writes the boot log of the VM with a resource ID; with follow until ctx ends.
 	Console(ctx context.Context, id string, follow bool, w io.Writer) error
 }
@@ -213,6 +219,29 @@ func (r *Reader) Why(ctx context.Context, s Selection) (walk.Answer, error) {
 		}
 	}
 	return walk.Object(snapshot, object)
+}
+
+// errNoAccount is the error where nothing is asked of Azure.
+var errNoAccount = errors.New("quotas and the activity log are read from the local plane; for Azure: az vm list-usage, az monitor activity-log list")
+
+// Account implements Source.
+func (r *Reader) Account(ctx context.Context) (model.Account, error) {
+	if r.Local == nil {
+		return model.Account{}, errNoAccount
+	}
+	c, err := r.Client()
+	if err != nil {
+		return model.Account{}, err
+	}
+	var clusters infrav1.AzureClusterList
+	if err := c.List(ctx, &clusters, client.InNamespace(r.Namespace)); err != nil {
+		return model.Account{}, fmt.Errorf("list the AzureClusters: %w", err)
+	}
+	locations := map[string]bool{}
+	for _, cluster := range clusters.Items {
+		locations[cluster.Spec.Location] = true
+	}
+	return r.Local.Account(ctx, slices.Sorted(maps.Keys(locations)))
 }
 
 // errNoConsole is the error for a machine without a boot log that can be read.

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"casement.dev/casement/internal/diagnose/walk"
@@ -33,6 +34,8 @@ type Source interface {
 	// Show writes what the API server or the kubelet says of the object of a row, redacted: its yaml, its events, or
 	// a pod's logs.
 	Show(ctx context.Context, s Selection, what string, w io.Writer) error
+	// Account reads the quotas and the activity log of the clusters' subscription.
+	Account(ctx context.Context) (model.Account, error)
 }
 
 // Bounds of the server. A page has one stream, and one console while it shows one.
@@ -51,8 +54,11 @@ const (
 
 // Server serves the page.
 type Server struct {
-	source   Source
-	hub      *hub
+	// open returns the source of a context, and false for one that there is not.
+	open    func(context string) (Source, bool)
+	mu      sync.Mutex
+	windows map[string]*window
+
 	token    string
 	host     string
 	consoles chan struct{}
@@ -60,18 +66,47 @@ type Server struct {
 	mux      *http.ServeMux
 }
 
-// New returns a server for a listener's address, with a new token.
-func New(source Source, address net.Addr) *Server {
-	s := &Server{source: source, hub: newHub(source.Read), token: rand.Text(), host: address.String(),
+// window is a context that pages show.
+type window struct {
+	source Source
+	hub    *hub
+}
+
+// New returns a server for a listener's address, with a new token. Pages ask for a context by its name, at first by ""; open returns
+// its source, and false where there is none.
+func New(open func(context string) (Source, bool), address net.Addr) *Server {
+	s := &Server{open: open, windows: map[string]*window{}, token: rand.Text(), host: address.String(),
 		consoles: make(chan struct{}, maxConsoles), answers: make(chan struct{}, maxAnswers), mux: http.NewServeMux()}
 	s.mux.HandleFunc("GET /{$}", s.page)
 	s.mux.HandleFunc("GET /app.js", asset("text/javascript; charset=utf-8", script))
 	s.mux.HandleFunc("GET /app.css", asset("text/css; charset=utf-8", style))
-	s.mux.HandleFunc("GET /events", s.events)
-	s.mux.HandleFunc("GET /why", s.why)
-	s.mux.HandleFunc("GET /console", s.console)
-	s.mux.HandleFunc("GET /show", s.show)
+	s.mux.HandleFunc("GET /events", s.of(s.events))
+	s.mux.HandleFunc("GET /why", s.of(s.why))
+	s.mux.HandleFunc("GET /console", s.of(s.console))
+	s.mux.HandleFunc("GET /show", s.of(s.show))
+	s.mux.HandleFunc("GET /account", s.of(s.account))
 	return s
+}
+
+// of lets a handler answer from the context that a request names.
+func (s *Server) of(answer func(*window, http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		name := r.URL.Query().Get("context")
+		s.mu.Lock()
+		v := s.windows[name]
+		if v == nil {
+			if source, ok := s.open(name); ok {
+				v = &window{source, newHub(source.Read)}
+				s.windows[name] = v
+			}
+		}
+		s.mu.Unlock()
+		if v == nil {
+			http.Error(w, "the kubeconfig has no such context", http.StatusNotFound)
+			return
+		}
+		answer(v, w, r)
+	}
 }
 
 // Address returns the URL of the page. Anyone who knows it can read the page.
@@ -125,8 +160,8 @@ func (s *Server) allowed(r *http.Request) (string, bool) {
 
 // events streams the model and then its changes. A page that is slow gets fewer and
 // larger changes.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	leave, ok := s.hub.join(r.Context())
+func (s *Server) events(v *window, w http.ResponseWriter, r *http.Request) {
+	leave, ok := v.hub.join(r.Context())
 	if !ok {
 		http.Error(w, "too many pages are open; close some", http.StatusServiceUnavailable)
 		return
@@ -147,7 +182,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	var have model.Model
 	for {
-		next, ok := s.hub.next(r.Context(), have, heartbeat)
+		next, ok := v.hub.next(r.Context(), have, heartbeat)
 		if !ok || r.Context().Err() != nil {
 			return
 		}
@@ -167,14 +202,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 }
 
 // why answers with the first problem of the object of a row.
-func (s *Server) why(w http.ResponseWriter, r *http.Request) {
+func (s *Server) why(v *window, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
 	if !take(ctx, s.answers) {
 		return
 	}
 	defer func() { <-s.answers }()
-	answer, err := s.source.Why(ctx, selection(r))
+	answer, err := v.source.Why(ctx, selection(r))
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		w.WriteHeader(http.StatusNotFound)
@@ -185,20 +220,20 @@ func (s *Server) why(w http.ResponseWriter, r *http.Request) {
 }
 
 // console streams the boot log of a machine while the page reads it.
-func (s *Server) console(w http.ResponseWriter, r *http.Request) {
+func (s *Server) console(v *window, w http.ResponseWriter, r *http.Request) {
 	if !take(r.Context(), s.consoles) {
 		return
 	}
 	defer func() { <-s.consoles }()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := &flushed{w: w, out: http.NewResponseController(w)}
-	if err := s.source.Console(r.Context(), selection(r), true, out); err != nil && !out.began && r.Context().Err() == nil {
+	if err := v.source.Console(r.Context(), selection(r), true, out); err != nil && !out.began && r.Context().Err() == nil {
 		http.Error(w, redacted(err), http.StatusNotFound)
 	}
 }
 
 // show answers with the YAML, the events or the logs of the object of a row.
-func (s *Server) show(w http.ResponseWriter, r *http.Request) {
+func (s *Server) show(v *window, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
 	if !take(ctx, s.answers) {
@@ -207,11 +242,28 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	defer func() { <-s.answers }()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	var text bytes.Buffer
-	if err := s.source.Show(ctx, selection(r), r.URL.Query().Get("what"), &text); err != nil {
+	if err := v.source.Show(ctx, selection(r), r.URL.Query().Get("what"), &text); err != nil {
 		http.Error(w, redacted(err), http.StatusNotFound)
 		return
 	}
 	_, _ = w.Write(text.Bytes()) // the page has gone
+}
+
+// account answers with the quotas and the activity log.
+func (s *Server) account(v *window, w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	if !take(ctx, s.answers) {
+		return
+	}
+	defer func() { <-s.answers }()
+	account, err := v.source.Account(ctx)
+	if err != nil {
+		http.Error(w, redacted(err), http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(account.Sorted()) // the page has gone
 }
 
 // take waits for a free place in places.

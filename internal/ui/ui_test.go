@@ -51,6 +51,39 @@ func (s *scripted) Show(_ context.Context, at Selection, what string, w io.Write
 	return err
 }
 
+func (s *scripted) Account(context.Context) (model.Account, error) {
+	return model.Account{Quotas: []model.Quota{{Location: "westeurope", Name: "standardDSv3Family", Used: 6, Limit: 6}}}, nil
+}
+
+// TestContexts: each context has its own model, and one that the kubeconfig has not is not found.
+func TestContexts(t *testing.T) {
+	sources := map[string]*scripted{"": {models: []model.Model{{"meta": row(`{"context":"one"}`)}}},
+		"two": {models: []model.Model{{"meta": row(`{"context":"two"}`)}}}}
+	_, address := serveAll(t, func(name string) (Source, bool) { s, ok := sources[name]; return s, ok })
+	for name, want := range map[string]string{"": `{"context":"one"}`, "two": `{"context":"two"}`} {
+		resp, err := http.Get(address + "events?context=" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(resp.Body).ReadString('\n')
+		resp.Body.Close()
+		if err != nil || !strings.Contains(line, want) {
+			t.Errorf("context %q: %q, %v; want %s", name, line, err, want)
+		}
+	}
+	for path, want := range map[string]int{"events?context=three": 404, "why?object=x&context=three": 404, "account?context=two": 200} {
+		resp, err := http.Get(address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || want == 200 && !strings.Contains(string(text), "standardDSv3Family") {
+			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, text, want)
+		}
+	}
+}
+
 // TestShow: the text of an object comes as text, and an error without secrets.
 func TestShow(t *testing.T) {
 	_, address := serve(t, &scripted{models: []model.Model{{}}})
@@ -76,9 +109,14 @@ func row(text string) json.RawMessage { return json.RawMessage(text) }
 // serve starts a server and returns its address with the token.
 func serve(t *testing.T, s Source) (*Server, string) {
 	t.Helper()
+	return serveAll(t, func(string) (Source, bool) { return s, true })
+}
+
+func serveAll(t *testing.T, open func(string) (Source, bool)) (*Server, string) {
+	t.Helper()
 	var ui *Server
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { ui.ServeHTTP(w, r) }))
-	ui = New(s, server.Listener.Addr())
+	ui = New(open, server.Listener.Addr())
 	server.Start()
 	t.Cleanup(server.Close)
 	return ui, ui.Address()

@@ -18,10 +18,18 @@ func merge(live, want map[string]any) map[string]any {
 		out = map[string]any{}
 	}
 	for k, w := range want {
+		if choices[k] {
+			out[k] = w
+			continue
+		}
 		out[k] = overlay(out[k], w)
 	}
 	return out
 }
+
+// choices are objects of which Azure takes one set of fields or another. A merge of two sets would be refused. Source:
+// ImageReference of Microsoft.Compute, whose id, communityGalleryImageId and publisher exclude each other.
+var choices = map[string]bool{"imageReference": true}
 
 // rewrite returns the body of an update of the item: the writable fields of have, with those of want in
 // their place.

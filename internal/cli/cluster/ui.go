@@ -1,12 +1,16 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -14,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/catalog"
 	"casement.dev/casement/internal/cli/app"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/ui"
@@ -46,7 +52,13 @@ it.`,
 			if save != "" {
 				return saveUI(cmd.Context(), a, source, save)
 			}
-			return serveUI(cmd.Context(), a, source, port)
+			contexts := map[string]*ui.Reader{"": source}
+			for _, name := range source.Meta.Contexts {
+				of := t
+				of.Context = name
+				contexts[name] = uiSource(cmd.Context(), a, of)
+			}
+			return serveUI(cmd.Context(), a, contexts, port)
 		},
 	}
 	t.AddFlags(c)
@@ -69,6 +81,9 @@ func uiSource(ctx context.Context, a *app.App, t app.Target) *ui.Reader {
 	if t.Context != "" {
 		r.Meta.Source = "context " + t.Context
 	}
+	if raw, err := a.ClientConfig(t).RawConfig(); err == nil && len(raw.Contexts) > 1 {
+		r.Meta.Contexts, r.Meta.Context = slices.Sorted(maps.Keys(raw.Contexts)), cmp.Or(t.Context, raw.CurrentContext)
+	}
 	local := a.ManagementKubeconfig(t.Kubeconfig) == a.Dir.Kubeconfig()
 	if cfg, err := a.RestConfig(t); err == nil {
 		r.Meta.Server = cfg.Host
@@ -83,12 +98,12 @@ func uiSource(ctx context.Context, a *app.App, t app.Target) *ui.Reader {
 	return r
 }
 
-func serveUI(ctx context.Context, a *app.App, source ui.Source, port uint16) error {
+func serveUI(ctx context.Context, a *app.App, contexts map[string]*ui.Reader, port uint16) error {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 	if err != nil {
 		return fmt.Errorf("listen for the page: %w", err)
 	}
-	server := ui.New(source, l.Addr())
+	server := ui.New(func(name string) (ui.Source, bool) { r, ok := contexts[name]; return r, ok }, l.Addr())
 	fmt.Fprintf(a.Out, "Open %s\nIts token is for you alone. Ctrl-C ends it.\n", server.Address())
 	return server.Serve(ctx, l)
 }
@@ -167,4 +182,52 @@ func (p *uiPlane) calls(ctx context.Context) ([]model.Minute, error) {
 // Console implements ui.Local.
 func (p *uiPlane) Console(ctx context.Context, id string, follow bool, w io.Writer) error {
 	return p.client.Console(ctx, id, follow, w)
+}
+
+// activityVersion is the API version of the activity log, activitySpan how far back it is read. Source:
+// https://learn.microsoft.com/rest/api/monitor/activity-logs/list.
+const (
+	activityVersion = "2015-04-01"
+	activitySpan    = 24 * time.Hour
+)
+
+// Account implements ui.Local. Its calls are in the log of calls.
+func (p *uiPlane) Account(ctx context.Context, locations []string) (model.Account, error) {
+	var out model.Account
+	status, err := p.client.Status(ctx)
+	if err != nil {
+		return out, err
+	}
+	azure, err := status.Azure.ARM()
+	if err != nil {
+		return out, err
+	}
+	known := catalog.New(azure, time.Now)
+	for _, at := range locations {
+		usages, err := known.Usages(ctx, at)
+		if err != nil {
+			return out, err
+		}
+		for _, u := range usages {
+			out.Quotas = append(out.Quotas, model.Quota{Location: at, Name: u.Display, Used: u.Current, Limit: u.Limit})
+		}
+	}
+	collection := "/subscriptions/" + azure.SubscriptionID() + "/providers/Microsoft.Insights/eventtypes/management/values"
+	since := time.Now().Add(-activitySpan).UTC().Format(time.RFC3339)
+	for raw, err := range azure.List(ctx, collection, activityVersion, arm.Query("$filter", "eventTimestamp ge '"+since+"'")) {
+		if err != nil {
+			return out, fmt.Errorf("read the activity log: %w", err)
+		}
+		var e struct {
+			Caller, ResourceID    string
+			EventTimestamp        time.Time
+			OperationName, Status struct{ Value string }
+		}
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return out, fmt.Errorf("read the activity log: %w", err)
+		}
+		out.Events = append(out.Events, model.Event{At: e.EventTimestamp, Operation: e.OperationName.Value, Resource: e.ResourceID,
+			Status: e.Status.Value, By: e.Caller})
+	}
+	return out, nil
 }

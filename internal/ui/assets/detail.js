@@ -1,5 +1,5 @@
 import { command, h, mark, plural, stateNames } from "./dom.js";
-import { meta, row, rows, view } from "./store.js";
+import { meta, query, row, rows, view } from "./store.js";
 import { keyOfVM } from "./picture.js";
 
 // run is a command that can be copied, as casement is called where the page was opened.
@@ -92,7 +92,7 @@ class Console {
     if (!(meta() && meta().local)) { this.note("Boot logs are read from the local plane. For a machine in Azure: casement logs " + key.split("/").pop()); return; }
     this.abort = new AbortController();
     try {
-      const answer = await fetch("console?" + new URLSearchParams({ object: key, cluster }), { signal: this.abort.signal });
+      const answer = await fetch("console?" + query({ object: key, cluster }), { signal: this.abort.signal });
       if (!answer.ok) { this.note(await answer.text()); this.ended = true; return; }
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let part = await reader.read(); !part.done; part = await reader.read()) this.add(part.value);
@@ -111,7 +111,7 @@ function shows(key, cluster, logs) {
     pre.setAttribute("aria-label", title);
     pre.textContent = "Reading…";
     try {
-      pre.textContent = await (await fetch("show?" + new URLSearchParams({ object: key, cluster, what }))).text() || "It is empty.";
+      pre.textContent = await (await fetch("show?" + query({ object: key, cluster, what }))).text() || "It is empty.";
     } catch (e) {
       pre.textContent = "It could not be read: " + e.message;
     }
@@ -124,7 +124,7 @@ function shows(key, cluster, logs) {
 async function ask(key, cluster) {
   if (view.saved) return view.saved.answers[key] || { error: (row(key) || {}).state === "ok" ? "It was ready when this report was saved." : "This report has no answer about it." };
   try {
-    const answer = await fetch("why?" + new URLSearchParams({ object: key, cluster }));
+    const answer = await fetch("why?" + query({ object: key, cluster }));
     return await answer.json();
   } catch (e) {
     return { error: "It could not be asked: " + e.message };

@@ -14,7 +14,7 @@ export class VirtualList {
     root.tabIndex = 0;
     root.addEventListener("scroll", () => this.render(), { passive: true });
     root.addEventListener("keydown", (e) => this.key(e));
-    root.addEventListener("mousedown", (e) => {
+    root.addEventListener("click", (e) => { // assistive technology clicks, without a mouse
       const el = e.target.closest("[data-at]");
       if (el && this.inner.contains(el)) this.go(Number(el.dataset.at), true);
     });

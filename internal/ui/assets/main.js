@@ -1,10 +1,11 @@
 import { byId, h, plural } from "./dom.js";
-import { apply, meta, onChange, remember, rows, touch, view } from "./store.js";
+import { apply, meta, onChange, query, remember, rows, touch, view } from "./store.js";
 import { makeTree } from "./tree.js";
 import { makePicture } from "./picture.js";
 import { makeNodes } from "./nodes.js";
 import { makeBoots } from "./boot.js";
 import { makeCalls } from "./calls.js";
+import { makeAccount } from "./account.js";
 import { makeDetail } from "./detail.js";
 
 const tabs = [
@@ -12,6 +13,7 @@ const tabs = [
   { name: "nodes", title: "Nodes and pods", make: makeNodes },
   { name: "boot", title: "Boot timeline", make: makeBoots },
   { name: "calls", title: "ARM calls", make: makeCalls },
+  { name: "account", title: "Quota and activity", make: makeAccount },
 ];
 
 // makeTabs shows one view at a time; one that is not seen is not drawn.
@@ -40,6 +42,7 @@ function makeTabs() {
       const on = t.name === view.tab;
       t.button.setAttribute("aria-selected", String(on));
       t.button.tabIndex = on ? 0 : -1;
+      if (on) t.button.scrollIntoView({ block: "nearest", inline: "nearest" });
       if (made.has(t.name)) made.get(t.name).root.hidden = !on;
     }
     panel.setAttribute("aria-labelledby", "tab-" + view.tab);
@@ -54,6 +57,28 @@ function makeTabs() {
   return (changed) => made.get(view.tab).draw(changed);
 }
 
+// drawContexts offers the contexts of the kubeconfig, where there are several.
+function drawContexts(m) {
+  const chosen = byId("context"), names = (!view.saved && m && m.contexts) || [];
+  const sign = names.join("\n");
+  if (m && chosen.dataset.sign !== sign) {
+    chosen.dataset.sign = sign;
+    chosen.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
+    chosen.hidden = names.length === 0;
+  }
+  if (m && m.context && document.activeElement !== chosen) chosen.value = m.context;
+}
+
+// switchTo shows another context: what is shown of the one before goes.
+function switchTo(name) {
+  view.context = name;
+  view.selected = "";
+  view.link = "wait";
+  remember();
+  apply({ full: true });
+  listen(1000);
+}
+
 // drawTop shows what the page looks at and how it is.
 function drawTop() {
   const m = meta(), saved = view.saved;
@@ -62,6 +87,7 @@ function drawTop() {
     if (el.textContent !== text) el.textContent = text;
     el.className = kind || "";
   };
+  drawContexts(m);
   set("source", m ? m.source + (m.server ? " · " + m.server : "") : "");
   const machines = { ok: 0, bad: 0, wait: 0, gone: 0 };
   let problems = 0;
@@ -86,9 +112,14 @@ function drawTop() {
   document.title = (problems ? "(" + problems + ") " : "") + "casement";
 }
 
+let stream = null, again = 0;
+
 // listen follows the server's events. A stream that ends is opened again, later each time.
 function listen(wait) {
-  const events = new EventSource("events");
+  if (stream) stream.close();
+  clearTimeout(again);
+  const events = new EventSource("events?" + query({}));
+  stream = events;
   events.onmessage = (e) => {
     wait = 1000;
     view.link = "live";
@@ -98,7 +129,7 @@ function listen(wait) {
     events.close();
     view.link = "lost";
     touch("meta");
-    setTimeout(() => listen(Math.min(wait * 2, 15000)), wait);
+    again = setTimeout(() => listen(Math.min(wait * 2, 15000)), wait);
   };
 }
 
@@ -106,11 +137,13 @@ function start() {
   const kept = new URLSearchParams(location.hash.slice(1));
   if (tabs.some((t) => t.name === kept.get("tab"))) view.tab = kept.get("tab");
   view.selected = kept.get("select") || "";
+  view.context = kept.get("context") || "";
   const drawTree = makeTree(), drawTab = makeTabs(), drawDetail = makeDetail(byId("detail"));
   byId("filter").addEventListener("input", (e) => { view.filter = e.target.value; touch("view"); });
   byId("troubled").addEventListener("change", (e) => { view.troubled = e.target.checked; touch("view"); });
+  byId("context").addEventListener("change", (e) => switchTo(e.target.value));
   document.addEventListener("keydown", (e) => {
-    if (e.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) { e.preventDefault(); byId("filter").focus(); }
+    if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { e.preventDefault(); byId("filter").focus(); }
     if (e.key === "Escape" && document.activeElement === byId("filter")) byId("tree").focus();
   });
   onChange((changed) => { drawTop(); drawTree(changed); drawTab(changed); drawDetail(changed); });

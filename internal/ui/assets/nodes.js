@@ -17,7 +17,7 @@ function podText(pods) {
   return parts.join(", ") || "no pods";
 }
 
-// lines are nodes below their builds, then the pods, those that do not run first.
+// lines are nodes below their builds, then pods below their workloads, those with a problem first.
 function lines() {
   const builds = new Map();
   for (const [key, n] of rows("node")) {
@@ -32,19 +32,28 @@ function lines() {
     out.push({ key: "build:" + name, head: true, name, ready, of: nodes.length, sign: ready + "/" + nodes.length });
     for (const { key, n } of nodes) out.push({ key, n, sign: JSON.stringify(n) });
   }
-  const pods = [...rows("pod")].sort(([ka, a], [kb, b]) => stateRank[a.state] - stateRank[b.state] || (ka < kb ? -1 : 1));
-  for (const [name, of] of [["Pods that are not running", pods.filter(([, p]) => p.state !== "ok")], ["Pods that run", pods.filter(([, p]) => p.state === "ok")]]) {
-    if (of.length) out.push({ key: name, head: true, name, count: of.length, sign: String(of.length) });
-    for (const [key, p] of of) out.push({ key, p, sign: JSON.stringify(p) });
+  // Pods are below what made them, those in trouble first.
+  const workloads = new Map();
+  for (const [key, p] of rows("pod")) {
+    const name = `${p.workload || "Pods by themselves"} in ${p.ns} of ${p.cluster}`;
+    if (!workloads.has(name)) workloads.set(name, []);
+    workloads.get(name).push({ key, p });
+  }
+  const worst = (pods) => Math.min(...pods.map(({ p }) => stateRank[p.state]));
+  for (const [name, pods] of [...workloads].sort(([na, a], [nb, b]) => worst(a) - worst(b) || (na < nb ? -1 : 1))) {
+    pods.sort((a, b) => stateRank[a.p.state] - stateRank[b.p.state] || (a.key < b.key ? -1 : 1));
+    const ready = pods.filter(({ p }) => p.state === "ok").length;
+    out.push({ key: "workload:" + name, head: true, name, ready, of: pods.length, sign: ready + "/" + pods.length });
+    for (const { key, p } of pods) out.push({ key, p, sign: JSON.stringify(p) });
   }
   return out;
 }
 
 function draw(item) {
   if (item.head) {
-    const text = item.of === undefined ? String(item.count) : `${item.ready} of ${item.of} ready`;
+    const text = `${item.ready} of ${item.of} ready`;
     return h("div", { class: "head", role: "option", "aria-label": item.name + ", " + text },
-      h("span", { class: "name" }, item.name), item.of === undefined ? "" : h("span", { class: "meter", "aria-hidden": "true" }, h("span", { vars: { "--part": item.ready / item.of } })), h("span", { class: "why" }, text));
+      h("span", { class: "name" }, item.name), h("span", { class: "meter", "aria-hidden": "true" }, h("span", { vars: { "--part": item.ready / item.of } })), h("span", { class: "why" }, text));
   }
   const r = item.n || item.p;
   const cells = item.n
@@ -59,7 +68,7 @@ export function makeNodes(root) {
   const head = h("div", { class: "cells columns", "aria-hidden": "true" }, h("span"), ...["Node or pod", "Cluster", "Kubelet", "Runtime", "Pods"].map((t) => h("span", {}, t)));
   const box = h("div", { id: "node-list" }), empty = h("p", { class: "empty" });
   root.append(head, box, empty);
-  const list = new VirtualList(box, { height: 30, draw, role: "listbox", label: "Nodes by system and build, and pods",
+  const list = new VirtualList(box, { height: 30, draw, role: "listbox", label: "Nodes by system and build, and pods by workload",
     pick: (item) => { if (!item.head) select(item.n ? machineOf(item.key) : item.key); } });
   return (changed) => {
     if (!["node", "pod", "view", "all", "meta"].some((name) => changed.has(name))) return;

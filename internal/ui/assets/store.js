@@ -9,7 +9,10 @@ const none = new Map();
 export const rows = (section) => sections.get(section) || none;
 export const row = (key) => rows(key.slice(0, key.indexOf("/"))).get(key);
 export const meta = () => rows("meta").get("meta");
-export const view = { selected: "", tab: "azure", filter: "", troubled: false, link: "wait", saved: null };
+export const view = { selected: "", tab: "azure", filter: "", troubled: false, link: "wait", saved: null, context: "" };
+
+// query makes the parameters of a request, with the context that is shown.
+export const query = (parts) => new URLSearchParams(view.context ? { ...parts, context: view.context } : parts);
 
 // onChange calls fn with the changed sections, at most once a frame.
 export function onChange(fn) { readers.add(fn); }
@@ -64,6 +67,7 @@ export function select(key) {
 export function remember() {
   const parts = new URLSearchParams({ tab: view.tab });
   if (view.selected) parts.set("select", view.selected);
+  if (view.context) parts.set("context", view.context);
   history.replaceState(null, "", "#" + parts);
 }
 

@@ -69,6 +69,9 @@ type Meta struct {
 	Server string `json:"server,omitempty"`
 	// Local is true for the local plane, which has consoles, guests and ARM calls.
 	Local bool `json:"local"`
+	// Contexts are those of the kubeconfig that one may switch to, Context the one that is shown.
+	Contexts []string `json:"contexts,omitempty"`
+	Context  string   `json:"context,omitempty"`
 	// Command is how casement is called here: with --state where the page's command had it.
 	Command string `json:"command"`
 	// Errors are what could not be read at this time.

@@ -4,9 +4,12 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/timeline"
@@ -36,11 +39,13 @@ type pod struct {
 	Namespace string `json:"ns"`
 	Name      string `json:"name"`
 	// Owner is the namespace of the cluster's objects.
-	Owner   string `json:"owner"`
-	Node    string `json:"node,omitempty"`
-	State   State  `json:"state"`
-	Reason  string `json:"reason"`
-	Message string `json:"message,omitempty"`
+	Owner string `json:"owner"`
+	// Workload is the kind and name of what made the pod; "" of a pod by itself.
+	Workload string `json:"workload,omitempty"`
+	Node     string `json:"node,omitempty"`
+	State    State  `json:"state"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message,omitempty"`
 }
 
 // maxPods bounds the pods of a cluster that have their own rows; those that do not run come first.
@@ -71,7 +76,7 @@ func (b *builder) nodes(c *Cluster) {
 			continue
 		}
 		rows["pod/"+prefix+p.Namespace+"/"+p.Name] = pod{Cluster: s.Cluster.Name, Owner: s.Cluster.Namespace,
-			Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
+			Namespace: p.Namespace, Name: p.Name, Workload: workloadOf(p), Node: p.Spec.NodeName,
 			State: state, Reason: redact.Text(reason), Message: redact.Line(message, 300)}
 	}
 	for key, row := range shown {
@@ -95,6 +100,19 @@ func (b *builder) nodes(c *Cluster) {
 		row.State, row.Reason = nodeState(n, b.in.Now)
 		b.put("node/"+prefix+name, row)
 	}
+}
+
+// workloadOf names the object that made a pod: of a ReplicaSet of a Deployment, the Deployment.
+func workloadOf(p *corev1.Pod) string {
+	by := metav1.GetControllerOfNoCopy(p)
+	if by == nil {
+		return ""
+	}
+	hash := p.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	if name, of := strings.CutSuffix(by.Name, "-"+hash); of && hash != "" && by.Kind == "ReplicaSet" {
+		return "Deployment " + name
+	}
+	return by.Kind + " " + by.Name
 }
 
 func nodeState(n *corev1.Node, now time.Time) (State, string) {

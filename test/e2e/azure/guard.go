@@ -32,7 +32,8 @@ func startGuard(s settings, o options, home string) (*watchman, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watchman{cmd: exec.Command(self, "-guard", s.name, "-home", home, "-casement", o.casement)}
+	w := &watchman{cmd: exec.Command(self, "-guard", s.name, "-home", home, "-casement", o.casement, fmt.Sprintf("-own=%t", s.own))}
+	w.cmd.Env = append(os.Environ(), s.env()...)
 	// No pipe but the rope ties it to the run: it outlives a terminal, and what it says is in its log.
 	log, err := os.Create(o.file + ".guard.log")
 	if err != nil {
@@ -62,11 +63,17 @@ func (w *watchman) finish() (string, error) {
 // guard waits until the run has ended, and cleans up after it.
 func guard(_ context.Context, o options) error {
 	_, _ = io.Copy(io.Discard, os.Stdin) // it ends when the run does
-	s, err := fromEnvironment(os.Getenv)
+	s, err := fromEnvironment(os.Getenv, o.own)
 	if err != nil {
 		return err
 	}
 	s.name = o.guard
+	admitted := true
+	if o.own {
+		if s, admitted, err = s.again(o.home); err != nil {
+			return err
+		}
+	}
 	ctx, end := context.WithTimeout(context.Background(), sweepTimeout)
 	defer end()
 	down := exec.CommandContext(ctx, o.casement, "--state", stateOf(o.home), "down", "--purge")
@@ -74,11 +81,18 @@ func guard(_ context.Context, o options) error {
 	if downErr != nil {
 		downErr = fmt.Errorf("end the management cluster: %w: %s", downErr, out)
 	}
-	g, err := openGroups(s)
-	if err != nil {
-		return errors.Join(downErr, err)
+	var found []string
+	var swept error
+	if admitted { // else nothing was made
+		g, err := openGroups(s)
+		if err != nil {
+			return errors.Join(downErr, err)
+		}
+		found, swept = g.delete(ctx)
 	}
-	found, swept := g.delete(ctx)
+	if o.own {
+		swept = errors.Join(swept, s.logout(ctx))
+	}
 	if err := errors.Join(downErr, swept, os.RemoveAll(o.home)); err != nil {
 		return err
 	}

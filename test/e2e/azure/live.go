@@ -43,7 +43,7 @@ func live(ctx context.Context, s settings, o options, home string, r *report) (e
 		return err
 	}
 	c := &client{s: s, program: o.casement, groups: g, home: home, applies: &sync.Mutex{},
-		env: append(os.Environ(), "KUBECONFIG=", "CASEMENT_HOME="+stateOf(home),
+		env: append(append(os.Environ(), s.env()...), "KUBECONFIG=", "CASEMENT_HOME="+stateOf(home),
 			"AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+rec.at, "AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")}
 	err = r.step("", "start the management cluster", rec, func() (string, error) {
 		_, err := c.run(ctx, nil, "up", "--azure", "env", "--timeout", "5m")
@@ -104,7 +104,12 @@ type life struct {
 	report    *report
 	recording *recording
 	until     time.Time
+	// published has the end of the publication of our own images.
+	published chan error
 }
+
+// workers names the object with a kind of workers.
+func (l *life) workers(suffix string) string { return l.kind + "/" + l.name + suffix }
 
 // waits are how long Azure is given for a step; the budget of hours holds besides.
 const waits = "90m"
@@ -115,12 +120,18 @@ type step struct {
 	do   func(context.Context) error
 	// changes marks what a short run leaves out.
 	changes bool
+	// reason is why it is not run.
+	reason string
 }
 
 // live takes the steps, and stops at the first that fails; the table of readiness has rows of its own and stops nothing.
 func (l *life) live(ctx context.Context, short bool) error {
 	for _, s := range l.steps() {
 		if short && s.changes {
+			continue
+		}
+		if s.reason != "" {
+			l.report.add(row{Cluster: l.name, Name: s.name, Verdict: notRun, Detail: s.reason})
 			continue
 		}
 		if s.name == "" {
@@ -145,44 +156,55 @@ func (l *life) live(ctx context.Context, short bool) error {
 }
 
 func (l *life) steps() []step {
-	workers := func(suffix string) string { return l.kind + "/" + l.name + suffix }
 	scale := func(to int) func(context.Context) error {
 		return func(ctx context.Context) error {
-			if _, err := l.kubectl(ctx, "scale", workers(l.windows), fmt.Sprintf("--replicas=%d", to)); err != nil {
+			if _, err := l.kubectl(ctx, "scale", l.workers(l.windows), fmt.Sprintf("--replicas=%d", to)); err != nil {
 				return err
 			}
 			return l.nodes(ctx, func(all []node) bool { return count(all, "windows", "") == to })
 		}
 	}
-	return []step{
-		{"create a control plane, a Linux and a Windows worker", l.create, false},
-		{"IIS on Windows, behind the load balancer", l.serve, false},
-		{"", func(ctx context.Context) error { l.readiness(ctx); return nil }, false},
-		{"where the minutes of the boots went", l.boots, false},
-		{"scale the Windows workers to 2", scale(2), true},
-		{"scale them to none", scale(0), true},
-		{"scale them from none to 1", scale(1), true},
-		{"repair: a Windows machine is gone", l.repair, true},
-		{"upgrade the control plane to " + l.s.newer, func(ctx context.Context) error {
+	fromNone := []step{{name: "the cluster-autoscaler scales them from none to 1, for pods that wait", do: l.autoscale, changes: true}}
+	if l.s.autoscaler == "" {
+		fromNone[0].reason = "CASEMENT_E2E_AUTOSCALER names no program"
+		fromNone = append(fromNone, step{name: "scale them from none to 1", do: scale(1), changes: true})
+	}
+	return slices.Concat([]step{
+		{name: "create a control plane, a Linux and a Windows worker", do: l.create},
+		{name: "begin two versions of an image of our own", do: l.begin, changes: true},
+		{name: "IIS on Windows, behind the load balancer", do: l.serve},
+		{do: func(ctx context.Context) error { l.readiness(ctx); return nil }},
+		{name: "where the minutes of the boots went", do: l.boots},
+		{name: "scale the Windows workers to 2", do: scale(2), changes: true},
+		{name: "scale them to none", do: scale(0), changes: true},
+		{name: "give them the first version of our image", do: l.ownImage, changes: true},
+	}, fromNone, []step{
+		{name: "patch day: they move to the second version", do: l.patchDay, changes: true},
+		{name: "repair: a Windows machine is gone", do: l.repair, changes: true},
+		{name: "upgrade the control plane to " + l.s.newer, do: func(ctx context.Context) error {
 			return l.upgrade(ctx, "kubeadmcontrolplane/"+l.name+"-control-plane", `{"spec":{"version":"%s"}}`, "control-plane")
-		}, true},
-		{"upgrade the workers to " + l.s.newer, func(ctx context.Context) error {
+		}, changes: true},
+		{name: "upgrade the workers to " + l.s.newer, do: func(ctx context.Context) error {
 			const path = `{"spec":{"template":{"spec":{"version":"%s"}}}}`
-			return errors.Join(l.upgrade(ctx, workers(l.linux), path, "linux"), l.upgrade(ctx, workers(l.windows), path, "windows"))
-		}, true},
-		{"delete", func(ctx context.Context) error {
+			return errors.Join(l.upgrade(ctx, l.workers(l.linux), path, "linux"), l.upgradeWindows(ctx))
+		}, changes: true},
+		{name: "delete", do: func(ctx context.Context) error {
 			if _, err := l.kubectl(ctx, "delete", "cluster", l.name, "--wait=false"); err != nil {
 				return err
 			}
 			_, err := l.run(ctx, nil, "wait", l.name, "--for", "deleted", "--timeout", waits)
 			return err
-		}, false},
-	}
+		}},
+	})
 }
 
 // create makes the cluster, whose resource group says until when it may be there.
 func (l *life) create(ctx context.Context) error {
-	manifest, err := l.run(ctx, nil, "generate", "cluster", l.name, "--flavor", l.flavor, "--kubernetes-version", l.s.older)
+	flavor := l.flavor
+	if l.joined() {
+		flavor = "windows-gmsa"
+	}
+	manifest, err := l.run(ctx, nil, "generate", "cluster", l.name, "--flavor", flavor, "--kubernetes-version", l.s.older)
 	if err != nil {
 		return err
 	}
@@ -191,6 +213,11 @@ func (l *life) create(ctx context.Context) error {
 	tagged := strings.Replace(manifest, "\n"+before, "\n  additionalTags:\n    casement-e2e-delete-after: \""+until+"\"\n"+before, 1)
 	if tagged == manifest {
 		return errors.New("the manifest has no AzureCluster with a resource group, so that it cannot be tagged")
+	}
+	if l.joined() {
+		if tagged, err = l.s.domain.peer(tagged); err != nil {
+			return err
+		}
 	}
 	l.applies.Lock()
 	_, err = l.run(ctx, []byte(tagged), "kubectl", "apply", "-f", "-")

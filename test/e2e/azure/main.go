@@ -28,6 +28,8 @@ type options struct {
 	short bool
 	// guard makes the program the guard of another run, with the name of its clusters and its home.
 	guard, home string
+	// own makes the guard delete the run's service principal, too.
+	own bool
 }
 
 // report is the file of the page, beside the recording.
@@ -41,6 +43,7 @@ func main() {
 	flag.BoolVar(&o.short, "short", false, "make the clusters, look at them and delete them, and change nothing in between")
 	flag.StringVar(&o.guard, "guard", "", "internal: clean up after the run of this name when standard input ends")
 	flag.StringVar(&o.home, "home", "", "internal: the folder of that run")
+	flag.BoolVar(&o.own, "own", false, "internal: that run made a service principal")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -59,11 +62,11 @@ func main() {
 
 // try takes the clusters through their lives within the budget. Whatever remains is deleted by the guard, which outlives it.
 func try(ctx context.Context, o options) (err error) {
-	s, err := fromEnvironment(os.Getenv)
+	getenv, own, err := account(ctx, os.Getenv)
 	if err != nil {
 		return err
 	}
-	g, err := openGroups(s)
+	s, err := fromEnvironment(getenv, own)
 	if err != nil {
 		return err
 	}
@@ -74,6 +77,17 @@ func try(ctx context.Context, o options) (err error) {
 	watchman, err := startGuard(s, o, home)
 	if err != nil {
 		return err
+	}
+	if own {
+		if s, err = s.login(ctx, home); err != nil {
+			_, swept := watchman.finish()
+			return errors.Join(err, swept)
+		}
+	}
+	g, err := openGroups(s)
+	if err != nil {
+		_, swept := watchman.finish()
+		return errors.Join(err, swept)
 	}
 	fmt.Printf("Azure at %s, subscription %s, %s: resource groups %s, at most %d machines, %s, %.2f dollars\n", s.endpoint,
 		s.subscription, s.location, strings.Join(s.groups(), " and "), s.machines, s.hours, s.dollars)

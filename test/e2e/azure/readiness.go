@@ -16,8 +16,8 @@ var readinessManifest string
 type category struct {
 	name, what string
 	check      func(context.Context, *life) (string, error)
-	// reason is why it is not run.
-	reason string
+	// reason is why it is not run in a cluster, "" where it is.
+	reason func(*life) string
 }
 
 var categories = []category{
@@ -35,12 +35,21 @@ var categories = []category{
 	{name: "Extend.HostProcess", what: "a HostProcess container runs", check: func(ctx context.Context, l *life) (string, error) {
 		return l.workload(ctx, nil, "wait", "pod/readiness-host", "--for=condition=Ready", "--timeout", "15m")
 	}},
-	{name: "Extend.ActiveDirectory", what: "a pod has a domain identity", reason: "the run has no domain"},
-	{name: "Extend.NetworkPolicy", what: "a policy refuses traffic", reason: "the run installs no policy"},
+	{name: "Extend.ActiveDirectory", what: "a pod has a domain identity", check: identity, reason: whyNoDomain},
+	{name: "Extend.NetworkPolicy", what: "a policy refuses traffic",
+		reason: func(*life) string { return "the run installs no policy" }},
 	{name: "Extend.Network", what: "a Service of type LoadBalancer is reached", check: func(ctx context.Context, l *life) (string, error) {
-		return l.run(ctx, nil, "fetch", "service/iis", "--kubeconfig", l.kubeconfig(), "--timeout", "10m")
+		return l.run(ctx, nil, "fetch", "service/iis", "--cluster", l.name, "--timeout", "10m")
 	}},
 	{name: "Extend.Worker", what: "the node reports its Windows build and runtime", check: worker},
+}
+
+// why is why it is not run in a cluster.
+func (c category) why(l *life) string {
+	if c.reason == nil {
+		return ""
+	}
+	return c.reason(l)
 }
 
 // readiness applies the workload and adds a row for each category.
@@ -51,8 +60,8 @@ func (l *life) readiness(ctx context.Context) {
 		_, applied = l.workload(ctx, nil, "rollout", "status", "deployment/readiness", "--timeout", "30m")
 	}
 	for _, c := range categories {
-		if c.reason != "" {
-			l.report.add(row{Cluster: l.name, Name: c.name + ": " + c.what, Verdict: notRun, Detail: c.reason})
+		if reason := c.why(l); reason != "" {
+			l.report.add(row{Cluster: l.name, Name: c.name + ": " + c.what, Verdict: notRun, Detail: reason})
 			continue
 		}
 		_ = l.report.step(l.name, c.name+": "+c.what, l.recording, func() (string, error) { // the row has it
@@ -85,7 +94,7 @@ func (l *life) serve(ctx context.Context) error {
 	if _, err := l.workload(ctx, nil, "rollout", "status", "deployment/iis", "--timeout", "30m"); err != nil {
 		return err
 	}
-	_, err = l.run(ctx, nil, "fetch", "service/iis", "--kubeconfig", l.kubeconfig(), "--timeout", "10m")
+	_, err = l.run(ctx, nil, "fetch", "service/iis", "--cluster", l.name, "--timeout", "10m")
 	return err
 }
 

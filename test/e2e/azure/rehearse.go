@@ -28,7 +28,7 @@ func rehearse(ctx context.Context, o options) error {
 		return err
 	}
 	defer end(azure)
-	s, err := fromEnvironment(lookup(env))
+	s, err := fromEnvironment(lookup(env), false)
 	if err != nil {
 		return err
 	}

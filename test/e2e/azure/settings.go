@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"strconv"
 	"time"
 
@@ -21,6 +22,12 @@ type settings struct {
 	hours    time.Duration
 	machines int
 	dollars  float64
+	// own is whether the run makes its service principal itself, by az.
+	own bool
+	// autoscaler is the program cluster-autoscaler, "" where none is given.
+	autoscaler string
+	// domain is the Active Directory domain that Windows machines join.
+	domain domain
 	// name begins the names of the clusters and of their resource groups, new for each run.
 	name string
 }
@@ -29,8 +36,8 @@ type settings struct {
 // while each is replaced in turn.
 const mostMachines = 8
 
-// fromEnvironment reads the settings, or says all that is missing or wrong.
-func fromEnvironment(getenv func(string) string) (settings, error) {
+// fromEnvironment reads the settings, or says all that is missing or wrong; with own there is no service principal yet.
+func fromEnvironment(getenv func(string) string, own bool) (settings, error) {
 	var errs []error
 	need := func(name, about string) string {
 		value := getenv(name)
@@ -42,16 +49,29 @@ func fromEnvironment(getenv func(string) string) (settings, error) {
 	s := settings{
 		subscription: need("AZURE_SUBSCRIPTION_ID", "the subscription in which the cluster is made, which costs money"),
 		tenant:       need("AZURE_TENANT_ID", "the tenant of the service principal"),
-		client:       need("AZURE_CLIENT_ID", "a service principal that may make resource groups and what is in them"),
-		secret:       need("AZURE_CLIENT_SECRET", "its secret"),
+		client:       getenv("AZURE_CLIENT_ID"),
+		secret:       getenv("AZURE_CLIENT_SECRET"),
 		location:     need("AZURE_LOCATION", "the region"),
 		endpoint:     cmp.Or(getenv("AZURE_RESOURCE_MANAGER_ENDPOINT"), "https://management.azure.com"),
 		authority:    cmp.Or(getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com/"),
 		ca:           getenv("AZURE_CA_FILE"),
 		older:        cmp.Or(getenv("KUBERNETES_VERSION_UPGRADE_FROM"), kuberelease.Previous),
 		newer:        cmp.Or(getenv("KUBERNETES_VERSION"), kuberelease.Default),
+		autoscaler:   getenv("CASEMENT_E2E_AUTOSCALER"),
+		domain:       domainOf(getenv),
+		own:          own,
 		name:         fmt.Sprintf("casement-e2e-%08x", rand.Uint32()),
 	}
+	if !own {
+		need("AZURE_CLIENT_ID", "a service principal that may make resource groups and what is in them; or run az login")
+		need("AZURE_CLIENT_SECRET", "its secret")
+	}
+	if s.autoscaler != "" {
+		if _, err := exec.LookPath(s.autoscaler); err != nil {
+			errs = append(errs, fmt.Errorf("CASEMENT_E2E_AUTOSCALER names no program: %w", err))
+		}
+	}
+	errs = append(errs, s.domain.check())
 	s.audience = cmp.Or(getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), s.endpoint)
 	hours, err := strconv.ParseFloat(cmp.Or(getenv("CASEMENT_E2E_HOURS"), "1.25"), 64)
 	if s.hours = time.Duration(hours * float64(time.Hour)); err != nil || hours <= 0 || hours > 24 {
@@ -63,10 +83,16 @@ func fromEnvironment(getenv func(string) string) (settings, error) {
 			"machine, a Linux and a Windows worker, and the one that replaces another", mostMachines))
 	}
 	s.dollars, err = strconv.ParseFloat(cmp.Or(need("CASEMENT_E2E_DOLLARS", "what the run may cost by its own estimate, such as 15"), "0"), 64)
-	if len(errs) == 0 && (err != nil || s.dollars <= 0) {
+	if errors.Join(errs...) == nil && (err != nil || s.dollars <= 0) {
 		errs = append(errs, errors.New("CASEMENT_E2E_DOLLARS is a number of dollars above 0"))
 	}
 	return s, errors.Join(errs...)
+}
+
+// env is what casement reads of the settings.
+func (s settings) env() []string {
+	return []string{"AZURE_SUBSCRIPTION_ID=" + s.subscription, "AZURE_TENANT_ID=" + s.tenant, "AZURE_CLIENT_ID=" + s.client,
+		"AZURE_CLIENT_SECRET=" + s.secret}
 }
 
 // groups are the resource groups of the run's clusters, which have the clusters' names.

@@ -28,7 +28,7 @@ func TestEnvironment(t *testing.T) {
 					return test.to
 				}
 				return whole[name]
-			})
+			}, false)
 			switch {
 			case test.want == "" && (err != nil || s.endpoint != "https://management.azure.com" || s.audience != s.endpoint):
 				t.Errorf("settings %+v, error %v", s, err)

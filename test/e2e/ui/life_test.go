@@ -3,6 +3,7 @@ package ui
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -61,18 +62,10 @@ func TestLife(t *testing.T) {
 	b.until("a machine that boots", `document.querySelector("svg .vm.wait") !== null`, 2*time.Minute)
 	b.shot("3-booting")
 	b.text("#counts", "3 of 3 machines ready", 5*time.Minute)
-	for _, variant := range []struct {
-		name, scheme string
-		width        int64
-	}{{"wide-light", "light", 1280}, {"wide-dark", "dark", 1280}, {"narrow-light", "light", 800}, {"narrow-dark", "dark", 800}} {
-		b.emulate(variant.width, variant.scheme)
-		for _, tab := range []string{"azure", "nodes", "boot", "calls"} {
-			b.tab(tab)
-			b.shot("4-" + tab + "-" + variant.name)
-		}
-	}
-	b.emulate(1280, "light")
-	b.tab("azure")
+	b.tab("account")
+	b.text("#view", "Quotas in use", time.Minute)
+	b.text("#view", "virtualMachines/write", time.Minute)
+	variants(b, "4")
 
 	kubectl := p.Workload("demo")
 	node := strings.TrimSpace(kubectl("get", "nodes", "-l", "kubernetes.io/os=windows", "-o", "jsonpath={.items[0].metadata.name}"))
@@ -85,7 +78,7 @@ func TestLife(t *testing.T) {
 	b.text("#detail .answer", "nothing is wrong", time.Minute)
 
 	b.tab("nodes")
-	b.text("#view", "Pods that run", time.Minute)
+	b.text("#view", "DaemonSet kube-proxy-windows in kube-system of demo", time.Minute)
 	b.js(`[...document.querySelectorAll("#node-list .cells")].find(
 		(e) => e.textContent.includes("kube-system/kube-proxy-windows")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
 	for button, want := range map[string]string{"YAML": "kind: Pod", "Events": "Started", "Logs": "simulated container"} {
@@ -99,10 +92,7 @@ func TestLife(t *testing.T) {
 	p.Run(nil, "azure", "faults", "add", "guest", "--guest-fault", "kubelet-stopped", "--name", node)
 	b.text("#detail .answer", "Evidence", 4*time.Minute)
 	b.text("#counts", "problem", 4*time.Minute)
-	b.shot("5-broken")
-	b.emulate(1280, "dark")
-	b.shot("5-broken-dark")
-	b.emulate(1280, "light")
+	variants(b, "5-broken")
 	report(t, b, p)
 	b.open(address + "#select=object/Machine/default/" + machine)
 	p.Run(nil, "azure", "faults", "clear")
@@ -117,6 +107,25 @@ func TestLife(t *testing.T) {
 	b.clean()
 }
 
+// variants keeps pictures of all views, wide and narrow, in light and in dark.
+func variants(b *browser, name string) {
+	b.t.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{1400, 1000, 700} {
+			b.emulate(width, scheme)
+			for _, tab := range []string{"azure", "nodes", "boot", "calls", "account"} {
+				b.tab(tab)
+				b.shot(fmt.Sprintf("%s-%s-%d-%s", name, tab, width, scheme))
+			}
+			if overflows, err := eval[bool](b, `document.documentElement.scrollWidth > innerWidth`, time.Minute); err != nil || overflows {
+				b.t.Errorf("the page is wider than %d pixels (%v)", width, err)
+			}
+		}
+	}
+	b.emulate(1280, "light")
+	b.tab("azure")
+}
+
 // report saves the page and opens the file, which shows the same without a server.
 func report(t *testing.T, b *browser, p *plane.Plane) {
 	t.Helper()
@@ -126,6 +135,9 @@ func report(t *testing.T, b *browser, p *plane.Plane) {
 	b.text("#link", "Saved", time.Minute)
 	b.text("#tree", "demo-md-win", time.Minute)
 	b.text("#detail", "Evidence", time.Minute)
+	b.tab("account")
+	b.text("#view", "Quotas in use", time.Minute)
+	b.tab("azure")
 	b.shot("5-report")
 }
 

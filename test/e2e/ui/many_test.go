@@ -103,6 +103,8 @@ func (f *fleet) Why(context.Context, ui.Selection) (walk.Answer, error) {
 	return walk.Answer{Healthy: true, Object: "it"}, nil
 }
 
+func (f *fleet) Account(context.Context) (model.Account, error) { return model.Account{}, nil }
+
 func (f *fleet) Show(context.Context, ui.Selection, string, io.Writer) error { return nil }
 
 func (f *fleet) Console(context.Context, ui.Selection, bool, io.Writer) error { return nil }
@@ -115,7 +117,8 @@ func TestManyMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := ui.New(newFleet(machines), l.Addr())
+	all := newFleet(machines)
+	server := ui.New(func(string) (ui.Source, bool) { return all, true }, l.Addr())
 	go func() { _ = server.Serve(t.Context(), l) }()
 	b.open(server.Address())
 	b.text("#counts", "500 machines", time.Minute)
