@@ -132,10 +132,14 @@ func (h *herd) roll(ctx context.Context, machines, count int) error {
 	if err != nil {
 		return err
 	}
-	return each(ctx, count, func(i int) error {
+	err = each(ctx, count, func(i int) error {
 		m := &clusterv1.Machine{ObjectMeta: h.meta(old[i], h.members[old[i]])}
 		return h.client.Delete(ctx, m)
 	})
+	for _, name := range old {
+		delete(h.members, name)
+	}
+	return err
 }
 
 // settle plays Cluster API until all machines and pools are provisioned and noted.
