@@ -323,6 +323,27 @@ func (r *reader) last(id string) json.RawMessage {
 	return l.items[arm.Key(id)]
 }
 
+// takes reports whether Azure deletes one resource with another, by what is known of the latter without a read.
+func (r *reader) takes(id, with string) bool {
+	own, known := r.fresh(id)
+	if own.stale {
+		return false
+	}
+	body := own.body
+	r.mu.Lock()
+	l := r.lists[arm.Key(collectionOf(id))]
+	r.mu.Unlock()
+	if !known && l != nil {
+		l.mu.Lock()
+		if r.now().Sub(l.at) <= r.ttl {
+			body = l.items[arm.Key(id)]
+		}
+		l.mu.Unlock()
+	}
+	doc, err := document(body)
+	return err == nil && body != nil && slices.ContainsFunc(deletedWith(doc), func(id string) bool { return strings.EqualFold(id, with) })
+}
+
 // dropGroup forgets all that is known of a resource group that is gone.
 func (r *reader) dropGroup(group string) {
 	delete(r.overviews, group)
