@@ -42,7 +42,7 @@ type managerBench struct {
 	roll int
 	// rest is how long to watch the idle manager, outage how long every call fails. 0 leaves it out.
 	rest, outage time.Duration
-	// speed is how many times as often as otherwise a manager compares and lists in the day at rest. 0 leaves the day out.
+	// speed is how many times as often as otherwise a manager compares and lists in the idle day. 0 leaves the day out.
 	speed int
 }
 

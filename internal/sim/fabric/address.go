@@ -72,7 +72,7 @@ func vnetKey(vnetID string, ip netip.Addr) string {
 
 func publicKey(id string) string { return "public " + fold(id) }
 
-// openAddresses takes up the mapping of an earlier run in the same directory. An address that another process has taken since
+// openAddresses continues with the mapping of an earlier run in the same directory. An address that another process has taken since
 // is an error: certificates and kubeconfigs contain the addresses, so that no other can replace it.
 func openAddresses(dir string) (*addresses, error) {
 	h := fnv.New32a()
