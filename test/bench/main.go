@@ -62,6 +62,11 @@ func main() {
 	var alone managerBench
 	flag.IntVar(&alone.machines, "manager", 0, "measure casement-manager alone with so many machines, and nothing else")
 	flag.IntVar(&alone.clusters, "clusters", 1, "with -manager, clusters that the machines are in")
+	flag.IntVar(&alone.pools, "pools", 0, "with -manager, pools of two instances beside the machines")
+	flag.IntVar(&alone.subscriptions, "subscriptions", 1, "with -manager, subscriptions that the clusters are in")
+	flag.StringVar(&alone.shards, "shards", "", "with -manager, divide the clusters between two managers: by namespace, or by filter")
+	flag.IntVar(&alone.roll, "roll", 0, "with -manager, machines to replace")
+	flag.IntVar(&alone.speed, "day", 0, "with -manager, an idle day, so many times as fast")
 	flag.Float64Var(&alone.throttle, "throttle", 0, "with -manager, how strictly Azure limits requests: 1 as it does, 0 not at all")
 	flag.DurationVar(&alone.outage, "outage", 0, "with -manager, how long all calls fail")
 	flag.Parse()

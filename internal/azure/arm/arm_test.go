@@ -17,6 +17,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	azfake "github.com/Azure/azure-sdk-for-go/sdk/azcore/fake"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
 // reply is one answer of the test's server.
@@ -72,7 +73,9 @@ func (w *wire) requests() int {
 	return len(w.seen)
 }
 
-func newClient(t *testing.T, w *wire) *Client {
+func newClient(t *testing.T, w *wire) *Client { return newClientOver(t, w) }
+
+func newClientOver(t *testing.T, w policy.Transporter) *Client {
 	t.Helper()
 	c, err := New(Config{
 		Cloud: cloud.Configuration{Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
@@ -340,7 +343,7 @@ func TestTooManyWaitersAreRefused(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		var mu sync.Mutex
-		refused := 0
+		refused, turns := 0, map[time.Duration]int{}
 		for range 100 {
 			wg.Go(func() {
 				_, err := c.Get(t.Context(), vm, "1")
@@ -348,14 +351,18 @@ func TestTooManyWaitersAreRefused(t *testing.T) {
 				defer mu.Unlock()
 				if ClassOf(err) == Throttled && RetryAfter(err) > 0 {
 					refused++
+					turns[RetryAfter(err)]++
 				} else if err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		if refused < 60 || refused > 80 {
+		if refused != 100-mostWaiting {
 			t.Errorf("%d of 100 were refused", refused)
+		}
+		if len(turns) != refused {
+			t.Errorf("%d refused calls have %d turns: some come back at the same time", refused, len(turns))
 		}
 	})
 }

@@ -23,6 +23,11 @@ const (
 	// longestPace is the longest time for which a call waits; a call that would have to
 	// wait longer is refused.
 	longestPace = time.Second
+	// mostWaiting is how many calls wait at once, further ones are refused: who waits holds up a worker, which others need for
+	// what this bucket does not concern.
+	mostWaiting = 2
+	// longestTurn is the longest time for which a refused call is put off.
+	longestTurn = 2 * time.Minute
 )
 
 // gate comes first in the pipeline. A 429 closes it for every call until Azure's Retry-After has passed;
@@ -32,6 +37,10 @@ type gate struct {
 	mu          sync.Mutex
 	closedUntil time.Time
 	pace        map[string]pace
+	// waiting is how many calls wait.
+	waiting int
+	// turns is by bucket when the call that was refused last is to be tried again.
+	turns map[string]time.Time
 }
 
 // pace is the spacing of the calls that use one bucket.
@@ -78,6 +87,7 @@ func (g *gate) enter(ctx context.Context, keys buckets) error {
 	if wait <= 0 {
 		return nil
 	}
+	defer g.waited()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -88,6 +98,13 @@ func (g *gate) enter(ctx context.Context, keys buckets) error {
 	}
 }
 
+// waited ends the wait of a call.
+func (g *gate) waited() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting--
+}
+
 func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,14 +113,19 @@ func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
 			Message: fmt.Sprintf("Azure throttled the subscription; no calls for another %s", left.Round(time.Second))}
 	}
 	var wait time.Duration
+	var scarce string
 	for _, key := range []string{keys.subscription, keys.resource} {
-		wait = max(wait, g.pace[key].next.Sub(now))
+		if next := g.pace[key].next.Sub(now); next > wait {
+			wait, scarce = next, key
+		}
 	}
-	if wait > longestPace {
-		return 0, &Error{Class: Throttled, Code: "ThrottledLocally", RetryAfter: wait,
+	if wait > longestPace || wait > 0 && g.waiting >= mostWaiting {
+		return 0, &Error{Class: Throttled, Code: "ThrottledLocally", RetryAfter: g.turn(scarce, now),
 			Message: "the subscription's quota of calls runs low; calls are spaced out"}
 	}
-	wait = max(wait, 0)
+	if wait > 0 {
+		g.waiting++
+	}
 	for _, key := range []string{keys.subscription, keys.resource} {
 		if p, ok := g.pace[key]; ok {
 			p.next = now.Add(wait + p.interval)
@@ -111,6 +133,21 @@ func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
 		}
 	}
 	return wait, nil
+}
+
+// turn returns when a refused call is to be tried again: one after the other, at the rate at which Azure refills the bucket.
+// Otherwise thousands of machines that wait for it all come back each second. Turns later than longestTurn begin again.
+func (g *gate) turn(key string, now time.Time) time.Duration {
+	p := g.pace[key]
+	at := g.turns[key].Add(p.interval)
+	if at.Before(p.next) || at.Sub(now) > longestTurn {
+		at = p.next
+	}
+	if g.turns == nil {
+		g.turns = map[string]time.Time{}
+	}
+	g.turns[key] = at
+	return at.Sub(now)
 }
 
 // learn closes the gate after a 429 and records the remaining quotas.

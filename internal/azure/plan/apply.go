@@ -42,11 +42,31 @@ func (p *Planner) missing(ctx context.Context, it *item) {
 		it.status.Class, it.status.RetryAfter = arm.NotFound, missingPause
 		return
 	}
-	if p.blocked(it, Put, hashOf(it.Body)) || !p.mine(ctx, it, nil) {
+	if p.wentWith(ctx, it) || p.blocked(it, Put, hashOf(it.Body)) || !p.mine(ctx, it, nil) {
 		return
 	}
 	// Another manager may have created it since the read.
 	p.begin(ctx, it, Put, it.Body, arm.IfNoneMatch())
+}
+
+// wentWith reports whether a missing resource is one that Azure deletes with another, and not alone, while the last read of
+// that other says that it exists: the two were read at different moments, and a resource that is created now would be left over.
+// The other is read again, for the next pass.
+func (p *Planner) wentWith(ctx context.Context, it *item) bool {
+	for _, other := range it.usedBy {
+		if !p.reader.takes(other.ID, it.ID) {
+			continue
+		}
+		p.reader.forget(other.ID)
+		if _, err := p.reader.read(ctx, other.ID, other.APIVersion); err != nil {
+			it.unread(err)
+			return true
+		}
+		it.set(Waiting, "Deleting", fmt.Sprintf("%s is deleted with %s", describe(it.ID), describe(other.ID)))
+		it.status.RetryAfter = transitionPause
+		return true
+	}
+	return false
 }
 
 // existing updates or repairs a resource that exists, or leaves it alone.

@@ -801,3 +801,35 @@ func TestPartsWrittenShowInTheWhole(t *testing.T) {
 		expect(t, "third again", states(p.Apply(t.Context(), rule("third", 2203))), "third Done")
 	})
 }
+
+// TestNothingIsMadeForWhatGoes: a manager whose list of machines is older than that of interfaces finds a machine without its
+// interface. Both have gone, by another manager; an interface that it creates would be left over.
+func TestNothingIsMadeForWhatGoes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		nic := nets + "networkInterfaces/n"
+		in := Input{Owner: owner, Resources: []desired.Resource{
+			createOnly(managed(nic, nil)),
+			createOnly(managed(vms+"m", map[string]any{"networkProfile": map[string]any{"networkInterfaces": []any{
+				map[string]any{"id": nic, "properties": map[string]any{"deleteOption": "Delete"}},
+			}}}, nic)),
+		}}
+		if out := p.Apply(t.Context(), in); out.State != Done {
+			t.Fatalf("%+v", out)
+		}
+		late := newPlanner(t, a)
+		if live, err := late.Live(t.Context(), vms+"m", "1"); err != nil || live == nil {
+			t.Fatalf("%s, %v", live, err)
+		}
+		clear(a.docs) // by the other manager
+		a.took()
+		expect(t, "states", states(late.Apply(t.Context(), in)), "n Waiting Deleting, m Waiting WaitingForNeeds")
+		if calls := a.took(); strings.Contains(calls, "PUT") {
+			t.Errorf("something is made for a machine that is gone: %s", calls)
+		}
+		if live, err := late.Live(t.Context(), vms+"m", "1"); err != nil || live != nil {
+			t.Errorf("the next pass sees the machine: %s, %v", live, err)
+		}
+	})
+}

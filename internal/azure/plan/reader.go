@@ -322,6 +322,27 @@ func (r *reader) last(id string) json.RawMessage {
 	return l.items[arm.Key(id)]
 }
 
+// takes reports whether Azure deletes one resource with another, from the reads of the former that are still fresh.
+func (r *reader) takes(id, with string) bool {
+	own, known := r.fresh(id)
+	if own.stale {
+		return false
+	}
+	body := own.body
+	r.mu.Lock()
+	l := r.lists[arm.Key(collectionOf(id))]
+	r.mu.Unlock()
+	if !known && l != nil {
+		l.mu.Lock()
+		if r.now().Sub(l.at) <= r.ttl {
+			body = l.items[arm.Key(id)]
+		}
+		l.mu.Unlock()
+	}
+	doc, err := document(body)
+	return err == nil && body != nil && slices.ContainsFunc(deletedWith(doc), func(id string) bool { return strings.EqualFold(id, with) })
+}
+
 // dropGroup drops all entries of a resource group that was deleted.
 func (r *reader) dropGroup(group string) {
 	delete(r.overviews, group)

@@ -48,6 +48,16 @@ type Opener struct {
 
 	mu     sync.Mutex
 	shared map[string]shared
+
+	changing sync.Mutex
+	// changed are the identities that this Opener changed last.
+	changed map[client.ObjectKey]changed
+}
+
+// changed is an identity after a change, with the versions from before it that a cache may still show.
+type changed struct {
+	identity *infrav1.AzureClusterIdentity
+	before   map[string]bool
 }
 
 // shared is the state of all clusters with the same identity and subscription.
@@ -90,7 +100,7 @@ func NewOpener(c Config) *Opener {
 		Reader:  credential.NewReader(c.Client, c.Versions, c.Grants),
 		client:  c.Client,
 		pool:    identity.New(identity.Config{Clouds: c.Clouds, TokenFile: c.TokenFile, Log: c.Log, Observe: c.Observe}),
-		readTTL: c.ReadTTL, shared: map[string]shared{},
+		readTTL: c.ReadTTL, shared: map[string]shared{}, changed: map[client.ObjectKey]changed{},
 	}
 }
 
@@ -179,18 +189,35 @@ func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
 }
 
 // change changes the finalizers of an identity. It is no error if the identity does not
-// exist.
+// exist. Clusters that begin at the same time do so one after the other, each from the last one's result: by the cache alone, all
+// but one would fail and come back.
 func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *infrav1.AzureClusterIdentity,
 	change func(client.Object, string) bool) error {
+	o.changing.Lock()
+	defer o.changing.Unlock()
+	key := client.ObjectKeyFromObject(found)
+	last := o.changed[key]
+	if last.before[found.ResourceVersion] {
+		found = last.identity.DeepCopy()
+	} else {
+		last = changed{before: map[string]bool{}}
+		delete(o.changed, key)
+	}
 	before := found.DeepCopy()
 	if !change(found, identityFinalizer(c)) {
 		return nil
 	}
-	// Other clusters change the same list.
+	// Others change the same list.
 	err := o.client.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err := client.IgnoreNotFound(err); err != nil {
-		return fmt.Errorf("change the finalizers of AzureClusterIdentity %s: %w", client.ObjectKeyFromObject(found), err)
+	if err != nil {
+		delete(o.changed, key)
+		if err := client.IgnoreNotFound(err); err != nil {
+			return fmt.Errorf("change the finalizers of AzureClusterIdentity %s: %w", key, err)
+		}
+		return nil
 	}
+	last.identity, last.before[before.ResourceVersion] = found, true
+	o.changed[key] = last
 	return nil
 }
 

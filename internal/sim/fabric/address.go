@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
-	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -52,7 +52,9 @@ func reserved(a netip.Addr) bool {
 // claimPort, which the kernel gives to one process on the host only.
 type addresses struct {
 	file string
-	log  *slog.Logger
+	// start is where the search for a free address begins. It differs from plane to plane, so that planes that run at
+	// different times seldom choose the same addresses.
+	start byte
 
 	mu     sync.Mutex
 	closed bool
@@ -70,9 +72,13 @@ func vnetKey(vnetID string, ip netip.Addr) string {
 
 func publicKey(id string) string { return "public " + fold(id) }
 
-func openAddresses(dir string, log *slog.Logger) (*addresses, error) {
+// openAddresses continues with the mapping of an earlier run in the same directory. An address that another process has taken since
+// is an error: certificates and kubeconfigs contain the addresses, so that no other can replace it.
+func openAddresses(dir string) (*addresses, error) {
+	h := fnv.New32a()
+	h.Write([]byte(dir))
 	a := &addresses{
-		file: filepath.Join(dir, "addresses.json"), log: log,
+		file: filepath.Join(dir, "addresses.json"), start: byte(h.Sum32()),
 		byKey: map[string]netip.Addr{}, byAddr: map[netip.Addr]string{},
 		blocks: map[netip.Addr]*block{}, synced: map[string]bool{},
 	}
@@ -94,7 +100,8 @@ func openAddresses(dir string, log *slog.Logger) (*addresses, error) {
 		a.byAddr[addr] = key
 		a.synced[key] = true
 		if !a.claim(addr) {
-			log.Warn("an address of the earlier run is taken on this host", "address", addr, "for", key)
+			return nil, errors.Join(fmt.Errorf("address %s of %s is taken on this host, probably by another local plane that is up: "+
+				"take that one down; `ss -ltnp sport = %d` names its process", addr, key, claimPort), a.close())
 		}
 	}
 	return a, nil
@@ -133,15 +140,12 @@ func (a *addresses) vnet(vnetID string, ip netip.Addr) (netip.Addr, error) {
 	defer a.mu.Unlock()
 	key := vnetKey(vnetID, ip)
 	if addr, ok := a.byKey[key]; ok {
-		if a.claim(addr) {
-			return addr, nil
-		}
-		a.forget(key)
+		return addr, nil
 	}
 	d := ip.As4()
 	for k := range 256 {
 		// 37 is odd, so that the probe visits each value of the second digit once.
-		addr := netip.AddrFrom4([4]byte{127, byte(int(d[1]) + 37*k), d[2], d[3]})
+		addr := netip.AddrFrom4([4]byte{127, byte(int(d[1]) + int(a.start) + 37*k), d[2], d[3]})
 		if publicRange.Contains(addr) {
 			continue
 		}
@@ -159,13 +163,12 @@ func (a *addresses) public(id string) (netip.Addr, error) {
 	defer a.mu.Unlock()
 	key := publicKey(id)
 	if addr, ok := a.byKey[key]; ok {
-		if a.claim(addr) {
-			return addr, nil
-		}
-		return netip.Addr{}, fmt.Errorf("address %s of public IP %s is taken on this host, probably by another "+
-			"local plane: stop that one", addr, id)
+		return addr, nil
 	}
-	for addr := publicRange.Addr().Next(); publicRange.Contains(addr); addr = addr.Next() {
+	base := publicRange.Addr().As4()
+	for k := range 1 << 16 {
+		n := uint16(a.start)<<8 + uint16(k) + 1
+		addr := netip.AddrFrom4([4]byte{base[0], base[1], byte(n >> 8), byte(n)})
 		if ok, err := a.take(key, addr); ok || err != nil {
 			return addr, err
 		}

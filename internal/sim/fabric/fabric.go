@@ -74,7 +74,7 @@ type Fabric struct {
 }
 
 // New makes a fabric and keeps the addresses of an earlier run in the same
-// directory.
+// directory. It fails while another process of the host has one of them.
 func New(c Config) (*Fabric, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the fabric's directory: %w", err)
@@ -88,7 +88,7 @@ func New(c Config) (*Fabric, error) {
 	if c.Listen == nil {
 		c.Listen = func(address string) (net.Listener, error) { return net.Listen("tcp4", address) }
 	}
-	addr, err := openAddresses(c.Dir, c.Log)
+	addr, err := openAddresses(c.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -127,9 +127,8 @@ func (f *Fabric) Close() error {
 }
 
 // Loopback returns the loopback address of ip in the virtual network
-// with that ARM ID: the same digits behind 127 where those are free on this host,
-// else a neighbour. The same question has the same answer until Release, or until
-// a Sync no longer has an interface or frontend at it.
+// with that ARM ID: its last two digits are those of ip. The same question has the same
+// answer until Release, or until a Sync no longer has an interface or frontend at it.
 func (f *Fabric) Loopback(vnetID string, ip netip.Addr) (netip.Addr, error) {
 	return f.addr.vnet(vnetID, ip)
 }

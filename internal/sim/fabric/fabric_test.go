@@ -133,7 +133,7 @@ func TestAddressesKeepTheirDigitsAndPersist(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)
 	first, err := f.Loopback(vnetID, ip("10.213.1.4"))
-	if err != nil || first != ip("127.213.1.4") {
+	if err != nil || !first.IsLoopback() || !strings.HasSuffix(first.String(), ".1.4") {
 		t.Fatalf("Loopback = %s, %v", first, err)
 	}
 	other, err := f.Loopback(peerID, ip("10.213.1.4"))
@@ -203,15 +203,50 @@ func TestAddressTakenWhileDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	other, err := f.Loopback(vnetID, ip("10.213.4.4"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	f.Close()
 	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", blockOf(was), claimPort))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	if f, err := New(Config{Dir: dir}); err == nil {
+		f.Close()
+		t.Error("the fabric came up without the address of a machine")
+	} else if !strings.Contains(err.Error(), was.String()) || !strings.Contains(err.Error(), "take that one down") {
+		t.Errorf("error %q does not name %s and what to do", err, was)
+	}
+	l.Close()
 	f = open(t, dir)
-	if now, err := f.Loopback(vnetID, ip("10.213.3.3")); err != nil || now == was {
-		t.Errorf("Loopback = %s, %v, want a neighbour of %s", now, err, was)
+	for at, was := range map[string]netip.Addr{"10.213.3.3": was, "10.213.4.4": other} {
+		if now, err := f.Loopback(vnetID, ip(at)); err != nil || now != was {
+			t.Errorf("Loopback(%s) = %s, %v, want %s as before", at, now, err, was)
+		}
+	}
+}
+
+// TestPlanesInTurn: two planes that are never up at the same time have no address in common.
+func TestPlanesInTurn(t *testing.T) {
+	seen := map[string]string{}
+	for _, dir := range []string{"one", "two", "three"} {
+		a, err := openAddresses(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.file = filepath.Join(t.TempDir(), "addresses.json")
+		private, err1 := a.vnet(vnetID, ip("10.213.3.3"))
+		public, err2 := a.public(pipID)
+		if err := errors.Join(err1, err2, a.close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []netip.Addr{private, public} {
+			if other := seen[at.String()]; other != "" {
+				t.Errorf("%s and %s both have %s", other, dir, at)
+			}
+			seen[at.String()] = dir
+		}
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -414,4 +416,37 @@ func TestSeveralClouds(t *testing.T) {
 	}
 	at(chinaTenant, "good-secret", "", publicSub).refused("", "AADSTS90002")
 	at(chinaTenant, "good-secret", chinaCloud, chinaSub).refused("", "AADSTS7000215")
+}
+
+// TestHoldAtOnce: clusters that begin or end at the same time hold one identity, and let go of it, without a conflict.
+func TestHoldAtOnce(t *testing.T) {
+	opener := cloud.NewOpener(cloud.Config{Client: kubernetes})
+	s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.WorkloadIdentity, ClientID: "app",
+		AllowedNamespaces: &infrav1.AllowedNamespaces{}}, nil)
+	const clusters = 20
+	for _, tc := range []struct {
+		name string
+		do   func(context.Context, *infrav1.AzureCluster) error
+		want int
+	}{{"hold", opener.Hold, clusters}, {"release", opener.Release, 0}} {
+		t.Run(tc.name, func(t *testing.T) {
+			var all sync.WaitGroup
+			for i := range clusters {
+				c := s.cluster.DeepCopy()
+				c.Name = fmt.Sprint("demo", i)
+				all.Go(func() {
+					if err := tc.do(t.Context(), c); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			if err := kubernetes.Get(t.Context(), client.ObjectKeyFromObject(s.identity), s.identity); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(s.identity.Finalizers); got != tc.want {
+				t.Errorf("%d of %d clusters hold the identity", got, clusters)
+			}
+		})
+	}
 }
