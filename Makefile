@@ -148,7 +148,7 @@ e2e-repair: build ## Each fault that windows-node-repair repairs in place, the r
 	go test -timeout 30m -count=1 -v ./test/e2e/repair -full
 
 e2e-powershell: ## PowerShell of image builds, addons and flavors, parsed by tree-sitter's grammar (node, npm's registry) and by a real parser: PWSH=, and SCRIPTS=FOLDER of others' scripts
-	go test -timeout 10m -count=1 -v ./test/e2e/powershell -full $(if $(PWSH),-pwsh "$(PWSH)") $(if $(SCRIPTS),-scripts "$(SCRIPTS)")
+	go test -timeout 20m -count=1 -v ./test/e2e/powershell -full $(if $(PWSH),-pwsh "$(PWSH)") $(if $(SCRIPTS),-scripts "$(SCRIPTS)")
 
 e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our chart on a bare plane
 	go test -timeout 10m -count=1 -v ./test/e2e/helm -full

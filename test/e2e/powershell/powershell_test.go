@@ -59,7 +59,8 @@ func parse(t *testing.T, dir string, scripts map[string]string) (string, error) 
 	return string(out), err
 }
 
-// TestScripts: the grammar has all of our scripts.
+// TestScripts: the grammar, installed once since that takes minutes under load, has all of our scripts and refuses what is no
+// PowerShell.
 func TestScripts(t *testing.T) {
 	dir := grammar(t)
 	scripts := map[string]string{}
@@ -74,11 +75,6 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-// TestJudge: the grammar refuses a text that is not PowerShell.
-func TestJudge(t *testing.T) {
-	dir := grammar(t)
 	for name, text := range map[string]string{
 		"parenthesis": "if ($a { 1 }\n", "brace": "function A { 1\n", "quote": "Write-Output 'a\n", "here-string": "$a = @\"\nx\n",
 	} {

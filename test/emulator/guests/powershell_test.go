@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -31,6 +32,10 @@ const (
 	powershellDifferences = "testdata/powershell.differences.tsv"
 	// powershellFloor is how many scripts of each hundred must have the same answer. It only rises.
 	powershellFloor = 95
+	// psScriptPeriod is how long a script may run in a guest.
+	psScriptPeriod = 20 * time.Second
+	// psBatch is how many scripts the real PowerShell is asked at a time.
+	psBatch = 500
 )
 
 var (
@@ -159,13 +164,20 @@ func (g *psGuest) run(t testing.TB, c psScript) (stdout, stderr string, code int
 	if err := g.m.Root.WriteFile(psBase+`\x.ps1`, []byte("\ufeff"+c.Script), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), psScriptPeriod)
+	defer cancel()
+	defer func() {
+		if ctx.Err() != nil {
+			t.Errorf("%s does not end within %v in a guest\n%s", c.ID, psScriptPeriod, c.Script)
+		}
+	}()
 	s := shell.Session{Stdout: &out, Stderr: &errs, Dir: psBase + `\work`,
 		Env: map[string]string{"WORK": psBase + `\work`, "JUDGE": "1"}}
 	if c.Mode == "command" {
-		code = g.sh.PowerShellCommand(t.Context(), c.Script, s)
+		code = g.sh.PowerShellCommand(ctx, c.Script, s)
 	} else {
 		s.Name, s.Args = psBase+`\x.ps1`, c.Args
-		code = g.sh.PowerShell(t.Context(), c.Script, s)
+		code = g.sh.PowerShell(ctx, c.Script, s)
 	}
 	return out.String(), errs.String(), code
 }
@@ -236,8 +248,15 @@ func (c psScript) differs(out, errs string, code int) string {
 	return ""
 }
 
-// askPowerShell puts scripts to the real PowerShell.
+// askPowerShell puts scripts to the real PowerShell. A script that does not end there fails the test by name.
 func askPowerShell(t *testing.T, all []psScript) {
+	t.Helper()
+	for batch := range slices.Chunk(all, psBatch) {
+		askBatch(t, batch)
+	}
+}
+
+func askBatch(t *testing.T, all []psScript) {
 	t.Helper()
 	dir := t.TempDir()
 	data, err := json.Marshal(all)
@@ -248,18 +267,24 @@ func askPowerShell(t *testing.T, all []psScript) {
 	if err := os.WriteFile(in, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), *pwsh, "--batch", in, out, "--bound", "8")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(all))*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, *pwsh, "--batch", in, out, "--bound", "8")
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=dumb", "TZ=UTC", "LANG=en_US.UTF-8")
 	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("the real PowerShell cannot be asked: %v\n%s", err, text)
+		t.Fatalf("the real PowerShell gives no answers to the scripts from %s to %s: %v\n%s", all[0].ID, all[len(all)-1].ID, err, text)
 	}
 	var answers map[string]struct {
 		Stdout, Stderr, Work, File string
 		Code                       int
+		Hung                       bool
 	}
 	read(t, out, &answers)
 	for i := range all {
 		a := answers[all[i].ID]
+		if a.Hung {
+			t.Errorf("%s does not end in the real PowerShell\n%s", all[i].ID, all[i].Script)
+		}
 		place := func(s string) string {
 			s = psColour.ReplaceAllString(s, "")
 			if base := filepath.Dir(a.Work); base != "." {

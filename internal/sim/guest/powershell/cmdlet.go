@@ -69,40 +69,30 @@ type call struct {
 	failedIt bool
 }
 
-// specs reads the table's own form.
+// parameterMarks are the characters behind the name of a parameter, each with its meaning.
+var parameterMarks = map[byte]func(*spec){
+	'~': func(s *spec) { s.ignored = true }, '^': func(s *spec) { s.marked = true }, '*': func(s *spec) { s.rest = true },
+	'?': func(s *spec) { s.takes = false }, '!': func(s *spec) { s.filled = true }, '#': func(s *spec) { s.whole = true },
+	'+': func(s *spec) { s.filled, s.attributed = true, true }, '&': func(s *spec) { s.present = true },
+	'%': func(s *spec) { s.blocks = true },
+}
+
+// specsOf reads the table's own form.
 func specsOf(text string) []spec {
 	var out []spec
 	for word := range strings.FieldsSeq(text) {
 		s := spec{takes: true, position: -1}
-		if strings.HasSuffix(word, "~") {
-			word, s.ignored = strings.TrimSuffix(word, "~"), true
-		}
-		if strings.HasSuffix(word, "^") {
-			word, s.marked = strings.TrimSuffix(word, "^"), true
-		}
-		if strings.HasSuffix(word, "*") {
-			word, s.rest = strings.TrimSuffix(word, "*"), true
-		}
 		if name, at, ok := strings.Cut(word, ":"); ok {
 			word, s.position, s.positional = name, int(at[0]-'0'), true
+			word += at[1:]
 		}
-		if strings.HasSuffix(word, "?") {
-			word, s.takes = strings.TrimSuffix(word, "?"), false
-		}
-		if strings.HasSuffix(word, "!") {
-			word, s.filled = strings.TrimSuffix(word, "!"), true
-		}
-		if strings.HasSuffix(word, "+") {
-			word, s.filled, s.attributed = strings.TrimSuffix(word, "+"), true, true
-		}
-		if strings.HasSuffix(word, "#") {
-			word, s.whole = strings.TrimSuffix(word, "#"), true
-		}
-		if strings.HasSuffix(word, "&") {
-			word, s.present = strings.TrimSuffix(word, "&"), true
-		}
-		if strings.HasSuffix(word, "%") {
-			word, s.blocks = strings.TrimSuffix(word, "%"), true
+		for word != "" {
+			set, ok := parameterMarks[word[len(word)-1]]
+			if !ok {
+				break
+			}
+			set(&s)
+			word = word[:len(word)-1]
 		}
 		s.shown, _, _ = strings.Cut(word, "|")
 		s.names = strings.Split(strings.ToLower(word), "|")

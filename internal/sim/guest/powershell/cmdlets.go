@@ -54,27 +54,21 @@ var aliases = map[string]string{
 // noEffect are cmdlets of real boots whose effect the simulated machine does not need. Each
 // call writes a mark to the console; none returns a value.
 var noEffect = map[string]string{
+	"set-acl":          "no access control is simulated",
+	"start-transcript": "no transcript is written", "stop-transcript": "no transcript is written", "set-psrepository": "",
 	"add-mppreference": "no antivirus is simulated", "set-mppreference": "no antivirus is simulated",
 	"remove-mppreference": "no antivirus is simulated",
-	"set-executionpolicy": "", "unblock-file": "", "clear-host": "",
-	"start-transcript": "no transcript is written", "stop-transcript": "no transcript is written",
+	"set-executionpolicy": "", "unblock-file": "", "clear-host": "", "new-netroute": "", "set-netadapter": "",
+	"set-netadapteradvancedproperty": "", "disable-netadapterbinding": "", "enable-netadapterbinding": "",
+	"disable-netadapterchecksumoffload": "", "disable-netadapterrsc": "", "disable-netadapterlso": "", "set-nettcpsetting": "",
+	"clear-dnsclientcache": "", "enable-psremoting": "", "set-smbserverconfiguration": "", "disable-scheduledtask": "",
+	"enable-scheduledtask":   "",
 	"set-netfirewallprofile": "no packet is filtered", "set-netfirewallrule": "no packet is filtered",
 	"enable-netfirewallrule": "no packet is filtered", "disable-netfirewallrule": "no packet is filtered",
-	"remove-netfirewallrule": "no packet is filtered",
-	"new-netroute":           "", "remove-netroute": "", "set-netadapter": "", "set-netadapteradvancedproperty": "",
-	"disable-netadapterbinding": "", "enable-netadapterbinding": "", "disable-netadapterchecksumoffload": "",
-	"disable-netadapterrsc": "", "disable-netadapterlso": "", "set-netconnectionprofile": "",
-	"set-nettcpsetting": "", "clear-dnsclientcache": "", "register-dnsclient": "",
-	"set-acl": "no access control is simulated", "set-timezone": "the machine's zone is UTC",
-	"set-psrepository": "", "install-packageprovider": "nothing is downloaded",
-	"update-help":       "",
-	"enable-psremoting": "", "set-wsmanquickconfig": "", "set-smbserverconfiguration": "",
-	"set-processmitigation": "", "optimize-volume": "", "repair-volume": "", "disable-psremoting": "",
-	"enable-computerrestore": "", "disable-computerrestore": "", "disable-windowserrorreporting": "",
-	"checkpoint-computer":   "",
-	"disable-scheduledtask": "", "enable-scheduledtask": "", "write-eventlog": "no event log is kept",
-	"new-eventlog": "no event log is kept", "clear-eventlog": "no event log is kept", "limit-eventlog": "",
-	"set-culture": "", "set-winsystemlocale": "", "set-winuserlanguagelist": "", "set-psdebug": "",
+	"remove-netfirewallrule":  "no packet is filtered",
+	"set-timezone":            "the machine's zone is UTC",
+	"install-packageprovider": "nothing is downloaded",
+	"write-eventlog":          "no event log is kept", "new-eventlog": "no event log is kept",
 }
 
 // unsimulatedCommands are aliases and names without a verb that PowerShell has.

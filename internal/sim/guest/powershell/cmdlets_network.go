@@ -35,7 +35,6 @@ var networkCmdlets = []cmdlet{
 	{name: "New-HnsNetwork",
 		parameters: "Type Name% AddressPrefix Gateway AdapterName~ SubnetPolicies JsonString^ DNSServer^ Verbose?~",
 		run:        newHNS},
-	{name: "Remove-HnsNetwork", parameters: "InputObject:0 Id", run: func(*call) error { return lacking("Remove-HnsNetwork") }},
 	{name: "Get-HnsEndpoint", parameters: "", run: getEndpoint},
 	{name: "Remove-HnsEndpoint", parameters: "InputObject:0 Id", run: removeEndpoint},
 	{name: "Get-HnsPolicyList", parameters: "", run: getPolicyList},

@@ -34,7 +34,7 @@ var objectCmdlets = []cmdlet{
 		}
 		return c.emit(g)
 	}},
-	{name: "Get-Date", parameters: "Date%:0 Format UFormat Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
+	{name: "Get-Date", parameters: "Date%:0 Format Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
 	{name: "New-TimeSpan", parameters: "Start:0 End:1 Days Hours Minutes Seconds", run: newTimeSpan},
 }
 
@@ -438,8 +438,7 @@ func getDate(c *call) error {
 			t = t.Truncate(time.Second).Add(time.Duration(n[6]) * time.Millisecond)
 		}
 	}
-	switch {
-	case c.has("format"):
+	if c.has("format") {
 		format := c.textOf("format")
 		if strings.EqualFold(format, "FileDateTime") {
 			format = "yyyyMMddTHHmmssffff"
@@ -451,35 +450,8 @@ func getDate(c *call) error {
 			return threw(err)
 		}
 		return c.emit(s)
-	case c.has("uformat"):
-		return c.unixFormat(t, c.textOf("uformat"))
 	}
 	return c.emit(t)
-}
-
-func (c *call) unixFormat(t time.Time, format string) error {
-	format = strings.TrimPrefix(format, "+")
-	parts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06",
-		'T': "15:04:05", 'D': "01/02/06", 'F': "2006-01-02", 'b': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday"}
-	var b strings.Builder
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' || i+1 == len(format) {
-			b.WriteByte(format[i])
-			continue
-		}
-		i++
-		switch form, ok := parts[format[i]]; {
-		case ok:
-			b.WriteString(t.Format(form))
-		case format[i] == 's':
-			b.WriteString(strconv.FormatFloat(float64(t.UnixNano()/1e4)/1e5, 'f', 5, 64))
-		case format[i] == '%':
-			b.WriteByte('%')
-		default:
-			return lacking("%%%c in Get-Date -UFormat", format[i])
-		}
-	}
-	return c.emit(b.String())
 }
 
 func newTimeSpan(c *call) error {

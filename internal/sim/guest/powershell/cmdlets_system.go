@@ -10,17 +10,13 @@ import (
 
 var systemCmdlets = []cmdlet{
 	{name: "Restart-Computer", parameters: "ComputerName|Cn:0 Force?~ Delay~ Timeout~ Wait?", run: restartComputer},
-	{name: "Stop-Computer", parameters: "Force?~",
-		run: func(*call) error { return lacking("powering off from within the guest (Stop-Computer)") }},
 	{name: "Rename-Computer",
 		parameters: "NewName%:0 ComputerName Force?~ Restart? PassThru? DomainCredential LocalCredential",
 		run:        renameComputer},
 	{name: "Get-ComputerInfo", parameters: "Property:0", run: getComputerInfo},
 	{name: "Get-Volume", parameters: "DriveLetter:0", run: getVolume},
 	{name: "Get-BitLockerVolume", parameters: "MountPoint:0", run: getBitLocker},
-	{name: "Enable-BitLocker", parameters: "MountPoint:0", run: func(*call) error { return lacking("Enable-BitLocker") }},
 	{name: "Get-PSDrive", parameters: "Name%:0 PSProvider", run: getDrive},
-	{name: "Get-Disk", parameters: "Number:0", run: func(*call) error { return lacking("Get-Disk") }},
 	{name: "Get-WindowsFeature", parameters: "Name%:0", run: getFeature},
 	{name: "Install-WindowsFeature",
 		parameters: "Name%:0 IncludeManagementTools?~ IncludeAllSubFeature?~ Restart? Source~ LogPath~",

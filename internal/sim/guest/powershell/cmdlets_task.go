@@ -106,11 +106,3 @@ func unregisterTask(c *call) error {
 	}
 	return nil
 }
-
-func (c *call) keepMembers(group string, members []string) error {
-	kept := members
-	if strings.EqualFold(group, "Administrators") && len(kept) > 0 && c.m.AdminUsername != "" {
-		kept = kept[1:]
-	}
-	return diskError(c.m.Registry().Set(groupsKey+group, "members", machine.Value{Kind: "MultiString", List: kept}), group)
-}

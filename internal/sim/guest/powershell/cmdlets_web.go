@@ -181,8 +181,6 @@ var userCmdlets = []cmdlet{
 	{name: "New-LocalUser", parameters: "Name%:0 Password NoPassword? FullName Description^ " +
 		"PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^ " +
 		"Disabled?", run: newUser},
-	{name: "Add-LocalGroupMember", parameters: "Group:0 Member:1", run: addGroupMember},
-	{name: "Get-LocalGroupMember", parameters: "Group:0 Member:1", run: getGroupMember},
 }
 
 func toSecure(c *call) error {
@@ -265,62 +263,6 @@ func (c *call) setPassword(name string) error {
 	}
 	if err := c.m.SetPassword(name, p.text); err != nil {
 		return fmt.Errorf("set a password: %w", err)
-	}
-	return nil
-}
-
-// groupsKey keeps who is in which local group.
-const groupsKey = `HKLM\SAM\casement\Groups\`
-
-func (c *call) members(group string) []string {
-	v, _ := c.m.Registry().Value(groupsKey+group, "members")
-	out := v.List
-	if strings.EqualFold(group, "Administrators") && c.m.AdminUsername != "" {
-		out = append([]string{c.m.AdminUsername}, out...)
-	}
-	return out
-}
-
-func addGroupMember(c *call) error {
-	group := c.textOf("group")
-	members := c.members(group)
-	for _, v := range append(list(c.given["member"]), c.input...) {
-		name := text(v)
-		short := base(name)
-		if !c.m.HasUser(short) && !strings.Contains(name, `\`) {
-			if err := c.fault(broken("Microsoft.PowerShell.Commands.PrincipalNotFoundException",
-				"PrincipalNotFound,Microsoft.PowerShell.Commands.AddLocalGroupMemberCommand",
-				"Principal %s was not found.", name)); err != nil {
-				return err
-			}
-			continue
-		}
-		twice := false
-		for _, m := range members {
-			twice = twice || strings.EqualFold(m, short)
-		}
-		if twice {
-			if err := c.fault(broken("Microsoft.PowerShell.Commands.MemberExistsException",
-				"MemberExists,Microsoft.PowerShell.Commands.AddLocalGroupMemberCommand",
-				"%s is already a member of group %s.", name, group)); err != nil {
-				return err
-			}
-			continue
-		}
-		members = append(members, short)
-	}
-	return c.keepMembers(group, members)
-}
-
-func getGroupMember(c *call) error {
-	for _, m := range c.members(c.textOf("group")) {
-		if c.has("member") && !strings.EqualFold(base(c.textOf("member")), m) {
-			continue
-		}
-		if err := c.emit(system(kindUser, []string{"ObjectClass", "Name", "PrincipalSource"}, "ObjectClass", "User",
-			"Name", strings.ToUpper(c.m.ComputerName)+`\`+m, "PrincipalSource", "Local")); err != nil {
-			return err
-		}
 	}
 	return nil
 }

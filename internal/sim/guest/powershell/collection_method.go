@@ -35,7 +35,7 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		return t.In(localZone), nil
 	}
 	n := 0
-	if low == "addmonths" || low == "addyears" || low == "addticks" {
+	if low == "addmonths" || low == "addyears" {
 		var err error
 		if n, err = r.number(args, 0); err != nil {
 			return nil, err
@@ -46,8 +46,6 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		return addMonths(t, n), nil
 	case "addyears":
 		return addMonths(t, 12*n), nil
-	case "addticks":
-		return t.Add(time.Duration(n) * 100), nil
 	case "toshorttimestring":
 		return dated(t, "t"), nil
 	case "tolongdatestring":
@@ -103,16 +101,6 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		return indexIn(a, first2(args)) >= 0, nil
 	case "indexof":
 		return int64(indexIn(a, first2(args))), nil
-	case "lastindexof":
-		if !growing(a) {
-			break
-		}
-		for i := len(a.items) - 1; i >= 0; i-- {
-			if equal(a.items[i], first2(args), true) {
-				return int64(i), nil
-			}
-		}
-		return int64(-1), nil
 	case "getenumerator":
 		return a, nil
 	case "clone":
@@ -145,8 +133,6 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		if _, block := first2(args).(function); block || low == "where" || !strings.Contains(a.kind, "List`1") {
 			return r.eachCall(a, low, args)
 		}
-	case "equals":
-		return first2(args) == any(a), nil
 	case "copyto":
 		if to, ok := first2(args).(*array); ok {
 			i, err := r.number(args, 1)
@@ -266,7 +252,7 @@ func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 		}
 		most = n
 	}
-	rest, met := newArray(), false
+	rest := newArray()
 	for i, item := range a.items {
 		yes, err := r.apply(f, item)
 		if err != nil {
@@ -279,15 +265,6 @@ func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 			} else {
 				rest.items = append(rest.items, item)
 			}
-		case "skipuntil":
-			if met = met || truth(yes); met {
-				out.items = append(out.items, item)
-			}
-		case "until":
-			if truth(yes) {
-				return out, nil
-			}
-			out.items = append(out.items, item)
 		default:
 			return nil, lacking("Where of lists by %s", mode)
 		}
@@ -513,19 +490,6 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 			copied.set(k, v)
 		}
 		return copied, r.take(32 * len(h.keys))
-	case "insert":
-		i, err := r.number(args, 0)
-		if err != nil || !h.ordered || len(args) != 3 || i < 0 || i > len(h.keys) {
-			break
-		}
-		if _, twice := h.get(args[1]); twice {
-			return nil, broken("System.ArgumentException", "ArgumentException",
-				"Item has already been added. Key in dictionary: '%s'  Key being added: '%s'",
-				text(args[1]), text(args[1]))
-		}
-		h.set(args[1], args[2])
-		h.keys = append(h.keys[:i:i], append([]any{args[1]}, h.keys[i:len(h.keys)-1]...)...)
-		return void{}, nil
 	case "getkey", "getbyindex":
 		i, err := r.number(args, 0)
 		if err != nil || !h.sorted || i < 0 || i >= len(h.keys) {
@@ -536,13 +500,6 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		}
 		v, _ := h.get(h.keys[i])
 		return v, nil
-	case "removeat":
-		i, err := r.number(args, 0)
-		if err != nil || !h.ordered && !h.sorted || i < 0 || i >= len(h.keys) {
-			break
-		}
-		h.remove(h.keys[i])
-		return void{}, nil
 	case "trygetvalue":
 		to, isRef := first2(args[min(1, len(args)):]).(*reference)
 		if !isRef {

@@ -59,73 +59,11 @@ func (r *run) staticValue(kind, name string) (any, error) {
 	if f, ok := statics[kind+"::"+low]; ok && values[kind+"::"+low] {
 		return f(r, nil)
 	}
-	switch kind + "::" + low {
-	case "ipaddress::any", "net.ipaddress::any":
-		return toAddress("0.0.0.0")
-	case "ipaddress::broadcast", "net.ipaddress::broadcast":
-		return toAddress("255.255.255.255")
-	case "ipaddress::loopback", "net.ipaddress::loopback":
-		return toAddress("127.0.0.1")
-	case "ipaddress::ipv6loopback", "net.ipaddress::ipv6loopback":
-		return toAddress("::1")
-	case "ipaddress::ipv6any", "net.ipaddress::ipv6any":
-		return toAddress("::")
-	case "decimal::maxvalue", "decimal::minvalue":
-		d, _ := parseDecimal("79228162514264337593543950335")
-		if low == "minvalue" {
-			d.n.Neg(d.n)
+	if v, ok := constants[typeKey(typeName(kind))+"::"+low]; ok {
+		if s, ok := v.(addressText); ok {
+			return toAddress(string(s))
 		}
-		return d, nil
-	case "byte::minvalue", "uint16::minvalue", "uint32::minvalue", "uint64::minvalue":
-		return r.convert(kind, int64(0))
-	case "double::epsilon":
-		return math.SmallestNonzeroFloat64, nil
-	case "double::minvalue":
-		return -math.MaxFloat64, nil
-	case "double::negativeinfinity":
-		return math.Inf(-1), nil
-	case "byte::maxvalue":
-		return sized{"Byte", 255}, nil
-	case "int16::maxvalue":
-		return sized{"Int16", math.MaxInt16}, nil
-	case "uint16::maxvalue":
-		return sized{"UInt16", math.MaxUint16}, nil
-	case "uint64::maxvalue":
-		return sized{"UInt64", -1}, nil
-	case "long::minvalue", "int64::minvalue":
-		return int64(math.MinInt64), nil
-	case "double::maxvalue":
-		return math.MaxFloat64, nil
-	case "double::nan":
-		return math.NaN(), nil
-	case "double::positiveinfinity":
-		return math.Inf(1), nil
-	case "math::e":
-		return math.E, nil
-	case "datetime::maxvalue":
-		return time.Date(9999, 12, 31, 23, 59, 59, 999999900, time.UTC), nil
-	case "timespan::maxvalue":
-		return time.Duration(math.MaxInt64), nil
-	case "intptr::zero":
-		return int64(0), nil
-	case "int::maxvalue", "int32::maxvalue":
-		return int64(math.MaxInt32), nil
-	case "int::minvalue", "int32::minvalue":
-		return int64(math.MinInt32), nil
-	case "long::maxvalue", "int64::maxvalue":
-		return int64(math.MaxInt64), nil
-	case "uint32::maxvalue":
-		return sized{"UInt32", math.MaxUint32}, nil
-	case "string::empty":
-		return "", nil
-	case "math::pi":
-		return math.Pi, nil
-	case "guid::empty":
-		return guid("00000000-0000-0000-0000-000000000000"), nil
-	case "datetime::minvalue":
-		return time.Time{}, nil
-	case "timespan::zero":
-		return time.Duration(0), nil
+		return v, nil
 	}
 	if strings.HasPrefix(kind, "stringcomparer") {
 		return system("System.StringComparer", nil, "text", name), nil
@@ -134,6 +72,32 @@ func (r *run) staticValue(kind, name string) (any, error) {
 		return r.staticValue(proper, name)
 	}
 	return nil, lacking("[%s]::%s", kind, name)
+}
+
+// addressText is an address of a constant.
+type addressText string
+
+// mostDecimal is the largest decimal, of 96 bits.
+var mostDecimal = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 96), big.NewInt(1))
+
+// constants are fields of types, by the names of typeKey.
+var constants = map[string]any{
+	"net.ipaddress::any": addressText("0.0.0.0"), "net.ipaddress::broadcast": addressText("255.255.255.255"),
+	"net.ipaddress::loopback": addressText("127.0.0.1"), "net.ipaddress::ipv6loopback": addressText("::1"),
+	"net.ipaddress::ipv6any": addressText("::"),
+	"byte::minvalue":         sized{"Byte", 0}, "byte::maxvalue": sized{"Byte", math.MaxUint8}, "int16::maxvalue": sized{"Int16", math.MaxInt16},
+	"uint16::minvalue": sized{"UInt16", 0}, "uint16::maxvalue": sized{"UInt16", math.MaxUint16},
+	"uint32::minvalue": sized{"UInt32", 0}, "uint32::maxvalue": sized{"UInt32", math.MaxUint32},
+	"uint64::minvalue": sized{"UInt64", 0}, "uint64::maxvalue": sized{"UInt64", -1},
+	"int32::minvalue": int64(math.MinInt32), "int32::maxvalue": int64(math.MaxInt32),
+	"int64::minvalue": int64(math.MinInt64), "int64::maxvalue": int64(math.MaxInt64),
+	"double::minvalue": -math.MaxFloat64, "double::maxvalue": math.MaxFloat64, "double::nan": math.NaN(),
+	"double::positiveinfinity": math.Inf(1), "double::negativeinfinity": math.Inf(-1),
+	"decimal::minvalue": decimal{new(big.Int).Neg(mostDecimal), 0}, "decimal::maxvalue": decimal{mostDecimal, 0},
+	"math::e": math.E, "math::pi": math.Pi, "string::empty": "", "intptr::zero": int64(0),
+	"guid::empty":        guid("00000000-0000-0000-0000-000000000000"),
+	"datetime::minvalue": time.Time{}, "datetime::maxvalue": time.Date(9999, 12, 31, 23, 59, 59, 999999900, time.UTC),
+	"timespan::zero": time.Duration(0), "timespan::maxvalue": time.Duration(math.MaxInt64),
 }
 
 // values are the static members that are properties.
@@ -310,11 +274,9 @@ var textStatics = map[string]staticMethod{
 		return b, r.take(len(b))
 	},
 	"convert::toint32": toWhole("int"), "convert::toint64": toWhole("long"), "convert::tobyte": toWhole("byte"),
-	"convert::toint16": toWhole("int16"), "convert::touint16": toWhole("uint16"), "convert::touint32": toWhole("uint32"),
-	"convert::touint64": toWhole("uint64"), "convert::tosbyte": toWhole("sbyte"),
-	"convert::tochar":    func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
-	"convert::todecimal": func(_ *run, a []any) (any, error) { return toDecimal(first2(a)) },
-	"convert::tostring":  func(r *run, a []any) (any, error) { return r.toBase(a) },
+	"convert::touint32": toWhole("uint32"),
+	"convert::tochar":   func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
+	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
 	"convert::toboolean": func(r *run, a []any) (any, error) {
 		if s, ok := first2(a).(string); ok {
 			return r.parseAs("bool", "", []any{s})
@@ -390,8 +352,6 @@ var mathStatics = map[string]staticMethod{
 		f, _ := float(first2(a))
 		return int64(cmp.Compare(f, 0)), nil
 	},
-	"math::sin": unaryMath(math.Sin), "math::cos": unaryMath(math.Cos), "math::tan": unaryMath(math.Tan), "math::exp": unaryMath(math.Exp),
-	"math::atan": unaryMath(math.Atan), "math::asin": unaryMath(math.Asin), "math::acos": unaryMath(math.Acos),
 	"math::floor":    unaryMath(math.Floor),
 	"math::ceiling":  unaryMath(math.Ceil),
 	"math::truncate": unaryMath(math.Trunc),
@@ -425,7 +385,6 @@ var mathStatics = map[string]staticMethod{
 		}
 		return r.arithmetic("/", whole, a[1])
 	},
-	"math::log10": unaryMath(math.Log10),
 	"math::abs": func(r *run, a []any) (any, error) {
 		v, err := r.numeric(first2(a))
 		switch n := v.(type) {
@@ -694,11 +653,7 @@ var systemStatics = map[string]staticMethod{
 		return toEnumeration(t.name, first2(a[min(1, len(a)):]))
 	},
 	"bitconverter::getbytes": func(_ *run, a []any) (any, error) { return numberBytes(first2(a)) },
-	"bitconverter::toint32":  func(r *run, a []any) (any, error) { return bytesNumber(r, a, "int32", 4) },
-	"bitconverter::touint32": func(r *run, a []any) (any, error) { return bytesNumber(r, a, "uint32", 4) },
-	"bitconverter::toint16":  func(r *run, a []any) (any, error) { return bytesNumber(r, a, "int16", 2) },
-	"bitconverter::touint16": func(r *run, a []any) (any, error) { return bytesNumber(r, a, "uint16", 2) },
-	"bitconverter::toint64":  func(r *run, a []any) (any, error) { return bytesNumber(r, a, "long", 8) },
+	"bitconverter::toint32":  func(r *run, a []any) (any, error) { return bytesNumber(r, a) },
 	"array::sort": func(r *run, a []any) (any, error) {
 		l, ok := first2(a).(*array)
 		if !ok || len(a) > 1 {
@@ -706,7 +661,6 @@ var systemStatics = map[string]staticMethod{
 		}
 		return void{}, r.sortItems(l)
 	},
-	"array::copy":                          func(r *run, a []any) (any, error) { return arrayCopy(r, a) },
 	"array::empty":                         func(*run, []any) (any, error) { return newArray(), nil },
 	"security.cryptography.sha256::create": hashObject("SHA256"), "security.cryptography.sha1::create": hashObject("SHA1"),
 	"security.cryptography.md5::create": hashObject("MD5"), "security.cryptography.sha512::create": hashObject("SHA512"),
@@ -715,7 +669,6 @@ var systemStatics = map[string]staticMethod{
 	"globalization.cultureinfo::invariantculture": cultureObject("", "Invariant Language (Invariant Country)"),
 	"globalization.cultureinfo::currentculture":   cultureObject("en-US", "English (United States)"),
 	"globalization.cultureinfo::currentuiculture": cultureObject("en-US", "English (United States)"),
-	"globalization.cultureinfo::getcultureinfo":   func(r *run, a []any) (any, error) { return r.make("globalization.cultureinfo", a) },
 	"gc::collect":         func(*run, []any) (any, error) { return void{}, nil },
 	"scriptblock::create": func(r *run, a []any) (any, error) { return r.blockOf(at(a, 0)) },
 	"array::reverse":      reverseArray,
@@ -723,10 +676,6 @@ var systemStatics = map[string]staticMethod{
 		l, _ := first2(a).(*array)
 		return r.listCall(orEmpty(l), "IndexOf", "indexof", a[min(1, len(a)):])
 	},
-	"runtime.interopservices.marshal::securestringtobstr": func(_ *run, a []any) (any, error) { return first2(a), nil },
-	"runtime.interopservices.marshal::ptrtostringauto":    plainSecret,
-	"runtime.interopservices.marshal::ptrtostringbstr":    plainSecret,
-	"runtime.interopservices.marshal::zerofreebstr":       func(*run, []any) (any, error) { return void{}, nil },
 	"security.principal.windowsidentity::getcurrent": func(r *run, _ []any) (any, error) {
 		user, _ := r.env("USERNAME")
 		return system("System.Security.Principal.WindowsIdentity", nil, "Name",
@@ -743,11 +692,6 @@ func orEmpty(a *array) *array {
 		return newArray()
 	}
 	return a
-}
-
-func plainSecret(_ *run, a []any) (any, error) {
-	s, _ := first2(a).(secret)
-	return s.text, nil
 }
 
 func reverseArray(_ *run, a []any) (any, error) {

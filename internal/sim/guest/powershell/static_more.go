@@ -94,7 +94,7 @@ func numberBytes(v any) (any, error) {
 	return out[:size], nil
 }
 
-func bytesNumber(r *run, a []any, kind string, size int) (any, error) {
+func bytesNumber(r *run, a []any) (any, error) {
 	b, err := bytesOf(first2(a))
 	if err != nil {
 		return nil, err
@@ -103,39 +103,11 @@ func bytesNumber(r *run, a []any, kind string, size int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i < 0 || i+size > len(b) {
+	if i < 0 || i+4 > len(b) {
 		return nil, broken("System.ArgumentException", "ArgumentException",
 			"Destination array is not long enough to copy all the items in the collection.")
 	}
-	var n uint64
-	for k := range size {
-		n |= uint64(b[i+k]) << (8 * k)
-	}
-	switch kind {
-	case "int32":
-		return int64(int32(n)), nil
-	case "int16":
-		return sized{"Int16", int64(int16(n))}, nil
-	}
-	return sizedOf(strings.TrimPrefix(typeName(kind), "System."), int64(n)), nil
-}
-
-func arrayCopy(r *run, a []any) (any, error) {
-	if len(a) != 3 {
-		return nil, lacking("[array]::Copy() with these arguments")
-	}
-	from, ok := a[0].(*array)
-	to, ok2 := a[1].(*array)
-	n, err := r.number(a, 2)
-	if !ok || !ok2 || err != nil {
-		return nil, lacking("[array]::Copy() of these values")
-	}
-	if n < 0 || n > len(from.items) || n > len(to.items) {
-		return nil, broken("System.ArgumentException", "ArgumentException",
-			"Source array was not long enough. Check srcIndex and length, and the array's lower bounds.")
-	}
-	copy(to.items, from.items[:n])
-	return void{}, nil
+	return int64(int32(endian.LittleEndian.Uint32(b[i:]))), nil
 }
 
 // sortItems sorts a list in place, as Array.Sort does.
@@ -264,18 +236,8 @@ func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 		return sizedOf("Int64", t.Unix()), nil
 	case "tounixtimemilliseconds":
 		return sizedOf("Int64", t.UnixMilli()), nil
-	case "tostring":
-		s, err := cultureOf(args, 1).Date(t, "+00:00", at(args, 0))
-		return s, threw(err)
 	case "touniversaltime", "tolocaltime":
 		return o, nil
-	case "adddays", "addhours", "addminutes", "addseconds", "addmonths", "addyears":
-		moved, err := r.timeCall(t, name, low, args)
-		if err != nil {
-			return nil, err
-		}
-		to, _ := moved.(time.Time)
-		return offsetObject(to), nil
 	}
 	return nil, r.noMethod(o, name)
 }
@@ -371,9 +333,6 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 			f.target = args[3]
 		}
 		return f, true, err
-	case kind == "management.automation.psnoteproperty" || kind == "psnoteproperty":
-		return system("System.Management.Automation.PSNoteProperty", []string{"Name", "Value"}, "Name", at(args, 0), "Value",
-			first2(args[min(1, len(args)):]), "MemberType", "NoteProperty"), true, nil
 	case kind == "datetimeoffset":
 		t, err := toTime(first2(args))
 		return offsetObject(t), true, err

@@ -157,8 +157,10 @@ var guestScripts = []script{
 	{"domain join fails", "$p = ConvertTo-SecureString 'p' -AsPlainText -Force; try { Add-Computer -DomainName " +
 		"corp.local -Credential (New-Object PSCredential 'u', $p) -ErrorAction Stop } catch { 'failed'; exit 7 }", "failed\n", 7},
 	{"users", "New-LocalUser -Name ops -Password (ConvertTo-SecureString 'P@ss1' -AsPlainText -Force) | " +
-		"Out-Null; Add-LocalGroupMember -Group Administrators -Member ops; (Get-LocalUser ops).Name; " +
-		"(Get-LocalGroupMember Administrators).Name", "ops\nNODE-1\\ops\n", 0},
+		"Out-Null; (Get-LocalUser ops).Name", "ops\n", 0},
+	{"members of groups are refused before anything runs", "'x' > C:\\k\\x.txt; Add-LocalGroupMember -Group Administrators -Member ops",
+		"casement does not simulate the cmdlet Add-LocalGroupMember, if the image has one of that name; nothing of the script was run\n" +
+			"At line:1 char:19\n", 1},
 	{"no such user", "Get-LocalUser nobody2 -ErrorAction SilentlyContinue; $?", "False\n", 0},
 	{"scheduled task", "$a = New-ScheduledTaskAction -Execute powershell.exe -Argument '-File C:\\k\\x.ps1'; $t " +
 		"= New-ScheduledTaskTrigger -AtStartup; Register-ScheduledTask -TaskName Boot -Action $a -Trigger $t -" +

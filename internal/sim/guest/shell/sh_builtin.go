@@ -1600,58 +1600,30 @@ func isSpecial(name string) bool {
 	return slices.Contains(strings.Fields(". : break continue eval exec exit export readonly return set shift times trap unset"), name)
 }
 
+// compgen lists names: -G PATTERN those of files, -v those of variables, -A function those of functions.
 func (r *runner) compgen(args []string) {
-	prefix := ""
 	var list []string
-	if n := len(args); n > 2 && !strings.HasPrefix(args[n-1], "-") && n != 3 || n == 3 && !strings.HasPrefix(args[2], "-") &&
-		args[1] != "-A" && args[1] != "-W" {
-		prefix = args[len(args)-1]
-	}
-	kind := args[min(1, len(args)-1)]
-	if kind == "-A" && len(args) > 2 {
-		kind = map[string]string{"function": "-A function", "variable": "-v", "builtin": "-b", "alias": "-a", "keyword": "-k"}[args[2]]
-	}
-	switch kind {
-	case "-v":
-		seen := map[string]bool{}
+	switch kind := strings.Join(args[1:max(1, len(args)-1)], " "); {
+	case kind == "-G":
+		list, _ = r.glob([]segment{{text: args[2]}})
+	case kind == "-v":
 		for _, scope := range r.scopes {
 			for n, v := range scope {
-				seen[n] = seen[n] || v.set
+				if v.set && strings.HasPrefix(n, args[2]) && !slices.Contains(list, n) {
+					list = append(list, n)
+				}
 			}
 		}
-		list = slices.Sorted(maps.Keys(seen))
-	case "-A function":
+		slices.Sort(list)
+	case strings.Join(args[1:], " ") == "-A function":
 		list = slices.Sorted(maps.Keys(r.funcs))
-	case "-b":
-		list = slices.Sorted(maps.Keys(shBuiltins()))
-	case "-a":
-		list = slices.Sorted(maps.Keys(r.aliases))
-	case "-k":
-		list = keywords
-	case "-G", "-f", "-d":
-		field := []segment{{text: args[len(args)-1]}}
-		if kind != "-G" {
-			field[0].text += "*"
-		}
-		list, _ = r.glob(field)
-		if prefix = ""; kind == "-d" {
-			list = slices.DeleteFunc(list, func(n string) bool { return !r.shell.guest.Root.IsDir(r.abs(n)) })
-		}
-	case "-W":
-		list = strings.Fields(args[2])
-		if len(args) > 3 {
-			prefix = args[len(args)-1]
-		}
 	default:
 		r.refuse("%s", strings.Join(args, " "))
 		return
 	}
-	r.status = 1
+	r.status = map[bool]int{true: 1, false: 0}[len(list) == 0]
 	for _, n := range list {
-		if strings.HasPrefix(n, prefix) {
-			fmt.Fprintln(r.stdout(), n)
-			r.status = 0
-		}
+		fmt.Fprintln(r.stdout(), n)
 	}
 }
 

@@ -520,44 +520,6 @@ func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 
 // operator is ${x@Q} and its like.
 func (r *runner) operator(e *expanding, op string) {
-	if op == "A" || op == "a" || op == "K" || op == "k" {
-		flags := ""
-		if e.v != nil {
-			flags = e.v.attributes()
-		}
-		switch {
-		case op == "a" && e.list:
-			for i := range e.text {
-				e.text[i] = flags
-			}
-		case op == "a":
-			e.text = []string{flags}
-		case op == "A" && e.v != nil && e.list && e.v.kind != scalar:
-			e.text, e.list = []string{declared(e.name, e.v)}, false
-		case op == "A" && e.set:
-			text := e.name + "=" + transformQuoted(e.text[0])
-			if flags != "" {
-				text = "declare -" + flags + " " + text
-			}
-			e.text = []string{text}
-		case op == "K" && e.list:
-			var pairs []string
-			for i, k := range e.keys {
-				pairs = append(pairs, k+" "+doubleQuoted(e.text[i]))
-			}
-			e.text, e.list = []string{strings.Join(pairs, " ")}, false
-			if e.v != nil && e.v.kind == associativeArray {
-				e.text[0] += " "
-			}
-		case op == "k" && e.list:
-			var pairs []string
-			for i, k := range e.keys {
-				pairs = append(pairs, k, e.text[i])
-			}
-			e.text = pairs
-		}
-		return
-	}
 	for i, text := range e.text {
 		switch op {
 		case "Q":
