@@ -112,6 +112,10 @@ func (c *Request) serve() *Error {
 		return e
 	}
 	if id.Subscription == "" {
+		_, managed := id.management()
+		if _, polls := c.OperationPath(); managed || polls {
+			return c.route()
+		}
 		return c.tenantLevel()
 	}
 	known := false

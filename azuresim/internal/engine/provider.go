@@ -169,14 +169,16 @@ type Type struct {
 
 // KeptTypes returns a copy of the row "like" for each type whose documents have no effect.
 // lines has the name of one type of the namespace per line; the word "sync" after a name
-// means that Azure completes writes before it answers. Types of child resources get no
+// means that Azure completes writes before it answers, "create" that only the creation is an
+// operation. Types of child resources get no
 // location.
 func KeptTypes(namespace, lines string, like Type) []Type {
 	var rows []Type
 	for line := range strings.Lines(lines) {
 		row := like
 		name, sync, _ := strings.Cut(strings.TrimSpace(line), " ")
-		row.Name, row.Kept, row.Global, row.Sync = namespace+"/"+name, true, strings.Contains(name, "/"), sync == "sync"
+		row.Name, row.Kept, row.Global = namespace+"/"+name, true, strings.Contains(name, "/")
+		row.Sync, row.AsyncCreate = sync != "", sync == "create"
 		rows = append(rows, row)
 	}
 	return rows
