@@ -202,6 +202,11 @@ func (c *Request) tenantLevel() *Error {
 			return e
 		}
 	}
+	if ns := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)]; ns != nil && c.HTTP.Method == http.MethodGet &&
+		value.Lower(c.ID.ChildType()) == "operations" && len(c.ID.Names) == 0 {
+		c.Reply(http.StatusOK, value.Object{"value": ns.operations()})
+		return nil
+	}
 	return Refuse(http.StatusNotFound, "MissingSubscription",
 		"The request did not have a subscription or a valid tenant level resource provider.")
 }

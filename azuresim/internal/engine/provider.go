@@ -439,6 +439,29 @@ func (r *registry) route(id ID, method string) *Route {
 	return nil
 }
 
+// operations lists the operations that roles can allow on the provider's types.
+// Source: https://learn.microsoft.com/rest/api/authorization/provider-operations-metadata.
+func (p *Provider) operations() []any {
+	out := []any{}
+	for i := range p.Types {
+		k := &p.Types[i]
+		if k.Internal {
+			continue
+		}
+		names := []string{"read", "write", "delete"}
+		for _, a := range k.Actions {
+			if a.Method == "" {
+				names = append(names, a.Name+"/action")
+			}
+		}
+		for _, n := range names {
+			out = append(out, value.Object{"name": k.Name + "/" + n, "isDataAction": false,
+				"display": value.Object{"provider": p.Namespace, "resource": k.Name[len(p.Namespace)+1:], "operation": n}})
+		}
+	}
+	return out
+}
+
 // StateOf returns a provider's own state in a server.
 func StateOf[T any](s *Server, namespace string) T {
 	state, ok := s.Registry.Spaces[value.Lower(namespace)].State.(T)

@@ -402,15 +402,15 @@ func (c *Request) delete(k *Type) *Error {
 		c.Reply(http.StatusOK, echo)
 		return nil
 	}
-	return c.accepted(op, echo, err)
+	return accepted(c, op, echo, err)
 }
 
 // Accepted answers a delete or an action: 202 with the operation, or 204 if nothing had to
 // be done.
-func (c *Request) Accepted(op *Operation, err error) *Error { return c.accepted(op, nil, err) }
+func (c *Request) Accepted(op *Operation, err error) *Error { return accepted(c, op, nil, err) }
 
 // accepted is Accepted with a body.
-func (c *Request) accepted(op *Operation, body any, err error) *Error {
+func accepted(c *Request, op *Operation, body any, err error) *Error {
 	if e := AsError(err); e != nil {
 		return e
 	}
