@@ -35,13 +35,15 @@ func TestManagementGroups(t *testing.T) {
 	}
 	refused("GET", managementPath, "", "NotFound")
 	refused("PUT", deployment, linked("https://templates.test/blank.json"), "ManagementGroupNotFound")
-	refused("PUT", managementPath, `{"properties": {"details": {"parent": {"id": "/providers/Microsoft.Management/managementGroups/no"}}}}`, "BadRequest")
+	refused("PUT", managementPath,
+		`{"properties": {"details": {"parent": {"id": "/providers/Microsoft.Management/managementGroups/no"}}}}`, "BadRequest")
 
 	status, answer, h := a.speak("PUT", managementPath, `{"name": "top"}`)
 	if status != http.StatusAccepted || answer["status"] != "NotStarted" || a.ended(h) != nil {
 		t.Fatalf("create: status %d, %v", status, answer)
 	}
-	a.carried("PUT", managementPath+"below", `{"properties": {"displayName": "Below", "details": {"parent": {"id": "`+managementPath+`"}}}}`)
+	a.carried("PUT", managementPath+"below",
+		`{"properties": {"displayName": "Below", "details": {"parent": {"id": "`+managementPath+`"}}}}`)
 	_, list, _ := a.speak("GET", "/providers/Microsoft.Management/managementGroups", "")
 	if groups := value.Items(list, "value"); len(groups) != 2 || value.Str(groups[1], "properties", "details", "parent", "name") != "top" {
 		t.Errorf("list: %v", list)

@@ -179,7 +179,8 @@ func (r *request) read(t *engine.Tx, id engine.ID, seed string) (*template.Templ
 	case !incremental(r.mode):
 		return nil, engine.ErrUnsupported("deployments in mode " + r.mode)
 	case id.Group == "" && r.location == "":
-		return nil, engine.BadRequest("LocationRequired", "The 'location' property is required for a deployment to a subscription or a management group.")
+		return nil, engine.BadRequest("LocationRequired",
+			"The 'location' property is required for a deployment to a subscription or a management group.")
 	}
 	for name, v := range r.parameters.All() {
 		if o, _ := v.(*datum.Object); o.Object("reference") != nil {

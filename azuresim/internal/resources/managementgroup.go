@@ -62,7 +62,8 @@ func prepareManagementGroup(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if id, err := engine.ParseID(value.OrDefault(given, root.String())); err != nil || id.Key() != root.Key() {
 		group := t.Find(given)
 		if group == nil || group.Type != engine.TypeManagementGroup || group.Key() == d.Key() {
-			return engine.BadRequest("BadRequest", "The parent '%s' of the management group '%s' is no other management group.", given, d.Parsed.Name())
+			return engine.BadRequest("BadRequest", "The parent '%s' of the management group '%s' is no other management group.",
+				given, d.Parsed.Name())
 		}
 		parent = value.Object{"id": group.ID, "name": group.Parsed.Name(), "displayName": value.Str(group.Body, "properties", "displayName")}
 	}
@@ -74,7 +75,8 @@ func prepareManagementGroup(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 func guardManagementGroup(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, other := range t.All(engine.TypeManagementGroup, "") {
 		if value.Lower(value.Str(other.Body, "properties", "details", "parent", "id")) == d.Key() {
-			return engine.BadRequest("BadRequest", "The management group '%s' cannot be deleted: '%s' is below it.", d.Parsed.Name(), other.Parsed.Name())
+			return engine.BadRequest("BadRequest", "The management group '%s' cannot be deleted: '%s' is below it.",
+				d.Parsed.Name(), other.Parsed.Name())
 		}
 	}
 	return nil

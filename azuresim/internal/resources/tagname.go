@@ -96,7 +96,8 @@ func deleteTagName(t *engine.Tx, id engine.ID, of string) (status int, e *engine
 		}
 	}
 	if used > 0 {
-		return 0, engine.Conflict("TagInUse", "The tag '%s' cannot be deleted: %d resources have it.", strings.TrimSuffix(id.Name()+"/"+of, "/"), used)
+		return 0, engine.Conflict("TagInUse", "The tag '%s' cannot be deleted: %d resources have it.",
+			strings.TrimSuffix(id.Name()+"/"+of, "/"), used)
 	}
 	if of == "" {
 		t.Drop(d.ID)

@@ -36,7 +36,8 @@ func answerTenant(c *engine.Request) (bool, *engine.Error) {
 // get one only where an administrator elevates them.
 // Source: https://learn.microsoft.com/azure/role-based-access-control/elevate-access-global-admin; recordings of the SDK.
 func aboveCaller(c *engine.Request) *engine.Error {
-	verb := map[string]string{http.MethodGet: "read", http.MethodHead: "read", http.MethodDelete: "delete", http.MethodPost: "action"}
+	verb := map[string]string{http.MethodGet: "read", http.MethodHead: "read", http.MethodDelete: "delete",
+		http.MethodPost: "action"}
 	return engine.Refuse(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization "+
 		"to perform action '%s/%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.",
 		c.Principal, c.Principal, c.ID.FullType(), value.OrDefault(verb[c.HTTP.Method], "write"), c.ID)
