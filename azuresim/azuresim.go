@@ -102,6 +102,9 @@ type Config struct {
 	// FQDN is the name of a public IP that has a DNS label, for clients that ask the
 	// local Azure by its own address; nil is Azure's form, which all others get.
 	FQDN func(label, location, ip string) string
+	// Linked returns the template or the parameters at the address that a deployment
+	// names; with nil such deployments are refused. The local Azure fetches nothing itself.
+	Linked func(uri string) ([]byte, error)
 	// Tunnel connects Bastion sessions to machines; with nil they are refused.
 	Tunnel Tunnel
 }
@@ -169,7 +172,7 @@ func open(cfg Config) (*engine.Server, error) {
 func providers(cfg Config) []engine.Provider {
 	return []engine.Provider{
 		entra.New(entra.Config{Clients: cfg.Clients, Issuer: cfg.Issuer}),
-		resources.New(),
+		resources.New(cfg.Linked), resources.Management(),
 		network.New(network.Config{PublicIP: cfg.PublicIP, FQDN: cfg.FQDN, Tunnel: cfg.Tunnel}),
 		compute.New(cfg.Host),
 		identity.New(),

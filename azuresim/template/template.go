@@ -312,7 +312,8 @@ type Output struct {
 	Secure     bool
 }
 
-// Outputs returns the template's outputs; live answers for deployed resources, nil if there are none.
+// Outputs returns the template's outputs; live answers for deployed resources, nil if there are none. A
+// template that says that it has no outputs has an empty list.
 func (t *Template) Outputs(live Live) (out []Output, err error) {
 	defer catch(&err)
 	return t.outputsOf(live), nil
@@ -320,6 +321,9 @@ func (t *Template) Outputs(live Live) (out []Output, err error) {
 
 func (t *Template) outputsOf(live Live) []Output {
 	var out []Output
+	if t.outputs != nil {
+		out = []Output{}
+	}
 	s := *t.scope
 	s.live, s.place = live, s.place|placeRuntime
 	for name := range t.outputs.All() {

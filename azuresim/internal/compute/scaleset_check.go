@@ -167,6 +167,7 @@ func checkProfile(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Erro
 	if e := checkImage(t, probe); e != nil {
 		return e
 	}
+	set.Hidden["diskGiB"] = probe.Hidden["diskGiB"]
 	if e := checkFit(demandOfSet(t, set, probe), sz); e != nil {
 		return e
 	}

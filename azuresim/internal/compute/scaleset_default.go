@@ -28,7 +28,7 @@ func completeModel(d *engine.Doc) {
 	if isWindows(value.Object{"properties": profile}) {
 		value.SetDefault(os, "osType", "Windows")
 	}
-	defaultOS(os, value.Sub(storage, "imageReference"), "None")
+	defaultOS(d, os, value.Sub(storage, "imageReference"), "None")
 	for _, disk := range append(value.Items(storage, "dataDisks"), os) {
 		value.SetDefault(value.Ensure(disk, "managedDisk"), "storageAccountType", diskKind(value.Str(d.Body, "sku", "name")))
 	}

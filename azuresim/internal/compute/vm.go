@@ -235,7 +235,7 @@ func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 	storage := value.Ensure(value.Props(d.Body), "storageProfile")
 	os := value.Ensure(storage, "osDisk")
 	value.SetDefault(os, "name", generatedDisk(d)+strings.ReplaceAll(uuid.NewString(), "-", ""))
-	defaultOS(os, value.Sub(storage, "imageReference"), "ReadWrite")
+	defaultOS(d, os, value.Sub(storage, "imageReference"), "ReadWrite")
 	defaults.Fill(typeVM+" disks", d.Version, d.Body)
 	kind := diskKind(value.Str(value.Props(d.Body), "hardwareProfile", "vmSize"))
 	for _, disk := range append(value.Items(storage, "dataDisks"), os) {
@@ -288,13 +288,17 @@ func diskKind(size string) string {
 	return "Premium_LRS"
 }
 
-// defaultOS sets the properties of an OS disk that follow from its image.
-func defaultOS(os, image value.Object, caching string) {
+// defaultOS sets the properties of an OS disk that follow from its image. d is the machine or scale set whose check has
+// recorded the size of an image that an ID names.
+func defaultOS(d *engine.Doc, os, image value.Object, caching string) {
 	ref := imageOf(image)
 	gib := 127
 	if found, _, ok := catalogue.FindImage(ref.Publisher, ref.Offer, ref.SKU, ref.Version); ok {
 		value.SetDefault(os, "osType", found.OS)
 		gib = found.DiskGiB
+	}
+	if n, ok := value.Int(d.Hidden, "diskGiB"); ok && ref.ID != "" {
+		gib = n
 	}
 	if image != nil {
 		value.SetDefault(os, "createOption", "FromImage")

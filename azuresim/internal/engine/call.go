@@ -112,6 +112,10 @@ func (c *Request) serve() *Error {
 		return e
 	}
 	if id.Subscription == "" {
+		_, managed := id.management()
+		if _, polls := c.OperationPath(); managed || polls {
+			return c.route()
+		}
 		return c.tenantLevel()
 	}
 	known := false
@@ -197,6 +201,11 @@ func (c *Request) tenantLevel() *Error {
 		if handled, e := p.Tenant(c); handled {
 			return e
 		}
+	}
+	if ns := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)]; ns != nil && c.HTTP.Method == http.MethodGet &&
+		value.Lower(c.ID.ChildType()) == "operations" && len(c.ID.Names) == 0 {
+		c.Reply(http.StatusOK, value.Object{"value": ns.operations()})
+		return nil
 	}
 	return Refuse(http.StatusNotFound, "MissingSubscription",
 		"The request did not have a subscription or a valid tenant level resource provider.")

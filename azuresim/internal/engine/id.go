@@ -186,6 +186,17 @@ func (id ID) Child(typ, name string) ID {
 	return id
 }
 
+// TypeManagementGroup is the type of groups of subscriptions, which are above them.
+const TypeManagementGroup = "Microsoft.Management/managementGroups"
+
+// management returns the management group that an ID names or is below; ok is false if there is none.
+func (id ID) management() (group ID, ok bool) {
+	if id.Scope != nil {
+		id = *id.Scope
+	}
+	return id, strings.EqualFold(id.FullType(), TypeManagementGroup) && id.Subscription == ""
+}
+
 // GroupID returns the ID of r's resource group.
 func (id ID) GroupID() ID {
 	return ID{Subscription: id.Subscription, Group: id.Group}

@@ -28,8 +28,13 @@ func (c *Request) serveList() (e *Error) {
 			return nil, e
 		}
 		scope := "/subscriptions/" + c.ID.Subscription
-		if c.ID.Group != "" {
+		switch {
+		case c.ID.Group != "":
 			scope = c.ID.GroupID().String()
+		case c.ID.Subscription == "" && c.ID.Scope != nil:
+			scope = c.ID.Scope.String()
+		case c.ID.Subscription == "":
+			scope = ""
 		}
 		if parent, ok := c.ID.Parent(); ok && len(c.ID.Names) > 0 {
 			scope = parent.String()

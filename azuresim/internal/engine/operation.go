@@ -276,7 +276,10 @@ func finishDelete(t *Tx, op *Operation, _ any, err *Error) {
 // Headers sets the headers that announce an operation, in the style of its resource provider. The
 // host of the URLs is the one in the client's request, which may be one of Azure's public names.
 func (op *Operation) Headers(h http.Header, s *Server, host string) {
-	base := fmt.Sprintf("https://%s/subscriptions/%s", host, op.Subscription)
+	base, results := fmt.Sprintf("https://%s/subscriptions/%s", host, op.Subscription), "/operationresults/"
+	if op.Subscription == "" {
+		base, results = "https://"+host, "/providers/"+op.Namespace+"/operationResults/"
+	}
 	version := "api-version=" + op.APIVersion
 	if op.Status == statusInProgress {
 		retryAfter(s, h, op)
@@ -284,7 +287,7 @@ func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	both := op.Polled || op.Style == StyleDNS || op.Method != http.MethodPut && op.Method != http.MethodPatch
 	switch op.Style {
 	case StyleGroup:
-		h.Set("Location", base+"/operationresults/"+op.ID+"?"+version)
+		h.Set("Location", base+results+op.ID+"?"+version)
 	case StyleStorage:
 		h.Set("Location", base+"/providers/"+op.Namespace+"/locations/"+op.Location+"/operationResults/"+op.ID+"?monitor=true&"+version)
 	case StyleDeployment:
@@ -396,8 +399,7 @@ func (c *Request) serveResult(id string) *Error {
 
 func (c *Request) operation(id string) (op *Operation) {
 	c.Server.Read(func(t *Tx) {
-		if o := t.ops[value.Lower(id)]; o != nil && c.ID.Subscription != "" &&
-			value.Lower(o.Subscription) == value.Lower(c.ID.Subscription) {
+		if o := t.ops[value.Lower(id)]; o != nil && value.Lower(o.Subscription) == value.Lower(c.ID.Subscription) {
 			op = o
 		}
 	})

@@ -169,14 +169,16 @@ type Type struct {
 
 // KeptTypes returns a copy of the row "like" for each type whose documents have no effect.
 // lines has the name of one type of the namespace per line; the word "sync" after a name
-// means that Azure completes writes before it answers. Types of child resources get no
+// means that Azure completes writes before it answers, "create" that only the creation is an
+// operation. Types of child resources get no
 // location.
 func KeptTypes(namespace, lines string, like Type) []Type {
 	var rows []Type
 	for line := range strings.Lines(lines) {
 		row := like
 		name, sync, _ := strings.Cut(strings.TrimSpace(line), " ")
-		row.Name, row.Kept, row.Global, row.Sync = namespace+"/"+name, true, strings.Contains(name, "/"), sync == "sync"
+		row.Name, row.Kept, row.Global = namespace+"/"+name, true, strings.Contains(name, "/")
+		row.Sync, row.AsyncCreate = sync != "", sync == "create"
 		rows = append(rows, row)
 	}
 	return rows
@@ -435,6 +437,29 @@ func (r *registry) route(id ID, method string) *Route {
 		}
 	}
 	return nil
+}
+
+// operations lists the operations that roles can allow on the provider's types.
+// Source: https://learn.microsoft.com/rest/api/authorization/provider-operations-metadata.
+func (p *Provider) operations() []any {
+	out := []any{}
+	for i := range p.Types {
+		k := &p.Types[i]
+		if k.Internal {
+			continue
+		}
+		names := []string{"read", "write", "delete"}
+		for _, a := range k.Actions {
+			if a.Method == "" {
+				names = append(names, a.Name+"/action")
+			}
+		}
+		for _, n := range names {
+			out = append(out, value.Object{"name": k.Name + "/" + n, "isDataAction": false,
+				"display": value.Object{"provider": p.Namespace, "resource": k.Name[len(p.Namespace)+1:], "operation": n}})
+		}
+	}
+	return out
 }
 
 // StateOf returns a provider's own state in a server.

@@ -120,8 +120,11 @@ func above(t *Tx, id ID) *Error {
 	return nil
 }
 
-// groupThere returns an error if the resource group of an ID does not exist.
+// groupThere returns an error if the resource group of an ID does not exist, or the management group that it is below.
 func (t *Tx) groupThere(id ID) *Error {
+	if group, ok := id.management(); ok && id.Scope != nil && t.Record(group.Key()) == nil {
+		return Refuse(http.StatusNotFound, "ManagementGroupNotFound", "The management group '%s' cannot be found.", group.Name())
+	}
 	if id.Group == "" {
 		return nil
 	}
@@ -389,6 +392,9 @@ func (c *Request) delete(k *Type) *Error {
 		}
 		value.Props(d.Body)["provisioningState"] = "Deleting"
 		t.Put(d)
+		if k.Echoed {
+			echo = t.View(t.Find(d.Key()), "")
+		}
 		op = t.Begin(c.operationOn(k, d), k.Delete, k.Takes)
 		return nil
 	})
@@ -396,12 +402,15 @@ func (c *Request) delete(k *Type) *Error {
 		c.Reply(http.StatusOK, echo)
 		return nil
 	}
-	return c.Accepted(op, err)
+	return accepted(c, op, echo, err)
 }
 
 // Accepted answers a delete or an action: 202 with the operation, or 204 if nothing had to
 // be done.
-func (c *Request) Accepted(op *Operation, err error) *Error {
+func (c *Request) Accepted(op *Operation, err error) *Error { return accepted(c, op, nil, err) }
+
+// accepted is Accepted with a body.
+func accepted(c *Request, op *Operation, body any, err error) *Error {
 	if e := AsError(err); e != nil {
 		return e
 	}
@@ -410,7 +419,7 @@ func (c *Request) Accepted(op *Operation, err error) *Error {
 		return nil
 	}
 	op.Headers(c.Writer.Header(), c.Server, c.Host)
-	c.Reply(http.StatusAccepted, nil)
+	c.Reply(http.StatusAccepted, body)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -30,7 +31,7 @@ func deploymentType() engine.Type {
 }
 
 func deploymentPut() engine.Work {
-	return engine.Work{Name: "deployment", Run: runDeployment, Finish: finishDeployment}
+	return engine.Work{Name: "deployment", Run: runDeployment, Finish: finishDeployment, Silent: true}
 }
 
 // serveDeployment answers the requests to deployments for which the engine's handling of
@@ -116,6 +117,8 @@ type request struct {
 	template, parameters *datum.Object
 	mode, location       string
 	body                 *datum.Object
+	// links are what the answers show of the documents that the request names instead of having them.
+	links value.Object
 }
 
 // readRequest reads the body of a request about a deployment.
@@ -129,15 +132,44 @@ func readRequest(c *engine.Request) (*request, *engine.Error) {
 		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: '%s'.", err)
 	}
 	p := body.Object("properties")
-	if link := p.Object("templateLink"); link != nil || p.Object("parametersLink") != nil {
-		return nil, engine.ErrUnsupported("templates by link: nothing leaves this machine")
-	}
 	r := &request{template: p.Object("template"), parameters: p.Object("parameters"), mode: p.Text("mode"),
-		location: body.Text("location"), body: body}
+		location: engine.Region(body.Text("location")), body: body, links: value.Object{}}
+	if e := r.follow(c, p); e != nil {
+		return nil, e
+	}
 	if r.template == nil {
 		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid: properties.template is missing.")
 	}
 	return r, nil
+}
+
+// follow reads the template and the parameters that a request names by their addresses.
+func (r *request) follow(c *engine.Request, p *datum.Object) *engine.Error {
+	for _, name := range []string{"templateLink", "parametersLink"} {
+		link := p.Object(name)
+		if link == nil {
+			continue
+		}
+		uri, linked := link.Text("uri"), engine.StateOf[*state](c.Server, resourcesSpace).linked
+		if linked == nil || uri == "" {
+			return engine.ErrUnsupported("templates by link: nothing leaves this machine")
+		}
+		data, err := linked(uri)
+		if err != nil {
+			return engine.BadRequest("InvalidContentLink", "Unable to download deployment content from '%s': %s.", uri, err)
+		}
+		doc, err := datum.DecodeObject(data)
+		if err != nil {
+			return engine.BadRequest("InvalidContentLink", "The deployment content of '%s' is no JSON object: %s.", uri, err)
+		}
+		shown := value.Object{"uri": uri}
+		if r.links[name] = shown; name == "parametersLink" {
+			r.parameters = doc.Object("parameters")
+			continue
+		}
+		r.template, shown["contentVersion"] = doc, doc.Text("contentVersion")
+	}
+	return nil
 }
 
 // read expands the template of a request, and refuses what the local Azure does not deploy
@@ -147,7 +179,8 @@ func (r *request) read(t *engine.Tx, id engine.ID, seed string) (*template.Templ
 	case !incremental(r.mode):
 		return nil, engine.ErrUnsupported("deployments in mode " + r.mode)
 	case id.Group == "" && r.location == "":
-		return nil, engine.BadRequest("LocationRequired", "The 'location' property is required for a deployment to a subscription.")
+		return nil, engine.BadRequest("LocationRequired",
+			"The 'location' property is required for a deployment to a subscription or a management group.")
 	}
 	for name, v := range r.parameters.All() {
 		if o, _ := v.(*datum.Object); o.Object("reference") != nil {
@@ -163,7 +196,11 @@ func (r *request) read(t *engine.Tx, id engine.ID, seed string) (*template.Templ
 	}
 	var refused *engine.Error
 	tmpl.All(func(x *template.Resource) {
-		if refused == nil {
+		switch {
+		case refused != nil:
+		case strings.HasPrefix(x.ID, "/subscriptions//"):
+			refused = engine.ErrUnsupported("the resource " + x.Name + " at a management group, where nested deployments to a subscription are")
+		default:
 			refused = deployable(t.Server, x)
 		}
 	})
@@ -261,9 +298,12 @@ func validateDeployment(c *engine.Request, id engine.ID) *engine.Error {
 		}
 		var tmpl *template.Template
 		if tmpl, e = r.read(t, id, ""); e == nil {
-			p := deploymentProperties(t, tmpl, engine.StatusSucceeded)
+			p := r.properties(t, tmpl, engine.StatusSucceeded)
 			p["validatedResources"] = value.IDs(resourceIDs(tmpl))
 			out = value.Object{"id": id.String(), "name": id.Name(), "type": typeDeployment, "properties": p}
+			if id.Group == "" {
+				out["location"] = r.location
+			}
 		}
 	})
 	if e != nil {
@@ -292,7 +332,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 			return e
 		}
 		d := &engine.Doc{ID: c.ID.String(), Type: typeDeployment, Parsed: c.ID, Hidden: value.Object{},
-			Body: value.Object{"properties": deploymentProperties(t, tmpl, "Accepted")}}
+			Body: value.Object{"properties": r.properties(t, tmpl, "Accepted")}}
 		if old := t.Find(c.ID.Key()); old != nil {
 			d.ID, d.Parsed, d.Created = old.ID, old.Parsed, old.Created
 		} else {
@@ -350,8 +390,8 @@ func expandKept(t *engine.Tx, d *engine.Doc) (*template.Template, error) {
 	return template.New(raw, parameters, deploymentContext(t, d.Parsed, value.Str(d.Body, "location"), string(text("seed")), now))
 }
 
-// deploymentProperties returns the properties of a deployment that has not ended.
-func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) value.Object {
+// properties returns the properties of a deployment that has not ended.
+func (r *request) properties(t *engine.Tx, tmpl *template.Template, state string) value.Object {
 	parameters := value.Object{}
 	for _, p := range tmpl.Parameters {
 		o := value.Object{"type": p.Type}
@@ -363,23 +403,23 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 	located := locationsOf(tmpl)
 	types, places := map[string][]string{}, map[string][]any{}
 	dependencies := []any{}
-	for _, r := range tmpl.Resources {
-		if !r.Deployed() {
+	for _, x := range tmpl.Resources {
+		if !x.Deployed() {
 			continue
 		}
-		ns, typ, _ := strings.Cut(r.Type, "/")
+		ns, typ, _ := strings.Cut(x.Type, "/")
 		if !slices.Contains(types[ns], typ) {
 			types[ns] = append(types[ns], typ)
 		}
-		place := located[r.ID]
-		if !slices.Contains(places[r.Type], place) {
-			places[r.Type] = append(places[r.Type], place)
+		place := located[x.ID]
+		if !slices.Contains(places[x.Type], place) {
+			places[x.Type] = append(places[x.Type], place)
 		}
-		if len(r.DependsOn) == 0 {
+		if len(x.DependsOn) == 0 {
 			continue
 		}
 		dependencies = append(dependencies, value.Object{
-			"id": r.ID, "resourceType": r.Type, "resourceName": r.Name, "dependsOn": dependees(r.DependsOn),
+			"id": x.ID, "resourceType": x.Type, "resourceName": x.Name, "dependsOn": dependees(x.DependsOn),
 		})
 	}
 	providers := []any{}
@@ -390,9 +430,11 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 		}
 		providers = append(providers, value.Object{"namespace": ns, "resourceTypes": list})
 	}
-	return value.Object{"templateHash": fmt.Sprint(rand.Uint64()), "parameters": parameters, "mode": "Incremental",
+	out := value.Object{"templateHash": fmt.Sprint(rand.Uint64()), "parameters": parameters, "mode": "Incremental",
 		"provisioningState": state, "timestamp": t.Now.Format(time.RFC3339Nano), "duration": "PT0S",
 		"correlationId": uuid.NewString(), "providers": providers, "dependencies": dependencies}
+	maps.Copy(out, r.links)
+	return out
 }
 
 // locationsOf returns the regions of a template's resources by their IDs; a resource without one has none.

@@ -16,26 +16,32 @@ const (
 )
 
 // New is Microsoft.Resources: groups, tags, deployments, and what
-// belongs to subscriptions and tenants.
-func New() engine.Provider {
+// belongs to subscriptions and tenants. linked returns the template or the
+// parameters at the address that a deployment names; with nil such deployments
+// are refused.
+func New(linked func(uri string) ([]byte, error)) engine.Provider {
 	return engine.Provider{
 		Namespace: resourcesSpace,
-		Types:     []engine.Type{deploymentType(), groupType()},
-		State:     &turns{},
+		Types:     []engine.Type{deploymentType(), groupType(), tagNameType()},
+		State:     &state{linked: linked},
 		Answer:    answerResources,
 		Tenant:    answerTenant,
 	}
 }
 
-// turns lets one template be expanded at a time. A request waits for its turn before it locks the store, so that requests
-// without templates are answered meanwhile.
-type turns struct{ sync.Mutex }
+// state is what the provider keeps for a server.
+type state struct {
+	linked func(uri string) ([]byte, error)
+	// turns lets one template be expanded at a time. A request waits for its turn before it locks the store, so that
+	// requests without templates are answered meanwhile.
+	turns sync.Mutex
+}
 
 // takeTurn waits until no other template is expanded.
 func takeTurn(s *engine.Server) (end func()) {
-	t := engine.StateOf[*turns](s, resourcesSpace)
-	t.Lock()
-	return t.Unlock
+	turns := &engine.StateOf[*state](s, resourcesSpace).turns
+	turns.Lock()
+	return turns.Unlock
 }
 
 // answerResources answers what ARM itself has: paths without a provider, tags on
@@ -43,6 +49,9 @@ func takeTurn(s *engine.Server) (end func()) {
 func answerResources(c *engine.Request) (bool, *engine.Error) {
 	if c.ID.Group == "" && answerSubscription(c) {
 		return true, nil
+	}
+	if handled, e := answerTagName(c); handled {
+		return true, e
 	}
 	if handled, e := answerTags(c); handled {
 		return true, e

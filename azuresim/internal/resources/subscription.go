@@ -111,32 +111,3 @@ func partsOf(name string, k *engine.Type) []string {
 	}
 	return out
 }
-
-// tagNames lists the tags in use and how often.
-func tagNames(c *engine.Request) []any {
-	used := map[string]map[string]int{}
-	c.Server.Read(func(t *engine.Tx) {
-		for r := range engine.Ascend(t.Order, "/subscriptions/"+value.Lower(c.ID.Subscription)) {
-			tags := value.Sub(t.Doc(r).Body, "tags")
-			for name := range tags {
-				if used[name] == nil {
-					used[name] = map[string]int{}
-				}
-				used[name][value.Str(tags, name)]++
-			}
-		}
-	})
-	out := []any{}
-	base := "/subscriptions/" + c.ID.Subscription + "/tagNames/"
-	for _, name := range value.SortedKeys(used) {
-		values, total := []any{}, 0
-		for _, v := range value.SortedKeys(used[name]) {
-			total += used[name][v]
-			values = append(values, value.Object{"id": base + name + "/tagValues/" + v, "tagValue": v,
-				"count": value.Object{"type": "Total", "value": used[name][v]}})
-		}
-		out = append(out, value.Object{"id": base + name, "tagName": name,
-			"count": value.Object{"type": "Total", "value": total}, "values": values})
-	}
-	return out
-}

@@ -24,10 +24,23 @@ func answerTenant(c *engine.Request) (bool, *engine.Error) {
 		}})
 	case c.HTTP.Method == http.MethodPost && path == "/providers/microsoft.resources/checkresourcename":
 		return true, checkResourceName(c)
+	case strings.HasPrefix(path, "/providers/microsoft.resources/deployments/"):
+		return true, aboveCaller(c)
 	default:
 		return false, nil
 	}
 	return true, nil
+}
+
+// aboveCaller refuses a deployment to the tenant itself, where no caller of the local Azure has a role: owners of a subscription
+// get one only where an administrator elevates them.
+// Source: https://learn.microsoft.com/azure/role-based-access-control/elevate-access-global-admin; recordings of the SDK.
+func aboveCaller(c *engine.Request) *engine.Error {
+	verb := map[string]string{http.MethodGet: "read", http.MethodHead: "read", http.MethodDelete: "delete",
+		http.MethodPost: "action"}
+	return engine.Refuse(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization "+
+		"to perform action '%s/%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.",
+		c.Principal, c.Principal, c.ID.FullType(), value.OrDefault(verb[c.HTTP.Method], "write"), c.ID)
 }
 
 // reservedWords may be no part of a resource's name where the name is reachable.

@@ -160,6 +160,26 @@ func proxied(data []byte) ([]call, error) {
 	return calls, nil
 }
 
+// linked returns the template at an address that a recorded deployment names: that which Azure gave back for the deployment.
+func (r recording) linked(uri string) ([]byte, error) {
+	for _, c := range r.calls {
+		var asked struct {
+			Properties struct{ TemplateLink struct{ URI string } }
+		}
+		if json.Unmarshal([]byte(c.Request.Body), &asked) != nil || asked.Properties.TemplateLink.URI != uri {
+			continue
+		}
+		for _, exported := range r.calls {
+			var answer struct{ Template json.RawMessage }
+			if strings.EqualFold(path(exported.Request.URL), path(c.Request.URL)+"/exportTemplate") &&
+				json.Unmarshal([]byte(exported.Response.Body), &answer) == nil && answer.Template != nil {
+				return answer.Template, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("the recording %s does not have the template", r.name)
+}
+
 // text is a header's value, of which the proxy makes an array where there are several.
 type text string
 

@@ -147,7 +147,7 @@ func (r recorded) Since(t time.Time) time.Duration { return r.Now().Sub(t) }
 // replay plays one recording against a local Azure of its own, at a pace.
 func replay(t *testing.T, rec recording, pace azuresim.Latency, accepted baseline, result *report) {
 	config := azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: pace,
-		Clients: []azuresim.Client{{ID: zero, Secret: secret}}, Clock: recorded{}}
+		Clients: []azuresim.Client{{ID: zero, Secret: secret}}, Clock: recorded{}, Linked: rec.linked}
 	if *same {
 		config.FQDN = func(_, _, ip string) string { return ip } // as planes have it
 	}
