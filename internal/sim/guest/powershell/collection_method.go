@@ -101,6 +101,16 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		return indexIn(a, first2(args)) >= 0, nil
 	case "indexof":
 		return int64(indexIn(a, first2(args))), nil
+	case "lastindexof":
+		if !growing(a) {
+			break
+		}
+		for i := len(a.items) - 1; i >= 0; i-- {
+			if equal(a.items[i], first2(args), true) {
+				return int64(i), nil
+			}
+		}
+		return int64(-1), nil
 	case "getenumerator":
 		return a, nil
 	case "clone":
