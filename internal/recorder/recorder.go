@@ -144,7 +144,7 @@ func (r *Recorder) record(req *http.Request, asked []byte, resp *http.Response, 
 		Request: request{Method: req.Method, URL: s.address(address), Body: s.body(address, asked),
 			Headers: s.headers(req.Header, "Content-Type", "If-Match", "If-None-Match")},
 		Response: response{Status: resp.Status, Code: resp.StatusCode, Body: s.body(address, answered),
-			Headers: s.headers(resp.Header, "Content-Type", "Azure-Asyncoperation", "Location", "Retry-After")},
+			Headers: s.headers(resp.Header, "Content-Type", "Date", "Azure-Asyncoperation", "Location", "Retry-After")},
 	}
 	data, err := yaml.Marshal([]interaction{one})
 	if err == nil {

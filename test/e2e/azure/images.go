@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
 
 	"casement.dev/casement/internal/windows"
@@ -192,7 +194,11 @@ func (g *groups) put(ctx context.Context, id, version, location string, properti
 	if location != "" {
 		made.Location = &location
 	}
-	operation, err := g.resources.BeginCreateOrUpdateByID(ctx, id, version, made, nil)
+	var first *http.Response
+	operation, err := g.resources.BeginCreateOrUpdateByID(policy.WithCaptureResponse(ctx, &first), id, version, made, nil)
+	if first != nil && strings.HasPrefix(first.Header.Get("Location"), "/") {
+		return nil // an identity is made at once, and its path is no address to poll, for which the SDK takes it
+	}
 	if err == nil {
 		_, err = operation.PollUntilDone(ctx, nil)
 	}

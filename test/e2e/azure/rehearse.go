@@ -40,7 +40,11 @@ func rehearse(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	env = append(env, "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+r.at,
+	runs := filepath.Join(home, "r")
+	if err := os.Mkdir(runs, 0o700); err != nil {
+		return err
+	}
+	env = append(env, "TMPDIR="+runs, "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+r.at,
 		"AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")
 	self, err := os.Executable()
 	if err != nil {
@@ -49,7 +53,7 @@ func rehearse(ctx context.Context, o options) error {
 	run := exec.CommandContext(ctx, self, "-casement", o.casement, "-file", o.file, fmt.Sprintf("-short=%t", o.short))
 	run.Env, run.Stdout, run.Stderr = env, os.Stdout, os.Stderr
 	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(os.Interrupt) }, sweepTimeout
-	if err := errors.Join(run.Run(), r.close()); err != nil {
+	if err := errors.Join(run.Run(), guarded(runs), r.close()); err != nil {
 		return fmt.Errorf("the rehearsal: %w", err)
 	}
 	front, err := filepath.Abs(o.file)
@@ -65,6 +69,16 @@ func rehearse(ctx context.Context, o options) error {
 		}
 	}
 	return nil
+}
+
+// guarded waits until the guard of a run has deleted the run's folder, its last act: it outlives a run that is killed, and needs Azure.
+func guarded(runs string) error {
+	for late := time.Now().Add(sweepTimeout); time.Now().Before(late); time.Sleep(time.Second) {
+		if left, err := os.ReadDir(runs); err != nil || len(left) == 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("the guard has not ended after %s", sweepTimeout)
 }
 
 // serve starts a local Azure and returns the environment that names it.

@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,19 +15,21 @@ var (
 )
 
 // decided sorts calls into the order in which Azure decided them. Recordings are in the order of the responses, and
-// calls overlap: a call that was refused because a resource did not exist was decided before the write that created it;
-// a call that was refused because of another write was decided after that write.
+// calls overlap: a call that was refused because a resource did not exist was decided before the write that created it, be it
+// a read of that resource; a call that was refused because of another write was decided after that write.
 func decided(calls []call) []call {
 	order := make([]int, len(calls))
 	for i := range order {
 		order[i] = i
 	}
 	for i, c := range calls {
-		if c.Response.Code < 400 || !c.writes() {
+		if c.Response.Code < 400 {
 			continue
 		}
 		at, to := slices.Index(order, i), -1
-		if m := changing.FindStringSubmatch(c.Response.Body); m != nil {
+		if !c.writes() {
+			to = maker(calls, order[:at], c.lacked())
+		} else if m := changing.FindStringSubmatch(c.Response.Body); m != nil {
 			if n := slices.IndexFunc(order[at:], func(j int) bool { return calls[j].changed(m[1]) }); n > 0 {
 				to = at + n
 			}
@@ -49,4 +52,20 @@ func (c call) changed(id string) bool {
 	at := strings.ToLower(path(c.Request.URL))
 	id = strings.ToLower(id)
 	return c.writes() && c.Response.Code < 400 && (at == id || strings.HasPrefix(at, id+"/"))
+}
+
+// maker returns the place in the order of the write that last made or deleted an object, if it made it; else -1.
+func maker(calls []call, order []int, object string) int {
+	for k := len(order) - 1; object != "" && k >= 0; k-- {
+		c := calls[order[k]]
+		at := strings.ToLower(path(c.Request.URL))
+		if !c.writes() || c.Response.Code >= 400 || at != object && !strings.HasPrefix(object, at+"/") {
+			continue
+		}
+		if c.Request.Method == http.MethodPut && at == object {
+			return k
+		}
+		return -1
+	}
+	return -1
 }

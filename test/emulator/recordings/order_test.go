@@ -17,6 +17,7 @@ func TestDecided(t *testing.T) {
 	busy := `{"error":{"code":"RetryableError","details":[{"message":"Operation PutRouteOperation (x) is ` +
 		`updating resource ` + table + `. The call can be retried in 9 seconds."}]}}`
 	missing := `{"error":{"code":"NotFound","message":"Resource ` + prefix + ` not found."}}`
+	const group, gone = "/subscriptions/s/resourcegroups/g", `{"error":{"code":"ResourceGroupNotFound"}}`
 	for name, tc := range map[string]struct {
 		calls []call
 		want  []int
@@ -26,6 +27,12 @@ func TestDecided(t *testing.T) {
 		}, []int{1, 2, 0, 3}},
 		"refused before a write that is answered earlier": {
 			[]call{of("PUT", prefix, 201, ""), of("PUT", ip, 404, missing), of("PUT", ip, 201, "")}, []int{1, 0, 2},
+		},
+		"a read that is refused before the write that is answered earlier": {
+			[]call{of("PUT", group, 201, ""), of("GET", group+"/resources", 404, gone), of("GET", group, 404, gone)}, []int{1, 2, 0},
+		},
+		"a read that is refused after a deletion": {
+			[]call{of("PUT", group, 201, ""), of("DELETE", group, 202, ""), of("GET", group, 404, gone)}, []int{0, 1, 2},
 		},
 		"refused with no write beside it": {[]call{of("PUT", ip, 404, missing), of("PUT", one, 429, busy)}, []int{0, 1}},
 	} {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -65,6 +66,16 @@ var foreign = regexp.MustCompile(`Firewall|ApplicationGateway|DNSForwarding|Virt
 type recording struct {
 	name  string
 	calls []call
+}
+
+// began returns the time of the first answer that has one; zero where none has.
+func (r recording) began() time.Time {
+	for _, c := range r.calls {
+		if at, err := http.ParseTime(c.Response.Headers.Get("Date")); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
 }
 
 // call is one request and Azure's answer to it.
@@ -215,6 +226,21 @@ func (c call) polls() bool { return polling.MatchString(path(c.Request.URL)) }
 func (c call) writes() bool {
 	return c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead
 }
+
+// lacked returns the path, in lower case, of the object that an answer says is not there, or "".
+func (c call) lacked() string {
+	at := strings.ToLower(path(c.Request.URL))
+	switch {
+	case c.Response.Code != http.StatusNotFound:
+		return ""
+	case errorOf([]byte(c.Response.Body)).Code == "ResourceGroupNotFound":
+		return inGroup.FindString(at)
+	}
+	return at
+}
+
+// inGroup matches the path of a resource group, in lower case, at the begin of the path of what is in it.
+var inGroup = regexp.MustCompile(`^/subscriptions/[^/]+/resourcegroups/[^/]+`)
 
 // path returns the path of an URL: without host and query.
 func path(url string) string {

@@ -135,19 +135,27 @@ func chosen() (map[string]string, error) {
 	return out, nil
 }
 
-// recorded is the real clock, some years ago: much that was recorded is retired by now.
-type recorded struct{ clock.RealClock }
+// recorded is a clock that is ahead of the bubble's: some of what was recorded is retired by now, and some of what is retired
+// now was not yet.
+type recorded struct {
+	clock.RealClock
+	ahead time.Duration
+}
 
-// Now returns the time of the recordings.
-func (recorded) Now() time.Time { return time.Now().AddDate(-3, 0, 0) }
+// Now returns the time of the recording.
+func (r recorded) Now() time.Time { return time.Now().Add(r.ahead) }
 
-// Since returns how long ago a time of the recordings was.
+// Since returns how long ago a time of the recording was.
 func (r recorded) Since(t time.Time) time.Duration { return r.Now().Sub(t) }
 
 // replay plays one recording against a local Azure of its own, at a pace.
 func replay(t *testing.T, rec recording, pace azuresim.Latency, accepted baseline, result *report) {
+	var ahead time.Duration
+	if began := rec.began(); !began.IsZero() {
+		ahead = time.Until(began)
+	}
 	config := azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: pace,
-		Clients: []azuresim.Client{{ID: zero, Secret: secret}}, Clock: recorded{}, Linked: rec.linked}
+		Clients: []azuresim.Client{{ID: zero, Secret: secret}}, Clock: recorded{ahead: ahead}, Linked: rec.linked}
 	if *same {
 		config.FQDN = func(_, _, ip string) string { return ip } // as planes have it
 	}

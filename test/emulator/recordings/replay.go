@@ -35,8 +35,8 @@ type replayer struct {
 	// open are our addresses of the operations that a recording has under way, by
 	// the path under which the recording polls them.
 	open map[string]string
-	// deletes maps a resource that is being deleted, by its path, to the recording's path in open of that
-	// operation.
+	// deletes maps a resource that is being deleted, by its path in lower case, to the recording's path in open of
+	// that operation.
 	deletes map[string]string
 	// made maps the identifiers that the recorded Azure made up to the identifiers that our Azure made up
 	// for the same objects.
@@ -75,7 +75,7 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 				return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
 			}
 		}
-		if at := r.deletes[path(c.Request.URL)]; at != "" && c.Response.Code == http.StatusNotFound {
+		if at := r.deletes[c.lacked()]; at != "" {
 			if err := r.finish(at); err != nil { // the recorded delete had ended, though no poll says so yet
 				return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
 			}
@@ -93,7 +93,7 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 			}
 			r.open[path(theirs)] = ours
 			if c.Request.Method == http.MethodDelete {
-				r.deletes[path(c.Request.URL)] = path(theirs)
+				r.deletes[strings.ToLower(path(c.Request.URL))] = path(theirs)
 			}
 		}
 	}
