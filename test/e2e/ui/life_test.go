@@ -81,6 +81,7 @@ func TestLife(t *testing.T) {
 	b.text("#view", "DaemonSet kube-proxy-windows in kube-system of demo", time.Minute)
 	b.js(`[...document.querySelectorAll("#node-list .cells")].find(
 		(e) => e.textContent.includes("kube-system/kube-proxy-windows")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
+	b.text("#detail h2", "kube-proxy-windows", time.Minute) // until then the buttons are those of the machine
 	for button, want := range map[string]string{"YAML": "kind: Pod", "Events": "Started", "Logs": "simulated container"} {
 		b.js(`[...document.querySelectorAll("#detail .shows button")].find((e) => e.textContent === "` + button + `").click(); 0`)
 		b.text("#detail .shows .console", want, time.Minute)
