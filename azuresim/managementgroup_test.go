@@ -52,7 +52,8 @@ func TestManagementGroups(t *testing.T) {
 
 	refused("PUT", deployment, linked("https://templates.test/other.json"), "InvalidContentLink")
 	refused("PUT", deployment, `{"location": "westus", "properties": {"mode": "Incremental", "template": {`+templateHead+`"resources": [
-		{"type": "Microsoft.Network/routeTables", "apiVersion": "2023-09-01", "name": "rt", "location": "westus"}]}}}`, "NotSupportedByLocalAzure")
+		{"type": "Microsoft.Network/routeTables", "apiVersion": "2023-09-01", "name": "rt", "location": "westus"}]}}}`,
+		"NotSupportedByLocalAzure")
 	refused("PUT", "/providers/Microsoft.Resources/deployments/d", linked("https://templates.test/blank.json"), "AuthorizationFailed")
 	status, answer, h = a.speak("PUT", deployment, linked("https://templates.test/blank.json"))
 	if status != http.StatusCreated || a.ended(h) != nil {

@@ -18,7 +18,8 @@ func TestBook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<a href="../index.html"><b>casement</b></a> <span id="version">v0.1.0</span>`, `<a href="../rules/WIN201.html" aria-current="page">`,
+	for _, want := range []string{`<a href="../index.html"><b>casement</b></a> <span id="version">v0.1.0</span>`,
+		`<a href="../rules/WIN201.html" aria-current="page">`,
 		`blob/v0.1.0/docs/rules/WIN201.md`, `<script src="../search.js">`} {
 		if !strings.Contains(string(rule), want) {
 			t.Errorf("the page of a rule has no %s", want)
@@ -73,7 +74,8 @@ func TestLinks(t *testing.T) {
 		})
 	}
 	incomplete := fstest.MapFS{"docs/SUMMARY.md": {Data: []byte("[x](x.md)")}, "docs/y.md": {Data: []byte("text")}}
-	if err := bind([]edition{{version: "main", files: incomplete}}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "does not lead to y.md") ||
+	if err := bind([]edition{{version: "main", files: incomplete}}, t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "does not lead to y.md") ||
 		!strings.Contains(err.Error(), "leads to x.md") {
 		t.Errorf("an incomplete table of contents: %v", err)
 	}
@@ -103,7 +105,8 @@ func TestVersions(t *testing.T) {
 	}
 	broken := files("old")
 	broken["docs/README.md"] = &fstest.MapFile{Data: []byte("# Begin\n[x](none.md)\n")}
-	if err := bind([]edition{{version: "v0.1.0", dir: "v0.1.0/", files: broken}}, out); err == nil || !strings.Contains(err.Error(), "the book of v0.1.0") {
+	if err := bind([]edition{{version: "v0.1.0", dir: "v0.1.0/", files: broken}}, out); err == nil ||
+		!strings.Contains(err.Error(), "the book of v0.1.0") {
 		t.Errorf("a version with a wrong link: %v", err)
 	}
 	if _, err := tagged("v0.0.0-none"); err == nil || !strings.Contains(err.Error(), "v0.0.0-none") {

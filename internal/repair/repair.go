@@ -116,7 +116,8 @@ if ($n -gt 2 * @($pods).Count + %d) { "$n HNS endpoints for $(@($pods).Count) po
 			Look: `$c = Get-CimInstance Win32_LogicalDisk | Where-Object DeviceID -EQ 'C:'
 if ($c.FreeSpace -lt $c.Size / 10) { "$([math]::Round($c.FreeSpace / 1073741824, 1)) GiB of C: are free" }`,
 			Step: crictl + ` rmi --prune
-Get-ChildItem 'C:\var\log\kubelet\*.log.*', 'C:\var\log\containerd\*.log.*', 'C:\LocalDumps\*', 'C:\Windows\Temp\*' -ErrorAction SilentlyContinue |
+Get-ChildItem 'C:\var\log\kubelet\*.log.*', 'C:\var\log\containerd\*.log.*',
+    'C:\LocalDumps\*', 'C:\Windows\Temp\*' -ErrorAction SilentlyContinue |
   Where-Object { $_.LastWriteTime -lt (Get-Date).AddDays(-1) } | Remove-Item -Recurse -Force -ErrorAction SilentlyContinue`,
 
 			Times: 2, Minutes: 60, Source: "https://kubernetes.io/docs/concepts/architecture/garbage-collection"},

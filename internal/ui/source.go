@@ -222,7 +222,8 @@ func (r *Reader) Why(ctx context.Context, s Selection) (walk.Answer, error) {
 }
 
 // errNoAccount is the error where nothing is asked of Azure.
-var errNoAccount = errors.New("quotas and the activity log are read from the local plane; for Azure: az vm list-usage, az monitor activity-log list")
+var errNoAccount = errors.New("quotas and the activity log are read from the local plane; " +
+	"for Azure: az vm list-usage, az monitor activity-log list")
 
 // Account implements Source.
 func (r *Reader) Account(ctx context.Context) (model.Account, error) {

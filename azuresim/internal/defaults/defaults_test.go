@@ -51,7 +51,8 @@ func TestHide(t *testing.T) {
 	defer func() { byType = before }()
 	for _, test := range []struct{ name, version, body, want string }{
 		{"the newest", "", `{"properties":{"a":5}}`, `{"properties":{"a":5}}`},
-		{"as new as the member", "2022-01-01", `{"properties":{"a":5,"s":{"kind":"Standard"}}}`, `{"properties":{"a":5,"s":{"kind":"Standard"}}}`},
+		{"as new as the member", "2022-01-01", `{"properties":{"a":5,"s":{"kind":"Standard"}}}`,
+			`{"properties":{"a":5,"s":{"kind":"Standard"}}}`},
 		{"before the value", "2021-01-01", `{"properties":{"a":5,"s":{"kind":"Standard"}}}`, `{"properties":{"a":5}}`},
 		{"another value", "2021-01-01", `{"properties":{"s":{"kind":"Other"}}}`, `{"properties":{"s":{"kind":"Other"}}}`},
 		{"before all", "2019-01-01", `{"properties":{"a":5,"s":{"kind":"Standard","n":1}}}`, `{"properties":{"s":{"n":1}}}`},

@@ -27,7 +27,8 @@ func prepareSecret(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	delete(p, "value")
 	parent, _ := d.Parsed.Parent()
 	vault := t.Find(parent.Key())
-	version := addVersion(t, d, value.Object{"value": v, "attributes": p["attributes"], "contentType": p["contentType"], "tags": d.Body["tags"]})
+	version := addVersion(t, d, value.Object{"value": v, "attributes": p["attributes"], "contentType": p["contentType"],
+		"tags": d.Body["tags"]})
 	attributes := value.Ensure(p, "attributes")
 	attributes["created"], attributes["updated"] = version["created"], version["updated"]
 	p["secretUri"] = value.Str(vault.Body, "properties", "vaultUri") + "secrets/" + d.Parsed.Name()

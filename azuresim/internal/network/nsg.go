@@ -27,7 +27,8 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 		seen[key] = value.Str(r, "name")
 	}
 	rule := func(name, direction, access, source, destination string, priority int, description string) value.Object {
-		return value.Object{"name": name, "properties": value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*", "sourcePortRange": "*",
+		return value.Object{"name": name, "properties": value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*",
+			"sourcePortRange":      "*",
 			"destinationPortRange": "*", "description": description,
 			"sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access,
 			"priority": float64(priority), "direction": direction}}

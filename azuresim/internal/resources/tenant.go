@@ -69,5 +69,6 @@ func checkResourceName(c *engine.Request) *engine.Error {
 func subscription(s *engine.Server, id string) value.Object {
 	return value.Object{"id": "/subscriptions/" + id, "subscriptionId": id, "tenantId": s.Options.TenantID,
 		"displayName": "casement (simulated)", "state": "Enabled", "authorizationSource": "RoleBased", "managedByTenants": []any{},
-		"subscriptionPolicies": value.Object{"locationPlacementId": "Public_2014-09-01", "quotaId": "PayAsYouGo_2014-09-01", "spendingLimit": "Off"}}
+		"subscriptionPolicies": value.Object{"locationPlacementId": "Public_2014-09-01", "quotaId": "PayAsYouGo_2014-09-01",
+			"spendingLimit": "Off"}}
 }

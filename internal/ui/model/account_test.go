@@ -21,7 +21,8 @@ func TestAccount(t *testing.T) {
 	for _, q := range got.Quotas {
 		quotas = append(quotas, q.Name)
 	}
-	if want := []string{"Standard DSv3 Family vCPUs", "Total Regional vCPUs", "Standard NCSv3 Family vCPUs"}; !reflect.DeepEqual(quotas, want) {
+	if want := []string{"Standard DSv3 Family vCPUs", "Total Regional vCPUs",
+		"Standard NCSv3 Family vCPUs"}; !reflect.DeepEqual(quotas, want) {
 		t.Errorf("quotas %q, want %q", quotas, want)
 	}
 	want := []Event{{at.Add(time.Minute), "Microsoft.Compute/virtualMachines/delete", "no ID", "Failed", "--password [redacted]"},

@@ -7,7 +7,8 @@ import (
 
 // TestDomain: a domain is whole or named as incomplete, and each cluster without a pod in it has a reason.
 func TestDomain(t *testing.T) {
-	whole := map[string]string{"DOMAIN_NAME": "corp.example", "DOMAIN_SID": "S-1-5-21-1-2-3", "DOMAIN_GUID": "g", "DOMAIN_DNS_SERVERS": "10.1.0.4",
+	whole := map[string]string{"DOMAIN_NAME": "corp.example", "DOMAIN_SID": "S-1-5-21-1-2-3", "DOMAIN_GUID": "g",
+		"DOMAIN_DNS_SERVERS":     "10.1.0.4",
 		"DOMAIN_JOIN_SECRET_URL": "https://v/secrets/join", "GMSA_IDENTITY_ID": "id", "GMSA_ACCOUNT": "WebApp1", "DOMAIN_NETWORK": "shared/net"}
 	for _, test := range []struct{ name, change, to, want string }{
 		{name: "whole"},

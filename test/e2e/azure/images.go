@@ -168,7 +168,8 @@ func (l *life) upgradeWindows(ctx context.Context) error {
 		}
 	} else { // two objects, which change together
 		if err := errors.Join(pause(true), l.patch(ctx, "azuremachinepool/"+l.name+l.windows, holding("spec", "template", "image", nil)),
-			l.patch(ctx, l.workers(l.windows), holding("spec", "template", "spec", map[string]any{"version": l.s.newer})), pause(false)); err != nil {
+			l.patch(ctx, l.workers(l.windows),
+				holding("spec", "template", "spec", map[string]any{"version": l.s.newer})), pause(false)); err != nil {
 			return err
 		}
 	}

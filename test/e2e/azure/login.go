@@ -51,9 +51,11 @@ type principal struct{ AppID, Password string }
 // login makes the run's service principal, with the run's name, and waits until Azure lets it in.
 func (s settings) login(ctx context.Context, home string) (settings, error) {
 	var made principal
-	err := az(ctx, &made, "ad", "sp", "create-for-rbac", "--name", s.name, "--role", "Contributor", "--scopes", "/subscriptions/"+s.subscription)
+	err := az(ctx, &made, "ad", "sp", "create-for-rbac", "--name", s.name, "--role", "Contributor",
+		"--scopes", "/subscriptions/"+s.subscription)
 	if err != nil {
-		return s, fmt.Errorf("make a service principal for this run, which needs the role Owner of the subscription; else set AZURE_CLIENT_ID and "+
+		return s, fmt.Errorf("make a service principal for this run, which needs the role Owner of the subscription; "+
+			"else set AZURE_CLIENT_ID and "+
 			"AZURE_CLIENT_SECRET of one that is Contributor: %w", err)
 	}
 	data, err := json.Marshal(made)

@@ -36,7 +36,8 @@ func withAz(t *testing.T) (said func() string) {
 	}
 }
 
-// TestAccount: a service principal of the environment counts; without one the account of az does, and who is not logged in gets the command.
+// TestAccount: a service principal of the environment counts; without one the account of az does,
+// and who is not logged in gets the command.
 func TestAccount(t *testing.T) {
 	said := withAz(t)
 	of := func(env map[string]string) func(string) string { return func(name string) string { return env[name] } }
@@ -60,7 +61,8 @@ func TestAccount(t *testing.T) {
 func TestLogin(t *testing.T) {
 	said := withAz(t)
 	home := t.TempDir()
-	s := settings{name: "casement-e2e-0000cafe", subscription: "sub", tenant: "tenant", authority: "https://127.0.0.1:1/", endpoint: "https://127.0.0.1:1"}
+	s := settings{name: "casement-e2e-0000cafe", subscription: "sub", tenant: "tenant",
+		authority: "https://127.0.0.1:1/", endpoint: "https://127.0.0.1:1"}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, admitted, err := s.again(home); admitted || err != nil {

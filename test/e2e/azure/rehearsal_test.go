@@ -147,7 +147,8 @@ func join(t *testing.T, casement, home string, s settings) []string {
 	put(vault+"/secrets/join", "2023-07-01", "", object{"value": `CORP\` + user + ":" + password})
 	const secretsUser = "4633458b-17de-408a-b874-0445c86b69e6" // the role Key Vault Secrets User
 	put(vault+"/secrets/join/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a", "2022-04-01", "", object{
-		"principalId": reader.PrincipalID, "roleDefinitionId": subscription + "/providers/Microsoft.Authorization/roleDefinitions/" + secretsUser})
+		"principalId":      reader.PrincipalID,
+		"roleDefinitionId": subscription + "/providers/Microsoft.Authorization/roleDefinitions/" + secretsUser})
 	var safe struct{ VaultURI string }
 	if err := g.read(t.Context(), vault, "2023-07-01", &safe); err != nil {
 		t.Fatal(err)
