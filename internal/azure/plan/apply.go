@@ -53,8 +53,9 @@ func (p *Planner) missing(ctx context.Context, it *item) {
 // that other says that it exists: the two were read at different moments, and a resource that is created now would be left over.
 // The other is read again, for the next pass.
 func (p *Planner) wentWith(ctx context.Context, it *item) bool {
-	for _, other := range it.usedBy {
-		if !p.reader.takes(other.ID, it.ID) {
+	for _, other := range it.pass {
+		needs := slices.ContainsFunc(other.Needs, func(id string) bool { return strings.EqualFold(id, it.ID) })
+		if !needs || !p.reader.takes(other.ID, it.ID) {
 			continue
 		}
 		p.reader.forget(other.ID)

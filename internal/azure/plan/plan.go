@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -180,8 +179,8 @@ func (p *Planner) Delete(ctx context.Context, in Input) Outcome {
 type item struct {
 	desired.Resource
 	owner Owner
-	// usedBy are the resources of the pass that need this one.
-	usedBy []desired.Resource
+	// pass are all resources of the pass.
+	pass []desired.Resource
 	// token is the token for the next pass, was the one that this pass began with.
 	token, was Token
 	live       json.RawMessage
@@ -196,12 +195,7 @@ func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, 
 	finished := map[string]bool{}
 	for i, r := range in.Resources {
 		token := p.recall(r, tokens[arm.Key(r.ID)])
-		items[i] = &item{Resource: r, owner: in.Owner, token: token, was: token}
-		for _, other := range in.Resources {
-			if slices.ContainsFunc(other.Needs, func(id string) bool { return strings.EqualFold(id, r.ID) }) {
-				items[i].usedBy = append(items[i].usedBy, other)
-			}
-		}
+		items[i] = &item{Resource: r, owner: in.Owner, pass: in.Resources, token: token, was: token}
 	}
 	for todo := slices.Clone(items); len(todo) > 0; {
 		ready, rest := split(todo, after, finished)

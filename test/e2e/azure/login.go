@@ -85,7 +85,7 @@ func (s settings) admitted(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Azure does not admit the service principal %s: %w", s.name, err)
+			return fmt.Errorf("the service principal %s is not admitted by Azure: %w", s.name, err)
 		case <-tick.C:
 		}
 	}
