@@ -56,11 +56,26 @@ func (r *Resource) predicted() *datum.Object {
 	if kindOf(r.condition) != kindBool {
 		o.Set("condition", r.condition)
 	}
-	body := r.body
-	if body == nil || datum.IsLater(body) {
-		body = r.bodyIn(r.scope)
+	return datum.Overlay(o, r.expected())
+}
+
+// expected returns the body as far as it is known before the deployment.
+func (r *Resource) expected() *datum.Object {
+	if r.body == nil || datum.IsLater(r.body) {
+		return r.bodyIn(r.scope)
 	}
-	return datum.Overlay(o, body)
+	return r.body
+}
+
+// Location returns the location of a resource that is no nested deployment; "" where it has none that is known before the
+// deployment, or where it cannot be evaluated, which the deployment reports.
+func (r *Resource) Location() (location string) {
+	var err error
+	defer catch(&err)
+	if r.deployment() != nil {
+		return ""
+	}
+	return r.expected().Text("location")
 }
 
 // Body returns the body of the resource's PUT; live answers for deployed resources.

@@ -28,7 +28,8 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	}
 	rule := func(name, direction, access, source, destination string, priority int, description string) value.Object {
 		return value.Object{"name": name, "properties": value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*",
-			"sourcePortRange": "*", "destinationPortRange": "*", "description": description, "sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access,
+			"sourcePortRange": "*", "destinationPortRange": "*", "description": description,
+			"sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access,
 			"priority": float64(priority), "direction": direction}}
 	}
 	p["defaultSecurityRules"] = []any{

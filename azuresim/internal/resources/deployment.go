@@ -400,7 +400,6 @@ func (r *request) properties(t *engine.Tx, tmpl *template.Template, state string
 		}
 		parameters[p.Name] = o
 	}
-	located := locationsOf(tmpl)
 	types, places := map[string][]string{}, map[string][]any{}
 	dependencies := []any{}
 	for _, x := range tmpl.Resources {
@@ -411,7 +410,10 @@ func (r *request) properties(t *engine.Tx, tmpl *template.Template, state string
 		if !slices.Contains(types[ns], typ) {
 			types[ns] = append(types[ns], typ)
 		}
-		place := located[x.ID]
+		var place any // nil where it has none
+		if location := x.Location(); location != "" {
+			place = engine.Region(location)
+		}
 		if !slices.Contains(places[x.Type], place) {
 			places[x.Type] = append(places[x.Type], place)
 		}
@@ -434,21 +436,6 @@ func (r *request) properties(t *engine.Tx, tmpl *template.Template, state string
 		"provisioningState": state, "timestamp": t.Now.Format(time.RFC3339Nano), "duration": "PT0S",
 		"correlationId": uuid.NewString(), "providers": providers, "dependencies": dependencies}
 	maps.Copy(out, r.links)
-	return out
-}
-
-// locationsOf returns the regions of a template's resources by their IDs; a resource without one has none.
-func locationsOf(tmpl *template.Template) map[string]any {
-	out := map[string]any{}
-	prediction, err := tmpl.Predict()
-	if err != nil {
-		return out // the deployment says what is wrong
-	}
-	for _, r := range prediction.Resources {
-		if location := r.Text("location"); location != "" {
-			out[r.Text("id")] = engine.Region(location)
-		}
-	}
 	return out
 }
 
