@@ -3,10 +3,12 @@ package walk
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/labels/format"
 
 	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/redact"
 )
 
 // poolOf returns the machine pool that a machine belongs to, or nil.
@@ -62,14 +64,28 @@ func (w walker) pool(p *clusterv1.MachinePool) *finding {
 	return nil
 }
 
+// instanceGone returns the answer for a Machine whose instance of the scale set is gone: Cluster API sees that, and then removes
+// the Machine.
+func (w walker) instanceGone(m *clusterv1.Machine, next string) *finding {
+	since := w.Taken
+	a := &finding{Step: "infrastructure", At: "Machine/" + m.Name, Type: "Field", Cause: "InstanceGone",
+		Says:     "the instance of the scale set is gone, and Cluster API has not removed its Machine",
+		Evidence: []string{"spec.infrastructureRef: " + m.Spec.InfrastructureRef.Name + ", which does not exist"},
+		Fix:      "kubectl delete machine " + m.Name + " -n " + m.Namespace, Next: next}
+	if c := condition(m.Status.Conditions, clusterv1.MachineInfrastructureReadyCondition); c != nil && c.Status != metav1.ConditionTrue {
+		since = c.LastTransitionTime.Time
+		a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
+	}
+	a.Since = since
+	return w.soon(a, "Cluster API to remove the Machine, whose instance of the scale set is gone,")
+}
+
 // instance examines one instance of a scale set; for a guest that failed, the console shows more.
 func (w walker) instance(m *clusterv1.Machine) *finding {
 	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
 	a := w.PoolMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
-		return &finding{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "InstanceGone",
-			Says: "the instance of the scale set is gone",
-			Fix:  "wait until Cluster API removes the Machine, or delete it", Next: describe}
+		return w.instanceGone(m, describe)
 	}
 	c := specific(a.GetConditions())
 	if c == nil {

@@ -57,6 +57,14 @@ func TestStates(t *testing.T) {
 				Name: "azure-widnows"}}
 		}
 	}
+	noInstance := func(status metav1.ConditionStatus, age time.Duration) func(*facts.Snapshot) {
+		return func(f *facts.Snapshot) {
+			*f = *pooled()
+			f.Taken, f.PoolMachines = time.Now(), nil
+			f.Machines[0].Status.Conditions = append(f.Machines[0].Status.Conditions, metav1.Condition{LastTransitionTime: ago(f, age),
+				Type: clusterv1.MachineInfrastructureReadyCondition, Status: status, Reason: "InternalError", Message: "not found"})
+		}
+	}
 	refused := func(status metav1.ConditionStatus, age time.Duration) func(*facts.Snapshot) {
 		return func(f *facts.Snapshot) {
 			f.Unreachable = "dial tcp 10.0.0.1:6443: connect: connection refused"
@@ -93,6 +101,9 @@ func TestStates(t *testing.T) {
 		"a node without a provider ID":           {withoutID(time.Hour), false, "ProviderIDMissing", "spec.providerID is empty"},
 		"a node that waits for the provider": {withoutID(time.Hour, corev1.Taint{Key: uninitializedTaint}), false,
 			"CloudProviderMissing", ""},
+		"an instance that is gone, unseen":       {noInstance(metav1.ConditionTrue, time.Hour), true, "InstanceGone", "which does not exist"},
+		"an instance that is gone, at first":     {noInstance(metav1.ConditionFalse, time.Second), true, "InstanceGone", "not found"},
+		"an instance that is gone":               {noInstance(metav1.ConditionFalse, time.Hour), false, "InstanceGone", "not found"},
 		"an API server that starts":              {refused(metav1.ConditionTrue, time.Hour), true, "APIServerStarts", "connection refused"},
 		"an API server that ended a while ago":   {refused(metav1.ConditionFalse, time.Second), true, "APIServerStarts", "connection refused"},
 		"an API server that is down for an hour": {refused(metav1.ConditionFalse, time.Hour), false, "APIRefused", "connection refused"},
