@@ -32,7 +32,7 @@ const (
 	version      = kuberelease.Default
 
 	// patience bounds the wait on a slow machine; a passing test usually needs far less.
-	patience = 2 * time.Minute
+	patience = 4 * time.Minute
 )
 
 // bed has the objects of one cluster in a namespace of its own. The test acts as Cluster
