@@ -281,7 +281,8 @@ var texts = []rule{
 	{find: regexp.MustCompile(`(?i)(\b(?:` + spoken + `)\b\s*[:=]?\s+N?)("[^"\n]+"|'[^'\n]+')`), with: "${1}" + Mark,
 		may: holdsLower("passw", "passphrase", "passcode", "kennwort")},
 	{find: regexp.MustCompile(`(?i)(\bfrom\s+\[redacted\]\s+to\s+)[^\s"']+`), with: "${1}" + Mark, may: holds(Mark)},
-	{find: regexp.MustCompile(`(?i)(\blog[io]n(?:\s+as)?\s+[\w.\\-]+:)[^\s@/]+(@)`), with: "${1}" + Mark + "${2}", may: holdsLower("login", "logon")},
+	{find: regexp.MustCompile(`(?i)(\blog[io]n(?:\s+as)?\s+[\w.\\-]+:)[^\s@/]+(@)`), with: "${1}" + Mark + "${2}",
+		may: holdsLower("login", "logon")},
 	{find: regexp.MustCompile(`(?i)(\b(?:client secret|api key|secret|token|key|seed|(?:seed|recovery) phrase|` +
 		`password for ["']?[\w.\\-]+["']?)(?:\s+(?:is|was))?\s*:?\s+["']?)([\w+/=~!]{10,})(["'\s,;]|$)`),
 		with: "${1}" + Mark + "${3}", when: byChance,

@@ -60,7 +60,7 @@ var placed = map[string]string{
 	"a label's annotation":           `{metadata: {annotations: {"casement.dev/note": "%s"}}}`,
 	"ConfigMap":                      `{kind: ConfigMap, data: {app.conf: "who=%s"}}`,
 	"ConfigMap, binary":              `{kind: ConfigMap, binaryData: {x: "%s"}}`,
-	"ntp of cloud-init":              `{spec: {ntp: {servers: ["0.pool"]}, users: [{name: a, passwdFrom: {secret: {name: x}}, hashedPasswd: "%s"}]}}`,
+	"ntp of cloud-init":              `{spec: {ntp: {servers: ["0.pool"]}, users: [{name: a, hashedPasswd: "%s"}]}}`,
 	"file of KubeadmConfig":          `{spec: {files: [{path: /x, contentFrom: {secret: {name: a}}, content: "%s"}]}}`,
 	"a topology's patch":             `{spec: {patches: [{definitions: [{jsonPatches: [{op: add, path: /x, value: "%s"}]}]}]}}`,
 }

@@ -184,7 +184,8 @@ func (w walker) drainRules(m *clusterv1.Machine, message string) (lines []string
 		for j := range w.DrainRules {
 			r := &w.DrainRules[j]
 			if !labelled && r.Spec.Drain.Behavior == clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted && w.drains(r, m, p) {
-				lines = append(lines, fmt.Sprintf("MachineDrainRule/%s: spec.drain.behavior: %s; it selects Pod/%s", r.Name, r.Spec.Drain.Behavior, p.Name))
+				lines = append(lines, fmt.Sprintf("MachineDrainRule/%s: spec.drain.behavior: %s; it selects Pod/%s", r.Name,
+					r.Spec.Drain.Behavior, p.Name))
 			}
 		}
 	}

@@ -265,7 +265,8 @@ func (w walker) outdated(c *controller) *finding {
 	}
 	s := said{"workload", cause.Admission, c.kind + "/" + c.meta.Name,
 		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
-	a := w.waits(s, "OldTemplateKept", "its update strategy to be changed, or its pods to be deleted: they have the former template", time.Time{})
+	a := w.waits(s, "OldTemplateKept", "its update strategy to be changed, or its pods to be deleted: they have the "+
+		"former template", time.Time{})
 	a.Type, a.Evidence = "Field", []string{strategy}
 	return a
 }
