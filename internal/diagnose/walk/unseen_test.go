@@ -323,7 +323,8 @@ func TestUnseen(t *testing.T) {
 			h.Spec.Remediation.TriggerIf.UnhealthyInRange = "[0-1]"
 			f.HealthChecks = []clusterv1.MachineHealthCheck{h}
 			f.Machines[0].Status.Conditions = append(f.Machines[0].Status.Conditions, metav1.Condition{
-				Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: "UnhealthyNode", Message: "Ready is False"})
+				Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: "UnhealthyNode",
+				Message: "Ready is False"})
 		}, "RemediationBlocked", "MachineHealthCheck/h", "spec.remediation.triggerIf.unhealthyInRange: [0-1]"},
 		"a drain that a rule keeps for an hour": {func(f *facts.Snapshot) { waitsCompleted(f, time.Hour) }, "DrainRuleWaits", "Machine/m",
 			"MachineDrainRule/batch-last: spec.drain.behavior: WaitCompleted; it selects Pod/p"},
@@ -391,9 +392,10 @@ func TestQuiet(t *testing.T) {
 		"an API server that answers in part": func(f *facts.Snapshot) {
 			f.Unreachable, f.Slow = "context deadline exceeded", true
 		},
-		"a drain that a rule keeps":                        func(f *facts.Snapshot) { waitsCompleted(f, time.Minute) },
-		"an object of another project without a verdict":   custom("Widget", says("Active", "False", "Idle", "")),
-		"an object of another project that ended long ago": custom("Run", map[string]any{"status": map[string]any{"phase": "Failed", "finishedAt": "x"}}),
+		"a drain that a rule keeps":                      func(f *facts.Snapshot) { waitsCompleted(f, time.Minute) },
+		"an object of another project without a verdict": custom("Widget", says("Active", "False", "Idle", "")),
+		"an object of another project that ended long ago": custom("Run",
+			map[string]any{"status": map[string]any{"phase": "Failed", "finishedAt": "x"}}),
 		"an object of another project that is new": custom("Database", map[string]any{"status": map[string]any{"conditions": []any{
 			map[string]any{"type": "Ready", "status": "False", "reason": "Creating", "lastTransitionTime": now.UTC().Format(time.RFC3339)}}}}),
 		"a health check that is restricted while nothing is unhealthy": func(f *facts.Snapshot) {
