@@ -30,6 +30,10 @@ const secretFlags = `token|passwo?r?d|pass|secret|key|key-data|connection-string
 // parameters are flags of PowerShell, Java and Go, with one hyphen.
 const parameters = `password|passwd|passphrase|token|secret|accountkey|accesskey|apikey|storepass|keypass|connectionstring`
 
+// asking are programs that read a password from their standard input.
+const asking = `runas|sudo\s+-\w*s|su\b|kinit|cryptsetup|smbclient|ldap\w+\s[^|\n]*-y|` +
+	`[^|\n]*(?:--password-stdin|--passphrase-fd|-passin\s+stdin|--stdin-password)`
+
 // commands are the rules that find secrets by their place on a command line. A short flag
 // counts only for a known program, or after a flag for the user: -p has as many meanings as
 // there are programs.
@@ -73,6 +77,16 @@ var commands = []rule{
 	command(`(\bchpasswd\b[^|\n]*<<<?\s*["']?[\w.-]+:)[^\s"']+`, "chpasswd"),
 	command(`((?:^|\n)[ \t]+(?:- )?[\w.-]+:)[^\s:"'/]+`, "chpasswd:"),
 	command(`(\becho\s+(?:-[en]+\s+)?)`+value+`(\s*\|\s*(?:sudo\s+)?passwd\b)`, "passwd"),
+	// What is typed or fed into a program that asks for a password.
+	command(`(\b(?:echo|printf|write-output)\s+)[^|\n]+?(\s*\|\s*(?:sudo\s+)?(?:`+asking+`))`, "|"),
+	command(`(\b(?:`+asking+`)\b[^|<\n]*<<<\s*)`+value, "<<<"),
+	command(`(\bsend\s+(?:--\s+)?["{])[^"\n]+?(\\[rn]["}])`, "send"),
+	command(`(\bsendkeys\(\s*)(?:"[^"\n]*"|'[^'\n]*')`, "sendkeys"),
+	command(`(\bbitsadmin(?:\.exe)?\s+/setcredentials\s+(?:\S+\s+){4})\S+`, "bitsadmin"),
+	command(`(\bnetsh(?:\.exe)?\s[^\n|&]*?\bkey=)`+value, "netsh"),
+	command(`(-name\s+["']?[\w-]*(?:password|passwd|secret|token)["']?\s[^\n|;]*?-value\s+)`+literal, "-value"),
+	command(`((?:^|\n)[ \t]*env\s+\w*(?:password|passwd|secret|token|_key)\s+)`+value, "env"),
+	{find: regexp.MustCompile(`((?:^|\n)[ \t]*user [\w.\\@-]+ )(\S*[0-9]\S*)`), with: "${1}" + Mark, may: holds("user ")},
 	// Windows' own: net user NAME PASSWORD, net use PATH PASSWORD, /p:PASSWORD.
 	command(`((?:^|[\n;&|"'(>]|/c\s|-command\s)\s*net1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*`, "net").and("use"),
 	command(`(\bnet1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*(\s+/[a-z])`, "net").and("use"),

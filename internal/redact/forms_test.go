@@ -54,6 +54,9 @@ func TestFormsOfNoSecret(t *testing.T) {
 		"create secret demo-kubeconfig", "https://user@git.example/x.git", "zip -r a.zip b", "7z x a.7z -oc:\\k", "ssh-keygen -A",
 		"signtool verify /pa a.exe", "certutil -hashfile x SHA256", "echo done | tee passwd.log", "tlsSecret: shop-tls",
 		"  subnet: 10.0.0.0/16\n  cidr:10.0.0.0/16", "the seed node is up", "sqlplus -v", "snmpd: started",
+		"user root created", "the password is required", "echo done | tee log", "echo x | sudo -u svc tool",
+		"echo a | summary", "login as: svc", "netsh advfirewall show allprofiles", "send the report", "password set to expire never",
+		"Pod env is set", "the node user svc joined the domain",
 	} {
 		if got := Text(text); got != text {
 			t.Errorf("%q becomes %q", text, got)

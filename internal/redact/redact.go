@@ -32,17 +32,17 @@ func redacted(s string, depth int) string {
 }
 
 // Object takes the secrets out of decoded JSON or YAML, in place where it can, and returns it. First by
-// place: all of a Secret's data, every field with a secret's name, every file content and command of
+// place: all data of a Secret or ConfigMap, every field with a secret's name, every file content and command of
 // bootstrap data, and the values of environment, annotations, headers, tags and command lines that are not
 // on a list, because a secret there need not resemble one. Then secrets within other strings, by patterns.
 func Object(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		secret := v["kind"] == "Secret"
+		secret := v["kind"] == "Secret" || v["kind"] == "ConfigMap" // of which nothing says what is in it
 		named, _ := v["name"].(string)
 		for name, value := range v {
 			switch {
-			case secret && (name == "data" || name == "stringData"), isFileContent(v, name),
+			case secret && (name == "data" || name == "stringData"), name == "binaryData", isFileContent(v, name),
 				(secretField(name) || secretSegment(name)) && scalar(value), name == "value" && (secretField(named) || secretSegment(named)):
 				v[name] = hide(value)
 			case placeOf(name) != plainPlace && !declares(value):
@@ -70,11 +70,12 @@ func Object(v any) any {
 	}
 }
 
-// isFileContent reports whether a field is the content of a file that bootstrap data
-// writes, which has a path beside it.
+// isFileContent reports whether a field is the content of a file that bootstrap data writes, or the value of a JSON patch: both
+// have a path beside it.
 func isFileContent(object map[string]any, name string) bool {
 	_, hasPath := object["path"]
-	return name == "content" && hasPath
+	_, isPatch := object["op"]
+	return hasPath && (name == "content" || name == "value" && isPatch)
 }
 
 // declares reports whether a value describes its pairs, as a schema or a condition does: such an object has

@@ -185,6 +185,9 @@ var plainParameters = strings.Fields(`api-version timeout timeoutseconds limit w
 	fieldselector labelselector follow taillines sinceseconds previous container allowwatchbookmarks dryrun fieldmanager
 	fieldvalidation pretty $filter $top $expand sv sp se st spr sr ss srt service scope n version`)
 
+// spoken are the words for a secret that people log in with.
+const spoken = `password|passwort|kennwort|passphrase|passcode`
+
 // digits reports whether a match has a digit in it, or no lower case.
 func digits(groups []string) bool {
 	value := strings.TrimPrefix(groups[0], groups[1])
@@ -222,6 +225,8 @@ var texts = []rule{
 	// A password's hash as in /etc/shadow, and a client secret of Microsoft Entra ID.
 	{find: regexp.MustCompile(`\$(?:1|2[aby]|5|6|y)\$[./A-Za-z0-9$=,]{16,}`), with: Mark, may: holds("$")},
 	{find: regexp.MustCompile(`[A-Za-z0-9_.~-]{3}\dQ~[A-Za-z0-9_.~-]{31,34}`), with: Mark, may: holds("Q~")},
+	{find: regexp.MustCompile(`(?i)(\bcredentials?\s*[:=]\s*)[^\s/"']+\s+/\s+[^\s"']+`), with: "${1}" + Mark, may: holdsLower("credential")},
+	{find: regexp.MustCompile(`(?i)(\b(?:` + spoken + `)\s*=\s*N)'[^'\n]*'`), with: "${1}" + Mark, may: holdsLower("passw")},
 	{find: regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:` + secretWords + `)\\*["']?\s*(?:=>|:=|[:=])\s*)` +
 		fieldValue), with: "${1}" + Mark, may: named},
 	// Names of one word: as an assignment, as a JSON member, or alone on a line of YAML.
@@ -267,11 +272,17 @@ var texts = []rule{
 	{find: regexp.MustCompile(`([A-Za-z][\w.-]*\\*["']?[ \t]*(?:=>|:=|[:=])[ \t]*)` + fieldValue), with: "${1}" + Mark,
 		may:  holdsLower(segmentParts...),
 		when: func(groups []string) bool { return secretSegment(groups[1]) && !slices.Contains(plainWords, groups[2]) }},
-	// Words that say that a secret follows, in a log.
+	// Words that say that a secret follows, in a sentence. The value ends with a space.
 	{find: regexp.MustCompile(`(?i)(\b(?:(?:activation|licen[cs]e|product|recovery|confirmation|one-time|access|security|verification)` +
-		`[ -](?:code|key|pin|id)s?|password|passphrase|passcode)\b(?:\s+(?:is|was))?\s*[:=]?\s+["']?)[A-Z0-9][\w+/=-]{3,}`),
+		`[ -](?:code|key|pin|id)s?|` + spoken + `)\b(?:\s+(?:of|for|von|für)\s+[^\s:=]+)?(?:\s+(?:is|was|ist|lautet|now|set|reset|changed|` +
+		`from|to))*\s*[:=]?\s+["']?)[^\s"'<>,;]{4,}`),
 		with: "${1}" + Mark, when: digits,
-		may: holdsLower(" code", " key", " pin", "-code", "-key", "-pin", " id", "-id", "password", "passphrase", "passcode")},
+		may: holdsLower(" code", " key", " pin", "-code", "-key", "-pin", " id", "-id", "passw", "passphrase", "passcode", "kennwort")},
+	{find: regexp.MustCompile(`(?i)(\b(?:` + spoken + `)\b\s*[:=]?\s+N?)("[^"\n]+"|'[^'\n]+')`), with: "${1}" + Mark,
+		may: holdsLower("passw", "passphrase", "passcode", "kennwort")},
+	{find: regexp.MustCompile(`(?i)(\bfrom\s+\[redacted\]\s+to\s+)[^\s"']+`), with: "${1}" + Mark, may: holds(Mark)},
+	{find: regexp.MustCompile(`(?i)(\blog[io]n(?:\s+as)?\s+[\w.\\-]+:)[^\s@/]+(@)`), with: "${1}" + Mark + "${2}",
+		may: holdsLower("login", "logon")},
 	{find: regexp.MustCompile(`(?i)(\b(?:client secret|api key|secret|token|key|seed|(?:seed|recovery) phrase|` +
 		`password for ["']?[\w.\\-]+["']?)(?:\s+(?:is|was))?\s*:?\s+["']?)([\w+/=~!]{10,})(["'\s,;]|$)`),
 		with: "${1}" + Mark + "${3}", when: byChance,

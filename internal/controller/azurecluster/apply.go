@@ -63,6 +63,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 		reason, message := cloud.Explain(outcome, creating)
 		return pass.Blocked(reason, message, cloud.Requeue(outcome, r.Resync))
 	}
+	condition.Forget(s.AzureCluster, condition.Cluster, outcome)
 	condition.True(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, condition.Provisioned)
 	return pass.Next()
 }

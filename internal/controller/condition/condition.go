@@ -84,6 +84,16 @@ func Fold(obj Object, outcome plan.Outcome) {
 	}
 }
 
+// Forget removes the optional conditions of a table that no resource of an outcome names: the spec no longer asks for what they
+// report on, such as a peering, and their last status would stay. It is for tables whose optional conditions are all of resources.
+func Forget(obj Object, t Table, outcome plan.Outcome) {
+	for _, conditionType := range t.Optional {
+		if !slices.ContainsFunc(outcome.Resources, func(r plan.ResourceStatus) bool { return r.Condition == conditionType }) {
+			conditions.Delete(obj, conditionType)
+		}
+	}
+}
+
 // worstOf returns the resources in the worst state: failed, in progress, or waiting for
 // others, in this order.
 func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {

@@ -51,6 +51,21 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// TestForget: the failure of a resource that the spec no longer asks for does not stay, and others do.
+func TestForget(t *testing.T) {
+	c := &infrav1.AzureCluster{}
+	False(c, infrav1.VnetPeeringReadyCondition, "InvalidResourceReference", "no such network")
+	False(c, infrav1.LoadBalancersReadyCondition, "Failed", "x")
+	False(c, infrav1.VNetReadyCondition, "Failed", "x")
+	Forget(c, Cluster, plan.Outcome{Resources: []plan.ResourceStatus{{Condition: infrav1.LoadBalancersReadyCondition}}})
+	if conditions.Get(c, infrav1.VnetPeeringReadyCondition) != nil {
+		t.Error("the condition of a peering that is gone stays")
+	}
+	if conditions.Get(c, infrav1.LoadBalancersReadyCondition) == nil || conditions.Get(c, infrav1.VNetReadyCondition) == nil {
+		t.Error("a condition that counts is gone")
+	}
+}
+
 func TestSummarise(t *testing.T) {
 	condition := func(conditionType string, status metav1.ConditionStatus, reason string) metav1.Condition {
 		return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: "why"}

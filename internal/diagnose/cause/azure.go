@@ -364,6 +364,10 @@ var deletion = []Cause{
 	row("PodsStay", `still not removed from the Node|waiting for pod \S+ to (finish|terminate)`,
 		"the node does not end pods that are evicted: its kubelet does not answer, or the pods take their time",
 		"look at the node (casement why NODE); to go on without it set deletion.nodeDrainTimeoutSeconds of the Machine"),
+	row("DrainRuleWaits", `waiting for completion`,
+		"a MachineDrainRule, or a label of the pod, makes the drain wait until a pod ends by itself",
+		"let the pods end or end them; a pod that has ended still counts until it is deleted; to go on without it set "+
+			"deletion.nodeDrainTimeoutSeconds of the Machine"),
 	row("VolumeAttached", `WaitingForVolumeDetach`, "volumes are still attached to the node", "see kubectl get "+
 		"volumeattachments of the cluster; restart the CSI driver's controller, or set "+
 		"deletion.nodeVolumeDetachTimeoutSeconds of the Machine"),

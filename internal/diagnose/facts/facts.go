@@ -54,7 +54,8 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snaps
 			if err := owned(ctx, c, key, f); err != nil {
 				return err
 			}
-			return together(func() error { return configs(ctx, c, f) }, func() error { return dangling(ctx, c, f) })
+			return together(func() error { return configs(ctx, c, f) }, func() error { return dangling(ctx, c, f) },
+				func() error { return drainRules(ctx, c, f) })
 		},
 		func() error {
 			short, cancel := context.WithTimeout(ctx, patience)
@@ -251,6 +252,18 @@ func sets(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapsho
 	})
 }
 
+// drainRules lists the rules by which nodes of the cluster's namespace are drained, if a machine is being deleted.
+func drainRules(ctx context.Context, c client.Client, f *Snapshot) error {
+	if !slices.ContainsFunc(f.Machines, func(m clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() }) {
+		return nil
+	}
+	return f.allowed(map[string]func() error{"MachineDrainRules": func() error {
+		return listed(ctx, c, []client.ListOption{client.InNamespace(f.Cluster.Namespace)}, func(all *clusterv1.MachineDrainRuleList) {
+			f.DrainRules = all.Items
+		})
+	}})
+}
+
 // workloads lists the objects that create or serve pods in the workload cluster.
 func workloads(ctx context.Context, w client.Client, f *Snapshot) error {
 	l := &f.Workloads
@@ -301,7 +314,12 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Sna
 			return listed(ctx, w, nil, func(pods *corev1.PodList) { f.Pods = pods.Items })
 		},
 		func() error { return warnings(ctx, w, f) },
-		func() error { return workloads(ctx, w, f) },
+		func() error {
+			if err := workloads(ctx, w, f); err != nil {
+				return err
+			}
+			return unresolved(ctx, w, f, sources(f.Workloads.Claims))
+		},
 		func() (err error) {
 			f.Calico, err = degraded(ctx, w)
 			return err

@@ -223,7 +223,7 @@ func TestFind(t *testing.T) {
 	}
 	create(t, c, newCluster(ns, "second"))
 	if _, err := Find(t.Context(), c, ns, "", "pod/iis"); err == nil || !strings.Contains(err.Error(),
-		"there are 2 clusters in namespace find; say which one pod/iis is in with --cluster") {
+		"there are 2 clusters in namespace find (demo, second); say which one: casement why pod/iis --cluster demo") {
 		t.Errorf("a pod of one of two clusters: got %v", err)
 	}
 	if got, err := Find(t.Context(), c, ns, "second", "pod/iis"); err != nil || got.Cluster.Name != "second" {

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -170,20 +171,91 @@ func findMachine(ctx context.Context, c client.Client, namespace, kind, name str
 	return *found, nil
 }
 
-// findInside returns an object of a workload cluster.
+// findInside returns an object of a workload cluster. Of several clusters it is the one that has the object.
 func findInside(ctx context.Context, c client.Client, namespace, cluster, kind, name string) (Object, error) {
 	key, err := clusterOf(ctx, c, namespace, cluster)
-	if err != nil {
-		return Object{}, fmt.Errorf("%w; say which one %s/%s is in with --cluster", err, strings.ToLower(kind), name)
-	}
-	within, own, has := strings.Cut(name, "/")
-	if !has {
-		within, own = "default", name
-		if key.Namespace != namespace {
-			within = namespace
+	var many several
+	if errors.As(err, &many) && len(many.found) <= maxAsked {
+		if holders := many.having(ctx, c, namespace, kind, name); len(holders) == 1 {
+			key, err = holders[0], nil
+		} else if len(holders) > 1 {
+			many.found, err = holders, several{holders, "with that object"}
 		}
 	}
+	if err != nil {
+		what := strings.ToLower(kind) + "/" + name
+		if many.found != nil {
+			return Object{}, fmt.Errorf("%w; say which one: casement why %s --cluster %s", err, what, many.found[0].Name)
+		}
+		return Object{}, fmt.Errorf("%w; say which one %s is in with --cluster", err, what)
+	}
+	within, own := inside(key, namespace, name)
 	return Object{Cluster: key, Kind: kind, Name: own, Namespace: within}, nil
+}
+
+// inside returns the namespace and the name of an object of a workload cluster that a user named.
+func inside(cluster client.ObjectKey, namespace, name string) (within, own string) {
+	if within, own, has := strings.Cut(name, "/"); has {
+		return within, own
+	}
+	if cluster.Namespace != namespace {
+		return namespace, name
+	}
+	return "default", name
+}
+
+// maxAsked bounds how many clusters are asked for an object whose cluster nothing says.
+const maxAsked = 10
+
+// several is the error that a question fits more than one cluster.
+type several struct {
+	found []client.ObjectKey
+	in    string
+}
+
+func (s several) Error() string {
+	names := make([]string, 0, maxAsked)
+	for _, key := range s.found[:min(len(s.found), maxAsked)] {
+		names = append(names, key.Name)
+	}
+	if len(s.found) > maxAsked {
+		names = append(names, "...")
+	}
+	return fmt.Sprintf("there are %d clusters %s (%s)", len(s.found), s.in, strings.Join(names, ", "))
+}
+
+// having asks the clusters, in parallel, which of them has an object. One that does not answer has none.
+func (s several) having(ctx context.Context, c client.Client, namespace, kind, name string) (out []client.ObjectKey) {
+	has := make([]bool, len(s.found))
+	calls := make([]func() error, len(s.found))
+	for i, key := range s.found {
+		calls[i] = func() error {
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			w, cfg, err := Workload(ctx, c, key)
+			if err != nil {
+				return err
+			}
+			of, is := otherOf(strings.ToLower(kind))
+			if !is {
+				if of, err = served(cfg, strings.ToLower(kind)); err != nil {
+					return err
+				}
+			}
+			group, _ := schema.ParseGroupVersion(of.Group)
+			within, own := inside(key, namespace, name)
+			missing, _, err := exists(ctx, w, schema.GroupKind{Group: group.Group, Kind: of.Kind}, client.ObjectKey{Namespace: within, Name: own})
+			has[i] = err == nil && !missing
+			return nil
+		}
+	}
+	_ = together(calls...) // whoever does not answer is not chosen
+	for i, key := range s.found {
+		if has[i] {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // clusterOf returns the cluster of a name, or the only one, in a namespace; where that has none, the only one that there is
@@ -215,7 +287,7 @@ func clusterOf(ctx context.Context, c client.Client, namespace, name string) (cl
 	if len(found) == 0 {
 		return client.ObjectKey{}, errors.New("there is no cluster in any namespace that may be read: casement generate cluster makes one")
 	}
-	return client.ObjectKey{}, fmt.Errorf("there are %d clusters %s", len(found), in)
+	return client.ObjectKey{}, several{found, in}
 }
 
 // findSet finds a set of machines or a control plane by its name.

@@ -27,7 +27,8 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 			if err := cluster(ctx, c, key, f); err != nil {
 				return err
 			}
-			return together(func() error { return configs(ctx, c, f) }, func() error { return dangling(ctx, c, f) }) // which need the pools
+			return together(func() error { return configs(ctx, c, f) }, func() error { return dangling(ctx, c, f) }, // which need the pools
+				func() error { return drainRules(ctx, c, f) })
 		},
 		func() error { return infrastructure(ctx, c, f) },
 		func() error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -128,6 +129,7 @@ func more(c, w client.Client, cfg *rest.Config, f *Snapshot) func(context.Contex
 		f.Others["ClusterResourceSetBinding"] = slices.DeleteFunc(bindings, func(o unstructured.Unstructured) bool {
 			return o.GetName() != f.Cluster.Name
 		})
+		f.Custom = custom(ctx, core, f)
 		var all []named
 		for _, o := range Others() {
 			for i := range f.Others[o.Kind] {
@@ -136,6 +138,56 @@ func more(c, w client.Client, cfg *rest.Config, f *Snapshot) func(context.Contex
 		}
 		return unresolved(ctx, w, f, all[:min(len(all), maxPointers)])
 	}
+}
+
+// The bounds of what is read of other projects' kinds: how many kinds, and objects of each.
+const maxCustom, maxObjects = 100, 500
+
+// custom lists the objects of the kinds that other projects have added to a cluster and that have a status, in parallel. What is not
+// read is recorded.
+func custom(ctx context.Context, core rest.Interface, f *Snapshot) []unstructured.Unstructured {
+	kinds := declaredKinds(f.Others["CustomResourceDefinition"])
+	if len(kinds) > maxCustom {
+		f.Unexamined("kinds of other projects", fmt.Errorf("only %d of %d were read", maxCustom, len(kinds)))
+		kinds = kinds[:maxCustom]
+	}
+	found := make([][]unstructured.Unstructured, len(kinds))
+	var reads []func() error
+	for i, o := range kinds {
+		reads = append(reads, func() error {
+			data, err := core.Get().AbsPath(o.path("", "")).Param("limit", strconv.Itoa(maxObjects)).DoRaw(ctx)
+			var list unstructured.UnstructuredList
+			if err == nil {
+				err = json.Unmarshal(data, &list)
+			}
+			if err != nil && !apierrors.IsNotFound(err) { // a kind of an operator that is gone may be unreadable, and says so itself
+				f.Unexamined(o.Kind+"s", err)
+			}
+			found[i] = list.Items
+			return nil
+		})
+	}
+	_ = together(reads...) // no read returns an error
+	return slices.Concat(found...)
+}
+
+// declaredKinds returns the kinds with a status that CustomResourceDefinitions declare, each in its stored version.
+func declaredKinds(definitions []unstructured.Unstructured) (out []Other) {
+	for i := range definitions {
+		d := definitions[i].Object
+		text := func(path ...string) string { t, _, _ := unstructured.NestedString(d, path...); return t }
+		versions, _, _ := unstructured.NestedSlice(d, "spec", "versions")
+		for _, v := range versions {
+			version, _ := v.(map[string]any)
+			name, _ := version["name"].(string)
+			_, has, _ := unstructured.NestedMap(version, "subresources", "status")
+			if has && version["storage"] == true && version["served"] == true {
+				out = append(out, Other{Kind: text("spec", "names", "kind"), Group: text("spec", "group") + "/" + name,
+					Resource: text("spec", "names", "plural"), Namespaced: text("spec", "scope") == "Namespaced"})
+			}
+		}
+	}
+	return out
 }
 
 // otherOf returns the other kind that a word names.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,6 +115,8 @@ func unresolved(ctx context.Context, c client.Client, f *Snapshot, all []named) 
 	if err := together(reads...); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, r := range all { // in the order of the walk
 		if why, is := absent[thing{r.group, r.Kind, r.Namespace, r.Name}]; is {
 			r.Why = why
@@ -121,6 +124,26 @@ func unresolved(ctx context.Context, c client.Client, f *Snapshot, all []named) 
 		}
 	}
 	return nil
+}
+
+// sources returns the references of claims without a volume to the objects that their content comes from, such as a snapshot.
+func sources(claims []corev1.PersistentVolumeClaim) (out []named) {
+	for i := range claims {
+		c := &claims[i]
+		from := c.Spec.DataSourceRef
+		if c.Status.Phase != corev1.ClaimPending || from == nil {
+			continue
+		}
+		r := named{Reference: Reference{From: "PersistentVolumeClaim/" + c.Name, Field: "spec.dataSourceRef", Kind: from.Kind,
+			Namespace: c.Namespace, Name: from.Name}}
+		if from.APIGroup != nil {
+			r.group = *from.APIGroup
+		}
+		if from.Namespace == nil || *from.Namespace == c.Namespace {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // exists reads an object's metadata. why is set if the API server has no such kind.

@@ -34,6 +34,8 @@ type Snapshot struct {
 	Deployments  []clusterv1.MachineDeployment
 	Sets         []clusterv1.MachineSet
 	HealthChecks []clusterv1.MachineHealthCheck
+	// DrainRules are the MachineDrainRules of the namespace, read if a machine is being deleted.
+	DrainRules []clusterv1.MachineDrainRule
 	// Pools, their infrastructure and the objects of their instances, by name.
 	Pools        []clusterv1.MachinePool
 	AzurePools   map[string]*infrav1.AzureMachinePool
@@ -67,6 +69,8 @@ type Snapshot struct {
 	// More reads Others, and is nil if the workload cluster does not answer; Others are objects of other kinds, by kind.
 	More   func(context.Context) error
 	Others map[string][]unstructured.Unstructured
+	// Custom are the objects of the kinds that other projects have added to the workload cluster; More reads them.
+	Custom []unstructured.Unstructured
 	// Asked is the object that a user named, if its kind is none of the above.
 	Asked *unstructured.Unstructured
 	// Logs returns the last lines of a container that ends again and again, or

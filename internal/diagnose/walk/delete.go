@@ -2,10 +2,14 @@ package walk
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -146,6 +150,7 @@ func (w walker) leaving(m *clusterv1.Machine) *finding {
 	}
 	if c := condition(m.Status.Conditions, clusterv1.MachineDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
 		known := s.condition(c)
+		known.Evidence = append(known.Evidence, w.drainRules(m, c.Message)...)
 		if known.Cause == "EvictionBlocked" {
 			known.Next = "kubectl get poddisruptionbudgets -A"
 		}
@@ -157,6 +162,57 @@ func (w walker) leaving(m *clusterv1.Machine) *finding {
 	return w.kept(a, &m.ObjectMeta)
 }
 
+// awaited matches the pods whose end Cluster API waits for, one or several of them after another.
+var awaited = regexp.MustCompile(`Pods? ([^:]+): waiting for completion`)
+
+// drainRules returns what makes a drain wait for the pods that a message names: the MachineDrainRules that select the machine and
+// the pod, or the pod's own label, which goes before them. Source: sigs.k8s.io/cluster-api internal/controllers/machine/drain.
+func (w walker) drainRules(m *clusterv1.Machine, message string) (lines []string) {
+	match := awaited.FindStringSubmatch(message)
+	if match == nil {
+		return nil
+	}
+	for i := range w.Pods {
+		p := &w.Pods[i]
+		if !slices.Contains(strings.Split(match[1], ", "), p.Namespace+"/"+p.Name) {
+			continue
+		}
+		own, labelled := p.Labels[clusterv1.PodDrainLabel]
+		if labelled {
+			lines = append(lines, fmt.Sprintf("Pod/%s: label %s: %s", p.Name, clusterv1.PodDrainLabel, own))
+		}
+		for j := range w.DrainRules {
+			r := &w.DrainRules[j]
+			if !labelled && r.Spec.Drain.Behavior == clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted && w.drains(r, m, p) {
+				lines = append(lines, fmt.Sprintf("MachineDrainRule/%s: spec.drain.behavior: %s; it selects Pod/%s", r.Name,
+					r.Spec.Drain.Behavior, p.Name))
+			}
+		}
+	}
+	slices.Sort(lines)
+	lines = slices.Compact(lines)
+	return lines[:min(len(lines), maxWaiting)]
+}
+
+// drains reports whether a rule selects a machine and a pod on it. Of the pod's namespace only the name is known.
+func (w walker) drains(r *clusterv1.MachineDrainRule, m *clusterv1.Machine, p *corev1.Pod) bool {
+	machine := len(r.Spec.Machines) == 0 || slices.ContainsFunc(r.Spec.Machines, func(s clusterv1.MachineDrainRuleMachineSelector) bool {
+		return selects(s.Selector, m.Labels) && selects(s.ClusterSelector, w.Cluster.Labels)
+	})
+	return machine && (len(r.Spec.Pods) == 0 || slices.ContainsFunc(r.Spec.Pods, func(s clusterv1.MachineDrainRulePodSelector) bool {
+		return selects(s.Selector, p.Labels) && selects(s.NamespaceSelector, map[string]string{corev1.LabelMetadataName: p.Namespace})
+	}))
+}
+
+// selects reports whether labels match a selector; no selector matches all.
+func selects(s *metav1.LabelSelector, of map[string]string) bool {
+	if s == nil {
+		return true
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && selector.Matches(labels.Set(of))
+}
+
 // passing reports whether a machine's deletion waits for something that every upgrade involves: the hook of its
 // KubeadmControlPlane, which is removed when the machine's etcd member is gone, a disruption budget that lets pods go one by one
 // as others become ready elsewhere, pods that end, or disks that Azure detaches.
@@ -166,6 +222,8 @@ func (w walker) passing(m *clusterv1.Machine, a *finding) bool {
 	case "HookWaits":
 		_, own := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
 		return (own && w.ControlPlane != nil || !hooked(m)) && since < slowAzure
+	case "DrainRuleWaits":
+		return since < slowDeletion
 	case "EvictionBlocked", "PodsStay":
 		return since < slowStatus
 	case "VolumeAttached":

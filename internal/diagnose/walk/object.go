@@ -178,6 +178,9 @@ func (w walker) forMachine(m *clusterv1.Machine) *finding {
 	if own != nil && (needs == nil || needs.Waiting || needs.Step == "workload" || needs.Step == "cni") {
 		return own
 	}
+	if own != nil && needs != nil && needs.Step == "infrastructure" && !m.DeletionTimestamp.IsZero() && len(own.Evidence) > 0 {
+		return own // its deletion says itself what it waits for
+	}
 	if pool := w.poolOf(m); needs == nil && pool != nil {
 		return w.pool(pool)
 	}

@@ -61,7 +61,54 @@ func (w walker) others() *finding {
 			checks = append(checks, func() *finding { return w.other(&all[i], false) })
 		}
 	}
+	for i := range w.Custom {
+		checks = append(checks, func() *finding { return w.custom(&w.Custom[i]) })
+	}
 	return first(checks...)
+}
+
+// summaries are the conditions that say how an object is as a whole.
+var summaries = []string{"Ready", "Available", "Healthy", "Synced"}
+
+// ending matches the fields in which an object that runs once says that it has ended.
+var ending = regexp.MustCompile(`^(?:completion|finished|end|completed|stopped)(?:Time|Timestamp|At|edAt)?$`)
+
+// custom examines an object of another project for which no user asked. Only its summary counts, as only its project knows the
+// meaning of its other conditions, and only if it lasts longer than an operation takes. An object that has ended is history.
+func (w walker) custom(o *unstructured.Unstructured) *finding {
+	s := saysOf(o)
+	if t := o.GetDeletionTimestamp(); t != nil {
+		if w.Taken.Sub(t.Time) > slowDeletion {
+			return w.goes(s, o, t.Time)
+		}
+		return nil
+	}
+	status, _, _ := unstructured.NestedMap(o.Object, "status")
+	for field := range status {
+		if ending.MatchString(field) {
+			return nil
+		}
+	}
+	for _, c := range conditionsOf(o) {
+		bad := slices.Contains(badWords, c.Type) && c.Status == metav1.ConditionTrue
+		since := c.LastTransitionTime.Time
+		if since.IsZero() {
+			since = o.GetCreationTimestamp().Time
+		}
+		failed := bad || badPhase.MatchString(c.Reason)
+		switch lasts := w.Taken.Sub(since); {
+		case !bad && !(slices.Contains(summaries, c.Type) && c.Status == metav1.ConditionFalse):
+		case failed && lasts > slowStatus, lasts > slowAzure:
+			return s.unknown(c.Type, c.Reason, reported(&c), since)
+		}
+	}
+	if w.Taken.Sub(o.GetCreationTimestamp().Time) < slowStatus {
+		return nil
+	}
+	if a := w.stated(o, s); a != nil && !a.Waiting {
+		return a
+	}
+	return nil
 }
 
 // saysOf returns where an object's texts come from.
@@ -158,7 +205,7 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 
 // unsure reports whether the summary of an object says that its controller does not know.
 func unsure(c *metav1.Condition) bool {
-	return c.Status == metav1.ConditionUnknown && slices.Contains([]string{"Ready", "Available", "Healthy", "Synced"}, c.Type)
+	return c.Status == metav1.ConditionUnknown && slices.Contains(summaries, c.Type)
 }
 
 // Fields of a status in which controllers without conditions say how an object is, the words of those that are not well or

@@ -100,7 +100,7 @@ func (w walker) state(p *corev1.Pod) *finding {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			s.kind = cause.Schedule
 			if c.Reason == corev1.PodReasonSchedulingGated {
-				return w.waits(s, c.Reason, "its scheduling gates: "+c.Message, c.LastTransitionTime.Time)
+				return w.gates(s, p, &c)
 			}
 			a := s.because(c.Reason, c.Message)
 			if a.Cause == "ClaimUnbound" {
@@ -130,6 +130,18 @@ func (w walker) state(p *corev1.Pod) *finding {
 	}
 	return first(append(checks, func() *finding { return w.gated(s, p) }, func() *finding { return w.unready(s, p) },
 		func() *finding { return nameless(s, p) })...)
+}
+
+// gates says of a pod which of its scheduling gates are not lifted; each is lifted by a controller of its own.
+func (w walker) gates(s said, p *corev1.Pod, c *corev1.PodCondition) *finding {
+	var names []string
+	for _, gate := range p.Spec.SchedulingGates {
+		names = append(names, gate.Name)
+	}
+	a := w.waits(s, c.Reason, "the controllers of its scheduling gates to lift them", c.LastTransitionTime.Time)
+	a.Type, a.Evidence = "Field", []string{"spec.schedulingGates: " + strings.Join(names, ", ")}
+	a.Fix = "see whether the controller that each gate's name says runs, and what it waits for"
+	return a
 }
 
 // nameless finds a pod that runs without the gMSA which it names: the kubelet takes the credential spec itself, which the webhook

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 // service examines whether a service's load balancer was created, and whether its ports are those of its pods.
@@ -45,7 +45,11 @@ func (w walker) service(s *corev1.Service) *finding {
 		return a
 	}
 	since := s.CreationTimestamp.Time
-	pending := w.waits(at, "LoadBalancerPending", "the cloud controller manager to make the load balancer", since)
+	maker := "the cloud controller manager"
+	if class := s.Spec.LoadBalancerClass; class != nil {
+		maker = "the controller of class " + *class
+	}
+	pending := w.waits(at, "LoadBalancerPending", maker+" to make the load balancer", since)
 	if !since.IsZero() && w.Taken.Sub(since) < slowStatus {
 		return pending
 	}
@@ -166,9 +170,12 @@ func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 	}
 	for _, e := range w.events(w.Warnings, c.UID) {
 		a := s.because(e.Reason, e.Message)
-		if a.Cause == "StorageClassMissing" && w.classMade(c, when(e)) {
+		if a.Cause == "StorageClassMissing" && w.classMade(c) {
 			continue
 		}
+		return a
+	}
+	if a := w.sourceless(s, c); a != nil {
 		return a
 	}
 	return w.unmade(s, c)
@@ -209,9 +216,20 @@ func claims(p *corev1.Pod, name string) bool {
 	})
 }
 
-// classMade reports whether the StorageClass of a claim was made after a time: a warning that it is missing is over.
-func (w walker) classMade(c *corev1.PersistentVolumeClaim, t time.Time) bool {
+// classMade reports whether the StorageClass of a claim exists: a warning that it is missing is then over.
+func (w walker) classMade(c *corev1.PersistentVolumeClaim) bool {
 	return c.Spec.StorageClassName != nil && slices.ContainsFunc(w.Workloads.Classes, func(class storagev1.StorageClass) bool {
-		return class.Name == *c.Spec.StorageClassName && class.CreationTimestamp.After(t)
+		return class.Name == *c.Spec.StorageClassName
 	})
+}
+
+// sourceless finds a claim whose content comes from an object that does not exist, such as a snapshot.
+func (w walker) sourceless(s said, c *corev1.PersistentVolumeClaim) *finding {
+	i := slices.IndexFunc(w.Dangling, func(r facts.Reference) bool { return r.From == s.at && r.Namespace == c.Namespace })
+	if i < 0 {
+		return nil
+	}
+	a := missing(&w.Dangling[i], s.step)
+	a.Type = "Field"
+	return a
 }

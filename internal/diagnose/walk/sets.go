@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/redact"
 )
 
 func ownedBy(o metav1.Object, uid types.UID) bool {
@@ -147,16 +148,41 @@ func (w walker) events(all []corev1.Event, uid types.UID) (out []*corev1.Event) 
 	return out
 }
 
-// healthCheck finds a MachineHealthCheck that repairs nothing, because too many machines are unhealthy.
+// healthCheck finds a MachineHealthCheck that repairs nothing, because too many machines are unhealthy. Machines that have not
+// started count too, which restricts it during a rollout, and is no fault while there is nothing to repair.
 func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 	c := condition(h.Status.Conditions, clusterv1.MachineHealthCheckRemediationAllowedCondition)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != clusterv1.MachineHealthCheckTooManyUnhealthyReason {
 		return nil
 	}
-	return &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Cause: "RemediationBlocked",
+	var unwell []string
+	for i := range w.Machines {
+		m := &w.Machines[i]
+		checked := condition(m.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
+		if slices.Contains(h.Status.Targets, m.Name) && checked != nil && checked.Status == metav1.ConditionFalse {
+			unwell = append(unwell, "Machine/"+m.Name+": "+reported(checked))
+		}
+	}
+	if len(unwell) == 0 {
+		return nil
+	}
+	a := &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Type: c.Type, Reason: c.Reason, Since: c.LastTransitionTime.Time,
+		Cause:    "RemediationBlocked",
 		Says:     "more machines are unhealthy than the health check may repair, so it repairs none",
 		Evidence: evidence(reported(c)), Fix: "repair the machines, or raise remediation.triggerIf of the MachineHealthCheck",
 		Next: "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}
+	for _, t := range []struct{ field, value string }{
+		{"unhealthyLessThanOrEqualTo", h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo.String()},
+		{"unhealthyInRange", h.Spec.Remediation.TriggerIf.UnhealthyInRange},
+	} {
+		if t.value != "" && t.value != "<nil>" {
+			a.Evidence = append(a.Evidence, "spec.remediation.triggerIf."+t.field+": "+t.value)
+		}
+	}
+	for _, line := range unwell[:min(len(unwell), maxWaiting)] {
+		a.Evidence = append(a.Evidence, redact.Line(line, maxEvidence))
+	}
+	return a
 }
 
 // unhealthy says of a MachineHealthCheck that a user named that not all of its machines are healthy.

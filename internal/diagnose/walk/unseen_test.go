@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -49,6 +50,31 @@ func unbound(change func(*corev1.PersistentVolumeClaim)) func(*facts.Snapshot) {
 			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}}
 		change(&c)
 		f.Workloads.Claims = []corev1.PersistentVolumeClaim{c}
+	}
+}
+
+// custom adds an object of another project, for which no user asks.
+func custom(kind string, content map[string]any) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
+		object(kind, content)(f)
+		f.Asked.SetCreationTimestamp(metav1.NewTime(f.Taken.Add(-time.Hour)))
+		f.Custom, f.Asked = []unstructured.Unstructured{*f.Asked}, nil
+	}
+}
+
+// waitsCompleted lets the machine's drain wait for a pod because of one of two rules.
+func waitsCompleted(f *facts.Snapshot, since time.Duration) {
+	at := metav1.NewTime(f.Taken.Add(-since))
+	f.Machines[0].DeletionTimestamp = &at
+	f.Machines[0].Status.Conditions = append(f.Machines[0].Status.Conditions, metav1.Condition{
+		Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: clusterv1.MachineDeletingDrainingNodeReason,
+		Message: "Drain not completed yet (started at x):\n* Pod default/p: waiting for completion"})
+	f.Pods[0].Labels = map[string]string{"batch": "yes"}
+	for name, value := range map[string]string{"batch-last": "yes", "others": "no"} {
+		r := clusterv1.MachineDrainRule{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+		r.Spec.Drain.Behavior = clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted
+		r.Spec.Pods = []clusterv1.MachineDrainRulePodSelector{{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"batch": value}}}}
+		f.DrainRules = append(f.DrainRules, r)
 	}
 }
 
@@ -271,6 +297,37 @@ func TestUnseen(t *testing.T) {
 			f.Workloads.Services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default"},
 				Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}}
 		}, "BackendPortUnknown", "Ingress/x", "port 8443; the service has 80"},
+		"a snapshot that is not there": {func(f *facts.Snapshot) {
+			unbound(func(c *corev1.PersistentVolumeClaim) {
+				c.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "example.com/odd"}
+			})(f)
+			f.Dangling = []facts.Reference{
+				{From: "PersistentVolumeClaim/data2", Field: "spec.dataSourceRef", Kind: "VolumeSnapshot", Namespace: "default", Name: "x"},
+				{From: "PersistentVolumeClaim/data", Field: "spec.dataSourceRef", Kind: "VolumeSnapshot", Namespace: "default", Name: "monday",
+					Why: "the API server has no kind VolumeSnapshot.snapshot.storage.k8s.io"}}
+		}, "VolumeSnapshotMissing", "PersistentVolumeClaim/data", "VolumeSnapshot default/monday"},
+		"a StatefulSet without its Service": {func(f *facts.Snapshot) {
+			s := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"}}
+			s.Spec.ServiceName, s.Status.Replicas = "peers", 1
+			s.Spec.Replicas = new(int32(1))
+			f.Workloads.StatefulSets = []appsv1.StatefulSet{s}
+		}, "ServiceMissing", "StatefulSet/s", "spec.serviceName: peers"},
+		"a failed object of another project": {func(f *facts.Snapshot) {
+			custom("Certificate", says("Ready", "False", "IssuerNotFound", "no issuer"))(f)
+		}, "", "Certificate/x", "no issuer"},
+		"a health check that may repair nothing": {func(f *facts.Snapshot) {
+			h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default"}}
+			h.Status.Targets = []string{"m"}
+			h.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineHealthCheckRemediationAllowedCondition,
+				Status: metav1.ConditionFalse, Reason: clusterv1.MachineHealthCheckTooManyUnhealthyReason, Message: "total: 3, unhealthy: 2"}}
+			h.Spec.Remediation.TriggerIf.UnhealthyInRange = "[0-1]"
+			f.HealthChecks = []clusterv1.MachineHealthCheck{h}
+			f.Machines[0].Status.Conditions = append(f.Machines[0].Status.Conditions, metav1.Condition{
+				Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: "UnhealthyNode",
+				Message: "Ready is False"})
+		}, "RemediationBlocked", "MachineHealthCheck/h", "spec.remediation.triggerIf.unhealthyInRange: [0-1]"},
+		"a drain that a rule keeps for an hour": {func(f *facts.Snapshot) { waitsCompleted(f, time.Hour) }, "DrainRuleWaits", "Machine/m",
+			"MachineDrainRule/batch-last: spec.drain.behavior: WaitCompleted; it selects Pod/p"},
 		"a name that leads nowhere": {func(f *facts.Snapshot) {
 			object("RoleBinding", map[string]any{})(f)
 			f.Dangling = []facts.Reference{{From: "RoleBinding/x", Field: "roleRef", Kind: "ClusterRole", Name: "gone"}}
@@ -294,7 +351,7 @@ func TestUnseen(t *testing.T) {
 			test.inject(f)
 			a := Cluster(f)
 			kind, of, _ := strings.Cut(test.at, "/")
-			if f.Asked != nil || kind == "DaemonSet" || kind == "Job" || kind == "Pod" || of == "s" {
+			if f.Asked != nil || kind == "DaemonSet" || kind == "StatefulSet" || kind == "Job" || kind == "Pod" || of == "s" {
 				var err error
 				if a, err = Object(f, facts.Object{Kind: kind, Name: of, Namespace: "default"}); err != nil {
 					t.Fatal(err)
@@ -334,6 +391,24 @@ func TestQuiet(t *testing.T) {
 		}),
 		"an API server that answers in part": func(f *facts.Snapshot) {
 			f.Unreachable, f.Slow = "context deadline exceeded", true
+		},
+		"a drain that a rule keeps":                      func(f *facts.Snapshot) { waitsCompleted(f, time.Minute) },
+		"an object of another project without a verdict": custom("Widget", says("Active", "False", "Idle", "")),
+		"an object of another project that ended long ago": custom("Run",
+			map[string]any{"status": map[string]any{"phase": "Failed", "finishedAt": "x"}}),
+		"an object of another project that is new": custom("Database", map[string]any{"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Ready", "status": "False", "reason": "Creating", "lastTransitionTime": now.UTC().Format(time.RFC3339)}}}}),
+		"a health check that is restricted while nothing is unhealthy": func(f *facts.Snapshot) {
+			h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default"}}
+			h.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineHealthCheckRemediationAllowedCondition,
+				Status: metav1.ConditionFalse, Reason: clusterv1.MachineHealthCheckTooManyUnhealthyReason}}
+			f.HealthChecks = []clusterv1.MachineHealthCheck{h}
+		},
+		"a claim whose class was made after it": func(f *facts.Snapshot) {
+			unbound(func(c *corev1.PersistentVolumeClaim) { c.UID, c.Spec.StorageClassName = "claim", new("disk") })(f)
+			f.Workloads.Classes = []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "disk", CreationTimestamp: recent}}}
+			f.Warnings = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "claim"}, Reason: "ProvisioningFailed",
+				Message: `storageclass.storage.k8s.io "disk" not found`, LastTimestamp: recent}}
 		},
 		"a claim that was made just now": unbound(func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = recent }),
 		"a device that no pod uses":      object("ResourceClaim", map[string]any{}),

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/redact"
 )
 
@@ -72,32 +73,40 @@ func (w walker) applying(from metav1.Object, a *finding) *finding {
 
 // dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of it.
 func (w walker) dangles(from, step string) *finding {
-	for _, r := range w.Dangling {
-		if !strings.HasPrefix(r.From, from) {
+	for i := range w.Dangling {
+		r := &w.Dangling[i]
+		if r.From != from && !(strings.HasSuffix(from, "/") && strings.HasPrefix(r.From, from)) {
 			continue
 		}
-		plural := strings.ToLower(r.Kind) + "s"
-		if strings.HasSuffix(plural, "ss") {
-			plural = strings.TrimSuffix(plural, "s") + "es"
-		}
-		if strings.HasSuffix(plural, "ys") {
-			plural = strings.TrimSuffix(plural, "ys") + "ies"
-		}
-		a := &finding{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
-			Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
-			Next: strings.TrimSuffix("kubectl get "+plural+" -n "+r.Namespace, " -n ")}
-		if strings.HasSuffix(r.Kind, "Template") {
-			a.Cause, a.Step = "TemplateMissing", "template"
-		}
+		a := missing(r, step)
 		if born := w.Cluster.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < justApplied {
 			a.Waiting, a.Says = true, "waiting for "+r.Kind+" "+r.Name+" to be applied"
-		}
-		if r.Why != "" {
-			a.Evidence, a.Next = append(a.Evidence, r.Why), "kubectl api-resources --api-group infrastructure.cluster.x-k8s.io"
 		}
 		return a
 	}
 	return nil
+}
+
+// missing returns the finding of a reference that leads nowhere.
+func missing(r *facts.Reference, step string) *finding {
+	plural := strings.ToLower(r.Kind) + "s"
+	if strings.HasSuffix(plural, "ss") {
+		plural = strings.TrimSuffix(plural, "s") + "es"
+	}
+	if strings.HasSuffix(plural, "ys") {
+		plural = strings.TrimSuffix(plural, "ys") + "ies"
+	}
+	a := &finding{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
+		Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
+		Next: strings.TrimSuffix("kubectl get "+plural+" -n "+r.Namespace, " -n ")}
+	if strings.HasSuffix(r.Kind, "Template") {
+		a.Cause, a.Step = "TemplateMissing", "template"
+	}
+	if r.Why != "" {
+		_, group, _ := strings.Cut(r.Why, r.Kind+".")
+		a.Evidence, a.Next = append(a.Evidence, r.Why), "kubectl api-resources --api-group "+group
+	}
+	return a
 }
 
 // infra examines the cluster's network and load balancers.

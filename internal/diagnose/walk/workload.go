@@ -213,8 +213,62 @@ func (w walker) running(o facts.Object) func() *finding {
 			return w.nowhere(c)
 		}
 		return first(func() *finding { return w.controller(c) }, func() *finding { return w.below(c.meta.UID) },
+			func() *finding { return w.ungoverned(c) }, func() *finding { return w.outdated(c) },
 			func() *finding { return w.askedForNone(c) })
 	})
+}
+
+// ungoverned finds a StatefulSet that names a Service which does not exist: its pods run, and have no names in DNS.
+func (w walker) ungoverned(c *controller) *finding {
+	for i := range w.Workloads.StatefulSets {
+		s := &w.Workloads.StatefulSets[i]
+		if s.UID != c.meta.UID || s.Name != c.meta.Name || s.Spec.ServiceName == "" ||
+			slices.ContainsFunc(w.Workloads.Services, func(v corev1.Service) bool {
+				return v.Name == s.Spec.ServiceName && v.Namespace == s.Namespace
+			}) {
+			continue
+		}
+		return &finding{Step: "workload", At: "StatefulSet/" + s.Name, Type: "Field", Cause: "ServiceMissing",
+			Says:     "the Service that gives the StatefulSet's pods their names in DNS does not exist",
+			Evidence: []string{"spec.serviceName: " + s.Spec.ServiceName + "; namespace " + s.Namespace + " has no such Service"},
+			Fix:      "create it with clusterIP None and the pods' labels as its selector; spec.serviceName cannot be changed",
+			Next:     "kubectl get services -n " + s.Namespace}
+	}
+	return nil
+}
+
+// outdated says of a StatefulSet or DaemonSet that a user named why its pods keep the former template: its update strategy asks
+// for it.
+func (w walker) outdated(c *controller) *finding {
+	strategy := ""
+	for i := range w.Workloads.StatefulSets {
+		s := &w.Workloads.StatefulSets[i]
+		u := s.Spec.UpdateStrategy
+		switch {
+		case s.UID != c.meta.UID || s.Name != c.meta.Name || s.Status.UpdatedReplicas >= s.Status.Replicas:
+		case u.Type == appsv1.OnDeleteStatefulSetStrategyType:
+			strategy = "spec.updateStrategy.type: OnDelete"
+		case u.RollingUpdate != nil && deref(u.RollingUpdate.Partition) > 0:
+			strategy = fmt.Sprintf("spec.updateStrategy.rollingUpdate.partition: %d; pods with a smaller ordinal keep the former template",
+				*u.RollingUpdate.Partition)
+		}
+	}
+	for i := range w.Workloads.DaemonSets {
+		d := &w.Workloads.DaemonSets[i]
+		if d.UID == c.meta.UID && d.Name == c.meta.Name && d.Status.UpdatedNumberScheduled < d.Status.CurrentNumberScheduled &&
+			d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+			strategy = "spec.updateStrategy.type: OnDelete"
+		}
+	}
+	if strategy == "" {
+		return nil
+	}
+	s := said{"workload", cause.Admission, c.kind + "/" + c.meta.Name,
+		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
+	a := w.waits(s, "OldTemplateKept", "its update strategy to be changed, or its pods to be deleted: they have the "+
+		"former template", time.Time{})
+	a.Type, a.Evidence = "Field", []string{strategy}
+	return a
 }
 
 // askedForNone says of an object that a user named, and with which nothing else is wrong, that it is asked for no pods.
