@@ -20,7 +20,7 @@ const (
 func reservationTypes() []engine.Type {
 	silent := engine.Work{Silent: true}
 	return []engine.Type{
-		{Name: typeReservationGroup, Sync: true, Stateless: true, Guard: guardReservationGroup, View: viewReservationGroup},
+		{Name: typeReservationGroup, Sync: true, Guard: guardReservationGroup, View: viewReservationGroup},
 		{Name: typeReservation, Style: engine.StyleCompute, Takes: 3 * time.Second, Put: silent, Update: silent,
 			Delete: silent, Prepare: prepareReservation},
 	}
