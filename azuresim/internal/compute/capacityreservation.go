@@ -20,7 +20,8 @@ const (
 func reservationTypes() []engine.Type {
 	silent := engine.Work{Silent: true}
 	return []engine.Type{
-		{Name: typeReservationGroup, Sync: true, Guard: guardReservationGroup, View: viewReservationGroup},
+		{Name: typeReservationGroup, Style: engine.StyleCompute, Takes: 3 * time.Second, Put: silent,
+			Update: silent, Delete: silent, Guard: guardReservationGroup, View: viewReservationGroup},
 		{Name: typeReservation, Style: engine.StyleCompute, Takes: 3 * time.Second, Put: silent, Update: silent,
 			Delete: silent, Prepare: prepareReservation},
 	}
