@@ -193,6 +193,10 @@ e2e-releases: bin/casement ## Templates of every release of CAPZ from v1.10 on f
 e2e-spec: ## Azure's own description judges what casement asks for and what the local Azure answers: a table per type; part of 'make test' too
 	go test -count=1 -v ./azuresim -run TestSpec
 
+azure-types: ## Azure's description of its types again, from a clone: make azure-types FROM=CLONE of Azure/bicep-types-az ADD=TYPE@API-VERSION
+	go run ./hack/azuretypes -from "$(FROM)" $(ADD)
+	go run ./hack/writable > bin/writable.tsv && mv bin/writable.tsv internal/azure/writable/writable.tsv
+
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/recordings -full $(if $(DIFF),-differences)
 

@@ -35,6 +35,15 @@ func TestMalformed(t *testing.T) {
 			"destinationAddressPrefix": "*", "destinationPortRange": "*"}}]}}`, "InvalidRequestFormat", "InvalidJson"},
 		"a subnet of its own": {"PUT", vnetPath("v") + "/subnets/s?api-version=2025-05-01", `{"properties": {"addressPrefix": 1}}`,
 			"InvalidRequestFormat", "InvalidJson"},
+		"more than 32 bits": {"PUT", disk, `{"location": "westeurope", "properties": {"creationData": {"createOption": "Empty"},
+			"diskSizeGB": 4294967296}}`, "InvalidRequestContent", ""},
+		"a group's tags":           {"PUT", "resourcegroups/other", `{"location": "westeurope", "tags": "x"}`, "InvalidRequestContent", ""},
+		"a group's unknown member": {"PUT", "resourcegroups/other", `{"location": "westeurope", "plan": 1}`, "InvalidRequestContent", ""},
+		"a vault's unknown family": {"PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/v?api-version=2023-07-01",
+			`{"location": "westeurope", "properties": {"tenantId": "11111111-2222-3333-4444-555555555555", "accessPolicies": [],
+			"sku": {"family": "B", "name": "standard"}}}`, "InvalidRequestContent", ""},
+		"an unknown mode": {"PUT", "resourceGroups/g/providers/Microsoft.Resources/deployments/d?api-version=2021-04-01",
+			`{"properties": {"mode": "Sideways", "template": {}}}`, "InvalidRequestContent", ""},
 		"a patch": {"PATCH", vnetPath("v") + "?api-version=2025-05-01", `{"tags": "x"}`, "InvalidRequestContent", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +63,26 @@ func TestMalformed(t *testing.T) {
 	made := a.carried("PUT", disk, empty(`, "timeCreated": "2001-01-01T00:00:00Z", "uniqueId": "mine"`))
 	if value.Str(made, "properties", "uniqueId") == "mine" || value.Str(made, "properties", "timeCreated") == "2001-01-01T00:00:00Z" {
 		t.Errorf("read-only members were taken: %v", made)
+	}
+}
+
+// TestReadings: what Azure's reader takes is taken: names in any case, numbers in text, a byte order mark and comments; what is no
+// JSON by its media type is not.
+func TestReadings(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.group()
+	const disk = "resourceGroups/g/providers/Microsoft.Compute/disks/d?api-version=2026-03-02"
+	const body = `{"LOCATION": "westeurope", "Properties": {"CreationData": {"CREATEOPTION": "Empty"}, "DiskSizeGB": "4"}}`
+	for _, as := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded"} {
+		status, answer, _ := a.speak("PUT", disk, body, "Content-Type", as)
+		if code := value.Str(answer, "error", "code"); status != 415 || code != "UnsupportedMediaType" {
+			t.Errorf("as %q: %d %s", as, status, code)
+		}
+	}
+	made := a.carried("PUT", disk, "\ufeff/* a disk */ "+body)
+	if gib, _ := value.Int(made, "properties", "diskSizeGB"); gib != 4 || value.Str(made, "properties", "creationData", "createOption") != "Empty" {
+		t.Errorf("the disk is %v", made)
 	}
 }
 

@@ -3,7 +3,6 @@ package compute
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"casement.dev/casement/azuresim/internal/engine"
@@ -13,19 +12,15 @@ import (
 // checkSpot checks the rules of spot priority: only a spot VM can have a maximum price and
 // an eviction policy. Source: https://learn.microsoft.com/azure/virtual-machines/spot-vms.
 func checkSpot(profile value.Object, path string) *engine.Error {
-	priority, policy := value.Str(profile, "priority"), value.Str(profile, "evictionPolicy")
+	policy := value.Str(profile, "evictionPolicy")
 	price, priced := value.At(profile, "billingProfile", "maxPrice").(float64)
 	switch {
-	case priority != "" && !slices.Contains([]string{"Regular", "Low", "Spot"}, priority):
-		return invalid(path+".priority", "The value '%s' of parameter 'priority' is not one of Regular, Low, Spot.", priority)
 	case !isSpot(profile) && policy != "":
 		return engine.BadRequest("OperationNotAllowed", "Eviction policy can be set only on Azure Spot Virtual "+
 			"Machines. For more information, see http://aka.ms/AzureSpot/errormessages.")
 	case !isSpot(profile) && priced && price != -1:
 		return engine.BadRequest("OperationNotAllowed", "Max price can be set only on Azure Spot Virtual "+
 			"Machines. For more information, see http://aka.ms/AzureSpot/errormessages.")
-	case policy != "" && policy != "Deallocate" && policy != "Delete":
-		return invalid(path+".evictionPolicy", "The value '%s' of parameter 'evictionPolicy' is not one of Deallocate, Delete.", policy)
 	case priced && price != -1 && price <= 0:
 		return invalid(path+".billingProfile.maxPrice",
 			"Max price %v is not valid: it has to be greater than 0, or -1 for no limit.", price)
@@ -38,7 +33,7 @@ func checkSpot(profile value.Object, path string) *engine.Error {
 }
 
 func isSpot(profile value.Object) bool {
-	return strings.EqualFold(value.Str(profile, "priority"), "Spot") || strings.EqualFold(value.Str(profile, "priority"), "Low")
+	return slices.Contains([]string{"low", "spot", "spotplus"}, value.Lower(value.Str(profile, "priority")))
 }
 
 // isSpotMachine reports whether a VM or an instance can be evicted.

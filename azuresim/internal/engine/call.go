@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -100,6 +102,10 @@ func (c *Request) serve() *Error {
 	c.ID = id
 	if e := c.authorize(); e != nil {
 		return e
+	}
+	if is := c.HTTP.Header.Get("Content-Type"); is != "" && c.HTTP.ContentLength > 0 && !isJSON(is) {
+		return Refuse(http.StatusUnsupportedMediaType, "UnsupportedMediaType",
+			"The content media type '%s' is not supported. Only 'application/json' is supported.", is)
 	}
 	c.Version = c.Query.Get("api-version")
 	if e := c.checkVersion(); e != nil {
@@ -254,7 +260,14 @@ func BodyText(c *Request) ([]byte, *Error) {
 	return data, nil
 }
 
-// Body parses the request's body as a JSON object; an empty body is {}.
+// isJSON reports whether a media type is that of JSON, the only one that the resource manager takes (Azure/azure-cli#10143); a
+// request that names none is taken here.
+func isJSON(contentType string) bool {
+	is, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (is == "application/json" || is == "text/json")
+}
+
+// Body parses the request's body as a JSON object, which may have comments and the like, as Json.NET reads it; an empty body is {}.
 func (c *Request) Body() (value.Object, *Error) {
 	data, e := BodyText(c)
 	if e != nil {
@@ -264,7 +277,7 @@ func (c *Request) Body() (value.Object, *Error) {
 		return value.Object{}, nil
 	}
 	var o value.Object
-	if value.Lower(c.ID.Namespace) == "microsoft.resources" && !json.Valid(data) {
+	if data = bytes.TrimPrefix(data, []byte("\ufeff")); !json.Valid(data) {
 		if v, err := datum.Decode(data); err == nil {
 			data = datum.Encode(v)
 		}

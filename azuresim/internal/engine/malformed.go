@@ -8,10 +8,10 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// malformed returns an error for a body that Azure's description of the type does not allow, and
+// Malformed returns an error for a body that Azure's description of the type does not allow, and
 // removes what is read-only, which Azure ignores. What a PUT lacks is an error apart: the checks of
 // the type's provider come before it, because their words are better.
-func malformed(c *Request, body value.Object) (missing, e *Error) {
+func Malformed(c *Request, body value.Object) (missing, e *Error) {
 	t := schema.Of(c.ID.FullType(), c.Version)
 	if t == nil {
 		return nil, nil

@@ -21,7 +21,7 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	if e != nil {
 		return e
 	}
-	missing, e := malformed(c, body)
+	missing, e := Malformed(c, body)
 	if e != nil {
 		return e
 	}

@@ -178,7 +178,7 @@ func (c *Request) put(k *Type) *Error {
 	if e != nil {
 		return e
 	}
-	missing, e := malformed(c, body)
+	missing, e := Malformed(c, body)
 	if e != nil {
 		return e
 	}

@@ -176,6 +176,9 @@ func (r *request) follow(c *engine.Request, p *datum.Object) *engine.Error {
 // before anything is made.
 func (r *request) read(t *engine.Tx, id engine.ID, seed string) (*template.Template, *engine.Error) {
 	switch {
+	case !incremental(r.mode) && !strings.EqualFold(r.mode, "Complete"):
+		return nil, engine.BadRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: 'Error "+
+			"converting value \"%s\" to type 'DeploymentMode'. Path 'properties.mode'.'.", r.mode)
 	case !incremental(r.mode):
 		return nil, engine.ErrUnsupported("deployments in mode " + r.mode)
 	case id.Group == "" && r.location == "":

@@ -79,6 +79,10 @@ func putGroup(c *engine.Request) *engine.Error {
 	if e != nil {
 		return e
 	}
+	missing, e := engine.Malformed(c, body)
+	if e != nil {
+		return e
+	}
 	var view value.Object
 	status := http.StatusOK
 	err := c.Server.Update(func(t *engine.Tx) error {
@@ -105,6 +109,9 @@ func putGroup(c *engine.Request) *engine.Error {
 		} else {
 			if value.Str(body, "location") == "" {
 				return engine.BadRequest("LocationRequired", "The location property is required for this definition.")
+			}
+			if missing != nil {
+				return missing
 			}
 			d.Body = value.CloneObject(body)
 			d.Body["location"] = engine.Region(value.Str(body, "location"))

@@ -212,7 +212,8 @@ func (t *Type) Judge(answer map[string]any) []Problem {
 	return c.found
 }
 
-// Settable removes from a body what its type says is read-only and, of a PUT, members that are null,
+// Settable gives the members of a body the names that its type has, since Azure reads them in any case, and numbers and booleans
+// that are text their types. It removes from the body what its type says is read-only and, of a PUT, members that are null,
 // which are as if they were absent. A location is read by ARM and goes too where the type has none: published
 // templates give children one (Azure/azure-quickstart-templates, vnet-two-subnets).
 func (t *Type) Settable(body map[string]any, put bool) {
@@ -234,6 +235,9 @@ func (t *Type) strip(index int, v any, put bool) {
 			case ok && (p.flags&flagReadOnly != 0 || put && (member == nil || t.unset(p, member))):
 				delete(v, name)
 			case ok:
+				if v[p.name] = t.read(p.index, member); name != p.name {
+					delete(v, name)
+				}
 				t.strip(p.index, member, put)
 			case n.Additional != nil:
 				t.strip(*n.Additional, member, put)
@@ -246,6 +250,20 @@ func (t *Type) strip(index int, v any, put bool) {
 			}
 		}
 	}
+}
+
+// read returns a member as its type has it.
+func (t *Type) read(index int, member any) any {
+	s, ok := member.(string)
+	kind := t.doc.Types[index].Kind
+	if !ok || kind != "IntegerType" && kind != "BooleanType" {
+		return member
+	}
+	var v any
+	if err := json.Unmarshal([]byte(strings.ToLower(strings.TrimSpace(s))), &v); err != nil {
+		return member
+	}
+	return v
 }
 
 // unset reports whether a member is an enumeration that is given as "", which Azure reads as null (the azurerm provider of
@@ -350,7 +368,7 @@ var undescribed = map[string]bool{"allowbackendportconflict": true, "enabledesti
 	"networkinterfacepropertiesformat.allowport25out": true, "virtualnetworkpeeringpropertiesformat.routeservicevips": true}
 
 // open are the members whose values Azure lists without their being all: sizes are added each month.
-var open = []string{"vmSize", "family"}
+var open = []string{"vmSize"}
 
 func (c *check) union(n *node, v any, path string) {
 	s, ok := v.(string)
@@ -379,6 +397,10 @@ func (c *check) text(n *node, v any, path string) {
 // fractions are members that are numbers with a fraction, which the description calls integers.
 var fractions = []string{"billingProfile.maxPrice"}
 
+// long are the members that are integers of 64 bits; the others have 32. Source: the models of azure-sdk-for-go.
+var long = []string{"capacity", "diskIOPSReadOnly", "diskIOPSReadWrite", "diskMBpsReadOnly", "diskMBpsReadWrite",
+	"diskSizeBytes", "exp", "instantAccessDurationMinutes", "nbf", "ttl", "uploadSizeBytes"}
+
 func (c *check) integer(n *node, v any, path string) {
 	if s, ok := v.(string); ok { // Azure reads "30" as 30
 		var f float64
@@ -387,8 +409,12 @@ func (c *check) integer(n *node, v any, path string) {
 		}
 	}
 	f, ok := v.(float64)
+	most := float64(math.MaxInt32)
+	if slices.ContainsFunc(long, func(name string) bool { return strings.EqualFold(path[strings.LastIndex(path, ".")+1:], name) }) {
+		most = math.MaxInt64
+	}
 	whole := f == math.Trunc(f) || slices.ContainsFunc(fractions, func(name string) bool { return strings.HasSuffix(path, name) })
-	if !ok || !whole || n.MinValue != nil && f < *n.MinValue || n.MaxValue != nil && f > *n.MaxValue {
+	if !ok || !whole || math.Abs(f) > most || n.MinValue != nil && f < *n.MinValue || n.MaxValue != nil && f > *n.MaxValue {
 		c.report(WrongType, path, "integer", v)
 	}
 }
