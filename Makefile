@@ -31,6 +31,9 @@ bin/casement bin/casement-manager: FORCE
 bin/casement.exe: FORCE
 	hack/client.sh windows amd64 $@
 
+bin/e2e-azure: FORCE
+	go build -o $@ ./test/e2e/azure
+
 bin/kubeconform: hack/tools/go.mod
 	go build -modfile=$< -o $@ github.com/yannh/kubeconform/cmd/kubeconform
 
@@ -204,8 +207,8 @@ e2e-tofu: $(if $(and $(TOFU),$(AZURERM)),bin/casement) ## OpenTofu or Terraform 
 	$(if $(and $(TOFU),$(AZURERM)),,$(error TOFU=PATH of tofu or terraform and AZURERM=PATH of terraform-provider-azurerm, which docs/local-azure.md says how to build))
 	go test -timeout 90m -count=1 -v ./test/e2e/tofu -tofu "$(abspath $(TOFU))" -azurerm "$(abspath $(AZURERM))" $(if $(ONLY),-only "$(ONLY)")
 
-e2e-azure: bin/casement bin/casement-kube ## Two clusters' lives in the subscription of the environment, with a report; costs money: docs/real-azure.md; REHEARSE=1 in a local Azure
-	go run ./test/e2e/azure $(if $(REHEARSE),-rehearse)
+e2e-azure: bin/casement bin/casement-kube bin/e2e-azure ## Two clusters' lives in the subscription of the environment, with a report; costs money: docs/real-azure.md; REHEARSE=1 in a local Azure
+	bin/e2e-azure $(if $(REHEARSE),-rehearse)
 
 e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SEED=n ROUNDS=m FURY=f LIVES=k; writes bin/chaos.svg
 	go test -timeout 0 -count=1 -v ./test/apiserver/integration -run 'TestLifeAmongFaults|TestManagersAtOnce' -parallel 6 -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40

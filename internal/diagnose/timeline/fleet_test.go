@@ -71,6 +71,23 @@ func TestOfFleet(t *testing.T) {
 	wellFormed(t, Fleet{}.SVG())
 }
 
+// TestNamesFit: the names of machines are at the left of their bars, which leave room for the longest one.
+func TestNamesFit(t *testing.T) {
+	stages := []Stage{{Name: "node registered", After: 9, Took: 9}}
+	long := Fleet{Machines: []Timeline{{Machine: strings.Repeat("n", 63), Stages: stages}, {Machine: "short", Stages: stages}}}
+	for name, test := range map[string]struct {
+		fleet Fleet
+		want  string
+	}{
+		"long names":  {long, `<text x="447" y="42" text-anchor="end">nnn`},
+		"short names": {Fleet{Machines: long.Machines[1:]}, `<text x="214" y="42" text-anchor="end">short`},
+	} {
+		if got := string(test.fleet.SVG()); !strings.Contains(got, test.want) {
+			t.Errorf("%s: no %s in\n%s", name, test.want, got)
+		}
+	}
+}
+
 func wellFormed(t *testing.T, text []byte) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(text))

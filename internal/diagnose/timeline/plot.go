@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// The measures of the plot, in pixels.
+// The measures of the plot, in pixels. The names are at its left, which is as wide as the longest by a wide character.
 const (
 	plotLeft, plotRight, plotTop = 220, 60, 30
 	plotBars                     = 640
 	rowHeight, barHeight         = 22, 14
+	charWidth, nameGap           = 7, 6
 )
 
 // colours are the colours of the stages, in order.
@@ -20,22 +21,23 @@ var colours = []string{"#4878a8", "#e49444", "#d1615d", "#85b6b2", "#6a9f58", "#
 // SVG draws a bar for each machine, the slowest first, in the colours of its stages, and lists
 // the advice below.
 func (f Fleet) SVG() []byte {
-	longest := 1.0
+	longest, left := 1.0, plotLeft
 	for _, line := range f.Machines {
 		longest = max(longest, line.whole())
+		left = max(left, len(line.Machine)*charWidth+2*nameGap)
 	}
 	legend := plotTop + len(f.Machines)*rowHeight + 40
 	height := legend + len(f.Stages)*18 + len(f.Advice)*18 + 40
-	x := func(seconds float64) float64 { return plotLeft + seconds/longest*plotBars }
+	x := func(seconds float64) float64 { return float64(left) + seconds/longest*plotBars }
 	var out bytes.Buffer
 	fmt.Fprintf(&out,
 		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n",
-		plotLeft+plotBars+plotRight, height)
+		left+plotBars+plotRight, height)
 	fmt.Fprintf(&out, `<rect width="100%%" height="100%%" fill="white"/>`+"\n")
 	fmt.Fprintf(&out, `<text x="10" y="18">seconds from the request of a machine</text>`+"\n")
 	for i, line := range f.Machines {
 		y := plotTop + i*rowHeight
-		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", plotLeft-6, y+barHeight-2,
+		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", left-nameGap, y+barHeight-2,
 			html.EscapeString(line.Machine))
 		for _, s := range line.Stages {
 			if s.Took > 0 {

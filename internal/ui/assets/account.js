@@ -13,7 +13,7 @@ function quotaLine(q) {
 function eventLine(e) {
   const verb = e.operation.split("/").slice(1).join("/") || e.operation;
   return h("tr", { class: e.status === "Failed" ? "bad" : "" }, h("td", { class: "number" }, new Date(e.at).toLocaleTimeString()), h("th", { scope: "row", title: e.resource }, cut(e.resource, 44)),
-    h("td", {}, verb), h("td", {}, e.status), h("td", { title: e.by }, cut(e.by, 20)));
+    h("td", { class: "long" }, verb), h("td", {}, e.status), h("td", { class: "long", title: e.by }, cut(e.by, 20)));
 }
 
 function show(account) {

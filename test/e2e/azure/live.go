@@ -303,14 +303,21 @@ func count(all []node, role, version string) int {
 func (l *life) nodes(ctx context.Context, want func([]node) bool) error {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
+	var seen []node
+	var unseen error // of the last look
 	for {
 		all, err := l.list(ctx)
 		if err == nil && want(all) {
 			break
 		}
+		if err == nil {
+			seen, unseen = all, nil
+		} else if ctx.Err() == nil { // else the look was ended, which says nothing
+			unseen = err
+		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("the nodes are %+v", all), err, context.Cause(ctx))
+			return errors.Join(fmt.Errorf("the nodes are %+v: %w", seen, context.Cause(ctx)), unseen)
 		case <-tick.C: // an API server that is replaced does not answer for a while
 		}
 	}

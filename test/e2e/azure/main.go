@@ -24,6 +24,8 @@ import (
 type options struct {
 	casement, file string
 	rehearse       bool
+	// stage makes the program the local Azure of a rehearsal.
+	stage bool
 	// short leaves out what changes the clusters.
 	short bool
 	// guard makes the program the guard of another run, with the name of its clusters and its home.
@@ -40,6 +42,7 @@ func main() {
 	flag.StringVar(&o.casement, "casement", "bin/casement", "the program to try")
 	flag.StringVar(&o.file, "file", "bin/azure.yaml", "the recording to write, with the report beside it; those of before are replaced")
 	flag.BoolVar(&o.rehearse, "rehearse", false, "let a local Azure replace the real one")
+	flag.BoolVar(&o.stage, "stage", false, "internal: serve the local Azure of a rehearsal until standard input ends")
 	flag.BoolVar(&o.short, "short", false, "make the clusters, look at them and delete them, and change nothing in between")
 	flag.StringVar(&o.guard, "guard", "", "internal: clean up after the run of this name when standard input ends")
 	flag.StringVar(&o.home, "home", "", "internal: the folder of that run")
@@ -51,6 +54,8 @@ func main() {
 	switch {
 	case o.guard != "":
 		run = guard
+	case o.stage:
+		run = stage
 	case o.rehearse:
 		run = rehearse
 	}
@@ -118,7 +123,7 @@ func try(ctx context.Context, o options) (err error) {
 		r.Ended = err.Error()
 	}
 	r.readRecording(o.file)
-	if !o.rehearse {
+	if !r.Rehearsal { // the rehearsal itself replays
 		r.compare(ctx, o.file)
 	}
 	return errors.Join(err, r.write(o.report()))

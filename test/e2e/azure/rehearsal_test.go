@@ -24,12 +24,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if !*full {
 		t.Skip("it takes minutes: -full runs it, as make e2e does")
 	}
-	casement := plane.Binary(t, "casement")
-	t.Chdir(plane.Root(t))
-	kit := filepath.Join(t.TempDir(), "azure")
-	if out, err := exec.Command("go", "build", "-o", kit, "./test/e2e/azure").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	casement, kit := plane.Binary(t, "casement"), built(t)
 	short, err := os.MkdirTemp("", "cas") // for unix sockets
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +95,54 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKilledRehearsal kills a rehearsal while its clusters come up: its local Azure, its run and the run's management cluster end,
+// and their folders are deleted.
+func TestKilledRehearsal(t *testing.T) {
+	if !*full {
+		t.Skip("it takes minutes: -full runs it, as make e2e does")
+	}
+	casement, kit := plane.Binary(t, "casement"), built(t)
+	homes, err := os.MkdirTemp("", "h") // for unix sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(homes)
+	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd := exec.Command(kit, "-rehearse", "-short", "-casement", casement, "-file", filepath.Join(t.TempDir(), "azure.yaml"))
+	cmd.Env = append(os.Environ(), "TMPDIR="+homes)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "management cluster", func() bool {
+		text, err := os.ReadFile(said.Name())
+		return err == nil && strings.Contains(string(text), "start the management cluster")
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // by the signal
+	eventually(t, "end of its folders and processes", func() bool {
+		entries, err := os.ReadDir(homes)
+		return err == nil && len(entries) == 0 && len(processes(t, homes)) == 0 && len(processes(t, kit)) == 0
+	})
+}
+
+// built builds the program in a folder of the test's, and makes the root of the module the working directory.
+func built(t *testing.T) string {
+	t.Helper()
+	t.Chdir(plane.Root(t))
+	kit := filepath.Join(t.TempDir(), "azure")
+	if out, err := exec.Command("go", "build", "-o", kit, "./test/e2e/azure").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return kit
 }
 
 // join makes a domain at the local Azure with all that machines need to join it, and returns the variables that name it.
@@ -213,5 +256,5 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 		<-time.After(time.Second)
 	}
-	t.Fatalf("there is no %s after ten minutes", what)
+	t.Fatalf("no %s after ten minutes", what)
 }

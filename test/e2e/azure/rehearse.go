@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,11 +19,79 @@ import (
 // otherwise name a real one, and compares the recording twice: with the run's own answers,
 // and by a replay at the local Azure.
 func rehearse(ctx context.Context, o options) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	behind := strings.TrimSuffix(o.file, ".yaml") + "-behind.yaml"
+	azure, err := startStage(self, o.casement, behind)
+	if err != nil {
+		return err
+	}
+	run := exec.CommandContext(ctx, self, "-casement", o.casement, "-file", o.file, fmt.Sprintf("-short=%t", o.short))
+	run.Env, run.Stdout, run.Stderr = azure.env, os.Stdout, os.Stderr
+	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(os.Interrupt) }, sweepTimeout
+	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // its guard goes on
+	if err := errors.Join(run.Run(), azure.finish()); err != nil {
+		return fmt.Errorf("the rehearsal: %w", err)
+	}
+	for _, recorded := range []string{o.file, behind} {
+		at, err := filepath.Abs(recorded)
+		if err != nil {
+			return err
+		}
+		replay := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "./test/emulator/recordings", "-run",
+			"TestRecordings", "-file", at, "-same")
+		replay.Stdout, replay.Stderr = os.Stdout, os.Stderr
+		if err := replay.Run(); err != nil {
+			return fmt.Errorf("replay %s: %w", recorded, err)
+		}
+	}
+	return nil
+}
+
+// staged is the process with the local Azure of a rehearsal. It outlives the rehearsal, be that killed, as the guard of the run needs
+// an Azure to clean up.
+type staged struct {
+	cmd *exec.Cmd
+	// rope keeps it waiting, as a guard's does.
+	rope io.WriteCloser
+	// env is the environment that names the local Azure.
+	env []string
+}
+
+func startStage(self, casement, file string) (*staged, error) {
+	s := &staged{cmd: exec.Command(self, "-stage", "-casement", casement, "-file", file)}
+	s.cmd.Stderr = os.Stderr
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is the run's
+	var err error
+	if s.rope, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	said, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := json.NewDecoder(said).Decode(&s.env); err != nil {
+		return nil, errors.Join(errors.New("the local Azure of the rehearsal has not started"), s.finish())
+	}
+	return s, nil
+}
+
+// finish ends the local Azure once the guard of the run needs it no more.
+func (s *staged) finish() error { return errors.Join(s.rope.Close(), s.cmd.Wait()) }
+
+// stage serves a local Azure with a recorder before it, prints the environment that names them, and ends them after the rehearsal,
+// however that ends, and its guard.
+func stage(ctx context.Context, o options) (err error) {
 	home, err := os.MkdirTemp("", "cas")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(home)
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 	azure, env, err := serve(ctx, o.casement, home)
 	if err != nil {
 		return err
@@ -32,43 +101,22 @@ func rehearse(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	behind, err := filepath.Abs(strings.TrimSuffix(o.file, ".yaml") + "-behind.yaml")
+	r, err := record(s, o.file, home+"/ca.pem")
 	if err != nil {
 		return err
 	}
-	r, err := record(s, behind, home+"/ca.pem")
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, r.close()) }()
 	runs := filepath.Join(home, "r")
 	if err := os.Mkdir(runs, 0o700); err != nil {
 		return err
 	}
 	env = append(env, "TMPDIR="+runs, "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+r.at,
 		"AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")
-	self, err := os.Executable()
-	if err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(env); err != nil {
 		return err
 	}
-	run := exec.CommandContext(ctx, self, "-casement", o.casement, "-file", o.file, fmt.Sprintf("-short=%t", o.short))
-	run.Env, run.Stdout, run.Stderr = env, os.Stdout, os.Stderr
-	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(os.Interrupt) }, sweepTimeout
-	if err := errors.Join(run.Run(), guarded(runs), r.close()); err != nil {
-		return fmt.Errorf("the rehearsal: %w", err)
-	}
-	front, err := filepath.Abs(o.file)
-	if err != nil {
-		return err
-	}
-	for _, recorded := range []string{front, behind} {
-		replay := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "./test/emulator/recordings", "-run",
-			"TestRecordings", "-file", recorded, "-same")
-		replay.Stdout, replay.Stderr = os.Stdout, os.Stderr
-		if err := replay.Run(); err != nil {
-			return fmt.Errorf("replay %s: %w", recorded, err)
-		}
-	}
-	return nil
+	_, _ = io.Copy(io.Discard, os.Stdin) // it ends when the rehearsal does
+	return guarded(runs)
 }
 
 // guarded waits until the guard of a run has deleted the run's folder, its last act: it outlives a run that is killed, and needs Azure.
@@ -87,6 +135,7 @@ func serve(ctx context.Context, casement, home string) (*exec.Cmd, []string, err
 	azure := exec.Command(casement, "--state", state, "azure", "serve")
 	var log bytes.Buffer
 	azure.Stdout, azure.Stderr = &log, &log
+	azure.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := azure.Start(); err != nil {
 		return nil, nil, err
 	}

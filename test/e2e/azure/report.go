@@ -76,7 +76,7 @@ func newReport(s settings, o options) *report {
 		Budget: fmt.Sprintf("%d machines, %s, %.2f dollars", s.machines, s.hours, s.dollars)}
 }
 
-// step does something and adds a row of what came of it; detail is shown where it failed.
+// step does something, adds a row of what came of it and prints it; detail is shown where it failed.
 func (r *report) step(cluster, name string, rec *recording, do func() (detail string, err error)) error {
 	began := time.Now()
 	before, _ := rec.Calls()
@@ -88,6 +88,9 @@ func (r *report) step(cluster, name string, rec *recording, do func() (detail st
 	}
 	r.add(one)
 	fmt.Printf("%-8s %-24s %-58s %7.1f s %5d calls\n", one.Verdict, cluster, name, one.Took.Seconds(), one.Calls)
+	if one.Verdict == failed {
+		fmt.Println("         " + strings.ReplaceAll(one.Detail, "\n", "\n         "))
+	}
 	return err
 }
 

@@ -91,7 +91,7 @@ func TestLife(t *testing.T) {
 		`")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
 
 	p.Run(nil, "azure", "faults", "add", "guest", "--guest-fault", "kubelet-stopped", "--name", node)
-	b.text("#detail .answer", "Evidence", 4*time.Minute)
+	b.text("#detail .answer", "Seen", 4*time.Minute)
 	b.text("#counts", "problem", 4*time.Minute)
 	variants(b, "5-broken")
 	report(t, b, p)
@@ -135,7 +135,7 @@ func report(t *testing.T, b *browser, p *plane.Plane) {
 	b.open("file://" + file)
 	b.text("#link", "Saved", time.Minute)
 	b.text("#tree", "demo-md-win", time.Minute)
-	b.text("#detail", "Evidence", time.Minute)
+	b.text("#detail", "Seen", time.Minute)
 	b.tab("account")
 	b.text("#view", "Quotas in use", time.Minute)
 	b.tab("azure")
