@@ -134,3 +134,19 @@ func runLinuxScript(t *testing.T, c linuxCase) linuxCase {
 	marks := m.TakeMarks()
 	return linuxCase{Stdout: out.String(), Stderr: errs.String(), Code: code, refused: len(marks.Refused) > 0 || m.TakeOverrun() != ""}
 }
+
+// TestLinuxFacts runs scripts of one fact each, with the answers of bash 5.2 and the tools of Debian 12.
+func TestLinuxFacts(t *testing.T) {
+	for _, c := range []linuxCase{
+		{ID: "bash -n runs nothing", Script: "echo 'echo ran' > s.sh; bash -n s.sh; echo $?", Stdout: "0\n"},
+		{ID: "ls orders the folders that it is given", Script: "mkdir b a; touch a/x b/y; ls b a", Stdout: "a:\nx\n\nb:\ny\n"},
+		{ID: "a folder that is not empty", Script: "mkdir d; touch d/f; rmdir d 2>&1; rm -d d 2>&1", Code: 1,
+			Stdout: "rmdir: failed to remove 'd': Directory not empty\nrm: cannot remove 'd': Directory not empty\n"},
+	} {
+		t.Run(c.ID, func(t *testing.T) {
+			if got := runLinuxScript(t, c); c.verdict(got) != "same" {
+				t.Errorf("%s\ngives %d and\n%s%s, not %d and\n%s", c.Script, got.Code, got.Stdout, got.Stderr, c.Code, c.Stdout)
+			}
+		})
+	}
+}

@@ -3,10 +3,12 @@ package shell
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/google/uuid"
 
@@ -57,6 +59,8 @@ func reason(err error) string {
 	switch {
 	case isErr(err, fs.ErrNotExist):
 		return "No such file or directory"
+	case errors.Is(err, syscall.ENOTEMPTY): // which is an fs.ErrExist too
+		return "Directory not empty"
 	case isErr(err, fs.ErrExist):
 		return "File exists"
 	case isErr(err, fs.ErrPermission):
@@ -319,7 +323,7 @@ func remove(_ context.Context, p *Process, o options) int {
 			drop = p.Guest.Root.Remove
 		}
 		if err := drop(name); err != nil {
-			code = p.failed(f, err)
+			code = p.Fail(1, "rm: cannot remove '%s': %s", f, reason(err))
 			continue
 		}
 		if o.has("v") {

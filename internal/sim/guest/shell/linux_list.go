@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -43,6 +44,7 @@ func list(_ context.Context, p *Process, o options) int {
 		}
 	}
 	showFiles(p, o, files)
+	sortFiles(o, dirs)
 	for i, d := range dirs {
 		if i > 0 || len(files) > 0 {
 			p.Printf("\n")
@@ -92,24 +94,25 @@ func listDir(p *Process, o options, dir string, named bool) {
 	}
 }
 
-func showFiles(p *Process, o options, files []listed) {
+// sortFiles orders files as ls prints them.
+func sortFiles(o options, files []listed) {
 	slices.SortStableFunc(files, func(a, b listed) int {
 		c := strings.Compare(a.name, b.name)
 		switch {
 		case o.has("t"):
-			if d := b.info.ModTime().Compare(a.info.ModTime()); d != 0 {
-				c = d
-			}
+			c = cmp.Or(b.info.ModTime().Compare(a.info.ModTime()), c)
 		case o.has("S"):
-			if d := int(b.info.Size() - a.info.Size()); d != 0 {
-				c = d
-			}
+			c = cmp.Or(cmp.Compare(b.info.Size(), a.info.Size()), c)
 		}
 		if o.has("r") {
 			return -c
 		}
 		return c
 	})
+}
+
+func showFiles(p *Process, o options, files []listed) {
+	sortFiles(o, files)
 	width := 1
 	for _, f := range files {
 		width = max(width, len(fmt.Sprint(f.info.Size())))

@@ -1,10 +1,12 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,17 +16,13 @@ import (
 
 // Sh runs a script as Ubuntu's /bin/sh, which knows POSIX only, without -e.
 func (s *Shell) Sh(ctx context.Context, script string, o Session) int {
-	if o.Name == "" {
-		o.Name = "sh"
-	}
+	o.Name = cmp.Or(o.Name, "sh")
 	return s.sh(ctx, syntax.LangPOSIX, script, o)
 }
 
 // Bash runs a script as bash.
 func (s *Shell) Bash(ctx context.Context, script string, o Session) int {
-	if o.Name == "" {
-		o.Name = "bash"
-	}
+	o.Name = cmp.Or(o.Name, "bash")
 	return s.sh(ctx, syntax.LangBash, script, o)
 }
 
@@ -67,7 +65,9 @@ func (r *runner) script(text string) {
 		panic(unwound{true, refusedCode})
 	}
 	r.source = source
-	r.tree(stmts)
+	if !r.options["noexec"] {
+		r.tree(stmts)
+	}
 	if complaint != "" && r.jump == noJump {
 		fmt.Fprintf(r.stderr(), "%s: %s\n", r.name, complaint)
 		r.status = 2
@@ -208,11 +208,7 @@ func (s *Shell) installed(p *Process, name string) (file string, data []byte) {
 func isProgram(data []byte) bool { return strings.HasPrefix(string(data), "simulated by casement") }
 
 func isBin(file string) bool {
-	switch path.Dir(file) {
-	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}, path.Dir(file))
 }
 
 // launchFile runs a script file by its first line.
