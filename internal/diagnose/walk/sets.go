@@ -163,7 +163,7 @@ func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 			unwell = append(unwell, "Machine/"+m.Name+": "+reported(checked))
 		}
 	}
-	if len(unwell) == 0 {
+	if len(h.Status.Targets) > 0 && len(unwell) == 0 {
 		return nil
 	}
 	a := &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Type: c.Type, Reason: c.Reason, Since: c.LastTransitionTime.Time,
