@@ -81,7 +81,8 @@ func TestReadings(t *testing.T) {
 		}
 	}
 	made := a.carried("PUT", disk, "\ufeff/* a disk */ "+body)
-	if gib, _ := value.Int(made, "properties", "diskSizeGB"); gib != 4 || value.Str(made, "properties", "creationData", "createOption") != "Empty" {
+	gib, _ := value.Int(made, "properties", "diskSizeGB")
+	if gib != 4 || value.Str(made, "properties", "creationData", "createOption") != "Empty" {
 		t.Errorf("the disk is %v", made)
 	}
 }

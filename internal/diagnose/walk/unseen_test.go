@@ -400,6 +400,7 @@ func TestQuiet(t *testing.T) {
 			map[string]any{"type": "Ready", "status": "False", "reason": "Creating", "lastTransitionTime": now.UTC().Format(time.RFC3339)}}}}),
 		"a health check that is restricted while nothing is unhealthy": func(f *facts.Snapshot) {
 			h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default"}}
+			h.Status.Targets = []string{f.Machines[0].Name}
 			h.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineHealthCheckRemediationAllowedCondition,
 				Status: metav1.ConditionFalse, Reason: clusterv1.MachineHealthCheckTooManyUnhealthyReason}}
 			f.HealthChecks = []clusterv1.MachineHealthCheck{h}
