@@ -67,6 +67,7 @@ type Cause struct {
 	reasons []string
 	pattern string
 	match   *regexp.Regexp // nil if no text says the cause
+	needles []string       // of match
 	// by matches the lines of the programs whose text this is; nil for a text that only one program can have written.
 	by *regexp.Regexp
 }
@@ -77,12 +78,13 @@ func Classify(step Step, reason, text string) (Cause, string, bool) {
 	if reason != "" {
 		text = reason + ": " + text
 	}
+	lower := strings.ToLower(text)
 	for _, c := range known[step] {
 		// The conditions that casement's controllers write about a boot log have the cause's name as their reason.
 		if slices.Contains(c.reasons, reason) || step == Guest && reason == c.Name {
 			return c, Line(text, 0), true
 		}
-		if c.match == nil {
+		if c.match == nil || !c.mayMatch(lower) {
 			continue
 		}
 		at := c.match.FindStringIndex(text)
@@ -147,9 +149,14 @@ func Line(text string, i int) string {
 func row(name, pattern, says, fix string) Cause {
 	c := Cause{Name: name, Says: says, Fix: fix, pattern: pattern}
 	if pattern != "" {
-		c.match = regexp.MustCompile(`(?i)` + pattern)
+		c.matches(`(?i)` + pattern)
 	}
 	return c
+}
+
+// matches sets the expression of the texts that say the cause.
+func (c *Cause) matches(expression string) {
+	c.match, c.needles = regexp.MustCompile(expression), needles(expression)
 }
 
 // AnotherTemplate is the part of a fix for a template that its user makes.
@@ -163,7 +170,7 @@ func (c Cause) codes(words string) Cause {
 	if c.pattern != "" {
 		code += `|(?i:` + c.pattern + `)`
 	}
-	c.match = regexp.MustCompile(code)
+	c.matches(code)
 	return c
 }
 
