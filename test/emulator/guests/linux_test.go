@@ -142,6 +142,10 @@ func TestLinuxFacts(t *testing.T) {
 		{ID: "ls orders the folders that it is given", Script: "mkdir b a; touch a/x b/y; ls b a", Stdout: "a:\nx\n\nb:\ny\n"},
 		{ID: "a folder that is not empty", Script: "mkdir d; touch d/f; rmdir d 2>&1; rm -d d 2>&1", Code: 1,
 			Stdout: "rmdir: failed to remove 'd': Directory not empty\nrm: cannot remove 'd': Directory not empty\n"},
+		{ID: "sed ends the last line", Script: `printf a >f; sed -i '$a\' f; cat f; printf a | sed p; printf a | sed -n 'p;$a x'`,
+			Stdout: "a\na\naa\nx\n"},
+		{ID: "sha256sum counts the files that differ", Script: "echo a >f; sha256sum f >s; echo b >f; sha256sum -c s 2>&1", Code: 1,
+			Stdout: "f: FAILED\nsha256sum: WARNING: 1 computed checksum did NOT match\n"},
 	} {
 		t.Run(c.ID, func(t *testing.T) {
 			if got := runLinuxScript(t, c); c.verdict(got) != "same" {

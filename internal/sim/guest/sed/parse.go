@@ -466,6 +466,9 @@ func (p *parser) addedText(c *command) error {
 		if rest := strings.TrimLeft(p.text[p.at:], " \t"); strings.HasPrefix(rest, "\n") {
 			p.at = len(p.text) - len(rest) + 1
 		}
+		if p.at == len(p.text) { // "$a\" ends the last line
+			return nil
+		}
 	}
 	if p.at >= len(p.text) {
 		return errors.New("expected \\ after `a', `c' or `i'")

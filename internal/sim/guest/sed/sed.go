@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -67,6 +68,7 @@ type run struct {
 	hold     space
 	meter    *limit.Meter
 	newline  bool // the line in the pattern space ends with one
+	unended  bool // the line that was written last ends without one
 	quiet    bool
 	out      io.Writer
 	files    Files
@@ -164,14 +166,23 @@ func (r *run) print(text string) {
 	if r.newline || r.more() {
 		text += "\n"
 	}
-	_, _ = io.WriteString(r.out, text) // a failed write is the reader's affair
+	r.write(text)
+	r.unended = !strings.HasSuffix(text, "\n")
 }
 
 func (r *run) flush() {
 	for _, text := range r.appended {
-		_, _ = io.WriteString(r.out, text) // a failed write is the reader's affair
+		r.write(text)
 	}
 	r.appended = nil
+}
+
+// write writes a text, and first the newline that the line before it lacks.
+func (r *run) write(text string) {
+	if r.unended {
+		text, r.unended = "\n"+text, false
+	}
+	_, _ = io.WriteString(r.out, text) // a failed write is the reader's affair
 }
 
 // text returns the pattern space for a search or an edit of it, which is a step for each
@@ -306,14 +317,14 @@ func (r *run) execute(c *command) (int, error) {
 	case 'Q':
 		return -1, errSilent
 	case '=':
-		fmt.Fprintf(r.out, "%d\n", r.at)
+		r.write(strconv.Itoa(r.at) + "\n")
 	case 'a':
 		r.appended = append(r.appended, c.text)
 	case 'i':
-		_, _ = io.WriteString(r.out, c.text) // a failed write is the reader's affair
+		r.write(c.text)
 	case 'c':
 		if c.to == nil || !c.active || c.not {
-			_, _ = io.WriteString(r.out, c.text) // as above
+			r.write(c.text)
 		}
 		return -1, errDelete
 	case 'y':
@@ -383,7 +394,7 @@ func (r *run) move(name byte) error {
 		r.space.add("\n" + r.line())
 	case 'P':
 		first, _, _ := strings.Cut(r.text(), "\n")
-		_, _ = io.WriteString(r.out, first+"\n") // a failed write is the reader's affair
+		r.write(first + "\n")
 	case 'D':
 		_, rest, more := strings.Cut(r.text(), "\n")
 		if !more {

@@ -176,10 +176,11 @@ func digests(digest func() hash.Hash) func(context.Context, *Process, options) i
 				p.Printf("%s  %s\n", of(data), f)
 				continue
 			}
-			lines := 0
+			var lines, unread, wrong, improper int
 			for _, line := range p.linesOf(string(data)) {
 				want, name, ok := strings.Cut(line, " ")
 				if !ok || len(want) != 2*digest().Size() {
+					improper++
 					continue
 				}
 				lines++
@@ -188,11 +189,13 @@ func digests(digest func() hash.Hash) func(context.Context, *Process, options) i
 				switch {
 				case err != nil:
 					code = p.failed(name, err)
+					unread++
 					if !o.has("status") {
 						p.Printf("%s: FAILED open or read\n", name)
 					}
 				case of(content) != strings.ToLower(want):
 					code = 1
+					wrong++
 					if !o.has("status") {
 						p.Printf("%s: FAILED\n", name)
 					}
@@ -205,9 +208,25 @@ func digests(digest func() hash.Hash) func(context.Context, *Process, options) i
 					f = "'standard input'"
 				}
 				code = p.Fail(1, "%s: %s: no properly formatted checksum lines found", p.name(), f)
+				continue
+			}
+			if !o.has("status") {
+				p.warn(improper, "line is improperly formatted", "lines are improperly formatted")
+				p.warn(unread, "listed file could not be read", "listed files could not be read")
+				p.warn(wrong, "computed checksum did NOT match", "computed checksums did NOT match")
 			}
 		}
 		return code
+	}
+}
+
+// warn says how many of something are not as they should be, if any.
+func (p *Process) warn(n int, one, many string) {
+	if n > 1 {
+		one = many
+	}
+	if n > 0 {
+		p.Fail(0, "%s: WARNING: %d %s", p.name(), n, one)
 	}
 }
 
