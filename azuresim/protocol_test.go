@@ -288,6 +288,24 @@ func TestTagsAndLocks(t *testing.T) {
 	a.carried("DELETE", vnetPath("v"), "")
 }
 
+// TestDenyAssignments: there are none, and none can be made.
+func TestDenyAssignments(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
+	for _, scope := range []string{"", "resourceGroups/g/"} {
+		if got := a.carried("GET", scope+"providers/Microsoft.Authorization/denyAssignments", ""); fmt.Sprint(got["value"]) != "[]" {
+			t.Errorf("at %q: %v", scope, got)
+		}
+	}
+	one := "resourceGroups/g/providers/Microsoft.Authorization/denyAssignments/d"
+	for method, want := range map[string]int{"PUT": http.StatusMethodNotAllowed, "GET": http.StatusNotFound} {
+		if status, answer, _ := a.speak(method, one, "{}"); status != want {
+			t.Errorf("%s: %d %v", method, status, answer)
+		}
+	}
+}
+
 // TestDeployment deploys a template whose second resource needs the first, in
 // the relaxed JSON that az sends.
 func TestDeployment(t *testing.T) {

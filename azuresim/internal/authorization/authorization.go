@@ -27,6 +27,7 @@ func New() engine.Provider {
 				Serve: serveDefinition},
 			{Name: typeLock, Sync: true,
 				Stateless: true, Global: true, Prepare: prepareLock, Serve: serveAssigned},
+			{Name: "Microsoft.Authorization/denyAssignments", Sync: true, Stateless: true, Global: true, Serve: serveDenied},
 		},
 		Refuse:   refused,
 		Roles:    rolesOf,
@@ -89,6 +90,20 @@ func serveAssigned(c *engine.Request) (bool, *engine.Error) {
 		return false, nil
 	}
 	c.Reply(http.StatusOK, value.Object{"value": assigned(c, value.Lower(c.ID.FullType()))})
+	return true, nil
+}
+
+// serveDenied answers the list of deny assignments, which is empty: Azure makes them for managed applications and deployment
+// stacks, of which the local Azure has none. Users cannot. Source: https://learn.microsoft.com/azure/role-based-access-control/deny-assignments.
+func serveDenied(c *engine.Request) (bool, *engine.Error) {
+	if c.HTTP.Method != http.MethodGet {
+		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
+			"The requested resource does not support http method '%s'.", c.HTTP.Method)
+	}
+	if len(c.ID.Names) > 0 {
+		return false, nil
+	}
+	c.Reply(http.StatusOK, value.Object{"value": []any{}})
 	return true, nil
 }
 
