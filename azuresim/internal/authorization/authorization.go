@@ -94,7 +94,8 @@ func serveAssigned(c *engine.Request) (bool, *engine.Error) {
 }
 
 // serveDenied answers the list of deny assignments, which is empty: Azure makes them for managed applications and deployment
-// stacks, of which the local Azure has none. Users cannot. Source: https://learn.microsoft.com/azure/role-based-access-control/deny-assignments.
+// stacks, of which the local Azure has none. Users cannot.
+// Source: https://learn.microsoft.com/azure/role-based-access-control/deny-assignments.
 func serveDenied(c *engine.Request) (bool, *engine.Error) {
 	if c.HTTP.Method != http.MethodGet {
 		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
