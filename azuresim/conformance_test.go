@@ -95,7 +95,8 @@ func conformanceTable(all map[string]*engine.Type, proved map[string]bool) strin
 
 // readOnly reports whether a kind refuses a verb always.
 func readOnly(k *engine.Type, verb string) bool {
-	return k.Name == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces" && verb != http.MethodGet ||
+	read := []string{"Microsoft.Authorization/denyAssignments", "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces"}
+	return slices.Contains(read, k.Name) && verb != http.MethodGet ||
 		k.Name == "Microsoft.Resources/deployments" && verb == http.MethodPatch ||
 		k.Name == "Microsoft.Network/privateDnsZones/SOA" && verb == http.MethodDelete
 }
