@@ -98,8 +98,7 @@ func serveAssigned(c *engine.Request) (bool, *engine.Error) {
 // Source: https://learn.microsoft.com/azure/role-based-access-control/deny-assignments.
 func serveDenied(c *engine.Request) (bool, *engine.Error) {
 	if c.HTTP.Method != http.MethodGet {
-		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
-			"The requested resource does not support http method '%s'.", c.HTTP.Method)
+		return true, engine.NotAllowed(c.HTTP.Method)
 	}
 	if len(c.ID.Names) > 0 {
 		return false, nil

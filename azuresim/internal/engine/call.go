@@ -276,13 +276,15 @@ func (c *Request) Body() (value.Object, *Error) {
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return value.Object{}, nil
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var o value.Object
-	if data = bytes.TrimPrefix(data, []byte("\ufeff")); !json.Valid(data) {
-		if v, err := datum.Decode(data); err == nil {
-			data = datum.Encode(v)
+	err := json.Unmarshal(data, &o)
+	if err != nil {
+		if v, no := datum.Decode(data); no == nil {
+			err = json.Unmarshal(datum.Encode(v), &o)
 		}
 	}
-	if err := json.Unmarshal(data, &o); err != nil || o == nil {
+	if err != nil || o == nil {
 		return nil, BadRequest("InvalidRequestContent",
 			"The request content was invalid and could not be deserialized: it is no JSON object.")
 	}

@@ -30,8 +30,12 @@ func (c *Request) serveResource() *Error {
 		}
 		return c.delete(k)
 	}
-	return Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
-		"The requested resource does not support http method '%s'.", c.HTTP.Method)
+	return NotAllowed(c.HTTP.Method)
+}
+
+// NotAllowed returns the error for a method that a resource does not have.
+func NotAllowed(method string) *Error {
+	return Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", method)
 }
 
 // unknown answers requests to a type that is not emulated: lists are empty and a GET is

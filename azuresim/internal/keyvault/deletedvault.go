@@ -104,8 +104,7 @@ func deletedNotFound(id engine.ID) *engine.Error {
 // serveDeleted leaves reads to the engine and refuses writes.
 func serveDeleted(c *engine.Request) (bool, *engine.Error) {
 	if c.HTTP.Method != http.MethodGet {
-		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
-			"The requested resource does not support http method '%s'.", c.HTTP.Method)
+		return true, engine.NotAllowed(c.HTTP.Method)
 	}
 	gone := false
 	c.Server.Read(func(t *engine.Tx) { gone = findDeleted(t, c.ID.Name()) == nil })

@@ -45,8 +45,7 @@ func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 	case c.HTTP.Method == http.MethodHead:
 		return true, headDeployment(c)
 	case c.HTTP.Method == http.MethodPatch:
-		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
-			"The requested resource does not support http method 'PATCH'.")
+		return true, engine.NotAllowed(c.HTTP.Method)
 	}
 	return false, nil
 }

@@ -70,8 +70,7 @@ func serveGroup(c *engine.Request) *engine.Error {
 		})
 		return c.Accepted(op, err)
 	}
-	return engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
-		"The requested resource does not support http method '%s'.", c.HTTP.Method)
+	return engine.NotAllowed(c.HTTP.Method)
 }
 
 func putGroup(c *engine.Request) *engine.Error {

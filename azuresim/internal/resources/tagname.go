@@ -41,8 +41,7 @@ func answerTagName(c *engine.Request) (bool, *engine.Error) {
 		case http.MethodDelete:
 			status, e = deleteTagName(t, id, of)
 		default:
-			e = engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
-				"The requested resource does not support http method '%s'.", method)
+			e = engine.NotAllowed(method)
 		}
 		if e != nil {
 			return e

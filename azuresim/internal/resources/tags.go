@@ -101,8 +101,7 @@ func newTags(method string, old, body value.Object) (value.Object, *engine.Error
 				"The operation '%s' is none of Merge, Replace, Delete.", value.Str(body, "operation"))
 		}
 	default:
-		return nil, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
-			"The requested resource does not support http method '%s'.", method)
+		return nil, engine.NotAllowed(method)
 	}
 	for name, v := range next {
 		if s, ok := v.(string); !ok || name == "" || len(name) > 512 || len(s) > 256 {

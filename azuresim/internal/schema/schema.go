@@ -235,7 +235,7 @@ func (t *Type) strip(index int, v any, put bool) {
 			case ok && (p.flags&flagReadOnly != 0 || put && (member == nil || t.unset(p, member))):
 				delete(v, name)
 			case ok:
-				if v[p.name] = t.read(p.index, member); name != p.name {
+				if v[p.name] = typed(t.doc.Types[p.index].Kind, member); name != p.name {
 					delete(v, name)
 				}
 				t.strip(p.index, member, put)
@@ -252,16 +252,19 @@ func (t *Type) strip(index int, v any, put bool) {
 	}
 }
 
-// read returns a member as its type has it.
-func (t *Type) read(index int, member any) any {
-	s, ok := member.(string)
-	kind := t.doc.Types[index].Kind
-	if !ok || kind != "IntegerType" && kind != "BooleanType" {
-		return member
-	}
-	var v any
-	if err := json.Unmarshal([]byte(strings.ToLower(strings.TrimSpace(s))), &v); err != nil {
-		return member
+// typed returns a value as its kind has it: Azure reads numbers and booleans that are text.
+func typed(kind string, v any) any {
+	s, ok := v.(string)
+	switch {
+	case ok && kind == "BooleanType" && (strings.EqualFold(s, "true") || strings.EqualFold(s, "false")):
+		return strings.EqualFold(s, "true")
+	case ok && kind == "IntegerType":
+		var n any
+		if err := json.Unmarshal([]byte(strings.TrimSpace(s)), &n); err == nil {
+			if f, is := n.(float64); is {
+				return f
+			}
+		}
 	}
 	return v
 }
@@ -317,10 +320,7 @@ func (c *check) value(index int, v any, path string) {
 	case "IntegerType":
 		c.integer(n, v, path)
 	case "BooleanType":
-		if s, isText := v.(string); isText && (strings.EqualFold(s, "true") || strings.EqualFold(s, "false")) {
-			return // Azure reads it
-		}
-		if _, ok := v.(bool); !ok {
+		if _, ok := typed("BooleanType", v).(bool); !ok {
 			c.report(WrongType, path, "boolean", v)
 		}
 	}
@@ -402,13 +402,7 @@ var long = []string{"capacity", "diskIOPSReadOnly", "diskIOPSReadWrite", "diskMB
 	"diskSizeBytes", "exp", "instantAccessDurationMinutes", "nbf", "ttl", "uploadSizeBytes"}
 
 func (c *check) integer(n *node, v any, path string) {
-	if s, ok := v.(string); ok { // Azure reads "30" as 30
-		var f float64
-		if json.Unmarshal([]byte(strings.TrimSpace(s)), &f) == nil {
-			v = f
-		}
-	}
-	f, ok := v.(float64)
+	f, ok := typed("IntegerType", v).(float64)
 	most := float64(math.MaxInt32)
 	if slices.ContainsFunc(long, func(name string) bool { return strings.EqualFold(path[strings.LastIndex(path, ".")+1:], name) }) {
 		most = math.MaxInt64
