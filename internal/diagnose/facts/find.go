@@ -236,11 +236,9 @@ func (s several) having(ctx context.Context, c client.Client, namespace, kind, n
 			if err != nil {
 				return err
 			}
-			of, is := otherOf(strings.ToLower(kind))
-			if !is {
-				if of, err = served(cfg, strings.ToLower(kind)); err != nil {
-					return err
-				}
+			of, err := served(cfg, strings.ToLower(kind))
+			if err != nil {
+				return err
 			}
 			group, _ := schema.ParseGroupVersion(of.Group)
 			within, own := inside(key, namespace, name)

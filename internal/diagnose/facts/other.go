@@ -95,17 +95,9 @@ func more(c, w client.Client, cfg *rest.Config, f *Snapshot) func(context.Contex
 		found := make([][]unstructured.Unstructured, len(Others()))
 		reads := map[string]func() error{}
 		for i, o := range Others() {
-			reads[o.Kind+"s"] = func() error {
-				data, err := core.Get().AbsPath(o.path("", "")).Param("resourceVersion", "0").DoRaw(ctx)
-				if err != nil {
-					return err
-				}
-				var list unstructured.UnstructuredList
-				if err := json.Unmarshal(data, &list); err != nil {
-					return fmt.Errorf("read the list of %ss: %w", o.Kind, err)
-				}
-				found[i] = list.Items
-				return nil
+			reads[o.Kind+"s"] = func() (err error) {
+				found[i], err = items(ctx, o, core.Get().Param("resourceVersion", "0"))
+				return err
 			}
 		}
 		var sets, bindings []unstructured.Unstructured
@@ -140,6 +132,19 @@ func more(c, w client.Client, cfg *rest.Config, f *Snapshot) func(context.Contex
 	}
 }
 
+// items reads the list of a kind in all namespaces.
+func items(ctx context.Context, o Other, request *rest.Request) ([]unstructured.Unstructured, error) {
+	data, err := request.AbsPath(o.path("", "")).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list unstructured.UnstructuredList
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("read the list of %ss: %w", o.Kind, err)
+	}
+	return list.Items, nil
+}
+
 // The bounds of what is read of other projects' kinds: how many kinds, and objects of each.
 const maxCustom, maxObjects = 100, 500
 
@@ -154,16 +159,11 @@ func custom(ctx context.Context, core rest.Interface, f *Snapshot) []unstructure
 	found := make([][]unstructured.Unstructured, len(kinds))
 	var reads []func() error
 	for i, o := range kinds {
-		reads = append(reads, func() error {
-			data, err := core.Get().AbsPath(o.path("", "")).Param("limit", strconv.Itoa(maxObjects)).DoRaw(ctx)
-			var list unstructured.UnstructuredList
-			if err == nil {
-				err = json.Unmarshal(data, &list)
-			}
+		reads = append(reads, func() (err error) {
+			found[i], err = items(ctx, o, core.Get().Param("limit", strconv.Itoa(maxObjects)))
 			if err != nil && !apierrors.IsNotFound(err) { // a kind of an operator that is gone may be unreadable, and says so itself
 				f.Unexamined(o.Kind+"s", err)
 			}
-			found[i] = list.Items
 			return nil
 		})
 	}
@@ -255,18 +255,16 @@ func findDeclared(ctx context.Context, c client.Client, namespace, cluster strin
 
 // findForeign finds an object of any other kind that the workload cluster's API server has.
 func findForeign(ctx context.Context, c client.Client, o Object, word, name string) (Object, error) {
-	other, is := otherOf(word)
 	w, cfg, err := Workload(ctx, c, o.Cluster)
-	if err != nil && !is {
-		return Object{}, fmt.Errorf("%s is none of %s; and its cluster cannot be asked: %w", word, known, err)
-	}
 	if err != nil {
+		if _, is := otherOf(word); !is {
+			err = fmt.Errorf("%s is none of %s; and its cluster cannot be asked: %w", word, known, err)
+		}
 		return Object{}, err
 	}
-	if !is {
-		if other, err = served(cfg, word); err != nil {
-			return Object{}, err
-		}
+	other, err := served(cfg, word)
+	if err != nil {
+		return Object{}, err
 	}
 	o.Kind, o.Name = other.Kind, name
 	if !other.Namespaced {
@@ -315,8 +313,11 @@ func refusal(answer []byte) string {
 	return status.Message
 }
 
-// served asks an API server which kind a word names.
+// served returns the kind that a word names; the API server is asked which, unless it is one of Others.
 func served(cfg *rest.Config, word string) (Other, error) {
+	if other, is := otherOf(word); is {
+		return other, nil
+	}
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return Other{}, err

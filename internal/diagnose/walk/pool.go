@@ -67,16 +67,14 @@ func (w walker) pool(p *clusterv1.MachinePool) *finding {
 // instanceGone returns the answer for a Machine whose instance of the scale set is gone: Cluster API sees that, and then removes
 // the Machine.
 func (w walker) instanceGone(m *clusterv1.Machine, next string) *finding {
-	since := w.Taken
-	a := &finding{Step: "infrastructure", At: "Machine/" + m.Name, Type: "Field", Cause: "InstanceGone",
+	a := &finding{Step: "infrastructure", At: "Machine/" + m.Name, Type: "Field", Cause: "InstanceGone", Since: w.Taken,
 		Says:     "the instance of the scale set is gone, and Cluster API has not removed its Machine",
 		Evidence: []string{"spec.infrastructureRef: " + m.Spec.InfrastructureRef.Name + ", which does not exist"},
 		Fix:      "kubectl delete machine " + m.Name + " -n " + m.Namespace, Next: next}
 	if c := condition(m.Status.Conditions, clusterv1.MachineInfrastructureReadyCondition); c != nil && c.Status != metav1.ConditionTrue {
-		since = c.LastTransitionTime.Time
+		a.Since = c.LastTransitionTime.Time
 		a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
 	}
-	a.Since = since
 	return w.soon(a, "Cluster API to remove the Machine, whose instance of the scale set is gone,")
 }
 

@@ -171,13 +171,11 @@ func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 		Says:     "more machines are unhealthy than the health check may repair, so it repairs none",
 		Evidence: evidence(reported(c)), Fix: "repair the machines, or raise remediation.triggerIf of the MachineHealthCheck",
 		Next: "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}
-	for _, t := range []struct{ field, value string }{
-		{"unhealthyLessThanOrEqualTo", h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo.String()},
-		{"unhealthyInRange", h.Spec.Remediation.TriggerIf.UnhealthyInRange},
-	} {
-		if t.value != "" && t.value != "<nil>" {
-			a.Evidence = append(a.Evidence, "spec.remediation.triggerIf."+t.field+": "+t.value)
-		}
+	if most := h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo; most != nil {
+		a.Evidence = append(a.Evidence, "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo: "+most.String())
+	}
+	if within := h.Spec.Remediation.TriggerIf.UnhealthyInRange; within != "" {
+		a.Evidence = append(a.Evidence, "spec.remediation.triggerIf.unhealthyInRange: "+within)
 	}
 	for _, line := range unwell[:min(len(unwell), maxWaiting)] {
 		a.Evidence = append(a.Evidence, redact.Line(line, maxEvidence))
