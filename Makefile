@@ -198,7 +198,7 @@ e2e-spec: ## Azure's own description judges what casement asks for and what the 
 
 azure-types: ## Azure's description of its types again, from a clone: make azure-types FROM=CLONE of Azure/bicep-types-az ADD=TYPE@API-VERSION
 	go run ./hack/azuretypes -from "$(FROM)" $(ADD)
-	go run ./hack/writable > bin/writable.tsv && mv bin/writable.tsv internal/azure/writable/writable.tsv
+	hack/generate.sh
 
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/recordings -full $(if $(DIFF),-differences)
