@@ -6,8 +6,6 @@ OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplan
 # The quick start is the one cluster that 'make test' makes. What takes longest comes first, so that it does not run alone in the end.
 TESTED := ./test/apiserver/integration $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/quickstart
 CELLS := ./test/e2e/life $$(go list ./test/e2e/... ./internal/controlplane/... ./cmd/casement-kube | grep -v /quickstart)
-# test/e2e drives the programs in bin/, which are built without the detector; these two run what they test in their own process too.
-RACED := ./test/apiserver/integration $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/lint ./test/e2e/ssh
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3. Upgrades end there, and begin at FROM,
@@ -73,14 +71,14 @@ test race: PACKAGES = $(PKG) -run '$(RUN)'
 else
 test race: build
 test: PACKAGES = $(TESTED)
-race: PACKAGES = $(RACED)
+race: PACKAGES = $$(hack/raced.sh)
 endif
 
 test: ## Vet, the unit and API server tests and the quick start; PKG=./internal/x/... RUN=TestY for some
 	go vet $(if $(PKG),$(PKG),$(OWN))
 	hack/test.sh -p 4 -timeout 30m $(PACKAGES) # packages wait for planes more than they compute
 
-race: ## The tests of 'make test' with the race detector, but for those of built programs; PKG= RUN= for some
+race: ## The race detector over all that starts goroutines or shares state (hack/raced.sh); PKG= RUN= for some
 	hack/test.sh -race -timeout 45m $(PACKAGES)
 
 e2e-quick: build ## A part of each end-to-end test that needs no more than this machine, and the tests of what embeds Kubernetes
@@ -256,15 +254,14 @@ release-check: ## Make a release twice, in two places, and compare all bytes; AR
 
 lint: ## Static analysis (deprecated API versions are ours to convert, hence not SA1019)
 	$(TOOL) staticcheck -checks inherit,-SA1019 $(OWN)
-	go tool -modfile=hack/tools/golangci/go.mod golangci-lint run ./...
+	hack/format.sh
 	go test -count=1 -run TestWords .
 
 client-size: ## Build the client for six systems into bin/client/; 61 MB or more fail
 	for system in linux darwin windows; do for arch in amd64 arm64; do hack/client.sh $$system $$arch bin/client/$$system-$$arch || exit 1; done; done
 
-vet-client: ## Vet the client for systems without a local plane; with -trimpath, as a release compiles it
-	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go vet -trimpath ./cmd/casement
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go vet -trimpath ./cmd/casement
+vet-client: ## Type-check the client for systems without a local plane, with all that it imports; nothing is compiled
+	go run ./hack/typecheck ./cmd/casement windows/amd64 darwin/arm64
 
 generate: ## Make everything that is generated
 	hack/generate.sh

@@ -105,7 +105,7 @@ func pages(t *testing.T) (out []string) {
 			switch {
 			case err == nil && d.IsDir() && (root == "." && name != "." || name == "docs/cli" || name == "docs/rules"):
 				return fs.SkipDir
-			case err == nil && slices.Contains([]string{".md", ".yml", ".yaml"}, path.Ext(name)) && path.Base(name) != ".golangci.yml":
+			case err == nil && slices.Contains([]string{".md", ".yml", ".yaml"}, path.Ext(name)):
 				out = append(out, name)
 			}
 			return err

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // phrases are regular expressions of words that comments and messages must not contain, each with a better wording.
@@ -123,12 +124,32 @@ func checkPage(t *testing.T, path string, banned *regexp.Regexp) error {
 	return nil
 }
 
+// checkLines holds that no line has more than 140 characters but those of controller-gen's markers, which cannot be broken.
+func checkLines(t *testing.T, path, data string) {
+	t.Helper()
+	n := 0
+	for line := range strings.Lines(data) {
+		n++
+		length := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+		if length > 140 && !strings.Contains(line, "+kubebuilder:") {
+			t.Errorf("%s:%d: the line has %d characters; 140 are the most", path, n, length)
+		}
+	}
+}
+
 func checkWords(t *testing.T, path string, banned *regexp.Regexp) error {
 	t.Helper()
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
+	}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, data, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	if !ast.IsGenerated(file) {
+		checkLines(t, path, string(data))
 	}
 	text := func(at token.Pos, s string) {
 		for _, word := range banned.FindAllString(s, -1) {

@@ -1,7 +1,7 @@
 package template
 
 import (
-	"crypto/sha1" //nolint:gosec // a UUID of version 5 is made with it
+	"crypto/sha1" // a UUID of version 5 is made with it
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
@@ -200,7 +200,7 @@ var guidSpace = [16]byte{0x11, 0xfb, 0x06, 0xfb, 0x71, 0x2d, 0x4d, 0xdd, 0x98, 0
 
 // guid returns the UUID of version 5 of a text.
 func guid(s string) string {
-	b := sha1.Sum(append(guidSpace[:], s...)) //nolint:gosec // RFC 4122 says so
+	b := sha1.Sum(append(guidSpace[:], s...)) // RFC 4122 says so
 	b[6], b[8] = b[6]&0x0f|5<<4, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }

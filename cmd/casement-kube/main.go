@@ -87,7 +87,7 @@ func spareWatchers(usage string) {
 }
 
 func kubectl() {
-	logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) //nolint:errcheck
+	logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
 	}

@@ -153,7 +153,7 @@ func module(name, version string) (string, error) {
 	if name != kubernetes {
 		version = strings.Replace(version, "v1.", "v0.", 1)
 	}
-	//nolint:gosec // the names are those of this file
+	// the names are those of this file
 	download := exec.Command("go", "mod", "download", "-json", "k8s.io/"+name+"@"+version)
 	download.Dir = os.TempDir() // outside of this module, whose versions do not count
 	out, err := download.Output()

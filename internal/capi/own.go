@@ -104,7 +104,7 @@ func (o *ownWrites) wait(ctx context.Context, kind schema.GroupVersionKind, key 
 	}
 	object, err := o.Scheme().New(kind)
 	if err != nil {
-		return nil //nolint:nilerr // of no type of the cache
+		return nil // of no type of the cache
 	}
 	cached, ok := object.(client.Object)
 	if !ok {

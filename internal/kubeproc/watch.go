@@ -23,7 +23,7 @@ func (t eagerWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	for pause := firstWatchPause; pause <= lastWatchPause && err == nil && resp.StatusCode == http.StatusTooManyRequests; pause *= 2 {
-		io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) //nolint:errcheck // the connection is used again if it can be
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // the connection is used again if it can be
 		resp.Body.Close()
 		select {
 		case <-r.Context().Done():

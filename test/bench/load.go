@@ -19,7 +19,7 @@ func spin() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the other end is closed, however
 		ended.Store(true)
 	}()
-	for !ended.Load() { //nolint:revive // to use the processor is all that it is for
+	for !ended.Load() { // to use the processor is all that it is for
 	}
 }
 

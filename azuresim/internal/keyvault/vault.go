@@ -146,7 +146,7 @@ func vaultNameFree(c *engine.Request) *engine.Error {
 		c.Reply(http.StatusOK, value.Object{"nameAvailable": true})
 		return nil
 	}
-	spelled := strings.NewReplacer("%s", value.Str(body, "name"), "globally", "globaly") //nolint:misspell // as Azure spells it
+	spelled := strings.NewReplacer("%s", value.Str(body, "name"), "globally", "globaly") // as Azure spells it
 	c.Reply(http.StatusOK, value.Object{"nameAvailable": false, "reason": "AlreadyExists", "message": spelled.Replace(nameTaken)})
 	return nil
 }

@@ -99,7 +99,7 @@ func upgradeInput(ctx context.Context, a *app.App, c client.Client, namespace, n
 
 // writeSteps writes the manifests of a plan.
 func writeSteps(folder string, in upgrade.Input, plan *upgrade.Plan) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // manifests without secrets
+	if err := os.MkdirAll(folder, 0o755); err != nil { // manifests without secrets
 		return err
 	}
 	for i := range plan.Pools {
@@ -111,7 +111,7 @@ func writeSteps(folder string, in upgrade.Input, plan *upgrade.Plan) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(folder, pool.File), data, 0o644); err != nil { //nolint:gosec // likewise
+		if err := os.WriteFile(filepath.Join(folder, pool.File), data, 0o644); err != nil { // likewise
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 // Copy returns a deep copy of an object.
 func Copy(o client.Object) client.Object {
-	//nolint:forcetypeassert // a copy has the type of what it is a copy of
+	// a copy has the type of what it is a copy of
 	return o.DeepCopyObject().(client.Object)
 }
 

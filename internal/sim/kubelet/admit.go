@@ -106,7 +106,7 @@ func (w *worker) page(c *container) string {
 // else a page that names the container.
 func (w *worker) answer(conn net.Conn, port int32, c *container) {
 	if l, ok := c.handlers.Load(port); ok {
-		l := l.(listening) //nolint:forcetypeassert // Handle stores nothing else
+		l := l.(listening) // Handle stores nothing else
 		serveHTTP(tls.Server(conn, l.secure), l.handler)
 		return
 	}

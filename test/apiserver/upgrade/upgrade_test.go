@@ -392,7 +392,7 @@ func apply(t *testing.T, c client.Client, file string) {
 		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
 			t.Fatal(err)
 		}
-		//nolint:staticcheck // the newer Apply wants typed configurations
+		// the newer Apply wants typed configurations
 		if err := c.Patch(t.Context(), o, client.Apply, client.FieldOwner("kubectl"), client.ForceOwnership); err != nil {
 			t.Fatalf("%s: %v\n%s", file, err, doc)
 		}

@@ -55,14 +55,14 @@ func TestParser(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the judge may be another user
+	if err := os.Chmod(dir, 0o755); err != nil { // the judge may be another user
 		t.Fatal(err)
 	}
 	names := map[string]string{}
 	for name, text := range all {
 		file := strings.NewReplacer("/", "-", " ", "-").Replace(name) + ".ps1"
 		names[file] = name
-		if err := os.WriteFile(filepath.Join(dir, file), []byte("\ufeff"+text), 0o644); err != nil { //nolint:gosec // as above
+		if err := os.WriteFile(filepath.Join(dir, file), []byte("\ufeff"+text), 0o644); err != nil { // as above
 			t.Fatal(err)
 		}
 	}

@@ -145,7 +145,7 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 			f.id += "," + cmd.class()
 		}
 		named(cmd.name, f)
-		r.located(f, at) //nolint:errcheck // it returns what it is given
+		r.located(f, at) // it returns what it is given
 		if c.common.kept[2] != nil {
 			c.common.kept[2].items = append(c.common.kept[2].items, f)
 		}
@@ -552,7 +552,7 @@ func (c *call) claim(f *failure) {
 	if f.id != "" && !strings.Contains(f.id, ",") && !f.whole {
 		f.id += "," + c.cmd.class()
 	}
-	c.located(f, c.stage.at) //nolint:errcheck // it returns what it is given
+	c.located(f, c.stage.at) // it returns what it is given
 }
 
 // keepFault puts a failure into the variable of -ErrorVariable.

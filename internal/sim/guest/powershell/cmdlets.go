@@ -5,7 +5,7 @@ import "strings"
 // cmdlets is the table, by names in lower case.
 var cmdlets = map[string]*cmdlet{}
 
-func init() { //nolint:gochecknoinits // the functions of the tables call what looks into them
+func init() { // the functions of the tables call what looks into them
 	for _, table := range [][]cmdlet{
 		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets,
 		contentCmdlets,

@@ -1,8 +1,8 @@
 package powershell
 
 import (
-	"crypto/md5"  //nolint:gosec // Get-FileHash has it
-	"crypto/sha1" //nolint:gosec // Get-FileHash has it
+	"crypto/md5"  // Get-FileHash has it
+	"crypto/sha1" // Get-FileHash has it
 	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"

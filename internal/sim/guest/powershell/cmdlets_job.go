@@ -80,7 +80,7 @@ func startJob(c *call) error {
 		j.shown.set("State", "Failed")
 		err = keep(2)(fault)
 	}
-	if _, exits := err.(exitSignal); err != nil && !exits { //nolint:errorlint // it is never wrapped
+	if _, exits := err.(exitSignal); err != nil && !exits { // it is never wrapped
 		return err
 	}
 	c.jobs.all = append(c.jobs.all, j)

@@ -210,7 +210,7 @@ func (r *run) fromJSON(data []byte) (any, error) {
 			err = errors.New("more text follows")
 		}
 	}
-	if _, twice := err.(twoCases); twice { //nolint:errorlint // it is never wrapped
+	if _, twice := err.(twoCases); twice { // it is never wrapped
 		return nil, broken("System.InvalidOperationException", "DuplicateKeysInJsonString", "%s", err.Error())
 	}
 	if err != nil {

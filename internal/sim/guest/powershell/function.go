@@ -95,7 +95,7 @@ func (s *functionStage) within(f func() error) error {
 		return &LimitError{"has functions that call each other too deep"}
 	}
 	err := f()
-	if _, ok := err.(returnSignal); ok { //nolint:errorlint // it is never wrapped
+	if _, ok := err.(returnSignal); ok { // it is never wrapped
 		return nil
 	}
 	if e := failed(err); e != nil && s.binder != nil {
@@ -126,7 +126,7 @@ func (s *functionStage) process(v any) error {
 				if f == nil {
 					return err
 				}
-				s.r.located(f, position(0)) //nolint:errcheck // it returns what it is given
+				s.r.located(f, position(0)) // it returns what it is given
 				return s.r.report(f, s.r.preference("erroractionpreference"))
 			}
 		}
@@ -146,7 +146,7 @@ func (s *functionStage) end() error {
 	err := s.within(func() error {
 		if s.f.body.streams && !s.piped {
 			if err := r.guarded(s.f.body, s.f.body.process, s.out); err != nil {
-				if _, ok := err.(returnSignal); !ok { //nolint:errorlint // it is never wrapped
+				if _, ok := err.(returnSignal); !ok { // it is never wrapped
 					return err
 				}
 			}
@@ -216,7 +216,7 @@ func (r *run) item1(f function, v any, out sink) error {
 		body = f.body.process
 	}
 	err := r.statements(body, out)
-	if _, ok := err.(returnSignal); ok { //nolint:errorlint // it is never wrapped
+	if _, ok := err.(returnSignal); ok { // it is never wrapped
 		return nil
 	}
 	return err

@@ -106,7 +106,7 @@ func (r *run) feed(n node, out sink) error {
 	if err == nil {
 		err = s.end()
 	}
-	if stop, ok := err.(stopSignal); ok && stop.owner == s { //nolint:errorlint // it is never wrapped
+	if stop, ok := err.(stopSignal); ok && stop.owner == s { // it is never wrapped
 		err = nil
 	}
 	return r.located(err, n)

@@ -319,7 +319,7 @@ func (r *run) typed(operator string, v any, kind string) (any, error) {
 	if operator == "-as" {
 		converted, err := r.convert(kind, v)
 		if failed(err) != nil {
-			return nil, nil //nolint:nilerr // what cannot be converted is null
+			return nil, nil // what cannot be converted is null
 		}
 		return converted, err
 	}

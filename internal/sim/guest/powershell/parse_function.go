@@ -57,7 +57,7 @@ func (p *parser) header(b *block) error {
 		a, err := p.attribute()
 		if err != nil || a == nil {
 			p.pos = from
-			return nil //nolint:nilerr // it is no attribute; the statement is read as one
+			return nil // it is no attribute; the statement is read as one
 		}
 		if a.name == "cmdletbinding" {
 			binding = true

@@ -27,7 +27,7 @@ type prechecker struct {
 func (p *prechecker) missing(at node, what string) {
 	if p.found == nil {
 		p.found = &unsimulated{what: what}
-		p.r.located(p.found, at) //nolint:errcheck // it returns what it is given
+		p.r.located(p.found, at) // it returns what it is given
 	}
 }
 
@@ -87,7 +87,7 @@ func (p *prechecker) node(n node) {
 			p.node(n.of)
 		}
 	case typeLiteral:
-		if u, ok := known(n.name).(*unsimulated); ok { //nolint:errorlint // it is not wrapped
+		if u, ok := known(n.name).(*unsimulated); ok { // it is not wrapped
 			p.missing(n, u.what)
 		}
 	case arrayLiteral:

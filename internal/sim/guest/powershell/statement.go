@@ -454,7 +454,7 @@ func (r *run) exit(j jump) error {
 	}
 	n, err := r.convert("int", plain(v))
 	if err != nil {
-		return exitSignal{0} //nolint:nilerr // what is no number leaves the code as it is
+		return exitSignal{0} // what is no number leaves the code as it is
 	}
 	code, _ := n.(int64)
 	return exitSignal{int(int32(code))}

@@ -25,7 +25,7 @@ type staticMethod func(r *run, args []any) (any, error)
 // statics are the simulated static methods, as type::name in lower case.
 var statics map[string]staticMethod
 
-func init() { //nolint:gochecknoinits // the functions of the table look into it
+func init() { // the functions of the table look into it
 	statics = map[string]staticMethod{}
 	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics} {
 		for name, f := range table {

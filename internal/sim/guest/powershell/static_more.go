@@ -1,8 +1,8 @@
 package powershell
 
 import (
-	"crypto/md5"  //nolint:gosec // scripts hash with it
-	"crypto/sha1" //nolint:gosec // scripts hash with it
+	"crypto/md5"  // scripts hash with it
+	"crypto/sha1" // scripts hash with it
 	"crypto/sha256"
 	"crypto/sha512"
 	endian "encoding/binary"
@@ -152,10 +152,10 @@ func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
 			s := sha256.Sum256(b)
 			return s[:], nil
 		case "SHA1":
-			s := sha1.Sum(b) //nolint:gosec // as the script asks
+			s := sha1.Sum(b) // as the script asks
 			return s[:], nil
 		case "MD5":
-			s := md5.Sum(b) //nolint:gosec // as the script asks
+			s := md5.Sum(b) // as the script asks
 			return s[:], nil
 		case "SHA384":
 			s := sha512.Sum384(b)

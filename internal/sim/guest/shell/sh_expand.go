@@ -615,7 +615,7 @@ func (g *globbing) walk(at string, parts []string) error {
 		return err
 	}
 	if err != nil {
-		return nil //nolint:nilerr // what cannot be read matches nothing
+		return nil // what cannot be read matches nothing
 	}
 	deep := part == "**" && r.options["globstar"]
 	if deep {

@@ -25,7 +25,7 @@ import (
 // uses a runner; subshells are copies.
 type runner struct {
 	shell *Shell
-	ctx   context.Context //nolint:containedctx // a job's subshell has one of its own
+	ctx   context.Context // a job's subshell has one of its own
 	run   *shRun
 	meter *limit.Meter
 
@@ -1162,7 +1162,7 @@ func (r *runner) readable(in *scriptReader) {
 // scriptReader hands a text to the parser, and ends it: the parser calls itself for each level of the text, and its tree is
 // many times as large.
 type scriptReader struct {
-	ctx   context.Context //nolint:containedctx // the parser has none
+	ctx   context.Context // the parser has none
 	meter *limit.Meter
 	text  string
 	tree  int // the bytes that the meter holds for the tree
