@@ -164,7 +164,7 @@ func TestHostileScriptsEnd(t *testing.T) {
 			m := newMachine(t, c.os, "")
 			debug.FreeOSMemory()
 			own := heap()
-			ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 			defer cancel()
 			done := make(chan struct{})
 			go func() {
