@@ -14,10 +14,6 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	for _, r := range value.Items(p, "securityRules") {
 		rp := value.Props(r)
 		n, _ := value.Int(rp, "priority")
-		if n < 100 || n > 4096 {
-			return engine.BadRequest("SecurityRuleInvalidPriority",
-				"Security rule has invalid priority. Value provided: %d Allowed range 100-4096.", n)
-		}
 		key := value.Lower(value.Str(rp, "direction")) + fmt.Sprint(n)
 		if other := seen[key]; other != "" {
 			return engine.BadRequest("SecurityRuleConflict",

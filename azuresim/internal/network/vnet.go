@@ -37,7 +37,7 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 		for _, m := range mine {
 			if !slices.ContainsFunc(space, func(v netip.Prefix) bool { return v.Contains(m.Addr()) && v.Bits() <= m.Bits() }) {
-				return engine.BadRequest("NetcfgInvalidSubnet", "Subnet '%s' is not valid because its IP "+
+				return engine.BadRequest("NetcfgSubnetRangeOutsideVnet", "Subnet '%s' is not valid because its IP "+
 					"address range is outside the IP address range of virtual network "+
 					"'%s'.", value.Str(s, "name"), d.Parsed.Name())
 			}
