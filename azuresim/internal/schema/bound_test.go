@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,9 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(boundsTSV) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
 		cells := strings.Split(line, "\t")
 		for object := range strings.FieldsSeq(cells[0]) {
 			found := 0
@@ -58,7 +62,7 @@ func TestBounds(t *testing.T) {
 					found++
 				}
 			}
-			if found == 0 && !strings.HasPrefix(line, "#") {
+			if found == 0 {
 				t.Errorf("no description has %s with a member of %s", object, cells[1])
 			}
 		}
@@ -75,7 +79,7 @@ func TestBadBounds(t *testing.T) {
 		"no range":        "A\tb\tx..2\tC\tw\ts",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := parseBounds(line); err == nil || !strings.Contains(err.Error(), line) {
+			if _, err := parseBounds(line); err == nil || !strings.Contains(err.Error(), strconv.Quote(line)) {
 				t.Errorf("the error is %v", err)
 			}
 		})
