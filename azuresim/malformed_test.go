@@ -118,6 +118,10 @@ func TestBounds(t *testing.T) {
 			"networkSecurityGroup":{"id":"nonsense"}}}`, "LinkedInvalidPropertyId"},
 		"a reference without an ID": {"Network/virtualNetworks/v/subnets/s", `{"properties":{"addressPrefix":"10.0.0.0/24",
 			"networkSecurityGroup":{}}}`, "InvalidRequestFormat"},
+		"a subnet of two addresses": {"Network/virtualNetworks/v/subnets/s", `{"properties":{"addressPrefix":"10.0.0.0/31"}}`,
+			"NetcfgInvalidSubnet"},
+		"a rule without a source": {"Network/networkSecurityGroups/n", strings.Replace(securityRule(`"name":"r",`, `"priority":100`),
+			`"sourceAddressPrefix":"*",`, "", 1), "SecurityRuleParameterNotSpecified"},
 		"a label": {"Network/publicIPAddresses/p", `{"sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static",
 			"dnsSettings":{"domainNameLabel":"Bad_Label"}}}`, "InvalidDomainNameLabel"},
 		"a prefix of IPv6": {"Network/publicIPPrefixes/x", `{"sku":{"name":"Standard"},"properties":{"prefixLength":124,
@@ -146,7 +150,7 @@ func TestBounds(t *testing.T) {
 // securityRule is a security group of one rule with more members and properties than it needs.
 func securityRule(more, properties string) string {
 	return `{"properties":{"securityRules":[{` + more + `"properties":{"direction":"Inbound","access":"Allow","protocol":"*",` +
-		`"sourcePortRange":"*","destinationAddressPrefix":"*",` + properties + `}}]}}`
+		`"sourcePortRange":"*","destinationAddressPrefix":"*","sourceAddressPrefix":"*","destinationPortRange":"*",` + properties + `}}]}}`
 }
 
 // TestReadings: what Azure's reader takes is taken: names in any case, numbers in text, a byte order mark and comments; what is no

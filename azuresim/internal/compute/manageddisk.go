@@ -39,7 +39,6 @@ var needs = map[string][]string{
 	"copystart": {"creationData.sourceResourceId"},
 	"restore":   {"creationData.sourceResourceId"},
 	"import":    {"creationData.sourceUri"},
-	"upload":    {"creationData.uploadSizeBytes"},
 	"fromimage": {"creationData.imageReference", "creationData.galleryImageReference"},
 }
 

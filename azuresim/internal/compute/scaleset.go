@@ -109,6 +109,7 @@ func prepareScaleSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	} else if e := keepScaleSet(d, old); e != nil {
 		return e
 	}
+	inferOS(profileOf(d))
 	defaultScaleSet(d)
 	hideScaleSet(d)
 	size, e := checkScaleSet(t, d)

@@ -195,10 +195,10 @@ func checkOSProfile(d *engine.Doc) *engine.Error {
 var reservedUsers = strings.Fields("1 123 a actuser adm admin admin1 admin2 administrator aspnet backup console david guest john owner " +
 	"root server sql support support_388945a0 sys test test1 test2 test3 user user1 user2 user3 user4 user5")
 
-// checkAdministrator checks the name of a machine's administrator.
+// checkAdministrator checks the name of a machine's administrator, whom one of a specialized image does not name.
 func checkAdministrator(profile value.Object) *engine.Error {
 	switch name := value.Str(profile, "adminUsername"); {
-	case name == "":
+	case name == "" && (profile["adminPassword"] != nil || profile["linuxConfiguration"] != nil || profile["windowsConfiguration"] != nil):
 		return invalid("adminUsername", "Required parameter 'adminUsername' is missing (null).")
 	case slices.Contains(reservedUsers, value.Lower(name)):
 		return invalid("adminUsername", "The Admin Username specified is not allowed.")
