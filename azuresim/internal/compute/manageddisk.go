@@ -35,9 +35,9 @@ func prepareManaged(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 // Source: https://learn.microsoft.com/rest/api/compute/disks/create-or-update, CreationData and DiskProperties.
 var needs = map[string][]string{
 	"empty":     {"diskSizeGB"},
-	"copy":      {"creationData.sourceResourceId"},
-	"copystart": {"creationData.sourceResourceId"},
-	"restore":   {"creationData.sourceResourceId"},
+	"copy":      {"creationData.sourceResourceId", "creationData.sourceUri"},
+	"copystart": {"creationData.sourceResourceId", "creationData.sourceUri"},
+	"restore":   {"creationData.sourceResourceId", "creationData.sourceUri"},
 	"import":    {"creationData.sourceUri"},
 	"fromimage": {"creationData.imageReference", "creationData.galleryImageReference"},
 }
@@ -50,6 +50,9 @@ func takeSource(t *engine.Tx, d *engine.Doc) *engine.Error {
 		return invalid(ways[0], "Required parameter '%s' is missing (null).", ways[0])
 	}
 	source := value.Str(p, "creationData", "sourceResourceId")
+	if uri := value.Str(p, "creationData", "sourceUri"); source == "" && strings.HasPrefix(uri, "/") {
+		source = uri // an ID, which the azurerm provider of Terraform sends there
+	}
 	if source == "" {
 		return nil
 	}
