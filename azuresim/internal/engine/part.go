@@ -99,10 +99,8 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	return nil
 }
 
-// children returns an error for children within a body whose names are not allowed or are not distinct. part.go's own writes
-// have the name in their path.
-// Source of the second: https://github.com/Azure/azure-sdk-for-python, the answer to a network interface with two IP configurations of
-// one name; the code is assumed.
+// children returns an error for children within a body whose names are not allowed or are not distinct; a child that is written on
+// its own has its name in the path. The second message is Azure's, its code is assumed.
 func children(c *Request, k *Type, body value.Object) *Error {
 	for _, part := range value.SortedKeys(k.Parts) {
 		seen := map[string]bool{}

@@ -19,7 +19,7 @@ func IdsOf(records []*Record) []string {
 // linked returns an error for a reference in a body that is no ID of a resource, which the resource manager finds before it asks a
 // provider; of a Network type also for one without an ID. part is the array that the body is an element of, "" for a whole document.
 // Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors for the code
-// LinkedInvalidPropertyId, https://github.com/Azure/bicep/discussions for MissingJsonReferenceId.
+// LinkedInvalidPropertyId; answers of Azure that public posts quote for MissingJsonReferenceId.
 func linked(c *Request, k *Type, part string, body value.Object) *Error {
 	for _, ref := range k.Refs {
 		path := strings.Split(ref.Path, ".")
