@@ -42,7 +42,7 @@ func samples() []sample {
 			`"properties":{"addressPrefix":"10.5.0.0/16","nextHopType":"VirtualAppliance",` +
 			`"nextHopIpAddress":"10.1.0.9"}}]}}`},
 		{"PUT", "N/publicIPAddresses/i", `{"location":"westeurope","sku":{"name":"Standard"},"zones":["1"],` +
-			`"properties":{"publicIPAllocationMethod":"Static","dnsSettings":{"domainNameLabel":"x"}}}`},
+			`"properties":{"publicIPAllocationMethod":"Static","dnsSettings":{"domainNameLabel":"xyz"}}}`},
 		{"PUT", "N/publicIPPrefixes/i", `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"prefixLength":30}}`},
 		{"PUT", "N/natGateways/g", `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIpAddresses":[]}}`},
 		{"PUT", "N/loadBalancers/l", `{"location":"westeurope","sku":{"name":"Standard"},` +

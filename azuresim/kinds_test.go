@@ -165,6 +165,25 @@ func TestDisksOfAVM(t *testing.T) {
 
 // TestVault writes a secret through the data plane, with the challenge that SDKs
 // expect first.
+// TestSourceOfSnapshot: a copy has the size of its source, which may be named as an address.
+func TestSourceOfSnapshot(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.group()
+	const space = "resourceGroups/g/providers/Microsoft.Compute/"
+	a.carried("PUT", space+"disks/d", `{"location": "westeurope", "properties": {"creationData": {"createOption": "Empty"}, "diskSizeGB": 7}}`)
+	for _, field := range []string{"sourceResourceId", "sourceUri"} {
+		for _, of := range []string{"snapshots", "disks"} {
+			path := space + of + "/" + field
+			a.carried("PUT", path, `{"location": "westeurope", "properties": {"creationData": {"createOption": "Copy", "`+field+
+				`": "/subscriptions/`+engine.DefaultSubscription+"/"+space+`disks/d"}}}`)
+			if n, _ := value.Int(a.carried("GET", path, ""), "properties", "diskSizeGB"); n != 7 {
+				t.Errorf("a copy by %s in %s has %d GiB", field, of, n)
+			}
+		}
+	}
+}
+
 func TestVault(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

@@ -285,6 +285,7 @@ func (a *azure) put(id, body string) map[string]any {
 		a.t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+a.Token("test", "test", "https://azure.test"))
+	r.Header.Set("Content-Type", "application/json")
 	resp, err := a.Do(r)
 	if err != nil {
 		a.t.Fatal(err)

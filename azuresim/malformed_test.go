@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -66,6 +67,92 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// TestBounds: values that Azure's description of a type takes, and its provider does not, are refused with the provider's code, as are
+// elements that are null or have no name. Each body is valid but for one member.
+func TestBounds(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.group()
+	a.carried("PUT", vnetPath("v"), vnetBody)
+	long := strings.Repeat("x", 513)
+	for name, test := range map[string]struct{ of, body, code string }{
+		"a negative size":   {"Compute/disks/d", `{"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":-1}}`, "InvalidParameter"},
+		"no size":           {"Compute/disks/d", `{"properties":{"creationData":{"createOption":"Empty"}}}`, "InvalidParameter"},
+		"a copy of nothing": {"Compute/disks/d", `{"properties":{"creationData":{"createOption":"Copy"}}}`, "InvalidParameter"},
+		"a null zone": {"Compute/disks/d", `{"zones":[null],"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":4}}`,
+			"InvalidRequestContent"},
+		"a zone of no region": {"Compute/disks/d", `{"zones":["9"],"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":4}}`,
+			"AvailabilityZoneNotSupported"},
+		"no region":             {"Compute/disks/d", `{"location":"atlantis"}`, "LocationNotAvailableForResourceType"},
+		"a reserved character":  {"Network/routeTables/r", `{"tags":{"k8s.io/a":"b"}}`, "InvalidTagNameCharacters"},
+		"a hidden tag":          {"Network/routeTables/r", `{"tags":{"hidden-link:/a/b":"Resource"}}`, ""},
+		"a tag without a name":  {"Network/routeTables/r", `{"tags":{"":"b"}}`, "InvalidTagName"},
+		"a tag's long name":     {"Network/routeTables/r", `{"tags":{"` + long + `":"b"}}`, "InvalidTagName"},
+		"a tag's long value":    {"Network/routeTables/r", `{"tags":{"a":"` + long + `"}}`, "InvalidTagValueLength"},
+		"fault domains":         {"Compute/availabilitySets/a", `{"properties":{"platformFaultDomainCount":4}}`, "InvalidParameter"},
+		"a rule without a name": {"Network/networkSecurityGroups/n", securityRule(``, `"priority":100`), "InvalidRequestFormat"},
+		"a null rule":           {"Network/networkSecurityGroups/n", `{"properties":{"securityRules":[null]}}`, "InvalidRequestFormat"},
+		"a rule's bad name":     {"Network/networkSecurityGroups/n", securityRule(`"name":"a b",`, `"priority":100`), "InvalidResourceName"},
+		"a low priority":        {"Network/networkSecurityGroups/n", securityRule(`"name":"r",`, `"priority":99`), "SecurityRuleInvalidPriority"},
+		"bits of a host": {"Network/networkSecurityGroups/n", securityRule(`"name":"r",`,
+			`"priority":100,"sourceAddressPrefix":"20.20.20.20/16"`),
+			"SecurityRuleInvalidAddressPrefix"},
+		"two ports in one": {"Network/networkSecurityGroups/n", securityRule(`"name":"r",`, `"priority":100,"destinationPortRange":"80,443"`),
+			"SecurityRuleInvalidPortRange"},
+		"a space's host bits": {"Network/virtualNetworks/w",
+			`{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.4/16"]}}}`, "InvalidCIDRNotation"},
+		"a space of no form": {"Network/virtualNetworks/w",
+			`{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/33"]}}}`, "InvalidAddressPrefixFormat"},
+		"a DNS server": {"Network/virtualNetworks/w", `{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},
+			"dhcpOptions":{"dnsServers":["1.2.3.4.5"]}}}`, "NetcfgInvalidIPAddress"},
+		"a subnet outside": {"Network/virtualNetworks/w", `{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},
+			"subnets":[{"name":"s","properties":{"addressPrefix":"10.1.0.0/24"}}]}}`, "NetcfgSubnetRangeOutsideVnet"},
+		"two subnets of one name": {"Network/virtualNetworks/w", `{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},
+			"subnets":[{"name":"s","properties":{"addressPrefix":"10.0.0.0/24"}},{"name":"S","properties":{"addressPrefix":"10.0.1.0/24"}}]}}`,
+			"DuplicateResourceName"},
+		"a subnet without a name": {"Network/virtualNetworks/w", `{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},
+			"subnets":[{"properties":{"addressPrefix":"10.0.0.0/24"}}]}}`, "InvalidRequestFormat"},
+		"a delegation without a name": {"Network/virtualNetworks/v/subnets/s", `{"properties":{"addressPrefix":"10.0.0.0/24",
+			"delegations":[{"properties":{"serviceName":"Microsoft.Web/serverFarms"}}]}}`, "InvalidRequestFormat"},
+		"a reference to no resource": {"Network/virtualNetworks/v/subnets/s", `{"properties":{"addressPrefix":"10.0.0.0/24",
+			"networkSecurityGroup":{"id":"nonsense"}}}`, "LinkedInvalidPropertyId"},
+		"a reference without an ID": {"Network/virtualNetworks/v/subnets/s", `{"properties":{"addressPrefix":"10.0.0.0/24",
+			"networkSecurityGroup":{}}}`, "InvalidRequestFormat"},
+		"a subnet of two addresses": {"Network/virtualNetworks/v/subnets/s", `{"properties":{"addressPrefix":"10.0.0.0/31"}}`,
+			"NetcfgInvalidSubnet"},
+		"a rule without a source": {"Network/networkSecurityGroups/n", strings.Replace(securityRule(`"name":"r",`, `"priority":100`),
+			`"sourceAddressPrefix":"*",`, "", 1), "SecurityRuleParameterNotSpecified"},
+		"a label": {"Network/publicIPAddresses/p", `{"sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static",
+			"dnsSettings":{"domainNameLabel":"Bad_Label"}}}`, "InvalidDomainNameLabel"},
+		"a prefix of IPv6": {"Network/publicIPPrefixes/x", `{"sku":{"name":"Standard"},"properties":{"prefixLength":124,
+			"publicIPAddressVersion":"IPv6"}}`, ""},
+		"a prefix that is too long": {"Network/publicIPPrefixes/y", `{"sku":{"name":"Standard"},"properties":{"prefixLength":32}}`,
+			"PublicIPPrefixInvalidPrefixLength"},
+		"a probe's port": {"Network/loadBalancers/l", `{"sku":{"name":"Standard"},"properties":{"probes":[{"name":"p",
+			"properties":{"protocol":"Tcp","port":1000000}}]}}`, "InvalidRequestFormat"},
+		"a pool without a name": {"Network/loadBalancers/l", `{"sku":{"name":"Standard"},"properties":{"backendAddressPools":[{}]}}`,
+			"InvalidRequestFormat"},
+		"days of retention": {"KeyVault/vaults/vault-of-bounds", `{"properties":{"tenantId":"` + engine.DefaultTenant + `",
+			"sku":{"family":"A","name":"standard"},"accessPolicies":[],"softDeleteRetentionInDays":3}}`, "BadRequest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := "resourceGroups/g/providers/Microsoft." + test.of
+			path += "?api-version=" + versionFor(path, "2026-04-01")
+			body := `{"location":"westeurope",` + strings.TrimPrefix(test.body, "{")
+			status, answer, _ := a.speak("PUT", path, body)
+			if code := value.Str(answer, "error", "code"); code != test.code || (status == 400) != (code != "") {
+				t.Errorf("%d %v, want %s", status, answer, test.code)
+			}
+		})
+	}
+}
+
+// securityRule is a security group of one rule with more members and properties than it needs.
+func securityRule(more, properties string) string {
+	return `{"properties":{"securityRules":[{` + more + `"properties":{"direction":"Inbound","access":"Allow","protocol":"*",` +
+		`"sourcePortRange":"*","destinationAddressPrefix":"*","sourceAddressPrefix":"*","destinationPortRange":"*",` + properties + `}}]}}`
+}
+
 // TestReadings: what Azure's reader takes is taken: names in any case, numbers in text, a byte order mark and comments; what is no
 // JSON by its media type is not.
 func TestReadings(t *testing.T) {
@@ -74,7 +161,7 @@ func TestReadings(t *testing.T) {
 	a.group()
 	const disk = "resourceGroups/g/providers/Microsoft.Compute/disks/d?api-version=2026-03-02"
 	const body = `{"LOCATION": "westeurope", "Properties": {"CreationData": {"CREATEOPTION": "Empty"}, "DiskSizeGB": "4"}}`
-	for _, as := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded"} {
+	for _, as := range []string{"", "text/plain", "application/xml", "application/x-www-form-urlencoded"} {
 		status, answer, _ := a.speak("PUT", disk, body, "Content-Type", as)
 		if code := value.Str(answer, "error", "code"); status != 415 || code != "UnsupportedMediaType" {
 			t.Errorf("as %q: %d %s", as, status, code)

@@ -100,7 +100,8 @@ func concurrentParts(t *testing.T) {
 		t.Errorf("a second route: %d %v %v", status, answer, h)
 	}
 	for i, name := range []string{"one", "two"} {
-		body := `{"properties": {"priority": 10` + string(rune('0'+i)) + `, "direction": "Inbound", "access": "Allow", "protocol": "*"}}`
+		body := `{"properties": {"priority": 10` + string(rune('0'+i)) + `, "direction": "Inbound", "access": "Allow", "protocol": "*", ` +
+			`"sourcePortRange": "*", "sourceAddressPrefix": "*", "destinationPortRange": "*", "destinationAddressPrefix": "*"}}`
 		if status, answer, _ := a.speak("PUT", networkPath("networkSecurityGroups/n/securityRules/"+name), body); status != 201 {
 			t.Errorf("rule %s: %d %v", name, status, answer)
 		}

@@ -32,6 +32,7 @@ func (a *azure) speak(method, path, body string, headers ...string) (status int,
 		a.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+a.Token("tester", "tester", "https://azure.test"))
+	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}

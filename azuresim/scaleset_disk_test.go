@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+
 	"casement.dev/casement/azuresim/internal/value"
 )
 
@@ -53,6 +55,27 @@ func TestInstanceDisks(t *testing.T) {
 	for _, id := range disks {
 		if status, _, _ := a.speak(http.MethodGet, id, ""); status != http.StatusNotFound {
 			t.Errorf("%s is left after its instance: %d", id, status)
+		}
+	}
+}
+
+// TestUserDataOfSet: the user data of a scale set's model is answered to a request that expands it, and to no other.
+func TestUserDataOfSet(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.network()
+	set := windowsSet(0)
+	set.Properties.VirtualMachineProfile.UserData = new("dXNlcg==")
+	p, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", set, nil)
+	must(t, p, err)
+	for expand, want := range map[armcompute.ExpandTypesForGetVMScaleSets]string{
+		"": "", armcompute.ExpandTypesForGetVMScaleSetsUserData: "dXNlcg=="} {
+		got, err := a.sets().Get(t.Context(), "g", "win", &armcompute.VirtualMachineScaleSetsClientGetOptions{Expand: &expand})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data := got.Properties.VirtualMachineProfile.UserData; (data == nil) != (want == "") || data != nil && *data != want {
+			t.Errorf("with %q expanded the user data is %v", expand, data)
 		}
 	}
 }

@@ -254,7 +254,7 @@ func TestSubnetRules(t *testing.T) {
 	if err := put("10.1.128.0/17"); code(err) != "NetcfgSubnetRangesOverlap" {
 		t.Errorf("overlap: %v", err)
 	}
-	if err := put("192.168.0.0/24"); code(err) != "NetcfgInvalidSubnet" {
+	if err := put("192.168.0.0/24"); code(err) != "NetcfgSubnetRangeOutsideVnet" {
 		t.Errorf("outside: %v", err)
 	}
 	if _, err := subnets.BeginDelete(t.Context(), "g", "v", "nodes", nil); code(err) != "InUseSubnetCannotBeDeleted" {

@@ -25,10 +25,14 @@ const (
 	typeExt = "Microsoft.Compute/virtualMachines/extensions"
 	typeRun = "Microsoft.Compute/virtualMachines/runCommands"
 
+	typeHostGroup = "Microsoft.Compute/hostGroups"
+
 	foreignNIC      = "Microsoft.Network/networkInterfaces"
 	foreignSubnet   = "Microsoft.Network/virtualNetworks/subnets"
 	foreignNSG      = "Microsoft.Network/networkSecurityGroups"
 	foreignBalancer = "Microsoft.Network/loadBalancers"
+	foreignSecurity = "Microsoft.Network/applicationSecurityGroups"
+	foreignPrefix   = "Microsoft.Network/publicIPPrefixes"
 )
 
 const computeSpace = "Microsoft.Compute"
@@ -89,9 +93,12 @@ func machineTypes() []engine.Type {
 		{Name: typeVM, Style: engine.StyleCompute, ETag: engine.EtagCount, Takes: 30 * time.Second, Supersedes: true, Prepare: prepareVM,
 			Rests: restsVM, View: viewVM, Filter: filterMembers, Uses: usesOfVM, Power: powerOf,
 			Put: engine.Work{Name: "vm.create", Run: runCreateVM}, Update: engine.Work{Name: "vm.update", Silent: true}, Delete: vmDelete(),
-			Refs: append(disks, engine.Reference{
-				Path: "networkProfile.networkInterfaces", To: foreignNIC, As: engine.AsVirtualMachine,
-			}, engine.Reference{Path: "availabilitySet", To: typeSet, As: engine.AsVirtualMachine}),
+			Refs: slices.Concat(disks, modelRefs(""), []engine.Reference{
+				{Path: "networkProfile.networkInterfaces", To: foreignNIC, As: engine.AsVirtualMachine},
+				{Path: "availabilitySet", To: typeSet, As: engine.AsVirtualMachine},
+				{Path: "proximityPlacementGroup", To: typeProximityGroup}, {Path: "host", To: typeHostGroup + "/hosts"},
+				{Path: "hostGroup", To: typeHostGroup},
+			}),
 			Actions: []engine.Action{
 				{Name: "start", Takes: 30 * time.Second, Begin: beginStart("start"),
 					Work: engine.Work{Name: "vm.start", Run: runStartVM, Finish: finishPower("running")}},
@@ -119,6 +126,18 @@ func machineTypes() []engine.Type {
 		availabilitySetType(),
 		proximityGroupType(),
 	}
+}
+
+// modelRefs are the references that a machine and the model of a scale set have, which is at a path.
+func modelRefs(at string) []engine.Reference {
+	refs := []engine.Reference{{Path: at + "capacityReservation.capacityReservationGroup", To: typeReservationGroup}}
+	for _, disk := range []string{"osDisk", "dataDisks"} {
+		for _, of := range []string{"", "securityProfile."} {
+			path := at + "storageProfile." + disk + ".managedDisk." + of + "diskEncryptionSet"
+			refs = append(refs, engine.Reference{Path: path, To: typeEncryptionSet})
+		}
+	}
+	return refs
 }
 
 // diskTypes returns the resource types of disks and of what belongs to them.

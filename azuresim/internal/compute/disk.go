@@ -16,18 +16,10 @@ const typeDisk = "Microsoft.Compute/disks"
 func diskType() engine.Type {
 	return engine.Type{Name: typeDisk, Style: engine.StyleCompute, Takes: 3 * time.Second,
 		Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
-		Put: diskPut(), Update: diskPut(), Delete: goneDelete(), Prepare: prepareDisk, Guard: guardDisk, View: viewDisk}
+		Put: diskPut(), Update: diskPut(), Delete: goneDelete(), Prepare: prepareManaged, Guard: guardDisk, View: viewDisk}
 }
 
 func diskPut() engine.Work { return engine.Work{Name: "disk.put", Finish: finishManaged(fillDisk)} }
-
-func prepareDisk(t *engine.Tx, d, old *engine.Doc) *engine.Error {
-	if e := checkManaged(t, d); e != nil {
-		return e
-	}
-	keepManaged(t, d, old)
-	return nil
-}
 
 // fillDisk sets the properties that Azure computes from a disk's size and kind.
 func fillDisk(d *engine.Doc) {

@@ -3,6 +3,7 @@ package compute
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,11 +17,68 @@ import (
 // Disks and snapshots share a file: one service of Azure keeps both. It answers a write
 // with what it was sent, and fills in the rest when the operation ends.
 
-// checkManaged returns an error for a disk or snapshot that cannot be created.
+// prepareManaged checks a write of a disk or snapshot and gives it what it has from before or from its source.
+func prepareManaged(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	if e := checkManaged(t, d); e != nil {
+		return e
+	}
+	if old == nil {
+		if e := takeSource(t, d); e != nil {
+			return e
+		}
+	}
+	keepManaged(t, d, old)
+	return nil
+}
+
+// needs are the members that a way of creation needs, one of each row; the size is that of the disk.
+// Source: https://learn.microsoft.com/rest/api/compute/disks/create-or-update, CreationData and DiskProperties.
+var needs = map[string][]string{
+	"empty":     {"diskSizeGB"},
+	"copy":      {"creationData.sourceResourceId", "creationData.sourceUri"},
+	"copystart": {"creationData.sourceResourceId", "creationData.sourceUri"},
+	"restore":   {"creationData.sourceResourceId", "creationData.sourceUri"},
+	"import":    {"creationData.sourceUri"},
+	"fromimage": {"creationData.imageReference", "creationData.galleryImageReference"},
+}
+
+// takeSource checks what a new disk or snapshot comes from. A copy has the size and the operating system of its source.
+func takeSource(t *engine.Tx, d *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	ways := needs[value.Lower(value.Str(p, "creationData", "createOption"))]
+	if ways != nil && !slices.ContainsFunc(ways, func(path string) bool { return value.At(p, strings.Split(path, ".")...) != nil }) {
+		return invalid(ways[0], "Required parameter '%s' is missing (null).", ways[0])
+	}
+	source := value.Str(p, "creationData", "sourceResourceId")
+	if uri := value.Str(p, "creationData", "sourceUri"); source == "" && strings.HasPrefix(uri, "/") {
+		source = uri // an ID, which the azurerm provider of Terraform sends there
+	}
+	if source == "" {
+		return nil
+	}
+	from := t.Find(source)
+	if from == nil {
+		return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source '%s' of %s was not found.", source, d.Parsed.Name())
+	}
+	if of := from.Hidden["source"]; of != nil {
+		d.Hidden["source"] = of // the image that it came from
+	}
+	for _, field := range []string{"diskSizeGB", "osType", "hyperVGeneration"} {
+		if v := value.At(from.Body, "properties", field); v != nil {
+			value.SetDefault(p, field, v)
+		}
+	}
+	return nil
+}
+
+// checkManaged returns an error for a disk or snapshot that cannot be written.
 func checkManaged(t *engine.Tx, d *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if value.Str(p, "creationData", "createOption") == "" {
 		return invalid("creationData", "Required parameter 'creationData.createOption' is missing (null).")
+	}
+	if value.Str(p, "networkAccessPolicy") == "AllowPrivate" && value.Str(p, "diskAccessId") == "" {
+		return invalid("diskAccessId", "Required parameter 'diskAccessId' is missing (null): the network access policy is AllowPrivate.")
 	}
 	if id := value.Str(p, "encryption", "diskEncryptionSetId"); id != "" && !t.Exists(id) {
 		return engine.Refuse(http.StatusNotFound, "NotFound", "DiskEncryptionSet '%s' was not found.", id)

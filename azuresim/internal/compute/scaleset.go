@@ -49,7 +49,10 @@ func scaleSetTypes() []engine.Type {
 			Put: scalePut(), Update: scalePut(),
 			Delete: engine.Work{Name: "scale.delete", Run: runDeleteScaleSet, Finish: finishDeleteScaleSet},
 			Works:  []engine.Work{scaleTasks(), scaleRoll()},
-			Refs: []engine.Reference{
+			Refs: append(modelRefs("virtualMachineProfile."), []engine.Reference{
+				{Path: "proximityPlacementGroup", To: typeProximityGroup}, {Path: "hostGroup", To: typeHostGroup},
+				{Path: nic + "ipConfigurations.applicationSecurityGroups", To: foreignSecurity},
+				{Path: nic + "ipConfigurations.publicIPAddressConfiguration.publicIPPrefix", To: foreignPrefix},
 				{Path: nic + "ipConfigurations.subnet", To: foreignSubnet, As: engine.AsOwner},
 				{Path: nic + "networkSecurityGroup", To: foreignNSG, As: engine.AsScaleSet},
 				{Path: nic + "ipConfigurations.loadBalancerBackendAddressPools",
@@ -57,7 +60,7 @@ func scaleSetTypes() []engine.Type {
 				{Path: nic + "ipConfigurations.loadBalancerInboundNatPools",
 					To: foreignBalancer + "/inboundNatPools", As: engine.AsScaleSet},
 				{Path: "virtualMachineProfile.networkProfile.healthProbe", To: foreignBalancer + "/probes", As: engine.AsScaleSet},
-			}},
+			}...)},
 		scaleExtensionType(),
 		{Name: typeInstance, Style: engine.StyleCompute, ETag: engine.EtagCount, Sync: true, Global: true, Untracked: true,
 			Prepare: prepareInstance, View: viewInstance, Uses: usesOfInstance, Power: powerOf,
@@ -106,6 +109,7 @@ func prepareScaleSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	} else if e := keepScaleSet(d, old); e != nil {
 		return e
 	}
+	inferOS(profileOf(d))
 	defaultScaleSet(d)
 	hideScaleSet(d)
 	size, e := checkScaleSet(t, d)

@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"strings"
+
 	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
@@ -49,12 +51,16 @@ func keepModel(d, old *engine.Doc) {
 }
 
 // restsScaleSet: newer API versions return a set in its stored form.
-func restsScaleSet(t *engine.Tx, _ *engine.Record, _ string) bool {
-	return t.Since(versionETag)
+func restsScaleSet(t *engine.Tx, _ *engine.Record, expand string) bool {
+	return t.Since(versionETag) && !strings.Contains(value.Lower(expand), "userdata")
 }
 
-// viewScaleSet removes properties that the request's API version does not have.
-func viewScaleSet(t *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
+// viewScaleSet removes properties that the request's API version does not have, and adds the user data that a request expands.
+func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
+	if profile := value.Sub(body, "properties", "virtualMachineProfile"); strings.Contains(value.Lower(expand), "userdata") && profile != nil &&
+		value.Str(d.Hidden, "userData") != "" {
+		profile["userData"] = d.Hidden["userData"]
+	}
 	oldMachine(t, value.Props(body))
 	oldETag(t, body)
 }

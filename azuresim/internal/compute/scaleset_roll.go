@@ -48,19 +48,8 @@ func (p rollingPolicy) view() value.Object {
 		"pauseTimeBetweenBatches":             fmt.Sprintf("PT%dS", int(p.pause.Seconds()))}
 }
 
-// checkRollingPolicy checks the ranges of the policy. Source:
-// https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/create-or-update,
-// RollingUpgradePolicy.
+// checkRollingPolicy checks the duration of the policy.
 func checkRollingPolicy(policy value.Object) *engine.Error {
-	for field, least := range map[string]int{
-		"maxBatchInstancePercent": 5, "maxUnhealthyInstancePercent": 5, "maxUnhealthyUpgradedInstancePercent": 0,
-	} {
-		if n, ok := value.Int(policy, field); ok && (n < least || n > 100) {
-			return invalid("rollingUpgradePolicy."+field,
-				"The value '%d' of parameter '%s' is out of range: it has to be between %d and 100.", n, field,
-				least)
-		}
-	}
 	if pause := value.Str(policy, "pauseTimeBetweenBatches"); pause != "" {
 		if _, ok := isoDuration(pause); !ok {
 			return invalid("rollingUpgradePolicy.pauseTimeBetweenBatches",

@@ -20,12 +20,6 @@ const barredSize = "Standard_NC6s_v3"
 
 func sizeFor(t *engine.Tx, location, name string, zones []string) (catalogue.Size, *engine.Error) {
 	sz, ok := catalogue.SizeNamed(name)
-	place, known := engine.Places[location]
-	if !known {
-		return sz, engine.BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not "+
-			"available for resource type 'Microsoft.Compute/virtualMachines'. List of available regions for "+
-			"the resource type is '%s'.", location, strings.Join(value.SortedKeys(engine.Places), ","))
-	}
 	if !ok {
 		return sz, invalid("vmSize", "The value %s provided for the VM size is not valid. The valid sizes in "+
 			"the current region are: %s. Find out more on the valid VM sizes in each region at "+
@@ -34,7 +28,7 @@ func sizeFor(t *engine.Tx, location, name string, zones []string) (catalogue.Siz
 	if sz.Name == barredSize || engine.Retired(t.Now, sz.RetiredOn()) {
 		return sz, errSKU(name, location)
 	}
-	if len(zones) > 0 && (!place.Zonal || !slices.Contains([]string{"1", "2", "3"}, zones[0])) {
+	if len(zones) > 0 && !engine.Places[location].Zonal {
 		return sz, engine.BadRequest("AvailabilityZoneNotSupported",
 			"The zone(s) '%s' for resource type 'Microsoft.Compute/virtualMachines' is not supported in location '%s'.",
 			strings.Join(zones, ","), location)

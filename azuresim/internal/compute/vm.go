@@ -3,6 +3,7 @@ package compute
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -170,6 +171,9 @@ func checkOSProfile(d *engine.Doc) *engine.Error {
 			"be entirely numeric, or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } "+
 			"\\ | ; : . ' \" , < > / ?.")
 	}
+	if e := checkAdministrator(profile); e != nil {
+		return e
+	}
 	if data, err := base64.StdEncoding.DecodeString(value.Str(profile, "customData")); err != nil || len(data) > maxCustomData {
 		return invalid("customData", "Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters.")
 	}
@@ -182,6 +186,22 @@ func checkOSProfile(d *engine.Doc) *engine.Error {
 	case value.Bool(linux, "disablePasswordAuthentication") && len(value.Items(linux, "ssh", "publicKeys")) == 0:
 		return invalid("linuxConfiguration.ssh.publicKeys", "Authentication using either SSH or by user name "+
 			"and password must be enabled in Linux profile. For more information, see aka.ms/linux-vm-auth.")
+	}
+	return nil
+}
+
+// reservedUsers are the names that no administrator has.
+// Source: https://learn.microsoft.com/azure/virtual-machines/windows/faq#what-are-the-username-requirements-when-creating-a-vm-.
+var reservedUsers = strings.Fields("1 123 a actuser adm admin admin1 admin2 administrator aspnet backup console david guest john owner " +
+	"root server sql support support_388945a0 sys test test1 test2 test3 user user1 user2 user3 user4 user5")
+
+// checkAdministrator checks the name of a machine's administrator, whom one of a specialized image does not name.
+func checkAdministrator(profile value.Object) *engine.Error {
+	switch name := value.Str(profile, "adminUsername"); {
+	case name == "" && (profile["adminPassword"] != nil || profile["linuxConfiguration"] != nil || profile["windowsConfiguration"] != nil):
+		return invalid("adminUsername", "Required parameter 'adminUsername' is missing (null).")
+	case slices.Contains(reservedUsers, value.Lower(name)):
+		return invalid("adminUsername", "The Admin Username specified is not allowed.")
 	}
 	return nil
 }
@@ -218,10 +238,6 @@ func attachInterfaces(t *engine.Tx, d *engine.Doc) *engine.Error {
 		nic := t.Find(value.Str(n, "id"))
 		if nic == nil {
 			return engine.ErrReference(value.Str(n, "id"), d.ID)
-		}
-		if nic.Location() != d.Location() {
-			return engine.BadRequest("InvalidParameter",
-				"The network interface %s is not in the same location as the virtual machine %s.", nic.ID, d.ID)
 		}
 		if users := t.Users(nic.ID, typeVM); len(users) > 0 && users[0].Key != d.Key() {
 			return engine.BadRequest("NicInUse", "Network Interface %s is used by existing resource %s.", nic.ID, users[0].ID)

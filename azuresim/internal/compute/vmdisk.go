@@ -52,6 +52,9 @@ func updateDisks(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 // attachDisk checks an existing disk that a write attaches.
 func attachDisk(t *engine.Tx, d *engine.Doc, disk value.Object) *engine.Error {
 	id := value.Str(disk, "managedDisk", "id")
+	if id == "" && strings.EqualFold(value.Str(disk, "createOption"), "Attach") && disk["vhd"] == nil {
+		return invalid("dataDisk.managedDisk.id", "Required parameter 'dataDisk.managedDisk.id' is missing (null).")
+	}
 	if id == "" {
 		return nil
 	}
@@ -140,7 +143,7 @@ func viewDisks(d *engine.Doc) []any {
 	return out
 }
 
-// inferOS sets the operating system of the OS disk from the machine's image if the client
+// inferOS sets the operating system of the OS disk from the image of a machine or of a scale set's model, which may be nil, if the client
 // left it out, and spells createOption as Compute does.
 func inferOS(p value.Object) {
 	storage := value.Sub(p, "storageProfile")

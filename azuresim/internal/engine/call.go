@@ -103,9 +103,9 @@ func (c *Request) serve() *Error {
 	if e := c.authorize(); e != nil {
 		return e
 	}
-	if is := c.HTTP.Header.Get("Content-Type"); is != "" && c.HTTP.ContentLength > 0 && !isJSON(is) {
+	if is := c.HTTP.Header.Get("Content-Type"); c.HTTP.ContentLength != 0 && !isJSON(is) {
 		return Refuse(http.StatusUnsupportedMediaType, "UnsupportedMediaType",
-			"The content media type '%s' is not supported. Only 'application/json' is supported.", is)
+			"The content media type '%s' is not supported. Only 'application/json' is supported.", value.OrDefault(is, "<null>"))
 	}
 	c.Version = c.Query.Get("api-version")
 	if e := c.checkVersion(); e != nil {
@@ -260,8 +260,7 @@ func BodyText(c *Request) ([]byte, *Error) {
 	return data, nil
 }
 
-// isJSON reports whether a media type is that of JSON, the only one that the resource manager takes (Azure/azure-cli#10143); a
-// request that names none is taken here.
+// isJSON reports whether a media type is that of JSON, the only one that the resource manager takes (Azure/azure-cli#10143).
 func isJSON(contentType string) bool {
 	is, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (is == "application/json" || is == "text/json")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -14,18 +15,41 @@ import (
 func Malformed(c *Request, body value.Object) (missing, e *Error) {
 	t := schema.Of(c.ID.FullType(), c.Version)
 	if t == nil {
-		return nil, nil
+		return nil, CheckTags(value.Sub(body, "tags"))
 	}
+	var bound *Error
 	for _, p := range t.Check(body) {
 		switch {
+		case p.Kind == schema.OutOfBounds:
+			bound = cmp.Or(bound, outOfBounds(c, p))
 		case p.Kind != schema.Missing:
 			return nil, unreadable(c, p)
 		case missing == nil && c.HTTP.Method == http.MethodPut:
 			missing = unreadable(c, p)
 		}
 	}
+	if e := cmp.Or(CheckTags(value.Sub(body, "tags")), bound); e != nil {
+		return nil, e
+	}
 	t.Settable(body, c.HTTP.Method == http.MethodPut)
 	return missing, nil
+}
+
+// outOfBounds returns the error for a value that a provider reads and does not take.
+func outOfBounds(c *Request, p schema.Problem) *Error {
+	code := p.Bound.Code
+	switch {
+	case code != "":
+	case value.Lower(c.ID.Namespace) == "microsoft.compute":
+		code = "InvalidParameter"
+	default:
+		return unreadable(c, p)
+	}
+	e := BadRequest(code, "%s", p.Bound.Says(p, c.ID.String()))
+	if code == "InvalidParameter" {
+		e.Target = p.Path[strings.LastIndex(p.Path, ".")+1:]
+	}
+	return e
 }
 
 // unreadable returns Azure's error for a problem: the envelope of a resource is read by ARM, the
@@ -36,7 +60,10 @@ func unreadable(c *Request, p schema.Problem) *Error {
 	switch p.Kind {
 	case schema.Unknown:
 		why = "Could not find member '" + name + "' on object of type '" + p.Of + "'. Path '" + p.Path + "'."
-	case schema.Missing:
+	case schema.Missing, schema.Nameless:
+		if p.Kind == schema.Nameless {
+			name = "name"
+		}
 		why = "Required property '" + name + "' not found in JSON. Path '" + p.Path + "'."
 	default:
 		why = "Error converting value " + p.Value + " to type '" + p.Of + "'. Path '" + p.Path + "'."
@@ -47,6 +74,9 @@ func unreadable(c *Request, p schema.Problem) *Error {
 	switch {
 	case strings.Contains(p.Path, ".") && value.Lower(c.ID.Namespace) == "microsoft.network":
 		e := BadRequest("InvalidRequestFormat", "Cannot parse the request.")
+		if p.Kind == schema.Nameless || p.Kind == schema.WrongType && p.Value == "null" {
+			return e // without a detail: https://github.com/Azure/azure-sdk-for-net/issues/34349
+		}
 		e.Details = []*Error{{Code: "InvalidJson", Message: why}}
 		return e
 	case p.Kind == schema.Missing && value.Lower(c.ID.Namespace) == "microsoft.compute":

@@ -25,6 +25,9 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	if e != nil {
 		return e
 	}
+	if e := linked(c, k, part, body); e != nil {
+		return e
+	}
 	data, _ := json.Marshal(body)
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
@@ -69,7 +72,7 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 		if missing != nil {
 			return missing
 		}
-		if e := t.danglingReference(k, d); e != nil {
+		if e := t.dangling(k, d); e != nil {
 			return e
 		}
 		op = c.beginPart(t, k, d, PutWork(), hash)
@@ -93,6 +96,28 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 		status = http.StatusCreated
 	}
 	c.Reply(status, view)
+	return nil
+}
+
+// children returns an error for children within a body whose names are not allowed or are not distinct; a child that is written on
+// its own has its name in the path. The second message is Azure's, its code is assumed.
+func children(c *Request, k *Type, body value.Object) *Error {
+	for _, part := range value.SortedKeys(k.Parts) {
+		seen := map[string]bool{}
+		for _, child := range value.Items(body, "properties", part) {
+			name, given := child["name"].(string)
+			if !given {
+				continue
+			}
+			if e := k.checkName(c.ID.Child(part, name)); e != nil {
+				return e
+			}
+			if seen[value.Lower(name)] {
+				return BadRequest("DuplicateResourceName", "Resource %s has two child resources with the same name (%s).", c.ID, name)
+			}
+			seen[value.Lower(name)] = true
+		}
+	}
 	return nil
 }
 

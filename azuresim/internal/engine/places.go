@@ -3,7 +3,10 @@ package engine
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
+
+	"casement.dev/casement/azuresim/internal/value"
 )
 
 // Place is a region as the list of locations shows it.
@@ -21,6 +24,39 @@ var regionsTSV string
 
 // Places are Azure's regions by name.
 var Places = readPlaces(regionsTSV)
+
+// isPlace reports whether a location is a region of Azure, its early ones and its other clouds' too, which the table does not have.
+func isPlace(location string) bool {
+	_, known := Places[location]
+	return known || location == "global" || strings.HasSuffix(location, "euap") || strings.HasSuffix(location, "stage") ||
+		slices.ContainsFunc([]string{"usgov", "usdod", "ussec", "usnat", "china"},
+			func(of string) bool { return strings.HasPrefix(location, of) })
+}
+
+// CheckPlace returns an error for a location that is no region. of is a resource type, or "" for a resource group.
+func CheckPlace(location, of string) *Error {
+	if isPlace(Region(location)) {
+		return nil
+	}
+	regions := strings.Join(value.SortedKeys(Places), ",")
+	if of == "" {
+		return BadRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of "+
+			"available regions is '%s'.", location, regions)
+	}
+	return BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of "+
+		"available regions for the resource type is '%s'.", location, of, regions)
+}
+
+// checkZones returns an error for a zone that no region has. Which ones a region has is the providers' to check.
+func checkZones(id ID, body value.Object) *Error {
+	for _, zone := range value.Texts(body, "zones") {
+		if !slices.Contains([]string{"1", "2", "3"}, zone) {
+			return BadRequest("AvailabilityZoneNotSupported", "The zone(s) '%s' for resource '%s/%s' is not supported. The supported zones "+
+				"for location '%s' are '1,2,3'", zone, id.FullType(), id.Name(), value.Str(body, "location"))
+		}
+	}
+	return nil
+}
 
 // readPlaces parses the embedded table. It panics on an invalid row, which the first test finds.
 func readPlaces(table string) map[string]Place {

@@ -210,6 +210,8 @@ type Reference struct {
 	As string
 	// Unlinks: the reference is removed when its target is deleted.
 	Unlinks bool
+	// Anywhere: the target may be in another region; otherwise a write that refers to one there is refused.
+	Anywhere bool
 }
 
 // Roles of references: each says what the referring resource is to the other one. Providers

@@ -1,9 +1,102 @@
 package engine
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
 func IdsOf(records []*Record) []string {
 	var out []string
 	for _, r := range records {
 		out = append(out, r.ID)
 	}
 	return out
+}
+
+// linked returns an error for a reference in a body that is no ID of a resource, which the resource manager finds before it asks a
+// provider; of a Network type also for one without an ID. part is the array that the body is an element of, "" for a whole document.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors for the code
+// LinkedInvalidPropertyId; answers of Azure that public posts quote for MissingJsonReferenceId.
+func linked(c *Request, k *Type, part string, body value.Object) *Error {
+	for _, ref := range k.Refs {
+		path := strings.Split(ref.Path, ".")
+		if part != "" && path[0] != part {
+			continue
+		}
+		if part != "" {
+			path = path[1:]
+		}
+		var e *Error
+		eachAt(value.Sub(body, "properties"), path, "properties", func(o value.Object, at string) {
+			id, given := o["id"].(string)
+			parsed, err := ParseID(id)
+			switch {
+			case e != nil:
+			case given && (err != nil || !parsed.IsResource()):
+				e = BadRequest("LinkedInvalidPropertyId", "Property id '%s' at path '%s.id' is invalid. Expect fully qualified resource Id "+
+					"that start with '/subscriptions/{subscriptionId}' or '/providers/{resourceProviderNamespace}/'.", id, at)
+			case !given && k.Style == StyleNetwork:
+				e = BadRequest("InvalidRequestFormat", "Cannot parse the request.")
+				e.Details = []*Error{{Code: "MissingJsonReferenceId",
+					Message: fmt.Sprintf("Value for reference id is missing. Path %s.", at)}}
+			}
+		})
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// eachAt visits the objects at a path of a Reference below v, whose own path is at.
+func eachAt(v any, path []string, at string, visit func(o value.Object, at string)) {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			eachAt(e, path, fmt.Sprintf("%s[%d]", at, i), visit)
+		}
+	case value.Object:
+		switch {
+		case len(path) == 0:
+			visit(v, at)
+		case v[path[0]] != nil:
+			eachAt(v[path[0]], path[1:], at+"."+path[0], visit)
+		case v["properties"] != nil:
+			eachAt(v["properties"], path, at+".properties", visit)
+		}
+	}
+}
+
+// dangling returns an error if a document refers to a resource that does not exist or, where the reference asks for that, is in
+// another region, by the references that its type declares.
+func (t *Tx) dangling(k *Type, d *Doc) (e *Error) {
+	own := d.Key()
+	var before []string
+	if old := t.records[own]; old != nil {
+		before = old.Refs
+	}
+	value.VisitReferences(d.Body, nil, func(path []string, id string) {
+		key := value.Lower(id)
+		if e != nil || slices.Contains(before, key) || key == own || strings.HasPrefix(key, own+"/") {
+			return
+		}
+		if ref := k.reference(strings.Join(path, ".")); ref != nil && (!t.Exists(id) || !ref.Anywhere && apart(t, id, d)) {
+			e = ErrReference(id, d.ID)
+		}
+	})
+	return e
+}
+
+// apart reports whether a resource, or the one that a part belongs to, is in another region than a document.
+func apart(t *Tx, id string, d *Doc) bool {
+	at, err := ParseID(id)
+	for ok := err == nil; ok; at, ok = at.Parent() {
+		if r := t.Record(at.Key()); r != nil && r.Location != "" {
+			return r.Location != "global" && d.Location() != "" && d.Location() != "global" && r.Location != d.Location()
+		}
+	}
+	return false
 }

@@ -186,6 +186,9 @@ func (c *Request) put(k *Type) *Error {
 	if e != nil {
 		return e
 	}
+	if e := cmp.Or(children(c, k, body), linked(c, k, "", body)); e != nil {
+		return e
+	}
 	var op *Operation
 	var view value.Object
 	made := false
@@ -225,7 +228,7 @@ func (c *Request) put(k *Type) *Error {
 		if missing != nil {
 			return missing
 		}
-		if e := t.danglingReference(k, d); e != nil {
+		if e := t.dangling(k, d); e != nil {
 			return e
 		}
 		if k.Sync && (old != nil || !k.AsyncCreate) {
@@ -314,6 +317,11 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 			"available for resource type '%s'. List of available regions for the resource type is '%s'.",
 			location, k.Name, strings.Join(k.Locations, ","))
 	}
+	if !k.Global && k.Locations == nil {
+		if e := cmp.Or(CheckPlace(location, k.Name), checkZones(c.ID, body)); e != nil {
+			return nil, e
+		}
+	}
 	d.Body = value.CloneObject(body)
 	respell(d.Body)
 	if !k.Global {
@@ -324,26 +332,6 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 	}
 	value.Props(d.Body)
 	return d, nil
-}
-
-// danglingReference returns an error if a document refers to a resource that does not
-// exist, by the references that its type declares.
-func (t *Tx) danglingReference(k *Type, d *Doc) (e *Error) {
-	own := d.Key()
-	var before []string
-	if old := t.records[own]; old != nil {
-		before = old.Refs
-	}
-	value.VisitReferences(d.Body, nil, func(path []string, id string) {
-		key := value.Lower(id)
-		if e != nil || slices.Contains(before, key) || key == own || strings.HasPrefix(key, own+"/") {
-			return
-		}
-		if k.reference(strings.Join(path, ".")) != nil && !t.Exists(id) {
-			e = ErrReference(id, d.ID)
-		}
-	})
-	return e
 }
 
 func (c *Request) operationOn(k *Type, d *Doc) *Operation {

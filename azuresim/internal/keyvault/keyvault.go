@@ -18,7 +18,7 @@ func New() engine.Provider {
 		Types: append([]engine.Type{
 			{Name: typeVault, Sync: true, Created: http.StatusOK, Prepare: prepareVault, View: viewVault,
 				Gone: keepDeleted, Actions: policyActions(),
-				Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
+				Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets", Anywhere: true}}},
 			{Name: typeSecret, Sync: true, Created: http.StatusOK, Global: true, Stateless: true, Prepare: prepareSecret},
 			deletedSecretType(),
 			deletedType(),

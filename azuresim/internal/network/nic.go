@@ -1,8 +1,6 @@
 package network
 
 import (
-	"strings"
-
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -18,15 +16,8 @@ func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		cp["provisioningState"] = engine.StatusSucceeded
 		value.SetDefault(cp, "primary", i == 0)
 		subnet := value.Str(cp, "subnet", "id")
-		vnet, _, _ := strings.Cut(value.Lower(subnet), "/subnets/")
-		v := t.Find(vnet)
-		if v == nil || !t.Exists(subnet) {
+		if !t.Exists(subnet) {
 			return engine.ErrReference(subnet, d.ID)
-		}
-		if v.Location() != d.Location() {
-			return engine.BadRequest("InvalidResourceReference", "Resource %s referenced by resource %s was not "+
-				"found. Please make sure that the referenced resource exists, and that both resources are in "+
-				"the same region.", subnet, d.ID)
 		}
 		var before value.Object
 		if old != nil {

@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/engine"
@@ -13,11 +14,10 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	seen := map[string]string{}
 	for _, r := range value.Items(p, "securityRules") {
 		rp := value.Props(r)
-		n, _ := value.Int(rp, "priority")
-		if n < 100 || n > 4096 {
-			return engine.BadRequest("SecurityRuleInvalidPriority",
-				"Security rule has invalid priority. Value provided: %d Allowed range 100-4096.", n)
+		if e := complete(value.Str(r, "name"), rp); e != nil {
+			return e
 		}
+		n, _ := value.Int(rp, "priority")
 		key := value.Lower(value.Str(rp, "direction")) + fmt.Sprint(n)
 		if other := seen[key]; other != "" {
 			return engine.BadRequest("SecurityRuleConflict",
@@ -42,6 +42,25 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 			"Allow outbound traffic from all VMs to all VMs in VNET"),
 		rule("AllowInternetOutBound", "Outbound", "Allow", "*", "Internet", 65001, "Allow outbound traffic from all VMs to Internet"),
 		rule("DenyAllOutBound", "Outbound", "Deny", "*", "*", 65500, "Deny all outbound traffic"),
+	}
+	return nil
+}
+
+// complete returns an error for a rule that does not say what it applies to: of each of these it needs one.
+// The code is assumed.
+func complete(name string, rule value.Object) *engine.Error {
+	for _, needs := range [][]string{
+		{"sourcePortRange", "sourcePortRanges"}, {"destinationPortRange", "destinationPortRanges"},
+		{"sourceAddressPrefix", "sourceAddressPrefixes", "sourceApplicationSecurityGroups"},
+		{"destinationAddressPrefix", "destinationAddressPrefixes", "destinationApplicationSecurityGroups"},
+	} {
+		if !slices.ContainsFunc(needs, func(field string) bool {
+			list, many := rule[field].([]any)
+			return many && len(list) > 0 || value.Str(rule, field) != ""
+		}) {
+			return engine.BadRequest("SecurityRuleParameterNotSpecified", "Required security rule parameters are missing for security rule "+
+				"with Identifier: %s. Security rule must specify %s.", name, strings.Join(needs, " or "))
+		}
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 package network
 
 import (
-	"fmt"
 	"net/netip"
+	"slices"
 
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
@@ -11,15 +11,19 @@ import (
 func preparePrefix(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	n, ok := value.Int(p, "prefixLength")
-	if !ok || n < 24 || n > 31 {
+	from, space := 24, exampleSpace
+	if value.Str(p, "publicIPAddressVersion") == "IPv6" {
+		from, space = 124, exampleSpace6
+	}
+	if to := space.Addr().BitLen() - 1; !ok || n < from || n > to {
 		return engine.BadRequest("PublicIPPrefixInvalidPrefixLength",
-			"The prefix length of public IP prefix %s must be from 24 to 31.", d.ID)
+			"The prefix length of public IP prefix %s must be from %d to %d.", d.ID, from, to)
 	}
 	if old != nil {
 		p["ipPrefix"] = value.Props(value.CloneObject(old.Body))["ipPrefix"]
 		return nil
 	}
-	prefix, e := freePrefix(t, n)
+	prefix, e := freePrefix(t, space, n)
 	if e != nil {
 		return e
 	}
@@ -27,27 +31,33 @@ func preparePrefix(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// freePrefix returns the lowest of 198.51.100.0/24 (RFC 5737) that no other prefix
-// overlaps.
-func freePrefix(t *engine.Tx, bits int) (netip.Prefix, *engine.Error) {
+// exampleSpace and exampleSpace6 are what prefixes are taken from (RFC 5737, RFC 3849).
+var exampleSpace, exampleSpace6 = netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:64::/112")
+
+// freePrefix returns the lowest prefix of a space that no other prefix overlaps.
+func freePrefix(t *engine.Tx, space netip.Prefix, bits int) (netip.Prefix, *engine.Error) {
 	var used []netip.Prefix
 	for _, d := range t.All(typePrefix, "") {
 		if p, err := netip.ParsePrefix(value.Str(d.Body, "properties", "ipPrefix")); err == nil {
 			used = append(used, p)
 		}
 	}
-	for i := 0; i < 256; i += 1 << (32 - bits) {
-		p := netip.MustParsePrefix(fmt.Sprintf("198.51.100.%d/%d", i, bits))
-		free := true
-		for _, u := range used {
-			free = free && !u.Overlaps(p)
-		}
-		if free {
+	for p := netip.PrefixFrom(space.Addr(), bits); space.Contains(p.Addr()); p = netip.PrefixFrom(after(p), bits) {
+		if !slices.ContainsFunc(used, p.Overlaps) {
 			return p, nil
 		}
 	}
 	return netip.Prefix{}, engine.Conflict("PublicIPPrefixCountLimitReached",
 		"No public prefix of length %d is free in the local Azure.", bits)
+}
+
+// after returns the first address after a prefix of at most eight bits of addresses.
+func after(p netip.Prefix) netip.Addr {
+	ip := p.Addr()
+	for range 1 << (ip.BitLen() - p.Bits()) {
+		ip = ip.Next()
+	}
+	return ip
 }
 
 func guardPrefix(t *engine.Tx, d *engine.Doc) *engine.Error {

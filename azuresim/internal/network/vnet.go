@@ -11,6 +11,10 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
+// smallestSubnet has eight addresses, of which Azure keeps five.
+// Source: https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq.
+const smallestSubnet = 29
+
 func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	for _, part := range []string{"subnets", "virtualNetworkPeerings"} {
@@ -36,8 +40,12 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 				"Subnet '%s' is not valid because it has no address prefix.", value.Str(s, "name"))
 		}
 		for _, m := range mine {
+			if m.Addr().Is4() && m.Bits() > smallestSubnet {
+				return engine.BadRequest("NetcfgInvalidSubnet", "Subnet '%s' is not valid in virtual network '%s'.",
+					value.Str(s, "name"), d.Parsed.Name())
+			}
 			if !slices.ContainsFunc(space, func(v netip.Prefix) bool { return v.Contains(m.Addr()) && v.Bits() <= m.Bits() }) {
-				return engine.BadRequest("NetcfgInvalidSubnet", "Subnet '%s' is not valid because its IP "+
+				return engine.BadRequest("NetcfgSubnetRangeOutsideVnet", "Subnet '%s' is not valid because its IP "+
 					"address range is outside the IP address range of virtual network "+
 					"'%s'.", value.Str(s, "name"), d.Parsed.Name())
 			}

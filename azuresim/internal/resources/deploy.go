@@ -214,6 +214,7 @@ func (f sender) send(method string, to engine.ID, version string, data []byte) (
 		as = engine.Principal{Client: "deployment", Object: "deployment"}
 	}
 	req.Header.Set("Authorization", "Bearer "+f.s.TokenOf(as, "https://management.azure.com"))
+	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "deployment/"+f.deployment)
 	return engine.RoundTrip(f.s, req)
 }

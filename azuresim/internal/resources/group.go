@@ -93,6 +93,11 @@ func putGroup(c *engine.Request) *engine.Error {
 			if e := checkGroupName(c.ID.Group); e != nil {
 				return e
 			}
+			if place := value.Str(body, "location"); place != "" {
+				if e := engine.CheckPlace(place, ""); e != nil {
+					return e
+				}
+			}
 			d = &engine.Doc{ID: c.ID.String(), Type: engine.TypeGroup, Hidden: value.Object{}, Parsed: c.ID}
 			status = http.StatusCreated
 		case d.State() == "Deleting":

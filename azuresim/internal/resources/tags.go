@@ -9,9 +9,6 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// maxTags is ARM's limit of tags on one resource.
-const maxTags = 50
-
 // answerTags answers {scope}/providers/Microsoft.Resources/tags/default; false
 // means that the path is something else.
 func answerTags(c *engine.Request) (bool, *engine.Error) {
@@ -104,13 +101,12 @@ func newTags(method string, old, body value.Object) (value.Object, *engine.Error
 		return nil, engine.NotAllowed(method)
 	}
 	for name, v := range next {
-		if s, ok := v.(string); !ok || name == "" || len(name) > 512 || len(s) > 256 {
-			return nil, engine.BadRequest("InvalidTagNameOrValue",
-				"The tag '%s' has a name over 512 characters, or a value that is no text of at most 256.", name)
+		if _, ok := v.(string); !ok {
+			return nil, engine.BadRequest("InvalidTagNameOrValue", "The value of the tag '%s' is no text.", name)
 		}
 	}
-	if len(next) > maxTags {
-		return nil, engine.BadRequest("TagsLimitExceeded", "The number of tags %d exceeds the limit of %d.", len(next), maxTags)
+	if e := engine.CheckTags(next); e != nil {
+		return nil, e
 	}
 	return next, nil
 }

@@ -34,6 +34,10 @@ const (
 	Missing
 	// Null: the member is null, which answers do not have.
 	Null
+	// Nameless: the element of an array of children has no name.
+	Nameless
+	// OutOfBounds: the value is not what Azure allows beyond its description.
+	OutOfBounds
 )
 
 // Problem is one thing that is wrong with a body.
@@ -47,6 +51,8 @@ type Problem struct {
 	Value string
 	// Allowed are the values of an enumeration.
 	Allowed []string
+	// Bound is what an OutOfBounds value does not keep.
+	Bound *Bound
 }
 
 // Type is the body of one resource type in one API version.
@@ -88,11 +94,14 @@ type node struct {
 	pattern  *regexp.Regexp
 	literals []string
 	open     bool
+	// bound is made of MinValue and MaxValue, nil without them.
+	bound *Bound
 }
 
 type named struct {
 	name string
 	property
+	bounds []*Bound
 }
 
 type property struct{ index, flags int }
@@ -128,8 +137,10 @@ func parse(data []byte) (*document, error) {
 		n := &d.Types[i]
 		n.lower = map[string]named{}
 		for name, p := range n.Properties {
-			n.lower[strings.ToLower(name)] = named{name, p}
+			low := strings.ToLower(name)
+			n.lower[low] = named{name, p, bounds()[strings.ToLower(n.Name)+"."+low]}
 		}
+		n.bound = ofRange(n.MinValue, n.MaxValue)
 		if n.Pattern != "" {
 			n.pattern, _ = regexp.Compile(n.Pattern) // a form that RE2 does not have is not checked
 		}
@@ -303,9 +314,7 @@ func (c *check) value(index int, v any, path string) {
 			c.report(WrongType, path, "array", v)
 		}
 		for i, e := range list {
-			if e != nil {
-				c.value(n.Item, e, fmt.Sprintf("%s[%d]", path, i))
-			}
+			c.element(n.Item, e, fmt.Sprintf("%s[%d]", path, i))
 		}
 	case "UnionType":
 		c.union(n, v, path)
@@ -326,6 +335,37 @@ func (c *check) value(index int, v any, path string) {
 	}
 }
 
+// element checks an element of an array: it is not null in a request, and a child has a name or is a reference to another's.
+func (c *check) element(index int, e any, path string) {
+	n := &c.doc.Types[index]
+	switch o, _ := e.(map[string]any); {
+	case e == nil && c.answer:
+	case e == nil:
+		c.report(WrongType, path, cmp.Or(n.Name, n.Kind), nil)
+	case !c.answer && o != nil && n.named() && valueOf(o, "name") == nil && (valueOf(o, "id") == nil || valueOf(o, "properties") != nil):
+		c.report(Nameless, path, n.Name, o)
+	default:
+		c.value(index, e, path)
+	}
+}
+
+// named reports whether objects of a type are children that a client names.
+func (n *node) named() bool {
+	name, ok := n.Properties["name"]
+	_, has := n.Properties["properties"]
+	return ok && has && name.flags&(flagReadOnly|flagRequired) == 0
+}
+
+// valueOf returns a member by its name in any case.
+func valueOf(o map[string]any, name string) any {
+	for key, v := range o {
+		if strings.EqualFold(key, name) {
+			return v
+		}
+	}
+	return nil
+}
+
 func (c *check) object(n *node, v any, path string) {
 	o, ok := v.(map[string]any)
 	if !ok {
@@ -340,8 +380,10 @@ func (c *check) object(n *node, v any, path string) {
 		case known && !c.answer && c.unset(p, member):
 		case known && member != nil:
 			has[p.name] = true
-			if c.answer || p.flags&(flagReadOnly|flagFixed) == 0 {
-				c.value(p.index, member, at)
+			if before := len(c.found); c.answer || p.flags&(flagReadOnly|flagFixed) == 0 {
+				if c.value(p.index, member, at); len(c.found) == before {
+					c.bound(p.bounds, member, at)
+				}
 			}
 		case member == nil && c.answer:
 			c.report(Null, at, n.Name, nil)
@@ -408,8 +450,10 @@ func (c *check) integer(n *node, v any, path string) {
 		most = math.MaxInt64
 	}
 	whole := f == math.Trunc(f) || slices.ContainsFunc(fractions, func(name string) bool { return strings.HasSuffix(path, name) })
-	if !ok || !whole || math.Abs(f) > most || n.MinValue != nil && f < *n.MinValue || n.MaxValue != nil && f > *n.MaxValue {
+	if !ok || !whole || math.Abs(f) > most {
 		c.report(WrongType, path, "integer", v)
+	} else if n.bound != nil {
+		c.bound([]*Bound{n.bound}, v, path)
 	}
 }
 

@@ -85,7 +85,8 @@ func TestMutants(t *testing.T) {
 		of := Of(kind, version)
 		g := &generator{of, random, nil}
 		body := g.value(of.index, nil, "").(map[string]any)
-		if found := of.Check(body); len(found) > 0 {
+		found := slices.DeleteFunc(of.Check(body), func(p Problem) bool { return p.Kind == OutOfBounds }) // the generator knows no bounds
+		if len(found) > 0 {
 			t.Errorf("%s: %d problems in a valid body, first %+v", key, len(found), found[0])
 			continue
 		}
@@ -120,7 +121,8 @@ func (g *generator) value(index int, above []int, path string) any {
 	case "ObjectType":
 		o := map[string]any{}
 		for name, p := range n.Properties {
-			if p.flags&(flagReadOnly|flagFixed) != 0 || slices.Contains(above, p.index) || len(above) > 9 && p.flags&flagRequired == 0 {
+			if p.flags&(flagReadOnly|flagFixed) != 0 || slices.Contains(above, p.index) ||
+				len(above) > 9 && p.flags&flagRequired == 0 && name != "name" {
 				continue
 			}
 			o[name] = g.value(p.index, append(slices.Clone(above), index), join(path, name))

@@ -128,6 +128,9 @@ func classOfCode(code, message string) Class {
 		"InvalidResourceLocation", "InvalidResourceGroupLocation",
 		"PropertyChangeNotAllowed", "InvalidSubscriptionId", "MissingApiVersionParameter", "InvalidApiVersionParameter",
 		"NoRegisteredProviderFound", "InvalidResourceType", "NetcfgSubnetRangesOverlap", "NetcfgInvalidSubnet",
+		"NetcfgSubnetRangeOutsideVnet", "NetcfgInvalidIPAddress", "InvalidCIDRNotation", "InvalidAddressPrefixFormat",
+		"SecurityRuleInvalidPriority", "SecurityRuleInvalidAddressPrefix", "SecurityRuleInvalidPortRange", "InvalidDomainNameLabel",
+		"InvalidTagName", "InvalidTagNameCharacters", "InvalidTagValueLength", "InvalidTags", "LinkedInvalidPropertyId",
 		"PrivateIPAddressNotInSubnet", "PrivateIPAddressInUse", "SubnetIsFull", "SecurityRuleConflict", "VMMarketplaceInvalidInput",
 		"RoleAssignmentExists", "VnetAddressSpaceOverlapsWithAlreadyPeeredVnet":
 		return Invalid

@@ -172,8 +172,9 @@ var specificAzure = []Cause{
 		codes("BastionHostSubnetSizeTooSmall"),
 	row("AddressOverlap", `overlaps with`, "address ranges overlap, or a subnet is outside of its network",
 		"choose ranges that are apart in spec.networkSpec of the AzureCluster").
-		codes("NetcfgInvalidSubnet NetcfgSubnetRangesOverlap VnetAddressSpacesOverlap VnetAddressSpaceOverlapsWithAlreadyPeeredVnet " +
-			"InvalidCIDRNotation NetcfgInvalidIPAddressPrefix InvalidIPAddressFormat"),
+		codes("NetcfgInvalidSubnet NetcfgSubnetRangeOutsideVnet NetcfgSubnetRangesOverlap VnetAddressSpacesOverlap " +
+			"VnetAddressSpaceOverlapsWithAlreadyPeeredVnet InvalidCIDRNotation InvalidAddressPrefixFormat " +
+			"NetcfgInvalidIPAddressPrefix InvalidIPAddressFormat"),
 	row("NameTaken", `already taken`, "a name that has to be unique in Azure is taken",
 		"choose another name in the spec that the message names").
 		codes("DnsRecordInUse StorageAccountAlreadyTaken StorageAccountAlreadyExists VaultAlreadyExists"),

@@ -113,6 +113,9 @@ func bodyFor(r *resource) (version string, body map[string]any, optional bool, e
 	case "keyvault/vaults":
 		version, text = "2023-07-01", `{"properties":{"tenantId":"11111111-2222-3333-4444-555555555555",`+
 			`"sku":{"family":"A","name":"standard"},"accessPolicies":[]}}`
+	case "compute/diskencryptionsets":
+		version, text = diskVersion, `{"identity":{"type":"SystemAssigned"},`+
+			`"properties":{"activeKey":{"keyUrl":"https://prerequisite.vault.azure.net/keys/key/1"}}}`
 	case "compute/diskaccesses":
 		version, text = diskVersion, `{"properties":{}}`
 	case "compute/capacityreservationgroups", "compute/hostgroups", "compute/sshpublickeys",

@@ -173,6 +173,10 @@ func fill(f *ast.File) {
 			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "NewClientFactory" && len(n.Args) == 3 {
 				n.Args[0] = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(azuresim.DefaultSubscription)}
 			}
+		case *ast.KeyValueExpr:
+			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "ID" {
+				ast.Inspect(n.Value, rooted)
+			}
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {
 				n.Value = subscriptionSegment.ReplaceAllString(n.Value, "${1}subscriptions/"+azuresim.DefaultSubscription)
@@ -185,6 +189,14 @@ func fill(f *ast.File) {
 		}
 		return true
 	})
+}
+
+// rooted gives an ID the slash at its begin that some examples lack; without one, Azure takes it for none.
+func rooted(n ast.Node) bool {
+	if lit, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(lit.Value, `"subscriptions/`) {
+		lit.Value = `"/` + lit.Value[1:]
+	}
+	return true
 }
 
 const exitSource = `package exit
