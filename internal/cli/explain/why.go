@@ -122,7 +122,7 @@ func Judged(ctx context.Context, a *app.App, t app.Target, c client.Client, obje
 			return nil, walk.Answer{}, err
 		}
 	}
-	if answer.Healthy && snapshot.More != nil && snapshot.Others == nil && object.Kind == "Cluster" {
+	if answer.Healthy && snapshot.More != nil && snapshot.Others == nil && walk.NeedsOthers(object.Kind) {
 		if err := snapshot.More(ctx); err != nil {
 			snapshot.Unexamined("objects of other kinds", err)
 		}

@@ -67,6 +67,10 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 		o.Kind, o.Name, o.Namespace, o.Cluster.Name, o.Kind)
 }
 
+// NeedsOthers reports whether objects of other kinds, which facts.Snapshot.More reads, may say what is wrong with an object of a
+// kind whose usual objects are well.
+func NeedsOthers(kind string) bool { return kind == "Cluster" || kind == "PersistentVolumeClaim" }
+
 // mostNotes bounds the notes about the machines of a set, whose boots are alike.
 const mostNotes = 5
 
@@ -203,13 +207,24 @@ func (w walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
 	}
 	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
 	return w.own(each(own, w.machine), func() *finding { return w.deployment(d) }, each(sets, w.set),
-		func() *finding { return w.short(d) }, each(own, w.version))
+		w.remedied(own), func() *finding { return w.short(d) }, each(own, w.version))
 }
 
 // forSet examines the cluster, a MachineSet and its machines.
 func (w walker) forSet(s *clusterv1.MachineSet) *finding {
 	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return ownedBy(m, s.UID) })
-	return w.own(each(own, w.machine), func() *finding { return w.set(s) })
+	return w.own(each(own, w.machine), func() *finding { return w.set(s) }, w.remedied(own))
+}
+
+// remedied examines the health checks of machines.
+func (w walker) remedied(machines []clusterv1.Machine) func() *finding {
+	var of []clusterv1.MachineHealthCheck
+	for _, h := range w.HealthChecks {
+		if slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return slices.Contains(h.Status.Targets, m.Name) }) {
+			of = append(of, h)
+		}
+	}
+	return each(of, w.loops)
 }
 
 // own examines what a set of machines needs, and then the set. A fault of the control plane explains a set only if the set

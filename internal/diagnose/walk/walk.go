@@ -99,6 +99,11 @@ func missing(r *facts.Reference, step string) *finding {
 	a := &finding{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
 		Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
 		Next: strings.TrimSuffix("kubectl get "+plural+" -n "+r.Namespace, " -n ")}
+	if r.Kind == "Node" { // a kubelet makes it
+		kind, name, _ := strings.Cut(r.From, "/")
+		a.Fix = "kubectl delete " + strings.ToLower(kind) + " " + name
+		a.Harm = "what the object is about goes with it: see first that no machine of the node runs any more"
+	}
 	if strings.HasSuffix(r.Kind, "Template") {
 		a.Cause, a.Step = "TemplateMissing", "template"
 	}
