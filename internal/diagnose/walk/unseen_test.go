@@ -482,6 +482,10 @@ func TestQuiet(t *testing.T) {
 			f.Workloads.Jobs = []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Name: "x-1", Namespace: "default", CreationTimestamp: recent,
 				OwnerReferences: []metav1.OwnerReference{{UID: "asked", Controller: new(true)}}}, Status: batchv1.JobStatus{Active: 1}}}
 		},
+		"a pod that fits nowhere, of a cluster that is being deleted": func(f *facts.Snapshot) {
+			f.Cluster.DeletionTimestamp = &recent
+			waiting("CrashLoopBackOff", "back-off 10s restarting failed container")(f)
+		},
 		"a service that stays on its node, and that no user asked for": local,
 		"a CronJob that waits": object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
 		"an object whose deletion begins": func(f *facts.Snapshot) {
