@@ -486,6 +486,13 @@ func TestQuiet(t *testing.T) {
 			f.Cluster.DeletionTimestamp = &recent
 			waiting("CrashLoopBackOff", "back-off 10s restarting failed container")(f)
 		},
+		"a control plane whose former node is gone": func(f *facts.Snapshot) {
+			f.ControlPlane = &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "kcp"}}
+			f.ControlPlane.Status.Conditions = []metav1.Condition{{Type: "ControlPlaneComponentsHealthy", Status: metav1.ConditionFalse,
+				Reason: "NotHealthy", Message: "* Control plane Node former does not have a corresponding Machine",
+				LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+		},
+		"a cluster that is paused while nothing waits": func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) },
 		"a service that stays on its node, and that no user asked for": local,
 		"a CronJob that waits": object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
 		"an object whose deletion begins": func(f *facts.Snapshot) {
