@@ -49,7 +49,9 @@ func (w walker) cluster() *finding {
 // outstanding reports whether something of the cluster waits for its controller: a deletion, a change that was not seen yet, or a
 // machine without a node. A pause by which nothing waits is no fault.
 func (w walker) outstanding() bool {
-	waits := func(o metav1.Object, observed int64) bool { return o.GetDeletionTimestamp() != nil || observed < o.GetGeneration() }
+	waits := func(o metav1.Object, observed int64) bool {
+		return o.GetDeletionTimestamp() != nil || observed < o.GetGeneration()
+	}
 	return w.Cluster.DeletionTimestamp != nil || w.initializing() ||
 		w.ControlPlane != nil && waits(w.ControlPlane, w.ControlPlane.Status.ObservedGeneration) ||
 		slices.ContainsFunc(w.Machines, func(m clusterv1.Machine) bool {
