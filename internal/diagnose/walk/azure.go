@@ -14,7 +14,7 @@ import (
 
 // AsksAzure reports whether a cause is one that Azure may explain: with what package reach reads the walk says more.
 func AsksAzure(cause string) bool {
-	return slices.Contains([]string{"NoRouteToAPI", "APIRefused", "APIServerStarts", "APINameUnresolved", "KubeletStopped", "NotRegistered", "NodeDeleted",
+	return slices.Contains([]string{"NoRouteToAPI", "APIRefused", "APIServerStarts", "APIServerLate", "APINameUnresolved", "KubeletStopped", "NotRegistered", "NodeDeleted",
 		"CloudProviderMissing"}, cause)
 }
 

@@ -206,9 +206,9 @@ func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 	if v := w.named("PersistentVolume", "", c.Spec.VolumeName); v != nil && v.GetDeletionTimestamp() != nil && c.DeletionTimestamp.IsZero() {
 		return &finding{Step: s.step, At: "PersistentVolume/" + v.GetName(), Type: "Field", Cause: "VolumeDeleting",
 			Since:    v.GetDeletionTimestamp().Time,
-			Says:     "the volume that the claim is bound to is being deleted: it goes with the claim, and no deletion can be taken back",
+			Says:     "the volume that the claim is bound to is being deleted: it ends when the claim does, and no deletion can be taken back",
 			Evidence: []string{fmt.Sprintf("metadata.deletionTimestamp; finalizers %v; bound to %s/%s", v.GetFinalizers(), c.Namespace, c.Name)},
-			Fix:      "copy the data, or set persistentVolumeReclaimPolicy to Retain and bind the disk to a new volume, before the claim goes",
+			Fix:      "copy the data, or set persistentVolumeReclaimPolicy to Retain and bind the disk to a new volume, before the claim is deleted",
 			Next:     "kubectl describe persistentvolume " + v.GetName()}
 	}
 	if c.Status.Phase != corev1.ClaimPending || !c.DeletionTimestamp.IsZero() {

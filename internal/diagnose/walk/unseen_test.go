@@ -492,9 +492,13 @@ func TestQuiet(t *testing.T) {
 				Reason: "NotHealthy", Message: "* Control plane Node former does not have a corresponding Machine",
 				LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
 		},
-		"a cluster that is paused while nothing waits":                 func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) },
+		"a cluster that is paused while nothing waits": func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) },
+		"an API server that answers nothing in time, and did a moment ago": func(f *facts.Snapshot) {
+			f.Unreachable = "Get \"https://x:6443/api/v1/pods\": context deadline exceeded"
+			f.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterRemoteConnectionProbeCondition, Status: metav1.ConditionTrue}}
+		},
 		"a service that stays on its node, and that no user asked for": local,
-		"a CronJob that waits":                                         object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
+		"a CronJob that waits": object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
 		"an object whose deletion begins": func(f *facts.Snapshot) {
 			object("Widget", map[string]any{})(f)
 			f.Asked.SetDeletionTimestamp(&recent)

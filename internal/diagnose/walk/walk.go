@@ -118,7 +118,7 @@ func missing(r *facts.Reference, step string) *finding {
 	if r.Kind == "Node" { // a kubelet makes it
 		kind, name, _ := strings.Cut(r.From, "/")
 		a.Fix = "kubectl delete " + strings.ToLower(kind) + " " + name
-		a.Harm = "what the object is about goes with it: see first that no machine of the node runs any more"
+		a.Harm = "see first that no machine of the node runs any more"
 	}
 	if strings.HasSuffix(r.Kind, "Template") {
 		a.Cause, a.Step = "TemplateMissing", "template"
@@ -318,16 +318,20 @@ func (w walker) reached() *finding {
 	return first(func() *finding { return w.dies(w.machinesWhere(isControlPlane), a.Evidence) }, func() *finding { return w.back(a) })
 }
 
-// back turns a refused connection into a Waiting answer while Cluster API's own probe has not failed for long: the programs of a
-// control plane that starts, or starts again, take a moment.
+// back turns a refused connection, or an answer that did not come in time, into a Waiting answer while Cluster API's own probe has
+// not failed for long: the programs of a control plane that starts, or starts again, take a moment, and so does one that has much to do.
 func (w walker) back(a *finding) *finding {
 	c := condition(w.Cluster.Status.Conditions, clusterv1.ClusterRemoteConnectionProbeCondition)
-	if a.Cause != "APIRefused" || c == nil ||
+	late := a.Cause == "NoRouteToAPI" && strings.Contains(w.Unreachable, "deadline exceeded")
+	if a.Cause != "APIRefused" && !late || c == nil ||
 		c.Status != metav1.ConditionTrue && w.Taken.Sub(c.LastTransitionTime.Time) > slowStatus {
 		return a
 	}
 	a.Waiting, a.Cause, a.Fix, a.Harm = true, "APIServerStarts", "", ""
 	a.Says = "waiting for the API server, which is not up yet: Cluster API has reached it a short time ago"
+	if late {
+		a.Cause, a.Says = "APIServerLate", "waiting for the API server, which does not answer in time: Cluster API has reached it a short time ago"
+	}
 	return a
 }
 
