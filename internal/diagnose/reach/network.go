@@ -132,8 +132,8 @@ func (j *judgement) block(cause, format string, args ...any) {
 
 // Blocked returns what keeps the cluster's subnets from the API server: the first rule that applies, in a group that is
 // attached to a subnet or interface of the way, if it denies; a route that drops, or whose appliance is dead; a pool
-// without members, without a rule or with a probe of another port; a zone without its link or record. What is attached to nothing of the way
-// is not judged. unknown are parts that cannot be judged here.
+// without members, without a rule or with a probe of another port; a zone without its link or record. What is attached to nothing
+// of the way is not judged. unknown are parts that cannot be judged here.
 func (n Network) Blocked() (blocked []facts.Obstacle, unknown []string) {
 	j := &judgement{Network: n}
 	groups, tables := byID(parsed(n.Groups)), byID(parsed(n.Tables))

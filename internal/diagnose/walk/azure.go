@@ -14,8 +14,8 @@ import (
 
 // AsksAzure reports whether a cause is one that Azure may explain: with what package reach reads the walk says more.
 func AsksAzure(cause string) bool {
-	return slices.Contains([]string{"NoRouteToAPI", "APIRefused", "APIServerStarts", "APIServerLate", "APINameUnresolved", "KubeletStopped", "NotRegistered", "NodeDeleted",
-		"CloudProviderMissing"}, cause)
+	return slices.Contains([]string{"NoRouteToAPI", "APIRefused", "APIServerStarts", "APIServerLate", "APINameUnresolved",
+		"KubeletStopped", "NotRegistered", "NodeDeleted", "CloudProviderMissing"}, cause)
 }
 
 // obstacle is what to say and do about a facts.Obstacle, by its cause.

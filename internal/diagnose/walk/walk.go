@@ -330,7 +330,8 @@ func (w walker) back(a *finding) *finding {
 	a.Waiting, a.Cause, a.Fix, a.Harm = true, "APIServerStarts", "", ""
 	a.Says = "waiting for the API server, which is not up yet: Cluster API has reached it a short time ago"
 	if late {
-		a.Cause, a.Says = "APIServerLate", "waiting for the API server, which does not answer in time: Cluster API has reached it a short time ago"
+		a.Cause = "APIServerLate"
+		a.Says = "waiting for the API server, which does not answer in time: Cluster API has reached it a short time ago"
 	}
 	return a
 }
