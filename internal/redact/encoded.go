@@ -72,7 +72,8 @@ func decoded(run string) (string, bool) {
 		}
 		data = []byte(string(utf16.Decode(units)))
 	}
-	if len(data) == 0 || !utf8.Valid(data) || strings.ContainsFunc(string(data), func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+	if len(data) == 0 || !utf8.Valid(data) ||
+		strings.ContainsFunc(string(data), func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return "", false
 	}
 	return string(data), true
