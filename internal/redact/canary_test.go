@@ -1,6 +1,8 @@
 package redact
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -285,4 +287,46 @@ func FuzzCanaries(f *testing.F) {
 			t.Errorf("%s: %q becomes %q", name, text, got)
 		}
 	})
+}
+
+// TestLinesOfNames: the value that follows the line with its name goes too, and no other one.
+func TestLinesOfNames(t *testing.T) {
+	for name, text := range map[string]string{
+		"YAML": "- name: DB_PASSWORD\n  value: %s", "JSON": "\"name\": \"SMTP_CRED\",\n\"value\": \"%s\"",
+		"an element": "<AdministratorPassword>\n<Value>%s</Value>", "keyMaterial": "<sharedKey>\n<keyMaterial>%s</keyMaterial>",
+		"a log": "12:00 x: - name: ApiToken\n12:00 x:   value: '%s'",
+	} {
+		var l Lines
+		for line := range strings.SplitSeq(fmt.Sprintf(text, "tulpenmarkt"), "\n") {
+			if got := l.Text(line); strings.Contains(got, "tulpe") {
+				t.Errorf("%s: %q", name, got)
+			}
+		}
+	}
+	var l Lines
+	for _, line := range []string{"- name: MODE", "  value: fast", "- name: DB_PASSWORD", "  valueFrom:", "  value: kept"} {
+		if got := l.Text(line); got != line {
+			t.Errorf("got %q, want %q", got, line)
+		}
+	}
+}
+
+// TestPacked: gzip within base64 is looked into, however much of it is there.
+func TestPacked(t *testing.T) {
+	pack := func(text string) string {
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		_, _ = w.Write([]byte(text))
+		w.Close()
+		return base64.StdEncoding.EncodeToString(out.Bytes())
+	}
+	secret := pack("password: " + "tulpenmarkt7\n")
+	for _, text := range []string{secret, secret[:len(secret)-8]} {
+		if got := Text("content: " + text); strings.Contains(got, secret[:20]) {
+			t.Errorf("got %q", got)
+		}
+	}
+	if plain := "content: " + pack("net.ipv4.ip_forward = 1\n"); Text(plain) != plain {
+		t.Errorf("got %q", Text(plain))
+	}
 }

@@ -1,7 +1,10 @@
 package redact
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
+	"io"
 	"regexp"
 	"strings"
 	"unicode"
@@ -40,21 +43,37 @@ func credentials(groups []string) bool {
 	return ok && strings.Contains(text, ":")
 }
 
-// decoded returns the text that base64 holds: UTF-8, or UTF-16 as PowerShell takes it.
+// maxUnpacked bounds what is unpacked of a text, in bytes.
+const maxUnpacked = 1 << 20
+
+// unpacked returns what gzip holds, as far as it can be read: a line may have only the beginning.
+func unpacked(data []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil
+	}
+	out, _ := io.ReadAll(io.LimitReader(r, maxUnpacked)) // the error says that the rest is missing
+	return out
+}
+
+// decoded returns the text that base64 holds: UTF-8, UTF-16 as PowerShell takes it, or UTF-8 in gzip.
 func decoded(run string) (string, bool) {
 	run = alphabet.Replace(run)
 	data, err := base64.RawStdEncoding.DecodeString(run)
 	if err != nil || len(data) < 8 {
 		return "", false
 	}
-	if data[1] == 0 && data[3] == 0 {
+	if data[0] == 0x1f && data[1] == 0x8b {
+		data = unpacked(data)
+	} else if data[1] == 0 && data[3] == 0 {
 		units := make([]uint16, len(data)/2)
 		for i := range units {
 			units[i] = uint16(data[2*i]) | uint16(data[2*i+1])<<8
 		}
 		data = []byte(string(utf16.Decode(units)))
 	}
-	if !utf8.Valid(data) || strings.ContainsFunc(string(data), func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+	if len(data) == 0 || !utf8.Valid(data) ||
+		strings.ContainsFunc(string(data), func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return "", false
 	}
 	return string(data), true

@@ -6,13 +6,16 @@ import (
 )
 
 // Lines takes the secrets out of a text that comes line by line. It remembers that a private key has begun,
-// because no single line of a key resembles a secret. The zero value is ready; it is not safe for use from
-// several goroutines.
-type Lines struct{ key bool }
+// because no single line of a key resembles a secret, and that the last line was the name of one, whose value the next
+// line has. The zero value is ready; it is not safe for use from several goroutines.
+type Lines struct{ key, named bool }
 
 var (
 	begun = regexp.MustCompile(privateBegin)
 	ended = regexp.MustCompile(privateEnd)
+	// nameLine matches a line that ends with the name of what the next one has: a member of JSON or YAML, or an element.
+	nameLine  = regexp.MustCompile(`(?i)(?:\b(?:name|key)["']?\s*[:=]\s*["']?|<)([\w:.-]+)["'>]?,?\s*$`)
+	valueLine = regexp.MustCompile(`(?i)^(.*(?:\bvalue["']?\s*[:=]\s*["']?|<value>\s*))[^\s"'<][^"'<]*`)
 	// keyLine matches a line of a private key, behind the prefix of a log: enough of the alphabet of
 	// base64, or nothing else.
 	keyLine = regexp.MustCompile(`^(?:|[A-Za-z0-9+/=]+|.*[\s"'|][A-Za-z0-9+/=]{16,}|.*(?:Proc-Type|DEK-Info): .*)["',]?$`)
@@ -34,6 +37,12 @@ func beginsEncoded(line string) bool {
 
 // Text returns a line without secrets.
 func (l *Lines) Text(line string) string {
+	named := l.named
+	name := nameLine.FindStringSubmatch(line)
+	l.named = name != nil && (secretField(name[1]) || secretSegment(name[1]))
+	if named {
+		line = valueLine.ReplaceAllString(line, "${1}"+Mark)
+	}
 	begins := begun.MatchString(line) || beginsEncoded(line)
 	switch end := ended.FindStringIndex(line); {
 	case end != nil && l.key && !begins:

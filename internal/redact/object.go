@@ -21,6 +21,8 @@ const (
 	argsPlace
 	// hiddenPlace has commands and scripts of bootstrap data; only their number is shown.
 	hiddenPlace
+	// labelsPlace has names with values by which objects are selected: all are shown that are no work of chance.
+	labelsPlace
 )
 
 // places are the fields in which anything may be, by name in lower case.
@@ -29,6 +31,7 @@ var places = map[string]place{
 	"httpheaders": pairsPlace, "headers": pairsPlace, "additionaltags": pairsPlace, "tags": pairsPlace,
 	"extraargs": pairsPlace, "kubeletextraargs": pairsPlace, "volumeattributes": pairsPlace, "settings": pairsPlace,
 	"variables": pairsPlace, "sysctls": pairsPlace, "parameters": pairsPlace, "stringdata": pairsPlace, "options": pairsPlace,
+	"labels": labelsPlace, "matchlabels": labelsPlace, "nodeselector": labelsPlace,
 	"command": linePlace, "args": argsPlace, "mounts": argsPlace,
 	"prekubeadmcommands": hiddenPlace, "postkubeadmcommands": hiddenPlace, "bootcommands": hiddenPlace, "runcmd": hiddenPlace,
 	"bootcmd": hiddenPlace, "additionalconfig": hiddenPlace, "commandtoexecute": hiddenPlace, "script": hiddenPlace,
@@ -83,6 +86,13 @@ func (p place) at(v any) any {
 		return wipe(v)
 	case pairsPlace:
 		return pairs(v)
+	case labelsPlace:
+		if m, ok := v.(map[string]any); ok {
+			for name, value := range m {
+				m[name] = public(value)
+			}
+			return m
+		}
 	case linePlace, argsPlace:
 		list, ok := v.([]any)
 		if ok && allText(list) {
@@ -131,7 +141,7 @@ func pairs(v any) any {
 			case strings.EqualFold(name, "kubectl.kubernetes.io/last-applied-configuration"):
 				delete(v, name) // it repeats the object
 			case shown(name):
-				v[name] = Object(value)
+				v[name] = public(value)
 			case isText:
 				v[name] = harmlessOr(text)
 			default:
@@ -156,7 +166,7 @@ func pairs(v any) any {
 				case field != "value":
 					pair[field] = Object(value)
 				case shown(name):
-					pair[field] = Object(value)
+					pair[field] = public(value)
 				case isText:
 					pair[field] = harmlessOr(text)
 				default:
@@ -167,6 +177,24 @@ func pairs(v any) any {
 		return v
 	}
 	return wipe(v)
+}
+
+// chances matches words of 20 letters and digits.
+var chances = regexp.MustCompile(`[A-Za-z0-9]{20,}`)
+
+// public returns a value that is for anybody, without words that only chance writes.
+func public(v any) any {
+	seen := Object(v)
+	text, is := seen.(string)
+	if !is {
+		return seen
+	}
+	return chances.ReplaceAllStringFunc(text, func(word string) string {
+		if random([]string{word}) && !hexNumber.MatchString(word) {
+			return Mark
+		}
+		return word
+	})
 }
 
 // harmlessOr returns a value that says yes or no, and Mark for another: a number may be a PIN.

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -113,4 +114,18 @@ func FuzzShortcuts(f *testing.F) {
 			t.Errorf("%q becomes %q, and by all rules %q", s, got, want)
 		}
 	})
+}
+
+// TestLabels: labels are shown, and what only chance writes is not.
+func TestLabels(t *testing.T) {
+	const chance = "hLobeeicS9IRasWBALNc1Tgm"
+	got := Object(map[string]any{"labels": map[string]any{"team": chance, "app": "web", "hash": "0123456789abcdef0123456789abcdef"},
+		"nodeSelector":     map[string]any{"pool": chance},
+		"kubeletExtraArgs": []any{map[string]any{"name": "node-labels", "value": "a=b,team=" + chance}}})
+	want := map[string]any{"labels": map[string]any{"team": Mark, "app": "web", "hash": "0123456789abcdef0123456789abcdef"},
+		"nodeSelector":     map[string]any{"pool": Mark},
+		"kubeletExtraArgs": []any{map[string]any{"name": "node-labels", "value": "a=b,team=" + Mark}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
 }

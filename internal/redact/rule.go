@@ -68,7 +68,7 @@ var secretNames = []string{
 	"host-key-secret", "credentials", "credential", "secret-key", "custom-data", "user-data", "sas-token",
 	"token-secret", "connection-string", "protected-settings", "protected-parameters", "api-key",
 	"shared-secret", "webhook-secret", "hmac-secret", "app-secret", "secret-id", "workspace-key", "wskey", "validation-key",
-	"decryption-key", "psk", "pre-shared-key",
+	"decryption-key", "psk", "pre-shared-key", "key-material",
 }
 
 // secretWords matches the secretNames.
@@ -238,9 +238,8 @@ var texts = []rule{
 	{find: regexp.MustCompile(`(?im)^([ \t]*(?:- +)?token:[ \t]+)[^\s"']+([ \t]*\r?)$`),
 		with: "${1}" + Mark + "${2}", may: holdsLower("token:")},
 	{find: regexp.MustCompile(`(?i)(;\s*(?:pwd|secret)\s*=\s*)` + fieldValue), with: "${1}" + Mark, may: holdsLower("pwd", "secret")},
-	{find: regexp.MustCompile(`(?i)(<(?:[\w:.-]*(?:password|secret|token|apikey|api-key|accesskey|passphrase|` +
-		`connectionstring))>\s*(?:<value>\s*)?)` +
-		`[^<\s][^<]*`), with: "${1}" + Mark, may: holdsLower("password>", "secret>", "token>", "key>", "passphrase>", "string>")},
+	{find: regexp.MustCompile(`(?i)(<(?:[\w:.-]*(?:` + secretWords + `|secret|token))>\s*(?:<value>\s*)?)` +
+		`[^<\s][^<]*`), with: "${1}" + Mark, may: holds(">")},
 	{find: regexp.MustCompile(`(?i)([?&](?:code|access_token)=)[^&\s"']+`), with: "${1}" + Mark,
 		may: func(t *subject) bool { return strings.ContainsAny(t.text, "?&") }},
 	{find: regexp.MustCompile(`(?i)((?:^|[?&;\s"']|%26|signature=)sig(?:=|%3d))[^&\s"';%]+(?:%[0-9a-f]{2}[^&\s"';%]*)*`),

@@ -5,6 +5,7 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -49,6 +50,10 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 				return err
 			}
 			object, err := asked(cmd.Context(), c, t.Namespace, cluster, args)
+			if len(args) == 0 && errors.Is(err, facts.ErrNoCluster) { // a management cluster that is new is no fault
+				none := walk.Answer{Object: "no cluster", Healthy: true, NotExamined: []string{err.Error()}}
+				return a.Print(output, none, func(w io.Writer) { writeAnswer(w, none, a.Room(answerWidth, answerAt)) })
+			}
 			if err != nil {
 				return err
 			}
@@ -122,7 +127,7 @@ func Judged(ctx context.Context, a *app.App, t app.Target, c client.Client, obje
 			return nil, walk.Answer{}, err
 		}
 	}
-	if answer.Healthy && snapshot.More != nil && snapshot.Others == nil && object.Kind == "Cluster" {
+	if answer.Healthy && snapshot.More != nil && snapshot.Others == nil && walk.NeedsOthers(object.Kind) {
 		if err := snapshot.More(ctx); err != nil {
 			snapshot.Unexamined("objects of other kinds", err)
 		}

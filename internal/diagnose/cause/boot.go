@@ -153,6 +153,16 @@ func Repeated(lines []string) string {
 	return ""
 }
 
+// Latest returns the last line of a log that is not empty, or "": how far it has come.
+func Latest(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
 // errorSaid matches what a structured log says of an error.
 var errorSaid = regexp.MustCompile(`level=ERROR msg="[^"]*"`)
 

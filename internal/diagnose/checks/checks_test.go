@@ -194,6 +194,7 @@ func TestEachFaultHasACheck(t *testing.T) {
 func TestUnknownTroubleIsShown(t *testing.T) {
 	f := snapshot(func(*corev1.Node) {})
 	f.Cluster.Spec.Paused = new(true)
+	f.Deployments = []clusterv1.MachineDeployment{{ObjectMeta: metav1.ObjectMeta{Name: "md", Generation: 2}}} // a change waits
 	if got := failed(Examine(f, nil)); !slices.Equal(got, []string{"A02"}) {
 		t.Errorf("got %v", got)
 	}

@@ -249,8 +249,16 @@ func sets(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapsho
 			only := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{"type": corev1.EventTypeWarning}}
 			return listed(ctx, c, only, func(events *corev1.EventList) { f.Notices = events.Items })
 		},
+		"remediations of namespace " + key.Namespace: func() error {
+			only := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{"reason": remediation}}
+			return listed(ctx, c, only, func(events *corev1.EventList) { f.Remediations = events.Items })
+		},
 	})
 }
+
+// remediation is the reason of the event of a machine that a MachineHealthCheck has found unhealthy. Source: sigs.k8s.io/cluster-api
+// internal/controllers/machinehealthcheck.
+const remediation = "MachineMarkedUnhealthy"
 
 // drainRules lists the rules by which nodes of the cluster's namespace are drained, if a machine is being deleted.
 func drainRules(ctx context.Context, c client.Client, f *Snapshot) error {

@@ -256,6 +256,9 @@ func (s several) having(ctx context.Context, c client.Client, namespace, kind, n
 	return out
 }
 
+// ErrNoCluster is the error of who asks for the only cluster where none is.
+var ErrNoCluster = errors.New("there is no cluster in any namespace that may be read: casement generate cluster makes one")
+
 // clusterOf returns the cluster of a name, or the only one, in a namespace; where that has none, the only one that there is
 // in all namespaces. A namespace without clusters is one of the workload cluster: kubectl's users name that of the object.
 func clusterOf(ctx context.Context, c client.Client, namespace, name string) (client.ObjectKey, error) {
@@ -283,7 +286,7 @@ func clusterOf(ctx context.Context, c client.Client, namespace, name string) (cl
 		return client.ObjectKey{Namespace: namespace, Name: name}, nil // whoever reads it says that it is not there
 	}
 	if len(found) == 0 {
-		return client.ObjectKey{}, errors.New("there is no cluster in any namespace that may be read: casement generate cluster makes one")
+		return client.ObjectKey{}, ErrNoCluster
 	}
 	return client.ObjectKey{}, several{found, in}
 }

@@ -177,6 +177,8 @@ var targets = []struct{ of, path, group, kind string }{
 	{"ValidatingWebhookConfiguration", "webhooks.clientConfig.service", "", "Service"},
 	{"MutatingWebhookConfiguration", "webhooks.clientConfig.service", "", "Service"},
 	{"CustomResourceDefinition", "spec.conversion.webhook.clientConfig.service", "", "Service"},
+	{"VolumeAttachment", "spec.nodeName", "", "Node"},
+	{"VolumeAttachment", "spec.source.persistentVolumeName", "", "PersistentVolume"},
 	{"ValidatingAdmissionPolicyBinding", "spec.policyName", "admissionregistration.k8s.io", "ValidatingAdmissionPolicy"},
 	{"MutatingAdmissionPolicyBinding", "spec.policyName", "admissionregistration.k8s.io", "MutatingAdmissionPolicy"},
 }

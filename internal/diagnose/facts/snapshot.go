@@ -44,6 +44,8 @@ type Snapshot struct {
 	Dangling []Reference
 	// Notices are the warning events of these objects.
 	Notices []corev1.Event
+	// Remediations are the events by which MachineHealthChecks mark machines that they have replaced.
+	Remediations []corev1.Event
 	// Charts are the Helm charts that could not be installed in the cluster, by KIND/NAME of the object of Cluster
 	// API's addon provider for Helm that reports it.
 	Charts []Degraded

@@ -132,8 +132,8 @@ func (j *judgement) block(cause, format string, args ...any) {
 
 // Blocked returns what keeps the cluster's subnets from the API server: the first rule that applies, in a group that is
 // attached to a subnet or interface of the way, if it denies; a route that drops, or whose appliance is dead; a pool
-// without members or with a probe of another port; a zone without its link or record. What is attached to nothing of the way
-// is not judged. unknown are parts that cannot be judged here.
+// without members, without a rule or with a probe of another port; a zone without its link or record. What is attached to nothing
+// of the way is not judged. unknown are parts that cannot be judged here.
 func (n Network) Blocked() (blocked []facts.Obstacle, unknown []string) {
 	j := &judgement{Network: n}
 	groups, tables := byID(parsed(n.Groups)), byID(parsed(n.Tables))
@@ -416,14 +416,21 @@ func (n Network) NextHops() (ids []string) {
 
 func lastOf(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// balancers adds the backend pools for the API server's port that have no member, and rules without a probe of that port.
+// balancers adds the backend pools for the API server's port that have no member, rules with a probe of another port, and a load
+// balancer that has no rule for the port.
 func (j *judgement) balancers() {
+	var ruleless resource
+	rules := 0
 	for _, b := range parsed(j.Network.Balancers) {
 		if j.Balancer != "" && !strings.EqualFold(b.Name, j.Balancer) {
 			continue
 		}
+		ruleless = b
 		for _, rule := range b.Properties.LoadBalancingRules {
 			pool, probe := rule.Properties.BackendAddressPool, rule.Properties.Probe
+			if rule.Properties.BackendPort == j.Port || rule.Properties.BackendPort == anyPort {
+				rules++
+			}
 			if rule.Properties.BackendPort != j.Port || pool == nil {
 				continue
 			}
@@ -441,7 +448,13 @@ func (j *judgement) balancers() {
 			}
 		}
 	}
+	if j.Balancer != "" && ruleless.Name != "" && rules == 0 {
+		j.block("BalancerRuleMissing", "load balancer %s has no rule for port %d; %s", ruleless.Name, j.Port, ruleless.owner())
+	}
 }
+
+// anyPort is the port of a rule for all ports.
+const anyPort = 0
 
 // names adds a private zone that does not exist, is not linked to the network, or lacks the API server's record.
 func (j *judgement) names() {

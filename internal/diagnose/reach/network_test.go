@@ -76,6 +76,13 @@ func TestBlocked(t *testing.T) {
 				"backendAddressPools":[{"name":"cp","properties":{"backendIPConfigurations":[{}]}}],
 				"loadBalancingRules":[{"properties":{"backendPort":6443,"backendAddressPool":{"id":"/lb/cp"},"probe":{"id":"/lb/p"}}}]}}`)}
 		}, blocked: "asks port 6444"},
+		"no rule for the port": {cp: allow, pool: `{}`, change: func(n *Network) {
+			n.Balancer, n.Balancers = "lb", []json.RawMessage{json.RawMessage(`{"name":"lb","properties":{"loadBalancingRules":[]}}`)}
+		}, blocked: "load balancer lb has no rule for port 6443"},
+		"a rule for all ports": {cp: allow, pool: `{}`, change: func(n *Network) {
+			n.Balancer, n.Balancers = "lb", []json.RawMessage{json.RawMessage(
+				`{"name":"lb","properties":{"loadBalancingRules":[{"properties":{"backendPort":0}}]}}`)}
+		}},
 		"a pool of somebody else's": {cp: allow, change: func(n *Network) { n.Balancer = "mine" }},
 		"a zone without a link": {cp: allow, pool: `{}`, change: func(n *Network) {
 			private(n)

@@ -14,8 +14,8 @@ import (
 
 // AsksAzure reports whether a cause is one that Azure may explain: with what package reach reads the walk says more.
 func AsksAzure(cause string) bool {
-	return slices.Contains([]string{"NoRouteToAPI", "APIRefused", "APINameUnresolved", "KubeletStopped", "NotRegistered", "NodeDeleted",
-		"CloudProviderMissing"}, cause)
+	return slices.Contains([]string{"NoRouteToAPI", "APIRefused", "APIServerStarts", "APIServerLate", "APINameUnresolved",
+		"KubeletStopped", "NotRegistered", "NodeDeleted", "CloudProviderMissing"}, cause)
 }
 
 // obstacle is what to say and do about a facts.Obstacle, by its cause.
@@ -51,6 +51,9 @@ var barriers = map[string]obstacle{
 		"az network route-table list --resource-group GROUP -o table"},
 	"BackendPoolEmpty": {"the API server's load balancer has no member to send to",
 		"see why casement's control plane machines are not in it: nothing may pause the AzureMachines",
+		"az network lb list --resource-group GROUP -o table"},
+	"BalancerRuleMissing": {"the API server's load balancer has no rule that sends its port on",
+		"let casement make the rule again: nothing may pause the AzureCluster, which sets it",
 		"az network lb list --resource-group GROUP -o table"},
 	"ProbeFails": {"the load balancer's probe asks another port than the API server's, so it sends nothing there",
 		"correct the probe's port: nothing may pause the AzureCluster, which sets it", "az network lb list --resource-group GROUP -o table"},

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -151,6 +152,9 @@ func (w walker) leaving(m *clusterv1.Machine) *finding {
 	if c := condition(m.Status.Conditions, clusterv1.MachineDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
 		known := s.condition(c)
 		known.Evidence = append(known.Evidence, w.drainRules(m, c.Message)...)
+		if known.Cause == "HookWaits" {
+			known.Evidence = append(known.Evidence, hooks(m)...)
+		}
 		if known.Cause == "EvictionBlocked" {
 			known.Next = "kubectl get poddisruptionbudgets -A"
 		}
@@ -233,14 +237,18 @@ func (w walker) passing(m *clusterv1.Machine, a *finding) bool {
 }
 
 // hooked reports whether a machine has a hook: its condition names one for a moment after that was removed.
-func hooked(m *clusterv1.Machine) bool {
-	for name := range m.Annotations {
+func hooked(m *clusterv1.Machine) bool { return len(hooks(m)) > 0 }
+
+// hooks returns a machine's hooks with their owners, which is the meaning of the annotation's value, sorted.
+func hooks(m *clusterv1.Machine) (lines []string) {
+	for name, owner := range m.Annotations {
 		if strings.HasPrefix(name, clusterv1.PreDrainDeleteHookAnnotationPrefix) ||
 			strings.HasPrefix(name, clusterv1.PreTerminateDeleteHookAnnotationPrefix) {
-			return true
+			lines = append(lines, redact.Line(name+", owner: "+cmp.Or(owner, "not said"), maxEvidence))
 		}
 	}
-	return false
+	slices.Sort(lines)
+	return lines
 }
 
 // line formats an answer as one line of evidence for another answer.

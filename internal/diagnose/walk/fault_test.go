@@ -213,7 +213,10 @@ var faults = []struct {
 				"pod as it would violate the pod's disruption budget. The disruption budget p needs 1 healthy " +
 				"pods"}}
 	}},
-	{"paused", "Paused", "owner", func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) }},
+	{"paused", "Paused", "owner", func(f *facts.Snapshot) {
+		f.Cluster.Spec.Paused = new(true)
+		f.Deployments = []clusterv1.MachineDeployment{{ObjectMeta: metav1.ObjectMeta{Name: "md", Generation: 2}}}
+	}},
 	{"api refused", "APIRefused", "workload",
 		func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: connect: connection refused" }},
 }

@@ -156,6 +156,11 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 		s.step, s.kind, s.at = "guest", cause.Guest, guestOf(m)
 	}
 	answer := w.status(s, c)
+	if since := c.LastTransitionTime.Time; c.Reason == "Creating" && w.Console != nil && w.Taken.Sub(since) > slowStatus {
+		if line := cause.Latest(strings.Split(w.Console(m), "\n")); line != "" {
+			answer.with("its boot log ends with: " + line)
+		}
+	}
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
 		if g := w.guest(m); g != nil && (g.Step == "controlplane" || answer.Unknown || answer.Fix == "" || answer.Follows ||
 			g.Cause == answer.Cause && len(g.Notes) > 0) {

@@ -67,6 +67,10 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 		o.Kind, o.Name, o.Namespace, o.Cluster.Name, o.Kind)
 }
 
+// NeedsOthers reports whether objects of other kinds, which facts.Snapshot.More reads, may say what is wrong with an object of a
+// kind whose usual objects are well.
+func NeedsOthers(kind string) bool { return kind == "Cluster" || kind == "PersistentVolumeClaim" }
+
 // mostNotes bounds the notes about the machines of a set, whose boots are alike.
 const mostNotes = 5
 
@@ -155,7 +159,7 @@ func of[T any](items []T, meant func(*T) bool, walk func(*T) *finding) func() *f
 // last its Available condition.
 func (w walker) forCluster() Answer {
 	a := w.cluster()
-	if a == nil || a.Waiting {
+	if w.Cluster.DeletionTimestamp.IsZero() && (a == nil || a.Waiting) { // pods of a cluster that goes have no node any more
 		rest := func() *finding {
 			return first(each(w.Pools, w.pool), each(w.Machines, w.machine), each(w.Deployments, w.deployment), each(w.Sets, w.set),
 				each(w.HealthChecks, w.healthCheck), w.workloads, w.others, each(w.Machines, w.version))
@@ -166,7 +170,9 @@ func (w walker) forCluster() Answer {
 		}
 	}
 	out := w.done(a, "Cluster/"+w.Cluster.Name)
-	out.Also = w.also(a, w.concerned("Cluster", w.Cluster.Name))
+	if w.Cluster.DeletionTimestamp.IsZero() {
+		out.Also = w.also(a, w.concerned("Cluster", w.Cluster.Name))
+	}
 	return out
 }
 
@@ -203,13 +209,24 @@ func (w walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
 	}
 	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
 	return w.own(each(own, w.machine), func() *finding { return w.deployment(d) }, each(sets, w.set),
-		func() *finding { return w.short(d) }, each(own, w.version))
+		w.remedied(own), func() *finding { return w.short(d) }, each(own, w.version))
 }
 
 // forSet examines the cluster, a MachineSet and its machines.
 func (w walker) forSet(s *clusterv1.MachineSet) *finding {
 	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return ownedBy(m, s.UID) })
-	return w.own(each(own, w.machine), func() *finding { return w.set(s) })
+	return w.own(each(own, w.machine), func() *finding { return w.set(s) }, w.remedied(own))
+}
+
+// remedied examines the health checks of machines.
+func (w walker) remedied(machines []clusterv1.Machine) func() *finding {
+	var of []clusterv1.MachineHealthCheck
+	for _, h := range w.HealthChecks {
+		if slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return slices.Contains(h.Status.Targets, m.Name) }) {
+			of = append(of, h)
+		}
+	}
+	return each(of, w.loops)
 }
 
 // own examines what a set of machines needs, and then the set. A fault of the control plane explains a set only if the set

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -191,7 +192,11 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 		return s.unknown("Field", "OldGeneration", fmt.Sprintf("status.observedGeneration: %d; metadata.generation: %d",
 			observed, o.GetGeneration()), time.Time{})
 	}
-	if a := first(func() *finding { return w.refers(o, s) }, func() *finding { return w.stated(o, s) }); a != nil || !asked {
+	refers, stated := w.refers(o, s), w.stated(o, s)
+	if refers != nil && stated != nil {
+		refers.Evidence = append(refers.Evidence, stated.Evidence...)
+	}
+	if a := first(func() *finding { return refers }, func() *finding { return stated }); a != nil || !asked {
 		return a
 	}
 	warned := slices.DeleteFunc(w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()), func(e *corev1.Event) bool {
@@ -227,6 +232,12 @@ func (w walker) stated(o *unstructured.Unstructured, s said) *finding {
 	var why []string
 	for _, field := range slices.Sorted(maps.Keys(status)) {
 		text := strings.Trim(fmt.Sprint(status[field]), "[]")
+		if whole, is := status[field].(map[string]any); is && reasonField.MatchString(field) {
+			if text, _ = whole["message"].(string); text != "" {
+				why = append(why, "status."+field+".message: "+text)
+			}
+			continue
+		}
 		_, isText := status[field].(string)
 		_, isList := status[field].([]any)
 		switch {
@@ -477,6 +488,10 @@ func autoscaler(f walker, o *unstructured.Unstructured, _ bool) *finding {
 		case "FailedGetScale":
 			a.Unknown, a.Cause, a.Says = false, "ScaleTargetMissing", "the object that the autoscaler scales cannot be read"
 			a.Fix = "correct spec.scaleTargetRef"
+		case "AmbiguousSelector": // no time heals it
+			a.Unknown, a.Cause, a.Says = false, c.Reason, "several autoscalers scale the same pods, so none of them does"
+			a.Fix = "delete all but one, or give their targets selectors that share no pod"
+			return a
 		}
 		if !c.LastTransitionTime.IsZero() && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
 			return f.waits(s, c.Reason, s.at+": "+reported(&c), c.LastTransitionTime.Time)
@@ -493,8 +508,16 @@ func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	if suspended && asked {
 		return suspension(s, "the CronJob is suspended, so it makes no Jobs")
 	}
+	forbids, _, _ := unstructured.NestedString(o.Object, "spec", "concurrencyPolicy")
 	for _, c := range f.controllers() {
 		if ownedBy(c.meta, o.GetUID()) {
+			if c.off && forbids == string(batchv1.ForbidConcurrent) {
+				s.at = "Job/" + c.meta.Name
+				a := suspension(s, "the CronJob's last Job is suspended, and no other one may run beside it")
+				a.Evidence = append(a.Evidence, "spec.concurrencyPolicy of CronJob/"+o.GetName()+": Forbid")
+				a.Next = "kubectl describe job " + c.meta.Name + " -n " + c.meta.Namespace
+				return f.soon(a.since(c.meta.CreationTimestamp.Time), "the suspended "+s.at+" to be resumed")
+			}
 			if a := f.controller(&c); a != nil {
 				return a
 			}
@@ -503,7 +526,22 @@ func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
 			}
 		}
 	}
+	if a := f.occupied(s, o); asked && forbids == string(batchv1.ForbidConcurrent) {
+		return a
+	}
 	return nil
+}
+
+// occupied says of a CronJob that no run begins before its active Job has ended.
+func (w walker) occupied(s said, o *unstructured.Unstructured) *finding {
+	i := slices.IndexFunc(w.Workloads.Jobs, func(j batchv1.Job) bool { return ownedBy(&j, o.GetUID()) && j.Status.Active > 0 })
+	if i < 0 {
+		return nil
+	}
+	j := &w.Workloads.Jobs[i]
+	a := w.waits(s, "JobActive", "Job/"+j.Name+", which runs, to end: no other one may run beside it", j.CreationTimestamp.Time)
+	a.Type, a.Evidence = "Field", []string{"spec.concurrencyPolicy: Forbid"}
+	return a
 }
 
 // suspension is the finding of an object whose spec.suspend is true.

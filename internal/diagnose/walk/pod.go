@@ -473,6 +473,12 @@ func (a *finding) with(line string) *finding {
 	return a
 }
 
+// since sets when what a finding says began.
+func (a *finding) since(t time.Time) *finding {
+	a.Since = t
+	return a
+}
+
 // started examines a container that runs and is not ready, or has ended and is not restarted yet.
 func (w walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	if t := c.State.Terminated; t != nil {

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -153,8 +154,45 @@ func (w walker) forService(s *corev1.Service) *finding {
 	for _, p := range pods {
 		checks = append(checks, func() *finding { return w.forPod(p) })
 	}
-	return first(checks...)
+	return first(append(checks, func() *finding { return w.local(s, pods) })...)
 }
+
+// local says of a service whose traffic stays on its node from which nodes nothing reaches it. That is meant if a DaemonSet makes
+// its pods; nodes of another operating system than theirs are left out.
+func (w walker) local(s *corev1.Service, pods []*corev1.Pod) *finding {
+	if s.Spec.InternalTrafficPolicy == nil || *s.Spec.InternalTrafficPolicy != corev1.ServiceInternalTrafficPolicyLocal {
+		return nil
+	}
+	serves, systems := map[string]bool{}, map[string]bool{}
+	for _, p := range pods {
+		if o := metav1.GetControllerOf(p); o != nil && o.Kind == "DaemonSet" {
+			return nil
+		}
+		if n := w.Nodes[p.Spec.NodeName]; n != nil {
+			serves[n.Name], systems[n.Status.NodeInfo.OperatingSystem] = true, true
+		}
+	}
+	var without []string
+	for name, n := range w.Nodes {
+		_, controls := n.Labels["node-role.kubernetes.io/control-plane"]
+		if !serves[name] && systems[n.Status.NodeInfo.OperatingSystem] && !controls {
+			without = append(without, name)
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	slices.Sort(without)
+	return &finding{Step: "service", At: "Service/" + s.Name, Type: "Field", Cause: "TrafficStaysLocal",
+		Says: "the service sends only to pods of the caller's own node, and nodes have none: what runs there gets no answer",
+		Evidence: []string{fmt.Sprintf("spec.internalTrafficPolicy: Local; no pod of it on %d nodes: %s", len(without),
+			strings.Join(without[:min(len(without), maxNodes)], ", "))},
+		Fix:  "set spec.internalTrafficPolicy to Cluster, or let a DaemonSet make the pods",
+		Next: fmt.Sprintf("kubectl get pods -n %s -o wide", s.Namespace)}
+}
+
+// maxNodes bounds how many nodes an answer names.
+const maxNodes = 5
 
 // claim examines why a claim has no volume. A claim that waits for its first consumer is no fault.
 func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
@@ -164,6 +202,14 @@ func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 			Says:     "the volume that the claim is bound to is gone",
 			Evidence: []string{"spec.volumeName: " + c.Spec.VolumeName},
 			Fix:      "restore the volume, or delete the claim", Next: s.next}
+	}
+	if v := w.named("PersistentVolume", "", c.Spec.VolumeName); v != nil && v.GetDeletionTimestamp() != nil && c.DeletionTimestamp.IsZero() {
+		return &finding{Step: s.step, At: "PersistentVolume/" + v.GetName(), Type: "Field", Cause: "VolumeDeleting",
+			Since:    v.GetDeletionTimestamp().Time,
+			Says:     "the volume that the claim is bound to is being deleted: it ends when the claim does, and no deletion can be taken back",
+			Evidence: []string{fmt.Sprintf("metadata.deletionTimestamp; finalizers %v; bound to %s/%s", v.GetFinalizers(), c.Namespace, c.Name)},
+			Fix:      "copy the data, or set persistentVolumeReclaimPolicy to Retain and bind the disk to a new volume, before the claim is deleted",
+			Next:     "kubectl describe persistentvolume " + v.GetName()}
 	}
 	if c.Status.Phase != corev1.ClaimPending || !c.DeletionTimestamp.IsZero() {
 		return nil

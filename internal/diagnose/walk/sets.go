@@ -151,6 +151,9 @@ func (w walker) events(all []corev1.Event, uid types.UID) (out []*corev1.Event) 
 // healthCheck finds a MachineHealthCheck that repairs nothing, because too many machines are unhealthy. Machines that have not
 // started count too, which restricts it during a rollout, and is no fault while there is nothing to repair.
 func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
+	if a := w.loops(h); a != nil {
+		return a
+	}
 	c := condition(h.Status.Conditions, clusterv1.MachineHealthCheckRemediationAllowedCondition)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != clusterv1.MachineHealthCheckTooManyUnhealthyReason {
 		return nil
@@ -179,6 +182,47 @@ func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 	}
 	for _, line := range unwell[:min(len(unwell), maxWaiting)] {
 		a.Evidence = append(a.Evidence, redact.Line(line, maxEvidence))
+	}
+	return a
+}
+
+// often is how many machines of one set a health check replaces in the time of stale before that is no remediation any more.
+const often = 3
+
+// loops finds a MachineHealthCheck that replaces the machines of a set again and again: what makes them unhealthy comes with each
+// of them, or the check gives them less time than they need.
+func (w walker) loops(h *clusterv1.MachineHealthCheck) *finding {
+	var lines []string
+	var last time.Time
+	marks := "by " + h.Namespace + "/" + h.Name
+	for i := range w.Remediations {
+		e := &w.Remediations[i]
+		gone := !slices.ContainsFunc(w.Machines, func(m clusterv1.Machine) bool {
+			return m.Name == e.InvolvedObject.Name && m.DeletionTimestamp.IsZero()
+		})
+		if at := when(e); gone && w.Taken.Sub(at) < stale && strings.HasSuffix(e.Message, marks) {
+			lines = append(lines, e.Message)
+			if at.After(last) {
+				last = at
+			}
+		}
+	}
+	starting := slices.ContainsFunc(w.Machines, func(m clusterv1.Machine) bool {
+		return slices.Contains(h.Status.Targets, m.Name) && m.Status.NodeRef.Name == ""
+	})
+	if len(lines) < often || !starting {
+		return nil
+	}
+	a := &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Type: "Event", Reason: "MachineMarkedUnhealthy", Since: last,
+		Cause: "RemediationLoops",
+		Says:  "the health check replaces machine after machine: they have a fault in common, or the check gives them too little time to start",
+		Fix: "see why the machines do not become nodes, or raise spec.checks.nodeStartupTimeoutSeconds; a pause of the health check " +
+			"leaves the next machine to be looked at",
+		Next: "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}
+	slices.Sort(lines)
+	a.Evidence = []string{fmt.Sprintf("%d machines in %s; %s", len(lines), age(stale), redact.Line(lines[len(lines)-1], maxEvidence))}
+	if start := h.Spec.Checks.NodeStartupTimeoutSeconds; start != nil {
+		a.Evidence = append(a.Evidence, fmt.Sprintf("spec.checks.nodeStartupTimeoutSeconds: %d", *start))
 	}
 	return a
 }

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,36 @@ func waitsCompleted(f *facts.Snapshot, since time.Duration) {
 		r.Spec.Drain.Behavior = clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted
 		r.Spec.Pods = []clusterv1.MachineDrainRulePodSelector{{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"batch": value}}}}
 		f.DrainRules = append(f.DrainRules, r)
+	}
+}
+
+// local makes a service whose pod is on one of two nodes, and whose traffic stays on its node.
+func local(f *facts.Snapshot) {
+	other := f.Nodes["n"].DeepCopy()
+	other.Name = "other"
+	f.Nodes["other"] = other
+	f.Pods[0].Labels = map[string]string{"app": "s"}
+	f.Workloads.Services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"}, Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"app": "s"}, InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyLocal)}}}
+}
+
+// looping makes a health check that has replaced a number of machines within the last minutes, and one machine that starts.
+func looping(f *facts.Snapshot, times int) {
+	h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default"}}
+	h.Spec.Checks.NodeStartupTimeoutSeconds, h.Status.Targets = new(int32(30)), []string{"new"}
+	starts := *f.Machines[0].DeepCopy()
+	starts.Name, starts.Status.NodeRef.Name, starts.CreationTimestamp = "new", "", metav1.NewTime(f.Taken)
+	starts.Spec.InfrastructureRef.Name = "new"
+	f.AzureMachines["new"] = f.AzureMachines["am"].DeepCopy()
+	f.AzureMachines["new"].Name = "new"
+	f.AzureMachines["new"].SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Creating",
+		LastTransitionTime: metav1.NewTime(f.Taken)}})
+	f.HealthChecks, f.Machines = []clusterv1.MachineHealthCheck{h}, append(f.Machines, starts)
+	for i := range times {
+		name := "old-" + strconv.Itoa(i)
+		f.Remediations = append(f.Remediations, corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Machine", Name: name},
+			Message:       "Machine default/" + name + " has been marked as unhealthy by default/h",
+			LastTimestamp: metav1.NewTime(f.Taken.Add(-time.Duration(i) * time.Minute))})
 	}
 }
 
@@ -202,6 +233,37 @@ func TestUnseen(t *testing.T) {
 			class.SetName("nginx")
 			f.Others = map[string][]unstructured.Unstructured{"IngressClass": {class}}
 		}, "BackendMissing", "Ingress/x", "shop"},
+		"autoscalers of the same pods": {object("HorizontalPodAutoscaler", map[string]any{"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "ScalingActive", "status": "False", "reason": "AmbiguousSelector", "message": "controlled by more than one " +
+				"HPA (e.g. [w/a w/b])", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}}),
+			"AmbiguousSelector", "HorizontalPodAutoscaler/x", "[w/a w/b]"},
+		"a CronJob whose Job is suspended": {func(f *facts.Snapshot) {
+			object("CronJob", map[string]any{"spec": map[string]any{"concurrencyPolicy": "Forbid"}})(f)
+			f.Workloads.Jobs = []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Name: "x-1", Namespace: "default", CreationTimestamp: past(f),
+				OwnerReferences: []metav1.OwnerReference{{UID: "asked", Controller: new(true)}}}, Spec: batchv1.JobSpec{Suspend: new(true)}}}
+		}, "Suspended", "Job/x-1", "concurrencyPolicy of CronJob/x: Forbid"},
+		"an error that a status has as an object": {object("Attachment", map[string]any{"status": map[string]any{"attached": false,
+			"attachError": map[string]any{"message": "instance not found", "time": "2020-01-01T00:00:00Z"}}}), "", "Attachment/x",
+			"status.attachError.message: instance not found"},
+		"an error and a name that leads nowhere": {func(f *facts.Snapshot) {
+			object("VolumeAttachment", map[string]any{"status": map[string]any{"attachError": map[string]any{"message": "instance not found"}}})(f)
+			f.Dangling = []facts.Reference{{From: "VolumeAttachment/x", Field: "spec.nodeName", Kind: "Node", Name: "gone"}}
+		}, "NodeMissing", "VolumeAttachment/x", "instance not found"},
+		"a service that stays on its node": {func(f *facts.Snapshot) {
+			local(f)
+		}, "TrafficStaysLocal", "Service/s", "no pod of it on 1 nodes: other"},
+		"a bound claim whose volume is deleted": {func(f *facts.Snapshot) {
+			unbound(func(c *corev1.PersistentVolumeClaim) {
+				c.Status.Phase, c.Spec.VolumeName = corev1.ClaimBound, "pv"
+			})(f)
+			v := unstructured.Unstructured{Object: map[string]any{}}
+			v.SetName("pv")
+			v.SetDeletionTimestamp(new(past(f)))
+			v.SetFinalizers([]string{"kubernetes.io/pv-protection"})
+			f.Others = map[string][]unstructured.Unstructured{"PersistentVolume": {v}}
+		}, "VolumeDeleting", "PersistentVolume/pv", "pv-protection"},
+		"a health check that replaces machine after machine": {func(f *facts.Snapshot) { looping(f, 3) }, "RemediationLoops",
+			"MachineHealthCheck/h", "nodeStartupTimeoutSeconds: 30"},
 		"a suspended CronJob": {object("CronJob", map[string]any{"spec": map[string]any{"suspend": true}}), "Suspended",
 			"CronJob/x", "suspend"},
 		"a policy that denies all": {object("NetworkPolicy", map[string]any{"spec": map[string]any{"policyTypes": []any{"Ingress"}}}),
@@ -411,10 +473,32 @@ func TestQuiet(t *testing.T) {
 			f.Warnings = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "claim"}, Reason: "ProvisioningFailed",
 				Message: `storageclass.storage.k8s.io "disk" not found`, LastTimestamp: recent}}
 		},
-		"a claim that was made just now": unbound(func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = recent }),
-		"a device that no pod uses":      object("ResourceClaim", map[string]any{}),
-		"a volume that is bound":         object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),
-		"a CronJob that waits":           object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
+		"a claim that was made just now":               unbound(func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = recent }),
+		"a device that no pod uses":                    object("ResourceClaim", map[string]any{}),
+		"a volume that is bound":                       object("PersistentVolume", map[string]any{"status": map[string]any{"phase": "Bound"}}),
+		"a health check that has replaced one machine": func(f *facts.Snapshot) { looping(f, 1) },
+		"a CronJob whose Job runs": func(f *facts.Snapshot) {
+			object("CronJob", map[string]any{"spec": map[string]any{"concurrencyPolicy": "Forbid"}})(f)
+			f.Workloads.Jobs = []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Name: "x-1", Namespace: "default", CreationTimestamp: recent,
+				OwnerReferences: []metav1.OwnerReference{{UID: "asked", Controller: new(true)}}}, Status: batchv1.JobStatus{Active: 1}}}
+		},
+		"a pod that fits nowhere, of a cluster that is being deleted": func(f *facts.Snapshot) {
+			f.Cluster.DeletionTimestamp = &recent
+			waiting("CrashLoopBackOff", "back-off 10s restarting failed container")(f)
+		},
+		"a control plane whose former node is gone": func(f *facts.Snapshot) {
+			f.ControlPlane = &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "kcp"}}
+			f.ControlPlane.Status.Conditions = []metav1.Condition{{Type: "ControlPlaneComponentsHealthy", Status: metav1.ConditionFalse,
+				Reason: "NotHealthy", Message: "* Control plane Node former does not have a corresponding Machine",
+				LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+		},
+		"a cluster that is paused while nothing waits": func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) },
+		"an API server that answers nothing in time, and did a moment ago": func(f *facts.Snapshot) {
+			f.Unreachable = "Get \"https://x:6443/api/v1/pods\": context deadline exceeded"
+			f.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterRemoteConnectionProbeCondition, Status: metav1.ConditionTrue}}
+		},
+		"a service that stays on its node, and that no user asked for": local,
+		"a CronJob that waits": object("CronJob", map[string]any{"spec": map[string]any{"schedule": "0 0 * * *"}}),
 		"an object whose deletion begins": func(f *facts.Snapshot) {
 			object("Widget", map[string]any{})(f)
 			f.Asked.SetDeletionTimestamp(&recent)

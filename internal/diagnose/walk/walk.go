@@ -34,7 +34,7 @@ const (
 func (w walker) cluster() *finding {
 	at := "Cluster/" + w.Cluster.Name
 	if p := w.Cluster.Spec.Paused; p != nil && *p {
-		return &finding{Step: "owner", At: at, Cause: "Paused",
+		return &finding{Step: "owner", At: at, Cause: "Paused", Waiting: !w.outstanding(),
 			Says: "the cluster is paused, so nothing is reconciled", Evidence: []string{"spec.paused: true"},
 			Fix: "kubectl patch cluster " + w.Cluster.Name + " -n " + w.Cluster.Namespace +
 				" --type merge -p '{\"spec\":{\"paused\":false}}'",
@@ -44,6 +44,22 @@ func (w walker) cluster() *finding {
 		return a
 	}
 	return first(w.owner, w.infra, w.topology, w.controlPlane, w.reached, w.calico)
+}
+
+// outstanding reports whether something of the cluster waits for its controller: a deletion, a change that was not seen yet, or a
+// machine without a node. A pause by which nothing waits is no fault.
+func (w walker) outstanding() bool {
+	waits := func(o metav1.Object, observed int64) bool {
+		return o.GetDeletionTimestamp() != nil || observed < o.GetGeneration()
+	}
+	return w.Cluster.DeletionTimestamp != nil || w.initializing() ||
+		w.ControlPlane != nil && waits(w.ControlPlane, w.ControlPlane.Status.ObservedGeneration) ||
+		slices.ContainsFunc(w.Machines, func(m clusterv1.Machine) bool {
+			return m.DeletionTimestamp != nil || m.Status.NodeRef.Name == ""
+		}) ||
+		slices.ContainsFunc(w.Deployments, func(d clusterv1.MachineDeployment) bool { return waits(&d, d.Status.ObservedGeneration) }) ||
+		slices.ContainsFunc(w.Sets, func(s clusterv1.MachineSet) bool { return waits(&s, s.Status.ObservedGeneration) }) ||
+		slices.ContainsFunc(w.Pools, func(p clusterv1.MachinePool) bool { return waits(&p, p.Status.ObservedGeneration) })
 }
 
 // owner finds references of the cluster, its infrastructure or its control plane to objects that do not exist.
@@ -99,6 +115,11 @@ func missing(r *facts.Reference, step string) *finding {
 	a := &finding{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
 		Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
 		Next: strings.TrimSuffix("kubectl get "+plural+" -n "+r.Namespace, " -n ")}
+	if r.Kind == "Node" { // a kubelet makes it
+		kind, name, _ := strings.Cut(r.From, "/")
+		a.Fix = "kubectl delete " + strings.ToLower(kind) + " " + name
+		a.Harm = "see first that no machine of the node runs any more"
+	}
 	if strings.HasSuffix(r.Kind, "Template") {
 		a.Cause, a.Step = "TemplateMissing", "template"
 	}
@@ -218,6 +239,9 @@ func (w walker) controlPlane() *finding {
 		}
 		return w.left(health, kcp.Status.Conditions)
 	}
+	if w.pastNodes(c.Message) {
+		return w.waits(s, c.Reason, "the control plane to see that its former Node is gone: "+reported(c), c.LastTransitionTime.Time)
+	}
 	young := !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus
 	starts := c.Status == metav1.ConditionUnknown || c.Type == controlplanev1.KubeadmControlPlaneInitializedCondition
 	if young && (starts || w.rolling()) {
@@ -227,6 +251,25 @@ func (w walker) controlPlane() *finding {
 	a.Says = "the control plane is not well: " + c.Type + " is " + string(c.Status)
 	a.Fix = "see the machine that the message names: casement why MACHINE, casement logs MACHINE"
 	return a
+}
+
+// withoutMachine matches what Cluster API says of a node of the control plane that no machine has. Source: sigs.k8s.io/cluster-api
+// controlplane/kubeadm/internal/workload_cluster_conditions.go.
+var withoutMachine = regexp.MustCompile(`^\* Control plane Node (\S+) does not have a corresponding Machine$`)
+
+// pastNodes reports whether a message of the control plane is only about nodes without a machine that do not exist any more: Cluster
+// API writes it when it comes by again.
+func (w walker) pastNodes(message string) bool {
+	if w.Unreachable != "" {
+		return false
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(message), "\n") {
+		of := withoutMachine.FindStringSubmatch(strings.TrimSpace(line))
+		if of == nil || w.Nodes[of[1]] != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // rolling reports whether machines of the control plane are being created or deleted.
@@ -275,16 +318,21 @@ func (w walker) reached() *finding {
 	return first(func() *finding { return w.dies(w.machinesWhere(isControlPlane), a.Evidence) }, func() *finding { return w.back(a) })
 }
 
-// back turns a refused connection into a Waiting answer while Cluster API's own probe has not failed for long: the programs of a
-// control plane that starts, or starts again, take a moment.
+// back turns a refused connection, or an answer that did not come in time, into a Waiting answer while Cluster API's own probe has
+// not failed for long: the programs of a control plane that starts, or starts again, take a moment, and so does one that has much to do.
 func (w walker) back(a *finding) *finding {
 	c := condition(w.Cluster.Status.Conditions, clusterv1.ClusterRemoteConnectionProbeCondition)
-	if a.Cause != "APIRefused" || c == nil ||
+	late := a.Cause == "NoRouteToAPI" && strings.Contains(w.Unreachable, "deadline exceeded")
+	if a.Cause != "APIRefused" && !late || c == nil ||
 		c.Status != metav1.ConditionTrue && w.Taken.Sub(c.LastTransitionTime.Time) > slowStatus {
 		return a
 	}
 	a.Waiting, a.Cause, a.Fix, a.Harm = true, "APIServerStarts", "", ""
 	a.Says = "waiting for the API server, which is not up yet: Cluster API has reached it a short time ago"
+	if late {
+		a.Cause = "APIServerLate"
+		a.Says = "waiting for the API server, which does not answer in time: Cluster API has reached it a short time ago"
+	}
 	return a
 }
 
