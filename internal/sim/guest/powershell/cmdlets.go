@@ -10,7 +10,7 @@ func init() { //nolint:gochecknoinits // the functions of the tables call what l
 		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets,
 		contentCmdlets,
 		registryCmdlets, serviceCmdlets, networkCmdlets, systemCmdlets, domainCmdlets, webCmdlets, userCmdlets, taskCmdlets,
-		jobCmdlets,
+		jobCmdlets, transcriptCmdlets,
 	} {
 		for i := range table {
 			c := &table[i]
@@ -48,14 +48,25 @@ var aliases = map[string]string{
 	"tnc": "Test-NetConnection", "gal": "Get-Alias", "gmo": "Get-Module", "rmo": "Remove-Module",
 	"gm": "Get-Member", "h": "Get-History", "history": "Get-History", "sajb": "Start-Job",
 	"gcim": "Get-CimInstance", "gin": "Get-ComputerInfo", "md": "mkdir", "cls": "Clear-Host",
-	"clear": "Clear-Host",
+	"clear": "Clear-Host", "asnp": "Add-PSSnapin", "cfs": "ConvertFrom-String", "cli": "Clear-Item", "clhy": "Clear-History",
+	"clp": "Clear-ItemProperty", "clv": "Clear-Variable", "cpp": "Copy-ItemProperty", "cvpa": "Convert-Path",
+	"dbp": "Disable-PSBreakpoint", "dnsn": "Disconnect-PSSession", "ebp": "Enable-PSBreakpoint", "epal": "Export-Alias",
+	"epsn": "Export-PSSession", "etsn": "Enter-PSSession", "exsn": "Exit-PSSession", "fc": "Format-Custom", "fhx": "Format-Hex",
+	"fw": "Format-Wide", "gbp": "Get-PSBreakpoint", "gcb": "Get-Clipboard", "gcs": "Get-PSCallStack", "gdr": "Get-PSDrive",
+	"ghy": "Get-History", "gjb": "Get-Job", "gsn": "Get-PSSession", "gsnp": "Get-PSSnapin", "gtz": "Get-TimeZone",
+	"ihy": "Invoke-History", "ii": "Invoke-Item", "ipal": "Import-Alias", "ipsn": "Import-PSSession", "iwmi": "Invoke-WmiMethod",
+	"lp": "Out-Printer", "mount": "New-PSDrive", "mp": "Move-ItemProperty", "ndr": "New-PSDrive", "nmo": "New-Module",
+	"nsn": "New-PSSession", "ogv": "Out-GridView", "pumo": "Publish-Module", "r": "Invoke-History", "rbp": "Remove-PSBreakpoint",
+	"rcjb": "Receive-Job", "rcsn": "Receive-PSSession", "rdr": "Remove-PSDrive", "rjb": "Remove-Job", "rsn": "Remove-PSSession",
+	"rsnp": "Remove-PSSnapin", "rujb": "Resume-Job", "rwmi": "Remove-WmiObject", "sbp": "Set-PSBreakpoint", "scb": "Set-Clipboard",
+	"shcm": "Show-Command", "spjb": "Stop-Job", "sujb": "Suspend-Job", "stz": "Set-TimeZone", "swmi": "Set-WmiInstance",
+	"trcm": "Trace-Command", "wjb": "Wait-Job",
 }
 
 // noEffect are cmdlets of real boots whose effect the simulated machine does not need. Each
 // call writes a mark to the console; none returns a value.
 var noEffect = map[string]string{
-	"set-acl":          "no access control is simulated",
-	"start-transcript": "no transcript is written", "stop-transcript": "no transcript is written", "set-psrepository": "",
+	"set-psrepository": "",
 	"add-mppreference": "no antivirus is simulated", "set-mppreference": "no antivirus is simulated",
 	"remove-mppreference": "no antivirus is simulated",
 	"set-executionpolicy": "", "unblock-file": "", "clear-host": "", "new-netroute": "", "set-netadapter": "",
