@@ -263,9 +263,7 @@ func importCSV(c *call) error {
 	for _, name := range c.names() {
 		found := c.glob(name)
 		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(broken("System.IO.FileNotFoundException", "FileOpenFailure", "Could not find file '%s'.", c.path(name))); err != nil {
-				return err
-			}
+			return broken("System.IO.FileNotFoundException", "FileOpenFailure", "Could not find file '%s'.", c.path(name))
 		}
 		for _, at := range found {
 			text, err := c.readText(at)

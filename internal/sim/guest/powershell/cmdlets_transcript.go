@@ -27,7 +27,8 @@ func (t transcribed) Write(p []byte) (int, error) {
 }
 
 var transcriptCmdlets = []cmdlet{
-	{name: "Start-Transcript", parameters: "Path|LiteralPath+:0 OutputDirectory+ Append? Force?~ NoClobber?", run: startTranscript, should: true},
+	{name: "Start-Transcript", parameters: "Path|LiteralPath+:0 OutputDirectory+ Append? Force?~ NoClobber?", run: startTranscript,
+		should: true},
 	{name: "Stop-Transcript", run: stopTranscript},
 }
 
@@ -35,13 +36,14 @@ const transcriptRule = "**********************\r\n"
 
 func startTranscript(c *call) error {
 	user, _ := c.env("USERNAME")
+	now := c.now().Format("20060102150405")
 	name := c.textOf("path")
 	if name == "" {
 		folder := c.session.Env["USERPROFILE"] + `\Documents`
 		if c.has("outputdirectory") {
 			folder = c.textOf("outputdirectory")
 		}
-		name = combine(folder, fmt.Sprintf("PowerShell_transcript.%s.%08x.%s.txt", c.m.Hostname(), c.random(1<<31), c.now().Format("20060102150405")))
+		name = combine(folder, fmt.Sprintf("PowerShell_transcript.%s.%08x.%s.txt", c.m.Hostname(), c.random(1<<31), now))
 	}
 	file := c.path(name)
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(file) {
@@ -53,9 +55,9 @@ func startTranscript(c *call) error {
 	if err := c.m.Root.MkdirAll(parent(file)); err != nil {
 		return diskError(err, file)
 	}
-	head := fmt.Sprintf("%sWindows PowerShell transcript start\r\nStart time: %s\r\nUsername: %s\\%s\r\nMachine: %s (Microsoft Windows NT %s)\r\n"+
-		"Process ID: 4242\r\nPSVersion: %s\r\n%s", transcriptRule, c.now().Format("20060102150405"), c.m.ComputerName, user, c.m.ComputerName,
-		c.m.Image.Build, text(psVersion()), transcriptRule)
+	head := fmt.Sprintf("%sWindows PowerShell transcript start\r\nStart time: %s\r\nUsername: %s\\%s\r\n"+
+		"Machine: %s (Microsoft Windows NT %s)\r\nProcess ID: 4242\r\nPSVersion: %s\r\n%s", transcriptRule, now, c.m.ComputerName,
+		user, c.m.ComputerName, c.m.Image.Build, text(psVersion()), transcriptRule)
 	if err := c.writeFile(file, []byte(head), c.is("append")); err != nil {
 		return err
 	}

@@ -223,6 +223,9 @@ var textStatics = map[string]staticMethod{
 		return r.join(newArray(a[min(1, len(a)):]...), at(a, 0))
 	},
 	"string::format": func(r *run, a []any) (any, error) {
+		if first2(a) == nil {
+			return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: format")
+		}
 		if len(a) == 2 {
 			return r.composite(at(a, 0), list(a[1]))
 		}
