@@ -736,7 +736,7 @@ const kindConsole = "System.IO.TextWriter+SyncTextWriter"
 
 var wildcardEscapes = strings.NewReplacer("*", "`*", "?", "`?", "[", "`[", "]", "`]")
 
-// secretPointer stands for the memory that has the text of a SecureString, which secretText reads.
+// secretPointer is the memory that has the text of a SecureString, which secretText reads.
 func secretPointer(_ *run, a []any) (any, error) {
 	if s, ok := first2(a).(secret); ok {
 		return s, nil
