@@ -57,8 +57,8 @@ func restsScaleSet(t *engine.Tx, _ *engine.Record, expand string) bool {
 
 // viewScaleSet removes properties that the request's API version does not have, and adds the user data that a request expands.
 func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
-	if profile := value.Sub(body, "properties", "virtualMachineProfile"); strings.Contains(value.Lower(expand), "userdata") && profile != nil &&
-		value.Str(d.Hidden, "userData") != "" {
+	profile, expands := value.Sub(body, "properties", "virtualMachineProfile"), strings.Contains(value.Lower(expand), "userdata")
+	if expands && profile != nil && value.Str(d.Hidden, "userData") != "" {
 		profile["userData"] = d.Hidden["userData"]
 	}
 	oldMachine(t, value.Props(body))

@@ -444,12 +444,12 @@ func (r *run) format(format string, args []value) string {
 		case '%':
 			b.WriteByte('%')
 		case 'd', 'i':
-			fmt.Fprintf(&b, spec+"d", int64(r.number(next())))
+			fmt.Fprintf(&b, spec+"d", int64(max(-math.MaxInt32, min(math.MaxInt32, r.number(next())))))
 		case 'o', 'x', 'X', 'u':
 			if c == 'u' {
 				c = 'd'
 			}
-			fmt.Fprintf(&b, spec+string(rune(c)), uint64(int64(r.number(next()))))
+			fmt.Fprintf(&b, spec+string(rune(c)), uint64(int64(min(math.MaxUint32, r.number(next())))))
 		case 'f', 'F', 'e', 'E', 'g', 'G':
 			fmt.Fprintf(&b, spec+string(rune(c)), r.number(next()))
 		case 's':

@@ -203,11 +203,14 @@ func awkPattern(p string) string {
 	return strings.NewReplacer(`\\`, `\\`, `\"`, `"`, `\/`, `/`, `\r`, "\r", `\f`, "\f", `\v`, "\v").Replace(p)
 }
 
+// whole reports whether mawk 1.3.4 of 20200120, that of Debian 12, writes a number without a fraction: it is one of 32 bits.
+func whole(n float64) bool { return n == math.Trunc(n) && math.Abs(n) <= math.MaxInt32 }
+
 func (r *run) text(v value) string {
 	if !v.num {
 		return v.s
 	}
-	if v.n == math.Trunc(v.n) && math.Abs(v.n) < 1e16 {
+	if whole(v.n) {
 		return strconv.FormatInt(int64(v.n), 10)
 	}
 	switch {
@@ -365,7 +368,7 @@ func (r *run) printing(n *node) {
 			if i > 0 {
 				b.WriteString(r.text(r.vars["OFS"]))
 			}
-			if a.num && a.n != math.Trunc(a.n) && !math.IsNaN(a.n) {
+			if a.num && !whole(a.n) && !math.IsNaN(a.n) && !math.IsInf(a.n, 0) {
 				b.WriteString(fmt.Sprintf(r.vars["OFMT"].s, a.n))
 			} else {
 				b.WriteString(r.text(a))

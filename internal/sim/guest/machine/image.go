@@ -75,17 +75,25 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 		"/etc/sysctl.d", "/etc/modules-load.d", "/etc/ssh",
 		"/home", "/root", "/run", "/tmp", "/mnt", "/opt/cni/bin", "/usr/bin", "/usr/local/bin",
 		"/var/lib/cloud/instance", "/var/lib/kubelet", "/var/log", "/var/tmp", "/proc/sys/net/ipv4",
+		"/usr/lib/systemd/system", "/usr/share", "/lib/modules/" + s.Image.Build, "/sys/class/net/lo", "/sys/class/net/eth0",
 	}
 	name := map[string]string{Ubuntu: "Ubuntu", Flatcar: "Flatcar Container Linux by Kinvolk", AzureLinux: azureLinux}[s.Image.Family()]
 	release := fmt.Sprintf("NAME=%q\nID=%s\nVERSION_ID=%q\nPRETTY_NAME=%q\n", name, s.Image.Family(), s.Image.Release, s.Image.Name)
 	return dirs, map[string]string{
-		"/etc/os-release":  release,
-		"/etc/hosts":       "127.0.0.1 localhost\n::1 localhost\n",
-		"/etc/passwd":      systemAccounts(),
-		"/etc/group":       systemGroups(),
-		"/usr/bin/kubeadm": program("kubeadm", s.Image.KubernetesVersion),
-		"/usr/bin/kubelet": program("kubelet", s.Image.KubernetesVersion),
-		"/usr/bin/kubectl": program("kubectl", s.Image.KubernetesVersion),
+		"/etc/os-release": release,
+		"/etc/hosts":      "127.0.0.1 localhost\n::1 localhost\n",
+		"/proc/cmdline":   "BOOT_IMAGE=/boot/vmlinuz-" + s.Image.Build + " root=/dev/sda1 ro console=tty1 console=ttyS0 earlyprintk=ttyS0\n",
+		"/proc/mounts": "/dev/sda1 / ext4 rw,relatime 0 0\nproc /proc proc rw,nosuid,nodev,noexec,relatime 0 0\n" +
+			"sysfs /sys sysfs rw,nosuid,nodev,noexec,relatime 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime 0 0\n",
+		"/proc/swaps":                   "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+		"/sys/class/net/eth0/mtu":       "1500\n",
+		"/sys/class/net/eth0/operstate": "up\n",
+		"/sys/class/net/lo/mtu":         "65536\n",
+		"/etc/passwd":                   systemAccounts(),
+		"/etc/group":                    systemGroups(),
+		"/usr/bin/kubeadm":              program("kubeadm", s.Image.KubernetesVersion),
+		"/usr/bin/kubelet":              program("kubelet", s.Image.KubernetesVersion),
+		"/usr/bin/kubectl":              program("kubectl", s.Image.KubernetesVersion),
 	}
 }
 

@@ -122,6 +122,10 @@ func (b *binder) bind(args []argumentValue) error {
 				if err := b.common.set(b.r, b.f.shownName(), kind, a); err != nil {
 					return err
 				}
+				if !a.has && commonSwitch(kind) {
+					a.value = true
+				}
+				b.bound.set(commonShown[kind], a.value)
 				continue
 			}
 			if b.p.binding {

@@ -10,7 +10,7 @@ func init() { // the functions of the tables call what looks into them
 		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets,
 		contentCmdlets,
 		registryCmdlets, serviceCmdlets, networkCmdlets, systemCmdlets, domainCmdlets, webCmdlets, userCmdlets, taskCmdlets,
-		jobCmdlets,
+		jobCmdlets, transcriptCmdlets,
 	} {
 		for i := range table {
 			c := &table[i]
@@ -20,42 +20,10 @@ func init() { // the functions of the tables call what looks into them
 	}
 }
 
-// aliases are the command aliases of Windows PowerShell 5.1.
-var aliases = map[string]string{
-	"%": "ForEach-Object", "foreach": "ForEach-Object", "?": "Where-Object", "where": "Where-Object",
-	"ac": "Add-Content", "cat": "Get-Content", "gc": "Get-Content", "type": "Get-Content", "cd": "Set-Location",
-	"chdir": "Set-Location", "sl": "Set-Location",
-	"clc": "Clear-Content", "compare": "Compare-Object", "diff": "Compare-Object", "copy": "Copy-Item",
-	"cp": "Copy-Item", "cpi": "Copy-Item", "curl": "Invoke-WebRequest", "iwr": "Invoke-WebRequest",
-	"wget": "Invoke-WebRequest", "irm": "Invoke-RestMethod",
-	"del": "Remove-Item", "erase": "Remove-Item", "rd": "Remove-Item", "ri": "Remove-Item", "rm": "Remove-Item",
-	"rmdir": "Remove-Item", "dir": "Get-ChildItem", "gci": "Get-ChildItem", "ls": "Get-ChildItem",
-	"echo": "Write-Output", "write": "Write-Output",
-	"epcsv": "Export-Csv", "ipcsv": "Import-Csv", "fl": "Format-List", "ft": "Format-Table", "gcm": "Get-Command",
-	"gi": "Get-Item", "gl": "Get-Location",
-	"pwd": "Get-Location", "gp": "Get-ItemProperty", "gpv": "Get-ItemPropertyValue", "gps": "Get-Process",
-	"ps": "Get-Process", "group": "Group-Object", "gsv": "Get-Service",
-	"gu": "Get-Unique", "gv": "Get-Variable", "gwmi": "Get-WmiObject", "icm": "Invoke-Command",
-	"iex": "Invoke-Expression", "ipmo": "Import-Module", "kill": "Stop-Process", "spps": "Stop-Process",
-	"measure": "Measure-Object", "mi": "Move-Item", "move": "Move-Item", "mv": "Move-Item",
-	"ni": "New-Item", "nv": "New-Variable", "oh": "Out-Host", "popd": "Pop-Location", "pushd": "Push-Location",
-	"ren": "Rename-Item", "rni": "Rename-Item", "rnp": "Rename-ItemProperty", "rp": "Remove-ItemProperty",
-	"rv": "Remove-Variable", "rvpa": "Resolve-Path", "sal": "Set-Alias", "nal": "New-Alias",
-	"saps": "Start-Process", "start": "Start-Process", "sasv": "Start-Service", "sc": "Set-Content",
-	"select": "Select-Object", "set": "Set-Variable", "si": "Set-Item", "sleep": "Start-Sleep",
-	"sls": "Select-String", "sort": "Sort-Object", "sp": "Set-ItemProperty", "spsv": "Stop-Service",
-	"sv": "Set-Variable", "tee": "Tee-Object",
-	"tnc": "Test-NetConnection", "gal": "Get-Alias", "gmo": "Get-Module", "rmo": "Remove-Module",
-	"gm": "Get-Member", "h": "Get-History", "history": "Get-History", "sajb": "Start-Job",
-	"gcim": "Get-CimInstance", "gin": "Get-ComputerInfo", "md": "mkdir", "cls": "Clear-Host",
-	"clear": "Clear-Host",
-}
-
 // noEffect are cmdlets of real boots whose effect the simulated machine does not need. Each
 // call writes a mark to the console; none returns a value.
 var noEffect = map[string]string{
-	"set-acl":          "no access control is simulated",
-	"start-transcript": "no transcript is written", "stop-transcript": "no transcript is written", "set-psrepository": "",
+	"set-psrepository": "",
 	"add-mppreference": "no antivirus is simulated", "set-mppreference": "no antivirus is simulated",
 	"remove-mppreference": "no antivirus is simulated",
 	"set-executionpolicy": "", "unblock-file": "", "clear-host": "", "new-netroute": "", "set-netadapter": "",

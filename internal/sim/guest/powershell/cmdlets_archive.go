@@ -3,6 +3,7 @@ package powershell
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"io"
 	"strings"
 )
@@ -151,6 +152,32 @@ func compressArchive(c *call) error {
 		return err
 	}
 	return c.fault(c.writeFile(to, b.Bytes(), false))
+}
+
+// zipFolder writes an archive of a folder's entries, or of the folder itself.
+func (r *run) zipFolder(from, to string, itself bool) error {
+	if !r.m.Root.IsDir(from) {
+		return broken("System.IO.DirectoryNotFoundException", "DirectoryNotFoundException", "Could not find a part of the path '%s'.", from)
+	}
+	if r.m.Root.Exists(to) {
+		return broken("System.IO.IOException", "IOException", "The file '%s' already exists.", to)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	entries, err := r.m.Root.ReadDir(from)
+	for _, e := range entries {
+		name := e.Name()
+		if itself {
+			name = base(from) + "/" + name
+		}
+		if err == nil {
+			err = r.pack(z, combine(from, e.Name()), name, 0)
+		}
+	}
+	if err := cmp.Or(err, z.Close()); err != nil {
+		return err
+	}
+	return r.fileError(r.m.Root.WriteFile(to, b.Bytes(), 0o644), to)
 }
 
 func (r *run) pack(z *zip.Writer, at, name string, depth int) error {

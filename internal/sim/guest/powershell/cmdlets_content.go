@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"strings"
@@ -344,6 +345,13 @@ func clearContent(c *call) error {
 // selectString searches lines of the pipeline or of files.
 func selectString(c *call) error {
 	var sources []any
+	add := func(file string) error {
+		s, err := c.readText(file)
+		for i, line := range lines(s) {
+			sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path", file, "Filename", base(file)))
+		}
+		return err
+	}
 	for _, name := range append(c.textsOf("path"), c.textsOf("literalpath")...) {
 		found := c.glob(name)
 		if len(found) == 0 && !c.isPattern(name) {
@@ -352,26 +360,16 @@ func selectString(c *call) error {
 			}
 		}
 		for _, file := range found {
-			s, err := c.readText(file)
-			if err != nil {
+			if err := add(file); err != nil {
 				return err
-			}
-			for i, line := range lines(s) {
-				sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path",
-					file, "Filename", base(file)))
 			}
 		}
 	}
 	for i, v := range c.objects("inputobject") {
 		if o, ok := v.(*object); ok && (o.kind == kindFile) {
 			at, _ := o.get("FullName")
-			s, err := c.readText(text(at))
-			if err != nil {
+			if err := add(text(at)); err != nil {
 				return err
-			}
-			for i, line := range lines(s) {
-				sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path",
-					text(at), "Filename", base(text(at))))
 			}
 			continue
 		}
@@ -385,9 +383,63 @@ func selectString(c *call) error {
 	return c.search(sources)
 }
 
+// around returns how many lines -Context asks for before a match and behind it.
+func (c *call) around() (before, behind int, err error) {
+	for i, v := range list(c.given["context"]) {
+		n, err := c.integer(v)
+		if err != nil || n < 0 || i > 1 {
+			return 0, 0, cmp.Or(err, lacking("-Context of Select-String with these numbers"))
+		}
+		if i == 0 {
+			before = int(n)
+		}
+		behind = int(n)
+	}
+	return before, behind, nil
+}
+
+// matchLine is a line of a match as the console shows it: with its file and number where it has them.
+func matchLine(o *object) string {
+	at, _ := o.get("Path")
+	line, _ := o.get("Line")
+	if text(at) == "InputStream" {
+		return text(line)
+	}
+	n, _ := o.get("LineNumber")
+	return text(at) + ":" + text(n) + ":" + text(line)
+}
+
+// inContext gives a match the lines around it.
+func inContext(sources []any, i, before, behind int) {
+	o, _ := sources[i].(*object)
+	at, _ := o.get("Path")
+	shown, sides := "", [2]*array{newArray(), newArray()}
+	for k := max(0, i-before); k <= min(i+behind, len(sources)-1); k++ {
+		near, _ := sources[k].(*object)
+		if of, _ := near.get("Path"); text(of) != text(at) {
+			continue
+		}
+		mark := "  "
+		if k == i {
+			mark = "> "
+		} else {
+			line, _ := near.get("Line")
+			side := sides[min(1, max(0, k-i))]
+			side.items = append(side.items, line)
+		}
+		shown += mark + matchLine(near) + "\r\n"
+	}
+	o.set("Context", system("Microsoft.PowerShell.Commands.MatchInfoContext", nil, "PreContext", sides[0], "PostContext", sides[1]))
+	o.set("text", strings.TrimSuffix(shown, "\r\n"))
+}
+
 func (c *call) search(sources []any) error {
 	found := false
-	for _, v := range sources {
+	before, behind, err := c.around()
+	if err != nil {
+		return err
+	}
+	for i, v := range sources {
 		if err := c.step(); err != nil {
 			return err
 		}
@@ -426,15 +478,12 @@ func (c *call) search(sources []any) error {
 		if c.is("quiet") {
 			return c.emit(true)
 		}
-		at, _ := o.get("Path")
-		shown := text(line)
-		if text(at) != "InputStream" {
-			n, _ := o.get("LineNumber")
-			shown = text(at) + ":" + text(n) + ":" + shown
-		}
 		o.set("Pattern", matched)
 		o.set("Matches", newArray(matches...))
-		o.set("text", shown)
+		o.set("text", matchLine(o))
+		if c.has("context") {
+			inContext(sources, i, before, behind)
+		}
 		if err := c.emit(o); err != nil {
 			return err
 		}

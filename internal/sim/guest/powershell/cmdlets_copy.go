@@ -1,8 +1,9 @@
 package powershell
 
 import (
-	"crypto/md5"  // Get-FileHash has it
-	"crypto/sha1" // Get-FileHash has it
+	"cmp"
+	"crypto/md5"  // scripts hash with it
+	"crypto/sha1" // scripts hash with it
 	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"
@@ -196,14 +197,14 @@ func setItem(c *call) error {
 	return lacking("Set-Item on %s", c.textOf("path"))
 }
 
+// hashes are the algorithms of Get-FileHash and of the classes in System.Security.Cryptography.
+var hashes = map[string]func() hash.Hash{
+	"SHA256": sha256.New, "SHA1": sha1.New, "SHA384": sha512.New384, "SHA512": sha512.New, "MD5": md5.New,
+}
+
 func getFileHash(c *call) error {
-	name := strings.ToUpper(c.textOf("algorithm"))
-	if name == "" {
-		name = "SHA256"
-	}
-	algorithm, ok := map[string]func() hash.Hash{
-		"SHA256": sha256.New, "SHA1": sha1.New, "SHA384": sha512.New384, "SHA512": sha512.New, "MD5": md5.New,
-	}[name]
+	name := strings.ToUpper(cmp.Or(c.textOf("algorithm"), "SHA256"))
+	algorithm, ok := hashes[name]
 	if !ok {
 		return lacking("the hash %s", name)
 	}

@@ -90,7 +90,7 @@ func (r *run) fileCall(o *object, name, low string) (any, error) {
 	at, _ := o.get("FullName")
 	switch low {
 	case "delete":
-		return void{}, fileError(r.m.Root.Remove(text(at)), text(at))
+		return void{}, r.fileError(r.m.Root.Remove(text(at)), text(at))
 	case "refresh":
 		return void{}, nil
 	}
@@ -377,17 +377,18 @@ func (c *call) newFile(at string) error {
 	switch {
 	case kind != "" && strings.HasPrefix("directory", kind), kind == "container":
 		if c.m.Root.Exists(at) && !c.is("force") {
-			return c.fault(broken("System.IO.IOException",
-				"DirectoryExist,Microsoft.PowerShell.Commands.NewItemCommand",
-				"An item with the specified name %s already exists.", at))
+			f := broken("System.IO.IOException", "DirectoryExist", "An item with the specified name %s already exists.", at)
+			f.category, f.target = "ResourceExists", at
+			return c.fault(f)
 		}
 		if err := c.m.Root.MkdirAll(at); err != nil {
 			return c.fault(diskError(err, at))
 		}
 	case kind == "", strings.HasPrefix("file", kind), kind == "leaf":
 		if c.m.Root.Exists(at) && !c.is("force") {
-			return c.fault(broken("System.IO.IOException",
-				"NewItemIOError,Microsoft.PowerShell.Commands.NewItemCommand", "The file '%s' already exists.", at))
+			f := broken("System.IO.IOException", "NewItemIOError", "The file '%s' already exists.", at)
+			f.category, f.target = "WriteError", at
+			return c.fault(f)
 		}
 		if c.is("force") {
 			if err := c.m.Root.MkdirAll(parent(at)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -34,7 +35,7 @@ var objectCmdlets = []cmdlet{
 		}
 		return c.emit(g)
 	}},
-	{name: "Get-Date", parameters: "Date%:0 Format Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
+	{name: "Get-Date", parameters: "Date%:0 Format UFormat Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
 	{name: "New-TimeSpan", parameters: "Start:0 End:1 Days Hours Minutes Seconds", run: newTimeSpan},
 }
 
@@ -262,9 +263,7 @@ func importCSV(c *call) error {
 	for _, name := range c.names() {
 		found := c.glob(name)
 		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(broken("System.IO.FileNotFoundException", "FileOpenFailure", "Could not find file '%s'.", c.path(name))); err != nil {
-				return err
-			}
+			return broken("System.IO.FileNotFoundException", "FileOpenFailure", "Could not find file '%s'.", c.path(name))
 		}
 		for _, at := range found {
 			text, err := c.readText(at)
@@ -438,6 +437,13 @@ func getDate(c *call) error {
 			t = t.Truncate(time.Second).Add(time.Duration(n[6]) * time.Millisecond)
 		}
 	}
+	if c.has("uformat") {
+		s, err := unixFormat(t, c.textOf("uformat"))
+		if err != nil {
+			return err
+		}
+		return c.emit(s)
+	}
 	if c.has("format") {
 		format := c.textOf("format")
 		if strings.EqualFold(format, "FileDateTime") {
@@ -452,6 +458,43 @@ func getDate(c *call) error {
 		return c.emit(s)
 	}
 	return c.emit(t)
+}
+
+// unixFormats are the parts of Get-Date -UFormat as .NET writes them.
+var unixFormats = map[byte]string{
+	'Y': "yyyy", 'y': "yy", 'm': "MM", 'd': "dd", 'H': "HH", 'I': "hh", 'M': "mm", 'S': "ss", 'p': "tt", 'A': "dddd", 'a': "ddd", 'B': "MMMM",
+	'b': "MMM", 'h': "MMM", 'F': "yyyy-MM-dd", 'T': "HH:mm:ss", 'X': "HH:mm:ss", 'R': "HH:mm", 'D': "MM/dd/yy", 'x': "MM/dd/yy",
+	'r': "hh:mm:ss tt", 'c': "ddd dd MMM yyyy HH:mm:ss", 'Z': "zz",
+}
+
+// unixFormat writes a date by -UFormat. A + before the format is allowed.
+func unixFormat(t time.Time, format string) (string, error) {
+	var b strings.Builder
+	format = strings.TrimPrefix(format, "+")
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		switch form, known := unixFormats[format[i]]; {
+		case known:
+			s, err := english.Date(t, zoneOf(t), form)
+			if err != nil {
+				return "", threw(err)
+			}
+			b.WriteString(s)
+		case format[i] == 's': // 5.1 writes the part of a second as well
+			fmt.Fprintf(&b, "%d.%05d", t.Unix(), t.Nanosecond()/1e4)
+		case format[i] == 'j':
+			fmt.Fprintf(&b, "%d", t.YearDay())
+		case format[i] == '%':
+			b.WriteByte('%')
+		default:
+			return "", lacking("%%%c of Get-Date -UFormat", format[i])
+		}
+	}
+	return b.String(), nil
 }
 
 func newTimeSpan(c *call) error {

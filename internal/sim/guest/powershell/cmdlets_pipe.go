@@ -23,7 +23,7 @@ var pipeCmdlets = []cmdlet{
 		run:        measureObject},
 	{name: "Get-Unique", parameters: "AsString?~ InputObject", run: getUnique},
 	{name: "Select-String", parameters: "Pattern%!:0 Path%!:1 LiteralPath%! SimpleMatch? CaseSensitive? Quiet? " +
-		"NotMatch? AllMatches? InputObject Encoding~", run: selectString},
+		"NotMatch? AllMatches? Context InputObject Encoding~", run: selectString},
 	{name: "Compare-Object", flat: true, parameters: "ReferenceObject&:0 DifferenceObject%&:1 Property IncludeEqual? " +
 		"ExcludeDifferent? PassThru? CaseSensitive? SyncWindow~", run: compareObject},
 }
@@ -206,6 +206,9 @@ type selectState struct {
 	seen, sent int
 	first      int
 	skip       int
+	// chosen is the output so far where -Unique compares it, out takes what is left.
+	chosen []any
+	out    sink
 }
 
 func selectStart(c *call) error {
@@ -217,13 +220,16 @@ func selectStart(c *call) error {
 	if s.skip, err = c.integerOf("skip", 0); err != nil {
 		return err
 	}
+	if c.is("unique") {
+		s.out, c.emit = c.emit, func(v any) error { s.chosen = append(s.chosen, v); return c.take(16) }
+	}
 	c.state = s
 	return nil
 }
 
 func selectEach(c *call, v any) error {
 	s, _ := c.state.(*selectState)
-	if c.has("last") || c.is("unique") || c.has("skiplast") || c.has("index") {
+	if c.has("last") || c.has("skiplast") || c.has("index") {
 		s.kept = append(s.kept, v)
 		return c.take(16)
 	}
@@ -252,16 +258,6 @@ func selectEnd(c *call) error {
 		}
 	}
 	kept := s.kept
-	if len(kept) == 0 {
-		return nil
-	}
-	if c.is("unique") {
-		kept = slices.DeleteFunc(kept, func(v any) bool { return v == nil })
-		var err error
-		if kept, err = c.distinct(kept); err != nil {
-			return err
-		}
-	}
 	if n, err := c.integerOf("skiplast", 0); err != nil {
 		return err
 	} else if n > 0 {
@@ -296,33 +292,34 @@ func selectEnd(c *call) error {
 			return err
 		}
 	}
+	for _, v := range c.distinct(s.chosen) {
+		if err := s.out(v); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // distinct removes repeated values, compared by the selected properties.
-func (c *call) distinct(values []any) ([]any, error) {
+func (c *call) distinct(values []any) []any {
 	seen := map[string]bool{}
 	var out []any
 	for _, v := range values {
+		if v == nil {
+			continue
+		}
 		key := kindOf(v) + " " + text(v)
 		if isCustom(v) && !c.has("property") {
 			key = "" // they compare by their own ToString, which is empty
 		} else if o, ok := v.(*object); ok {
 			key = objectText(&object{kind: customKind, fields: o.fields}, 0)
 		}
-		if c.has("property") {
-			o, err := c.pick(v, list(c.given["property"]))
-			if err != nil {
-				return nil, err
-			}
-			key = text(o)
-		}
 		if !seen[key] {
 			out = append(out, v)
 		}
 		seen[key] = true
 	}
-	return out, nil
+	return out
 }
 
 // selected passes a value, its properties or one of them on.

@@ -84,16 +84,32 @@ func (r *run) addTo(a *array, v any) (bool, error) {
 	if strings.Contains(a.kind, "HashSet") && indexIn(a, v) >= 0 {
 		return false, nil
 	}
-	a.items = append(a.items, v)
+	if a.items = append(a.items, v); strings.Contains(a.kind, "Stack") { // its first item is the last one that came
+		copy(a.items[1:], a.items)
+		a.items[0] = v
+	}
 	return true, r.take(16)
 }
+
+// listMembers are methods of .NET's lists and sets that the simulation has not; no item is asked for them.
+const listMembers = " intersectwith exceptwith symmetricexceptwith issubsetof issupersetof ispropersubsetof ispropersupersetof overlaps " +
+	"setequals removewhere trygetvalue binarysearch convertall findlast findlastindex findindex asreadonly ensurecapacity setrange " +
+	"trypeek trypop trydequeue "
 
 func indexIn(a *array, v any) int {
 	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, true) && kindOf(item) == kindOf(v) })
 }
 
 func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
-	if a.owner != nil {
+	if a.owner != nil && a.kind == kindTypeNames {
+		if i, err := r.number(args, 0); low == "insert" && err == nil && i == 0 && len(args) == 2 && a.owner.named == "" {
+			a.owner.named, a.items = at(args, 1), append([]any{at(args, 1)}, a.items...)
+			return void{}, r.take(16)
+		}
+		if low == "insert" || low == "add" || low == "clear" || low == "remove" || low == "removeat" {
+			return nil, lacking("PSObject.TypeNames.%s() but for one name at the front", name)
+		}
+	} else if a.owner != nil {
 		return r.propertiesCall(a, name, low, args)
 	}
 	switch low {
@@ -162,6 +178,9 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 			return nil, noOverload(name, len(args))
 		}
 		return nil, broken("System.NotSupportedException", "NotSupportedException", "Collection was of a fixed size.")
+	}
+	if growing(a) && hasPrefix(listMembers, name+" ") {
+		return nil, lacking("the method %s of %s", name, kindOf(a))
 	}
 	// A method of each item.
 	var out []any
@@ -402,13 +421,9 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 			return nil, true, broken("System.InvalidOperationException", "InvalidOperationException", "%s",
 				map[bool]string{true: "Stack empty.", false: "Queue empty."}[strings.Contains(a.kind, "Stack")])
 		}
-		i := 0
-		if strings.Contains(a.kind, "Stack") {
-			i = len(a.items) - 1
-		}
-		v := a.items[i]
+		v := a.items[0]
 		if low != "peek" {
-			a.items = append(a.items[:i:i], a.items[i+1:]...)
+			a.items = a.items[1:]
 		}
 		return v, true, nil
 	case "exists", "find", "findall", "removeall", "findindex", "trueforall":
@@ -481,6 +496,18 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 				text(args[0]))
 		}
 		h.set(args[0], args[1])
+		return void{}, r.take(32)
+	case "insert":
+		i, err := r.number(args, 0)
+		if err != nil || !h.ordered || len(args) != 3 || i < 0 || i > len(h.keys) {
+			break
+		}
+		if _, ok := h.get(args[1]); ok {
+			return nil, broken("System.ArgumentException", "ArgumentException", "Item has already been added. Key in dictionary: '%s'  "+
+				"Key being added: '%s'", text(args[1]), text(args[1]))
+		}
+		h.set(args[1], args[2])
+		h.keys = slices.Insert(h.keys[:len(h.keys)-1], i, h.keys[len(h.keys)-1])
 		return void{}, r.take(32)
 	case "remove":
 		_, had := h.get(first2(args))

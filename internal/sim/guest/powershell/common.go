@@ -33,6 +33,14 @@ func commonName(name string) string {
 	return found
 }
 
+// commonShown are the common parameters as $PSBoundParameters names them.
+var commonShown = map[string]string{
+	"erroraction": "ErrorAction", "errorvariable": "ErrorVariable", "warningaction": "WarningAction", "warningvariable": "WarningVariable",
+	"informationaction": "InformationAction", "informationvariable": "InformationVariable", "outvariable": "OutVariable",
+	"outbuffer": "OutBuffer", "pipelinevariable": "PipelineVariable", "verbose": "Verbose", "debug": "Debug", "whatif": "WhatIf",
+	"confirm": "Confirm",
+}
+
 func commonSwitch(kind string) bool {
 	return kind == "verbose" || kind == "debug" || kind == "whatif" || kind == "confirm"
 }
@@ -60,7 +68,7 @@ func (p *commonParameters) set(r *run, command, kind string, a argumentValue) er
 		action, err := toEnumeration("management.automation.actionpreference", a.value)
 		if err != nil {
 			f := broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s",
-				map[string]string{"erroraction": "ErrorAction", "warningaction": "WarningAction", "informationaction": "InformationAction"}[kind], err)
+				commonShown[kind], err)
 			return named(command, f)
 		}
 		p.preferences[map[string]string{"erroraction": "erroractionpreference", "warningaction": "warningpreference",

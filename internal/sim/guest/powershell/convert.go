@@ -12,55 +12,6 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// typeNames are the types that the simulation knows, by their short names.
-var typeNames = map[string]string{
-	"string": "System.String", "int": "System.Int32", "int32": "System.Int32", "int16": "System.Int16",
-	"uint16": "System.UInt16", "uint32": "System.UInt32", "long": "System.Int64", "int64": "System.Int64",
-	"uint64": "System.UInt64",
-	"double": "System.Double", "float": "System.Single", "single": "System.Single", "decimal": "System.Decimal",
-	"bool": "System.Boolean", "boolean": "System.Boolean", "char": "System.Char", "byte": "System.Byte",
-	"datetime": "System.DateTime", "timespan": "System.TimeSpan", "array": "System.Array",
-	"hashtable": "System.Collections.Hashtable", "object": "System.Object",
-	"regex":                         "System.Text.RegularExpressions.Regex",
-	"text.regularexpressions.regex": "System.Text.RegularExpressions.Regex",
-	"guid":                          "System.Guid", "version": "System.Version", "uri": "System.Uri",
-	"scriptblock": "System.Management.Automation.ScriptBlock",
-	"switch":      "System.Management.Automation.SwitchParameter", "pscustomobject": customKind,
-	"psobject": customKind,
-	"math":     "System.Math", "convert": "System.Convert", "environment": "System.Environment",
-	"io.file": "System.IO.File", "io.path": "System.IO.Path", "io.directory": "System.IO.Directory",
-	"type":          "System.Type",
-	"text.encoding": "System.Text.Encoding", "net.dns": "System.Net.Dns", "net.ipaddress": "System.Net.IPAddress",
-	"ipaddress": "System.Net.IPAddress", "void": "System.Void",
-	"ordered":                            "System.Collections.Specialized.OrderedDictionary",
-	"collections.arraylist":              "System.Collections.ArrayList",
-	"collections.hashtable":              "System.Collections.Hashtable",
-	"pscredential":                       "System.Management.Automation.PSCredential",
-	"management.automation.pscredential": "System.Management.Automation.PSCredential",
-	"securestring":                       "System.Security.SecureString",
-	"security.securestring":              "System.Security.SecureString",
-	"net.servicepointmanager":            "System.Net.ServicePointManager", "valuetype": "System.ValueType",
-	"enum": "System.Enum", "cultureinfo": "System.Globalization.CultureInfo", "globalization.cultureinfo": "System.Globalization.CultureInfo",
-	"datetimeoffset": "System.DateTimeOffset", "dbnull": "System.DBNull", "intptr": "System.IntPtr",
-	"psnoteproperty": "System.Management.Automation.PSNoteProperty",
-	"icomparable":    "System.IComparable", "idisposable": "System.IDisposable", "collections.icollection": "System.Collections.ICollection",
-	"security.cryptography.sha256": "System.Security.Cryptography.SHA256", "security.cryptography.md5": "System.Security.Cryptography.MD5",
-	"security.cryptography.sha1": "System.Security.Cryptography.SHA1", "bitconverter": "System.BitConverter",
-	"text.stringbuilder": "System.Text.StringBuilder", "ref": "System.Management.Automation.PSReference",
-	"uint": "System.UInt32", "ulong": "System.UInt64", "ushort": "System.UInt16", "short": "System.Int16", "sbyte": "System.SByte",
-	"console": "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient",
-	"diagnostics.stopwatch":   "System.Diagnostics.Stopwatch",
-	"collections.idictionary": "System.Collections.IDictionary",
-	"io.fileinfo":             kindFile, "io.directoryinfo": kindDirectory,
-	"serviceprocess.servicecontroller":      kindService,
-	"management.automation.errorrecord":     "System.Management.Automation.ErrorRecord",
-	"collections.ienumerable":               "System.Collections.IEnumerable",
-	"collections.ilist":                     "System.Collections.IList",
-	"management.automation.switchparameter": "System.Management.Automation.SwitchParameter",
-	"management.automation.pscustomobject":  customKind, "xml": "System.Xml.XmlDocument",
-	"net.networkinformation.ipglobalproperties": "System.Net.NetworkInformation.IPGlobalProperties",
-}
-
 // accelerators are the short names by which a type reads in a text.
 const accelerators = " array " +
 	"bool byte char cultureinfo datetime decimal double float guid hashtable int ipaddress long ordered pscredential " +

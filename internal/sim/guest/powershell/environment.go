@@ -95,15 +95,15 @@ func addressesOf(v any) any {
 }
 
 // fileError words an error of the file system as .NET does.
-func fileError(err error, name string) error {
+func (r *run) fileError(err error, name string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && r.m.Root.IsDir(parent(name)):
 		return broken("System.IO.FileNotFoundException", "FileNotFoundException", "Could not find file '%s'.", name)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrPermission):
 		return broken("System.UnauthorizedAccessException", "UnauthorizedAccessException", "Access to the path '%s' is denied.", name)
-	case errors.Is(err, guestfs.ErrDrive):
+	case errors.Is(err, guestfs.ErrDrive), errors.Is(err, fs.ErrNotExist):
 		return broken("System.IO.DirectoryNotFoundException", "DirectoryNotFoundException", "Could not find a part of the path '%s'.", name)
 	case errors.Is(err, guestfs.ErrName):
 		return broken("System.ArgumentException", "ArgumentException", "Illegal characters in path.")

@@ -23,25 +23,29 @@ var fileStatics = map[string]staticMethod{
 	},
 	"io.directory::exists": func(r *run, a []any) (any, error) { return r.m.Root.IsDir(r.own(a, 0)), nil },
 	"io.file::readalltext": func(r *run, a []any) (any, error) {
-		data, err := r.m.Root.ReadFile(r.own(a, 0))
+		data, err := r.fileOf(a)
 		if err != nil {
-			return nil, fileError(err, r.own(a, 0))
+			return nil, err
 		}
 		return decode(data), r.take(len(data))
 	},
 	"io.file::readallbytes": func(r *run, a []any) (any, error) {
-		data, err := r.m.Root.ReadFile(r.own(a, 0))
+		data, err := r.fileOf(a)
 		if err != nil {
-			return nil, fileError(err, r.own(a, 0))
+			return nil, err
 		}
 		return data, r.take(len(data))
 	},
 	"io.file::readalllines": func(r *run, a []any) (any, error) {
-		data, err := r.m.Root.ReadFile(r.own(a, 0))
+		data, err := r.fileOf(a)
 		if err != nil {
-			return nil, fileError(err, r.own(a, 0))
+			return nil, err
 		}
 		return newArray(lines(decode(data))...), r.take(2 * len(data))
+	},
+	"io.file::readlines": func(r *run, a []any) (any, error) {
+		data, err := r.fileOf(a)
+		return newArray(lines(decode(data))...), cmp.Or(err, r.take(2*len(data)))
 	},
 	"io.file::writealltext":   func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), false) },
 	"io.file::appendalltext":  func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), true) },
@@ -52,39 +56,39 @@ var fileStatics = map[string]staticMethod{
 		if err != nil {
 			return nil, err
 		}
-		return void{}, fileError(r.m.Root.WriteFile(r.own(a, 0), b, 0o644), r.own(a, 0))
+		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 0), b, 0o644), r.own(a, 0))
 	},
 	"io.file::delete": func(r *run, a []any) (any, error) {
 		err := r.m.Root.Remove(r.own(a, 0))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-		return void{}, fileError(err, r.own(a, 0))
+		return void{}, r.fileError(err, r.own(a, 0))
 	},
 	"io.file::copy": func(r *run, a []any) (any, error) {
-		data, err := r.m.Root.ReadFile(r.own(a, 0))
+		data, err := r.fileOf(a)
 		if err != nil {
-			return nil, fileError(err, r.own(a, 0))
+			return nil, err
 		}
 		if r.m.Root.Exists(r.own(a, 1)) && !(len(a) > 2 && truth(a[2])) {
 			return nil, broken("System.IO.IOException", "IOException", "The file '%s' already exists.", at(a, 1))
 		}
-		return void{}, fileError(r.m.Root.WriteFile(r.own(a, 1), data, 0o644), r.own(a, 1))
+		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 1), data, 0o644), r.own(a, 1))
 	},
 	"io.file::move": func(r *run, a []any) (any, error) {
-		return void{}, fileError(r.m.Root.Rename(r.own(a, 0), r.own(a, 1)), r.own(a, 0))
+		return void{}, r.fileError(r.m.Root.Rename(r.own(a, 0), r.own(a, 1)), r.own(a, 0))
 	},
 	"io.directory::createdirectory": func(r *run, a []any) (any, error) {
 		if err := r.m.Root.MkdirAll(r.own(a, 0)); err != nil {
-			return nil, fileError(err, r.own(a, 0))
+			return nil, r.fileError(err, r.own(a, 0))
 		}
 		return r.fileObject(r.own(a, 0))
 	},
 	"io.directory::delete": func(r *run, a []any) (any, error) {
 		if len(a) > 1 && truth(a[1]) {
-			return void{}, fileError(r.m.Root.RemoveAll(r.own(a, 0)), r.own(a, 0))
+			return void{}, r.fileError(r.m.Root.RemoveAll(r.own(a, 0)), r.own(a, 0))
 		}
-		return void{}, fileError(r.m.Root.Remove(r.own(a, 0)), r.own(a, 0))
+		return void{}, r.fileError(r.m.Root.Remove(r.own(a, 0)), r.own(a, 0))
 	},
 	"io.path::combine": func(_ *run, a []any) (any, error) {
 		out := ""
@@ -174,9 +178,9 @@ func (r *run) writeStatic(a []any, content string, adding bool) (any, error) {
 		return nil, err
 	}
 	if adding {
-		return void{}, fileError(r.m.Root.AppendFile(file, data, 0o644), file)
+		return void{}, r.fileError(r.m.Root.AppendFile(file, data, 0o644), file)
 	}
-	return void{}, fileError(r.m.Root.WriteFile(file, data, 0o644), file)
+	return void{}, r.fileError(r.m.Root.WriteFile(file, data, 0o644), file)
 }
 
 func (r *run) temporary() (any, error) {
@@ -186,7 +190,7 @@ func (r *run) temporary() (any, error) {
 	}
 	dir, _ := r.env("TEMP")
 	name := combine(dir, "tmp"+strings.ToUpper(text(g)[:4])+".tmp")
-	return name, fileError(r.m.Root.WriteFile(name, nil, 0o644), name)
+	return name, r.fileError(r.m.Root.WriteFile(name, nil, 0o644), name)
 }
 
 func combine(a, b string) string {
@@ -246,7 +250,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 			return system(kindReader, nil, "bytes", data), nil
 		}
 		data, err := r.m.Root.ReadFile(r.own(args, 0))
-		return system(kindReader, nil, "bytes", data), fileError(err, r.own(args, 0))
+		return system(kindReader, nil, "bytes", data), r.fileError(err, r.own(args, 0))
 	case "text.utf8encoding":
 		name := "none"
 		if len(args) > 0 && truth(args[0]) {
@@ -404,6 +408,12 @@ func (r *run) unzip(args []any) (any, error) {
 			"The archive entry was compressed using an unsupported compression method.")
 	}
 	return system(kindZip, nil, "bytes", out), r.take(len(out))
+}
+
+// fileOf reads the file that the first argument names.
+func (r *run) fileOf(a []any) ([]byte, error) {
+	data, err := r.m.Root.ReadFile(r.own(a, 0))
+	return data, r.fileError(err, r.own(a, 0))
 }
 
 // uriParts are the columns of a URI.

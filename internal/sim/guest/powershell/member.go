@@ -219,10 +219,15 @@ func kindOfOrObject(v any) string {
 	return kindOf(v)
 }
 
+// kindTypeNames is the list of PSObject.TypeNames.
+const kindTypeNames = "System.Collections.ObjectModel.Collection`1"
+
 // typeNamesOf are the types that a value is of.
 func typeNamesOf(v any) *array {
 	kind := kindOf(v)
 	out := newArray(kind)
+	out.kind = kindTypeNames
+	out.owner, _ = v.(*object)
 	if o, ok := v.(*object); ok && o.named != "" {
 		out.items = []any{o.named, kind}
 	}
@@ -765,7 +770,7 @@ func (r *run) putFileTime(o *object, name string, v any) (any, bool, error) {
 		}
 		if strings.HasPrefix(strings.ToLower(name), "lastwrite") {
 			if err := r.m.Root.Chtimes(text(at), t); err != nil {
-				return nil, true, fileError(err, text(at))
+				return nil, true, r.fileError(err, text(at))
 			}
 			o.set("LastWriteTimeUtc", t)
 			o.set("LastWriteTime", t)

@@ -55,6 +55,29 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			}
 			return matchObject(at.re, m), r.step()
 		}
+	case kindConsole:
+		to := r.session.Stdout
+		if v, _ := o.get("error"); truth(v) {
+			to = r.session.Stderr
+		}
+		if low == "writeline" || low == "write" {
+			return consoleWrite(to, map[bool]string{true: "\r\n"}[low == "writeline"])(r, args)
+		}
+		if low == "flush" {
+			return void{}, nil
+		}
+	case "System.Management.Automation.CommandInvocationIntrinsics":
+		if low == "expandstring" {
+			b, err := parse("@\"\n" + at(args, 0) + "\n\"@")
+			if err != nil {
+				return nil, r.unparsed(err, "")
+			}
+			return r.eval(subexpression{body: b.end})
+		}
+	case "System.Management.Automation.PathIntrinsics":
+		if low == "getunresolvedproviderpathfrompspath" {
+			return r.path(at(args, 0)), nil
+		}
 	case kindTextInfo:
 		return r.textInfoCall(o, name, low, args)
 	case kindService:
@@ -179,7 +202,7 @@ func (r *run) builderCall(o *object, name, low string, args []any) (any, error) 
 		return void{}, r.take(len(s))
 	case "flush", "close", "dispose":
 		to, _ := o.get("to")
-		return void{}, fileError(r.m.Root.WriteFile(text(to), []byte(s), 0o644), text(to))
+		return void{}, r.fileError(r.m.Root.WriteFile(text(to), []byte(s), 0o644), text(to))
 	default:
 		return nil, r.noMethod(o, name)
 	}
@@ -230,7 +253,7 @@ func (r *run) clientCall(o *object, name, low string, args []any) (any, error) {
 		}
 		switch low {
 		case "downloadfile":
-			return void{}, fileError(r.m.Root.WriteFile(r.own(args, 1), a.Body, 0o644), at(args, 1))
+			return void{}, r.fileError(r.m.Root.WriteFile(r.own(args, 1), a.Body, 0o644), at(args, 1))
 		case "downloaddata":
 			return a.Body, nil
 		}

@@ -197,9 +197,9 @@ func (p *parser) argumentValue() (node, error) {
 		}
 		return p.postfix(n, false)
 	case p.pos >= len(p.text):
-		return nil, p.fail("Missing an argument in parameter list.")
+		return nil, p.fail("Missing argument in parameter list.")
 	case isDelimiter(c):
-		return nil, p.fail("Missing an argument in parameter list.")
+		return nil, p.fail("Missing argument in parameter list.")
 	}
 	return p.bareword()
 }
@@ -237,7 +237,7 @@ func (p *parser) simple(w interpolated, from int) (node, error) {
 	text := p.text[from:p.pos]
 	if len(w.parts) == 0 {
 		if text == "" {
-			return nil, p.fail("Missing an argument in parameter list.")
+			return nil, p.fail("Missing argument in parameter list.")
 		}
 		return constant{position(from), text, text}, nil
 	}

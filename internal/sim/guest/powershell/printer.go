@@ -339,7 +339,8 @@ func (r *run) shown(v any) (string, error) {
 		if v.kind == kindMatch {
 			s, _ := v.get("text")
 			here := strings.TrimSuffix(r.dir, `\`) + `\`
-			return strings.TrimPrefix(text(s), here) + "\r\n", nil
+			near := strings.NewReplacer("\n"+here, "\n", "\n  "+here, "\n  ", "\n> "+here, "\n> ")
+			return near.Replace("\n" + text(s))[1:] + "\r\n", nil
 		}
 		for n, k := range streamKinds {
 			if k.kind == v.kind {

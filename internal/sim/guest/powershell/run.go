@@ -58,6 +58,8 @@ type run struct {
 	modules map[string]*module
 	loading *module
 	jobs    jobList
+	// transcripts are those that are being written, the last one innermost.
+	transcripts []transcript
 	// using is the scope that $using: of a job reads, nil outside of jobs.
 	using *scope
 	// defined are the names of all functions that there have been.
@@ -295,7 +297,12 @@ func (r *run) get(v variable) (any, error) {
 	case "executioncontext", "stacktrace", "pssenderinfo", "psboundparameters", "input", "pscmdlet", "event",
 		"eventargs", "sender", "foreach", "switch", "matches", "args", "this", "nestedpromptlevel",
 		"consolefilename", "formatenumerationlimit":
-		if name == "executioncontext" || name == "formatenumerationlimit" || name == "foreach" {
+		if name == "executioncontext" {
+			return system("System.Management.Automation.EngineIntrinsics", nil, "InvokeCommand",
+				system("System.Management.Automation.CommandInvocationIntrinsics", nil), "SessionState",
+				system("System.Management.Automation.SessionState", nil, "Path", system("System.Management.Automation.PathIntrinsics", nil))), nil
+		}
+		if name == "formatenumerationlimit" || name == "foreach" {
 			return nil, lacking("$%s", name)
 		}
 	}

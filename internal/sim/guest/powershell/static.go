@@ -108,8 +108,8 @@ var values = map[string]bool{
 	"environment::currentdirectory": true,
 	"environment::osversion":        true, "environment::processorcount": true,
 	"environment::systemdirectory": true, "environment::userdomainname": true, "environment::exitcode": true,
-	"environment::is64bitprocess": true,
-	"text.encoding::utf8":         true, "text.encoding::unicode": true, "text.encoding::ascii": true,
+	"environment::is64bitprocess": true, "console::error": true, "console::out": true,
+	"text.encoding::utf8": true, "text.encoding::unicode": true, "text.encoding::ascii": true,
 	"text.encoding::default": true, "text.encoding::bigendianunicode": true,
 	"io.path::directoryseparatorchar": true, "io.path::pathseparator": true, "globalization.cultureinfo::invariantculture": true,
 	"globalization.cultureinfo::currentculture": true, "globalization.cultureinfo::currentuiculture": true, "datetimeoffset::now": true,
@@ -223,6 +223,9 @@ var textStatics = map[string]staticMethod{
 		return r.join(newArray(a[min(1, len(a)):]...), at(a, 0))
 	},
 	"string::format": func(r *run, a []any) (any, error) {
+		if first2(a) == nil {
+			return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: format")
+		}
 		if len(a) == 2 {
 			return r.composite(at(a, 0), list(a[1]))
 		}
@@ -639,11 +642,17 @@ var systemStatics = map[string]staticMethod{
 	"net.dns::gethostentry":     func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
 	"net.dns::gethostbyname":    func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
 	"net.dns::gethostaddresses": func(r *run, a []any) (any, error) { v, err := r.hostEntry(at(a, 0)); return addressesOf(v), err },
-	"net.ipaddress::parse":      func(r *run, a []any) (any, error) { return toAddress(first2(a)) },
-	"console::writeline":        consoleWrite("\r\n"),
-	"console::write":            consoleWrite(""),
-	"enum::getnames":            func(_ *run, a []any) (any, error) { return enumValues(a, func(m enumMember) any { return m.name }) },
-	"enum::getvalues":           func(_ *run, a []any) (any, error) { return enumValues(a, func(m enumMember) any { return m }) },
+	"net.ipaddress::parse": func(_ *run, a []any) (any, error) {
+		v, err := toAddress(first2(a))
+		if failed(err) != nil {
+			err = broken("System.FormatException", "FormatException", "An invalid IP address was specified.")
+		}
+		return v, err
+	},
+	"console::writeline": consoleWrite(nil, "\r\n"),
+	"console::write":     consoleWrite(nil, ""),
+	"enum::getnames":     func(_ *run, a []any) (any, error) { return enumValues(a, func(m enumMember) any { return m.name }) },
+	"enum::getvalues":    func(_ *run, a []any) (any, error) { return enumValues(a, func(m enumMember) any { return m }) },
 	"enum::isdefined": func(_ *run, a []any) (any, error) {
 		t, _ := first2(a).(typeValue)
 		_, err := toEnumeration(t.name, first2(a[min(1, len(a)):]))
@@ -654,7 +663,42 @@ var systemStatics = map[string]staticMethod{
 		return toEnumeration(t.name, first2(a[min(1, len(a)):]))
 	},
 	"bitconverter::getbytes": func(_ *run, a []any) (any, error) { return numberBytes(first2(a)) },
-	"bitconverter::toint32":  func(r *run, a []any) (any, error) { return bytesNumber(r, a) },
+	"bitconverter::toint32":  bytesNumber("int", 4), "bitconverter::touint32": bytesNumber("uint32", 4),
+	"bitconverter::toint16": bytesNumber("int16", 2), "bitconverter::touint16": bytesNumber("uint16", 2),
+	"bitconverter::toint64": bytesNumber("long", 8),
+	"datetime::tryparseexact": func(r *run, a []any) (any, error) {
+		to, isRef := first2(a[max(0, len(a)-1):]).(*reference)
+		if len(a) != 5 || !isRef {
+			return nil, lacking("[datetime]::TryParseExact() with these arguments")
+		}
+		t, err := parseExact(r, a[:3])
+		if failed(err) != nil {
+			t, err = time.Time{}, nil
+			to.put(t)
+			return false, nil
+		}
+		to.put(t)
+		return true, err
+	},
+	"console::error":          func(*run, []any) (any, error) { return system(kindConsole, nil, "error", true), nil },
+	"console::out":            func(*run, []any) (any, error) { return system(kindConsole, nil, "error", false), nil },
+	"wildcardpattern::escape": func(_ *run, a []any) (any, error) { return wildcardEscapes.Replace(at(a, 0)), nil },
+	"runtime.interopservices.marshal::securestringtobstr": secretPointer,
+	"runtime.interopservices.marshal::ptrtostringauto":    secretText, "runtime.interopservices.marshal::ptrtostringbstr": secretText,
+	"runtime.interopservices.marshal::ptrtostringuni": secretText,
+	"runtime.interopservices.marshal::zerofreebstr":   func(*run, []any) (any, error) { return void{}, nil },
+	"io.compression.zipfile::createfromdirectory": func(r *run, a []any) (any, error) {
+		if len(a) != 2 && len(a) != 4 {
+			return nil, lacking("[IO.Compression.ZipFile]::CreateFromDirectory() with these arguments")
+		}
+		return void{}, r.zipFolder(r.own(a, 0), r.own(a, 1), len(a) == 4 && truth(a[3]))
+	},
+	"io.compression.zipfile::extracttodirectory": func(r *run, a []any) (any, error) {
+		if len(a) != 2 {
+			return nil, lacking("[IO.Compression.ZipFile]::ExtractToDirectory() with these arguments")
+		}
+		return void{}, r.unpack(r.own(a, 0), r.own(a, 1))
+	},
 	"array::sort": func(r *run, a []any) (any, error) {
 		l, ok := first2(a).(*array)
 		if !ok || len(a) > 1 {
@@ -674,8 +718,7 @@ var systemStatics = map[string]staticMethod{
 	"scriptblock::create": func(r *run, a []any) (any, error) { return r.blockOf(at(a, 0)) },
 	"array::reverse":      reverseArray,
 	"array::indexof": func(r *run, a []any) (any, error) {
-		l, _ := first2(a).(*array)
-		return r.listCall(orEmpty(l), "IndexOf", "indexof", a[min(1, len(a)):])
+		return r.listCall(newArray(list(first2(a))...), "IndexOf", "indexof", a[min(1, len(a)):])
 	},
 	"security.principal.windowsidentity::getcurrent": func(r *run, _ []any) (any, error) {
 		user, _ := r.env("USERNAME")
@@ -688,21 +731,40 @@ var systemStatics = map[string]staticMethod{
 	"security.principal.windowsbuiltinrole::administrator": func(*run, []any) (any, error) { return "Administrator", nil },
 }
 
-func orEmpty(a *array) *array {
-	if a == nil {
-		return newArray()
+// kindConsole is a writer of the console's own.
+const kindConsole = "System.IO.TextWriter+SyncTextWriter"
+
+var wildcardEscapes = strings.NewReplacer("*", "`*", "?", "`?", "[", "`[", "]", "`]")
+
+// secretPointer is the memory that has the text of a SecureString, which secretText reads.
+func secretPointer(_ *run, a []any) (any, error) {
+	if s, ok := first2(a).(secret); ok {
+		return s, nil
 	}
-	return a
+	return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: s")
+}
+
+func secretText(_ *run, a []any) (any, error) {
+	if s, ok := first2(a).(secret); ok {
+		return s.text, nil
+	}
+	return nil, lacking("[Runtime.InteropServices.Marshal]::PtrToString of %s", kindOf(first2(a)))
 }
 
 func reverseArray(_ *run, a []any) (any, error) {
+	if len(a) != 1 {
+		return nil, lacking("[array]::Reverse() with these arguments")
+	}
 	if first2(a) == nil {
 		return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: array")
 	}
-	if l, ok := first2(a).(*array); ok {
-		for i, j := 0, len(l.items)-1; i < j; i, j = i+1, j-1 {
-			l.items[i], l.items[j] = l.items[j], l.items[i]
-		}
+	switch l := first2(a).(type) {
+	case *array:
+		slices.Reverse(l.items)
+	case []byte:
+		slices.Reverse(l)
+	default:
+		return nil, lacking("[array]::Reverse() of %s", kindOf(l))
 	}
 	return void{}, nil
 }

@@ -1,11 +1,8 @@
 package powershell
 
 import (
-	"crypto/md5"  // scripts hash with it
-	"crypto/sha1" // scripts hash with it
-	"crypto/sha256"
-	"crypto/sha512"
 	endian "encoding/binary"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +48,8 @@ func (r *run) refer(n node) (any, error) {
 	return &reference{cell: c}, nil
 }
 
-func consoleWrite(end string) staticMethod {
+// consoleWrite writes to a stream of the host, nil for its output.
+func consoleWrite(to io.Writer, end string) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		s := at(a, 0)
 		if len(a) > 1 {
@@ -61,7 +59,10 @@ func consoleWrite(end string) staticMethod {
 			}
 			s = text(v)
 		}
-		r.print(r.session.Stdout, s+end)
+		if to == nil {
+			to = r.session.Stdout
+		}
+		r.print(to, s+end)
 		return void{}, r.ctx.Err()
 	}
 }
@@ -94,20 +95,29 @@ func numberBytes(v any) (any, error) {
 	return out[:size], nil
 }
 
-func bytesNumber(r *run, a []any) (any, error) {
-	b, err := bytesOf(first2(a))
-	if err != nil {
-		return nil, err
+// bytesNumber reads a number of some bytes, the lowest first.
+func bytesNumber(kind string, size int) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		b, err := bytesOf(first2(a))
+		if err != nil {
+			return nil, err
+		}
+		i, err := r.number(a, 1)
+		if err != nil {
+			return nil, err
+		}
+		if i < 0 || i+size > len(b) {
+			return nil, broken("System.ArgumentException", "ArgumentException",
+				"Destination array is not long enough to copy all the items in the collection.")
+		}
+		whole := make([]byte, 8)
+		copy(whole, b[i:i+size])
+		n := int64(endian.LittleEndian.Uint64(whole))
+		if !strings.HasPrefix(kind, "u") { // the sign is in the highest bit
+			n = n << (64 - 8*size) >> (64 - 8*size)
+		}
+		return r.convert(kind, n)
 	}
-	i, err := r.number(a, 1)
-	if err != nil {
-		return nil, err
-	}
-	if i < 0 || i+4 > len(b) {
-		return nil, broken("System.ArgumentException", "ArgumentException",
-			"Destination array is not long enough to copy all the items in the collection.")
-	}
-	return int64(int32(endian.LittleEndian.Uint32(b[i:]))), nil
 }
 
 // sortItems sorts a list in place, as Array.Sort does.
@@ -147,24 +157,13 @@ func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch algorithm {
-		case "SHA256":
-			s := sha256.Sum256(b)
-			return s[:], nil
-		case "SHA1":
-			s := sha1.Sum(b) // as the script asks
-			return s[:], nil
-		case "MD5":
-			s := md5.Sum(b) // as the script asks
-			return s[:], nil
-		case "SHA384":
-			s := sha512.Sum384(b)
-			return s[:], nil
-		case "SHA512":
-			s := sha512.Sum512(b)
-			return s[:], nil
+		of, ok := hashes[text(algorithm)]
+		if !ok {
+			return nil, lacking("the hash %s", text(algorithm))
 		}
-		return nil, lacking("the hash %s", text(algorithm))
+		h := of()
+		h.Write(b)
+		return h.Sum(nil), nil
 	case "dispose", "clear", "initialize":
 		return void{}, nil
 	}
@@ -316,7 +315,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 			data = string(old)
 		}
 		err := r.m.Root.WriteFile(to, []byte(data), 0o644)
-		return system(kindWriter, nil, "to", to, "text", data, "AutoFlush", false), true, fileError(err, to)
+		return system(kindWriter, nil, "to", to, "text", data, "AutoFlush", false), true, r.fileError(err, to)
 	case kind == "io.stringreader":
 		return system(kindReader, nil, "bytes", []byte(at(args, 0))), true, nil
 	case kind == "globalization.cultureinfo":
@@ -357,7 +356,7 @@ func (r *run) entries(a []any, files, folders bool) (any, error) {
 	walk = func(dir string, depth int) error {
 		list, err := r.m.Root.ReadDir(dir)
 		if err != nil {
-			return fileError(err, dir)
+			return r.fileError(err, dir)
 		}
 		for _, e := range list {
 			if err := r.step(); err != nil {

@@ -210,7 +210,7 @@ func (pr *printing) format(format string) string {
 			continue
 		}
 		end := i + 1
-		for end < len(format) && strings.IndexByte("-+ 0#", format[end]) >= 0 {
+		for end < len(format) && strings.IndexByte("-+ 0#'", format[end]) >= 0 {
 			end++
 		}
 		for end < len(format) && strings.IndexByte("0123456789.*", format[end]) >= 0 {
@@ -222,7 +222,7 @@ func (pr *printing) format(format string) string {
 		if end == len(format) {
 			return "%"
 		}
-		spec := strings.TrimRight(format[i:end], "lhLjzt")
+		spec := strings.ReplaceAll(strings.TrimRight(format[i:end], "lhLjzt"), "'", "") // the locale of images parts no thousands
 		for strings.Contains(spec, "*") {
 			spec = strings.Replace(spec, "*", strconv.Itoa(int(pr.number(pr.next()))), 1)
 		}

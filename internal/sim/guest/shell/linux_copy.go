@@ -14,21 +14,30 @@ func (p *Process) targets(o options) (sources []string, target func(string) stri
 	if o.has("t") {
 		return sources, func(s string) string { return path.Join(p.Abs(o.value("t")), path.Base(s)) }, 0
 	}
-	if len(sources) < 2 {
-		return nil, nil, p.Fail(1, "%s: missing file operand", p.name())
+	if len(sources) == 0 {
+		return nil, nil, p.Fail(1, "%s: missing file operand\nTry '%s --help' for more information.", p.name(), p.name())
+	}
+	if len(sources) == 1 {
+		return nil, nil, p.Fail(1, "%s: missing destination file operand after '%s'\nTry '%s --help' for more information.", p.name(), sources[0],
+			p.name())
 	}
 	last := sources[len(sources)-1]
 	sources = sources[:len(sources)-1]
 	to := p.Abs(last)
 	into := p.Guest.Root.IsDir(to) && !o.has("T")
 	if !into && len(sources) > 1 {
-		return nil, nil, p.Fail(1, "%s: target '%s' is not a directory", p.name(), last)
+		why := "No such file or directory"
+		if p.Guest.Root.Exists(to) {
+			why = "Not a directory"
+		}
+		return nil, nil, p.Fail(1, "%s: target '%s': %s", p.name(), last, why)
 	}
 	if !into && strings.HasSuffix(last, "/") && !p.Guest.Root.IsDir(p.Abs(sources[0])) {
-		return nil, nil, p.Fail(1, "%s: cannot create regular file '%s': Not a directory", p.name(), last)
+		what := map[bool]string{true: "move '" + sources[0] + "' to", false: "create regular file"}[p.name() == "mv"]
+		return nil, nil, p.Fail(1, "%s: cannot %s '%s': Not a directory", p.name(), what, last)
 	}
 	return sources, func(s string) string {
-		if into {
+		if into && (p.name() == "mv" || path.Base(s) != "." && path.Base(s) != "..") { // cp copies what is in them
 			return path.Join(to, path.Base(p.Abs(s)))
 		}
 		return to
@@ -76,7 +85,8 @@ func copyFiles(_ context.Context, p *Process, o options) int {
 			c.keepLinks = false
 		}
 		if err := c.into(from, to, 0); err != nil {
-			code = p.Fail(1, "cp: cannot create '%s': %s", f, reason(err))
+			what := map[bool]string{true: "directory", false: "regular file"}[info.IsDir()]
+			code = p.Fail(1, "cp: cannot create %s '%s': %s", what, p.shown(o, to), reason(err))
 			continue
 		}
 		if o.has("v") {

@@ -161,6 +161,9 @@ func (p *Process) read(name string) ([]byte, error) {
 		p.meter.Hold(size) // before it is read: others may read at the same time
 		data, err := p.Guest.Root.ReadFile(file)
 		p.meter.Hold(copies*len(data) - size)
+		if errors.Is(err, fs.ErrNotExist) && (strings.HasPrefix(file, "/proc/") || strings.HasPrefix(file, "/sys/")) {
+			p.Refuse("%s", file) // a real machine has more of them
+		}
 		return data, err
 	}
 }
@@ -309,7 +312,7 @@ func remove(_ context.Context, p *Process, o options) int {
 			code = p.Fail(1, "rm: cannot remove '%s': %s", f, reason(err))
 			continue
 		case name == "/" || path.Base(f) == "." || path.Base(f) == "..":
-			code = p.Fail(1, "rm: refusing to remove '%s'", f)
+			code = p.Fail(1, "rm: refusing to remove '.' or '..' directory: skipping '%s'", f)
 			continue
 		case strings.HasSuffix(f, "/") && !info.IsDir():
 			code = p.Fail(1, "rm: cannot remove '%s': Not a directory", f)

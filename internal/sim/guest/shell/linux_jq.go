@@ -27,10 +27,24 @@ var jqFlags = declare("r|raw-output c|compact-output e|exit-status n|null-input 
 // jq runs a filter of jq with gojq. Objects are printed in the order of the input, as
 // far as that is known.
 func jq(ctx context.Context, p *Process) int {
-	names, values := []string{}, []any{}
+	names, values, named := []string{}, []any{}, map[string]any{}
+	positional, rest := []any{}, ""
 	var args []string
 	for i := 1; i < len(p.Args); i++ {
 		a := p.Args[i]
+		if a == "--args" || a == "--jsonargs" {
+			rest = map[bool]string{true: "--arg", false: "--argjson"}[a == "--args"]
+			continue
+		}
+		isWord := func(a string) bool { return !strings.HasPrefix(a, "-") }
+		if rest != "" && isWord(a) && slices.ContainsFunc(args, isWord) { // behind the filter
+			value, err := jqArgument(p, rest, a)
+			if err != nil {
+				return p.Fail(2, "jq: %s: %v", a, err)
+			}
+			positional = append(positional, value)
+			continue
+		}
 		if a != "--arg" && a != "--argjson" && a != "--slurpfile" && a != "--rawfile" {
 			args = append(args, a)
 			continue
@@ -43,6 +57,7 @@ func jq(ctx context.Context, p *Process) int {
 			return p.Fail(2, "jq: %s %s: %v", a, p.Args[i+1], err)
 		}
 		names, values = append(names, "$"+p.Args[i+1]), append(values, value)
+		named[p.Args[i+1]] = value
 		i += 2
 	}
 	o, unknown := jqFlags.parse(args)
@@ -68,6 +83,7 @@ func jq(ctx context.Context, p *Process) int {
 	if !o.has("n") || strings.Contains(filter, "input") {
 		text, status = p.inputs(files)
 	}
+	names, values = append(names, "$ARGS"), append(values, map[string]any{"positional": positional, "named": named})
 	q := jqQuestion{Filter: filter, Text: text, Names: names, Values: values}
 	for _, g := range o.given {
 		q.Flags = append(q.Flags, [2]string{g.name, g.value})
@@ -144,6 +160,9 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	inputs, err := run.inputs(q.Text)
 	if strings.Contains(q.Filter, "entries") {
 		run.learn("key value")
+	}
+	if strings.Contains(q.Filter, "$ARGS") {
+		run.learn("positional named")
 	}
 	run.learn(q.Filter)
 	run.learnTexts()

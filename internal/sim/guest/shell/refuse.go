@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"path"
@@ -54,7 +55,7 @@ func marksOf(ctx context.Context, other io.Writer) io.Writer {
 	return other
 }
 
-// asking are the subcommands with which programs without effect only print information; alone is
+// asking are the subcommands with which programs without effect print information, or change what a script sees; alone is
 // set where the program does so without arguments.
 var asking = map[string]struct {
 	words string
@@ -68,17 +69,17 @@ var asking = map[string]struct {
 	"ufw": {"status show", false}, "chage": {"-l --list", false},
 	"apt-mark": {"showhold showauto showmanual", false}, "udevadm": {"info", false}, "kill": {"-l -L -0", true},
 	"wmic":     {"get list", true},
-	"fsutil":   {"query info fsinfo queryfreespace list", true},
+	"fsutil":   {"query info fsinfo queryfreespace list file hardlink sparse", true},
 	"w32tm":    {"/query /monitor /stripchart /tz", true},
-	"certutil": {"-hashfile -dump -store -verify -encode -decode -urlcache", true}, "route": {"print", true}, "tzutil": {"/g /l", true},
+	"certutil": {"-hashfile -dump -store -verify -encode -decode -urlcache", true}, "route": {"print", true}, "tzutil": {"/g /l /s", true},
 	"powercfg": {"/q /query /l /list /a /getactivescheme", true}, "wevtutil": {"qe el gl gli query-events", true},
 	"bcdedit":  {"/enum /v", true},
 	"auditpol": {"/get /list", true}, "winrm": {"get g enumerate e enum id", false}, "compact": {"/q", true},
-	"logman": {"query", true}, "net1": {"", true},
-	"dism": {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true},
+	"logman": {"query", true},
+	"dism":   {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true},
 }
 
-// onlyAsks reports whether a call changes nothing and is made only for its answer.
+// onlyAsks reports whether a script sees what a call gives.
 func onlyAsks(name string, args []string) bool {
 	if name == "sysctl" {
 		return !slices.ContainsFunc(args, func(a string) bool {
@@ -92,30 +93,10 @@ func onlyAsks(name string, args []string) bool {
 	}))
 }
 
-// onImage are programs that an image of Ubuntu has and a guest has not. One that is in
+// imagePrograms are programs that an image of Ubuntu has and a guest has not. One that is in
 // no table is not found, as in the image.
-var onImage = strings.Fields(`
-	openssl python3 perl dpkg dpkg-query dpkg-reconfigure apt-cache apt-mark add-apt-repository snap lsblk lscpu
-	lsmod lspci growpart resize2fs mkfs mkfs.xfs xfs_growfs
-	file less more vi vim nano ed rsync git screen tmux strace lsof netstat traceroute host ethtool
-	bridge tc conntrack ipset nft crontab at batch
-	socat openvt setfacl getfacl chattr lsattr hexdump strings unexpand
-	fmt pr renice script
-	logrotate systemd-run systemd-analyze resolvectl networkctl busctl loginctl gpg gpgv iconv dc m4 make gcc
-	zip unzip xz unxz bzip2 zstd factor numfmt
-	gdisk sgdisk partprobe wipefs mdadm lvm pvcreate vgcreate lvcreate cryptsetup dmesg vmstat iostat top htop
-	killall pkill su runuser visudo chsh
-	update-alternatives update-grub unattended-upgrades waagent pro ssh ssh-keygen ssh-keyscan helm etcdctl
-	mkfifo mknod zdiff zless pathchk look tput rename
-	ipcalc sponge parallel pv units pinky last users stty mesg write ex
-	nerdctl docker podman runc containerd
-	addpart agetty apt-cdrom apt-config apt-key b2sum base32 basenc blkdiscard blockdev bunzip2 bzcat bzdiff bzgrep bzless chcon chcpu
-	chfn choom chroot chrt clear col colcrt colrm ctstat delpart diff3 dir dircolors dnsdomainname domainname dpkg-deb dpkg-divert
-	dpkg-statoverride dpkg-trigger faillog findfs findmnt free fsck fsfreeze fstrim fuser getopt gettext groupmod grpck gzexe hd hostid
-	infocmp installkernel ipcs ifconfig lastlog link linux32 linux64 lnstat login logname losetup lslocks lslogins lsmem lsns mcookie
-	mkswap mountpoint namei newgrp newusers ngettext nsenter nstat pgrep pidwait pivot_root pmap prlimit pstree ptx pwck rarp rename.ul
-	rgrep rtcwake run-parts runcon savelog sdiff setarch setpriv setterm shred skill slabtop snice ss start-stop-daemon sum
-	swaplabel systemd-ask-password systemd-cat systemd-cgls systemd-cgtop systemd-creds systemd-delta systemd-detect-virt systemd-escape
-	systemd-id128 systemd-inhibit systemd-machine-id-setup systemd-mount systemd-notify systemd-path systemd-sysusers systemd-umount
-	taskset tempfile tload tset tsort tty ul uncompress unshare utmpdump vdir vigr vipw w watch whereis who xzcat xzdiff xzgrep xzless
-	zcmp zegrep zfgrep zforce zmore`)
+//
+//go:embed image_programs.txt
+var imagePrograms string
+
+var onImage = strings.Fields(imagePrograms)

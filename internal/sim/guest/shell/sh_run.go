@@ -1135,7 +1135,74 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, tr
 		stmts = append(stmts, s)
 	}
 	r.readable(in)
+	if complaint != "" {
+		stmts = wholeLines(stmts, text)
+	}
+	if at, i := r.tooEarly(stmts); at.IsValid() {
+		stmts, complaint = wholeLines(stmts[:i], text), syntaxError(syntax.ParseError{Pos: at, Text: `"(" unexpected`})
+	}
 	return stmts, complaint, in.tree
+}
+
+// wholeLines returns the statements on lines that end with them: a shell reads a line before it runs what is in it, so that a syntax
+// error behind a statement comes before it.
+func wholeLines(stmts []*syntax.Stmt, text string) []*syntax.Stmt {
+	for ; len(stmts) > 0; stmts = stmts[:len(stmts)-1] {
+		rest, _, _ := strings.Cut(text[min(lastOffset(stmts[len(stmts)-1]), len(text)):], "\n")
+		if rest = strings.TrimLeft(rest, " \t;&"+carriageReturn); rest == "" || rest[0] == '#' {
+			break
+		}
+	}
+	return stmts
+}
+
+// lastOffset returns where a statement ends, its here-documents apart.
+func lastOffset(s *syntax.Stmt) int {
+	last, documents := uint(0), map[*syntax.Word]bool{}
+	syntax.Walk(s, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case nil:
+		case *syntax.Stmt, *syntax.BinaryCmd, *syntax.FuncDecl, *syntax.TimeClause, *syntax.CoprocClause:
+		case *syntax.Redirect:
+			documents[n.Hdoc] = true
+		case *syntax.Word:
+			if documents[n] {
+				return false
+			}
+			last = max(last, n.End().Offset())
+		default:
+			last = max(last, n.End().Offset())
+		}
+		return true
+	})
+	return int(last)
+}
+
+// tooEarly returns the first extended pattern that is written where the shell does not yet read them, and its statement: extglob
+// counts from the line behind its shopt.
+func (r *runner) tooEarly(stmts []*syntax.Stmt) (at syntax.Pos, i int) {
+	on, next, line := r.options["extglob"], false, uint(0)
+	for i, s := range stmts {
+		on = on || next && s.Pos().Line() > line
+		line = s.End().Line()
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.ExtGlob:
+				if !on && !at.IsValid() {
+					at = n.Pos()
+				}
+			case *syntax.Lit: // a file that is read in may set it as well
+				next = next || n.Value == "extglob" || n.Value == "source" || n.Value == "." || n.Value == "eval"
+			case *syntax.TestClause, *syntax.ParamExp: // they always have them
+				return false
+			}
+			return true
+		})
+		if at.IsValid() {
+			return at, i
+		}
+	}
+	return at, 0
 }
 
 // nameless returns the position of a function without a name, which the parser takes in every language although only zsh has one.

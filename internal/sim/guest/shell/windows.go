@@ -20,7 +20,7 @@ func windowsCommands(image machine.Image) Table {
 		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
 		"tasklist": tasklist, "attrib": attrib, "xcopy": xcopy, "robocopy": robocopy,
 		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe,
-		"net": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
+		"net": net, "net1": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows,
 		"scp": scp, "ctr": ctrWindows, "crictl": crictl, "kubelet": versioned("kubelet"),
 		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
@@ -29,11 +29,10 @@ func windowsCommands(image machine.Image) Table {
 		"choice": choice, "more": more, "fc": fc, "taskkill": taskkill, "schtasks": schtasks,
 	}
 	for _, name := range []string{"w32tm", "wevtutil", "fsutil", "route", "certutil",
-		"wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
-		"cacls", "tzutil", "logman", "diskpart", "sconfig"} {
+		"wmic", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact", "tzutil", "logman"} {
 		t[name] = noEffect
 	}
-	for _, name := range []string{"help", "comp", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
+	for _, name := range []string{"cacls", "diskpart", "sconfig", "help", "comp", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
 		"getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
 		"format", "chkdsk", "bitsadmin", "cipher", "expand", "makecab", "forfiles", "regsvr32", "rundll32", "subst", "replace", "print"} {
 		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }

@@ -427,6 +427,10 @@ func net(ctx context.Context, p *Process) int {
 	switch strings.ToLower(p.Arg(1)) {
 	case "start", "stop":
 		return netService(p, strings.EqualFold(p.Arg(1), "start"))
+	case "user":
+		if len(p.Args) == 5 && strings.EqualFold(p.Args[4], "/add") {
+			return newNetUser(p, p.Args[2], p.Args[3])
+		}
 	}
 	if len(p.Args) < 4 { // it lists, or shows one
 		return p.Refuse("net %s", p.Arg(1))
@@ -434,24 +438,38 @@ func net(ctx context.Context, p *Process) int {
 	return p.NoEffect(ctx, "net %s", p.Arg(1))
 }
 
+// netFail fails in the words of net.exe, with the number of their help.
+func (p *Process) netFail(help int, text string) int {
+	return p.Fail(2, "%s\r\n\r\nMore help is available by typing NET HELPMSG %d.\r\n\r", text, help)
+}
+
+func newNetUser(p *Process, name, password string) int {
+	if p.Guest.HasUser(name) {
+		return p.netFail(2224, "The account already exists.")
+	}
+	_, err := p.Guest.AddUser(name, "", "")
+	if err = cmp.Or(err, p.Guest.SetPassword(name, password)); err != nil {
+		return p.Fail(2, "%v\r", err)
+	}
+	p.Printf("The command completed successfully.\r\n\r\n")
+	return 0
+}
+
 // netService starts or stops a service in the words of net.exe.
 func netService(p *Process, start bool) int {
 	if len(p.Args) != 3 {
 		return p.refuseAs(1, "net %s without one service", p.Arg(1))
-	}
-	fail := func(help int, text string) int {
-		return p.Fail(2, "%s\r\n\r\nMore help is available by typing NET HELPMSG %d.\r\n\r", text, help)
 	}
 	row, there := p.Guest.Services.Get(p.Args[2])
 	title := cmp.Or(row.Display, row.Name)
 	verbs := map[bool][2]string{true: {"starting", "started"}, false: {"stopping", "stopped"}}[start]
 	switch {
 	case !there:
-		return fail(2185, "The service name is invalid.")
+		return p.netFail(2185, "The service name is invalid.")
 	case start && row.Running:
-		return fail(2182, "The requested service has already been started.")
+		return p.netFail(2182, "The requested service has already been started.")
 	case !start && !row.Running:
-		return fail(3521, "The "+title+" service is not started.")
+		return p.netFail(3521, "The "+title+" service is not started.")
 	case !start && len(p.Guest.Services.Dependents(row.Name)) > 0:
 		return p.refuseAs(2, "the question of net stop about services that depend on %s", row.Name)
 	}

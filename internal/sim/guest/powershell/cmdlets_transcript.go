@@ -1,0 +1,86 @@
+package powershell
+
+import (
+	"fmt"
+	"io"
+)
+
+// transcript is a file that takes what the host shows, and the streams that it came between.
+type transcript struct {
+	file           string
+	stdout, stderr io.Writer
+}
+
+// transcribed writes to a stream of the host and to the file of a transcript.
+type transcribed struct {
+	r    *run
+	to   io.Writer
+	file string
+}
+
+func (t transcribed) Write(p []byte) (int, error) {
+	n, err := t.to.Write(p)
+	if err == nil {
+		err = t.r.writeFile(t.file, p, true)
+	}
+	return n, err
+}
+
+var transcriptCmdlets = []cmdlet{
+	{name: "Start-Transcript", parameters: "Path|LiteralPath+:0 OutputDirectory+ Append? Force?~ NoClobber?", run: startTranscript,
+		should: true},
+	{name: "Stop-Transcript", run: stopTranscript},
+}
+
+const transcriptRule = "**********************\r\n"
+
+func startTranscript(c *call) error {
+	user, _ := c.env("USERNAME")
+	now := c.now().Format("20060102150405")
+	name := c.textOf("path")
+	if name == "" {
+		folder := c.session.Env["USERPROFILE"] + `\Documents`
+		if c.has("outputdirectory") {
+			folder = c.textOf("outputdirectory")
+		}
+		name = combine(folder, fmt.Sprintf("PowerShell_transcript.%s.%08x.%s.txt", c.m.Hostname(), c.random(1<<31), now))
+	}
+	file := c.path(name)
+	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(file) {
+		return broken("System.IO.IOException", "NoClobber", "The file '%s' already exists.", file)
+	}
+	if yes, err := c.should("Start-Transcript", file); err != nil || !yes {
+		return err
+	}
+	if err := c.m.Root.MkdirAll(parent(file)); err != nil {
+		return diskError(err, file)
+	}
+	head := fmt.Sprintf("%sWindows PowerShell transcript start\r\nStart time: %s\r\nUsername: %s\\%s\r\n"+
+		"Machine: %s (Microsoft Windows NT %s)\r\nProcess ID: 4242\r\nPSVersion: %s\r\n%s", transcriptRule, now, c.m.ComputerName,
+		user, c.m.ComputerName, c.m.Image.Build, text(psVersion()), transcriptRule)
+	if err := c.writeFile(file, []byte(head), c.is("append")); err != nil {
+		return err
+	}
+	s := &c.session
+	c.transcripts = append(c.transcripts, transcript{file, s.Stdout, s.Stderr})
+	s.Stdout, s.Stderr = transcribed{c.run, s.Stdout, file}, transcribed{c.run, s.Stderr, file}
+	return c.emit("Transcript started, output file is " + name)
+}
+
+func stopTranscript(c *call) error {
+	last := len(c.transcripts) - 1
+	if last < 0 {
+		f := broken("System.Management.Automation.PSInvalidOperationException", "InvalidOperation",
+			"An error occurred stopping transcription: The host is not currently transcribing.")
+		f.category = "InvalidOperation"
+		return f
+	}
+	t := c.transcripts[last]
+	c.transcripts = c.transcripts[:last]
+	c.session.Stdout, c.session.Stderr = t.stdout, t.stderr
+	tail := transcriptRule + "Windows PowerShell transcript end\r\nEnd time: " + c.now().Format("20060102150405") + "\r\n" + transcriptRule
+	if err := c.writeFile(t.file, []byte(tail), true); err != nil {
+		return err
+	}
+	return c.emit("Transcript stopped, output file is " + t.file)
+}
