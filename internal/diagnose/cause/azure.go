@@ -174,7 +174,13 @@ var specificAzure = []Cause{
 		"choose ranges that are apart in spec.networkSpec of the AzureCluster").
 		codes("NetcfgInvalidSubnet NetcfgSubnetRangeOutsideVnet NetcfgSubnetRangesOverlap VnetAddressSpacesOverlap " +
 			"VnetAddressSpaceOverlapsWithAlreadyPeeredVnet InvalidCIDRNotation InvalidAddressPrefixFormat " +
-			"NetcfgInvalidIPAddressPrefix InvalidIPAddressFormat"),
+			"NetcfgInvalidIPAddressPrefix NetcfgInvalidIPAddress InvalidIPAddressFormat"),
+	row("InvalidTag", "", "Azure takes no tag of this name or value",
+		"shorten or rename the tag in spec.additionalTags: no name has one of <>%&\\?/, more than 512 characters or a prefix of Azure's").
+		codes("InvalidTagName InvalidTagNameCharacters InvalidTagValueLength InvalidTags"),
+	row("InvalidSecurityRule", "", "a security rule has a port, priority or address that Azure does not take",
+		"correct the rule in spec.networkSpec of the AzureCluster: ports 0 to 65535, priorities 100 to 4096, addresses in CIDR notation").
+		codes("SecurityRuleInvalidAddressPrefix SecurityRuleInvalidPortRange SecurityRuleInvalidPriority"),
 	row("NameTaken", `already taken`, "a name that has to be unique in Azure is taken",
 		"choose another name in the spec that the message names").
 		codes("DnsRecordInUse StorageAccountAlreadyTaken StorageAccountAlreadyExists VaultAlreadyExists"),
