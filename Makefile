@@ -78,7 +78,7 @@ endif
 
 test: ## Vet, the unit and API server tests and the quick start; PKG=./internal/x/... RUN=TestY for some
 	go vet $(if $(PKG),$(PKG),$(OWN))
-	hack/test.sh -p 4 -timeout 30m $(PACKAGES) # packages wait for planes more than they compute
+	hack/test.sh -p 4 -timeout 45m $(PACKAGES) # packages wait for planes more than they compute
 
 race: ## The race detector over all that starts goroutines or shares state (hack/raced.sh); PKG= RUN= for some
 	hack/test.sh -race -timeout 45m $(if $(RUN),,-skip '$(BOUNDS)') $(PACKAGES)
