@@ -274,7 +274,7 @@ var container = []Cause{
 	row("EvictedForResources", `low on resource: memory|MemoryPressure`,
 		"the node ran out of memory, on Windows of what may be committed, and evicted the pod",
 		"set memory limits on its containers, or choose a larger VM size"),
-	row("Preempted", `\bpreempt`, "a pod of higher priority took its place", "add nodes, or raise the pod's priorityClassName"),
+	row("Preempted", `\bpreempt(ed|ing)\b`, "a pod of higher priority took its place", "add nodes, or raise the pod's priorityClassName"),
 	row("DeadlineExceeded", `DeadlineExceeded|active on the node longer than`,
 		"the pod ran longer than activeDeadlineSeconds allows",
 		"raise activeDeadlineSeconds, or find what is slow"),

@@ -192,6 +192,9 @@ func (w walker) unplaced(s said, p *corev1.Pod) *finding {
 		return a
 	}
 	for _, e := range w.events(w.Warnings, p.UID) {
+		if stepOf[e.Reason] == cause.Schedule { // the pod was read before the scheduler wrote its condition
+			return w.waits(s, "NotScheduled", "the condition of the scheduler, which has said: "+e.Message, since)
+		}
 		if strings.HasPrefix(e.Reason, "Failed") {
 			return s.because(e.Reason, e.Message) // of what has to be there before the scheduler looks, such as a resource claim
 		}

@@ -442,6 +442,13 @@ func TestQuiet(t *testing.T) {
 			"ScalingDisabled", "replica count is zero")),
 		"an HPA at its limit": object("HorizontalPodAutoscaler", says("ScalingLimited", "True",
 			"TooManyReplicas", "the desired count is more")),
+		"a pod that was read before the scheduler wrote its condition": func(f *facts.Snapshot) {
+			p := &f.Pods[0]
+			p.UID, p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase = "p", recent, "", corev1.PodPending
+			f.Warnings = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "p"}, Reason: "FailedScheduling",
+				Message: "0/1 nodes are available: 1 node(s) had untolerated taint(s). preemption: 0/1 nodes are available: " +
+					"1 Preemption is not helpful for scheduling."}}
+		},
 		"an object without a status":    object("Widget", map[string]any{}),
 		"an object that is Ready":       object("Widget", says("Ready", "True", "Ready", "")),
 		"an object that does not fail":  object("Widget", says("ReplicaFailure", "False", "", "")),
