@@ -214,7 +214,7 @@ func checkPRE308(p *lint.Pass, c *Cluster, m *Machines) {
 	}
 	minor := 0
 	if v := parsed(versionOf(m, c)); v != nil {
-		minor = int(v.Minor()) // a minor
+		minor = int(v.Minor())
 	}
 	projects := []string{"Kubernetes"}
 	if n, ok := c.network(); ok {

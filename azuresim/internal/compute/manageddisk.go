@@ -31,9 +31,9 @@ func prepareManaged(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// needs are the members that a way of creation needs, one of each row; the size is that of the disk.
+// creationNeeds are the members of which a way of creation needs one; the size is that of the disk.
 // Source: https://learn.microsoft.com/rest/api/compute/disks/create-or-update, CreationData and DiskProperties.
-var needs = map[string][]string{
+var creationNeeds = map[string][]string{
 	"empty":     {"diskSizeGB"},
 	"copy":      {"creationData.sourceResourceId", "creationData.sourceUri"},
 	"copystart": {"creationData.sourceResourceId", "creationData.sourceUri"},
@@ -45,7 +45,7 @@ var needs = map[string][]string{
 // takeSource checks what a new disk or snapshot comes from. A copy has the size and the operating system of its source.
 func takeSource(t *engine.Tx, d *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	ways := needs[value.Lower(value.Str(p, "creationData", "createOption"))]
+	ways := creationNeeds[value.Lower(value.Str(p, "creationData", "createOption"))]
 	if ways != nil && !slices.ContainsFunc(ways, func(path string) bool { return value.At(p, strings.Split(path, ".")...) != nil }) {
 		return invalid(ways[0], "Required parameter '%s' is missing (null).", ways[0])
 	}

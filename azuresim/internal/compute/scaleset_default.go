@@ -1,8 +1,6 @@
 package compute
 
 import (
-	"strings"
-
 	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
@@ -52,13 +50,13 @@ func keepModel(d, old *engine.Doc) {
 
 // restsScaleSet: newer API versions return a set in its stored form.
 func restsScaleSet(t *engine.Tx, _ *engine.Record, expand string) bool {
-	return t.Since(versionETag) && !strings.Contains(value.Lower(expand), "userdata")
+	return t.Since(versionETag) && !expandsUserData(expand)
 }
 
 // viewScaleSet removes properties that the request's API version does not have, and adds the user data that a request expands.
 func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
-	profile, expands := value.Sub(body, "properties", "virtualMachineProfile"), strings.Contains(value.Lower(expand), "userdata")
-	if expands && profile != nil && value.Str(d.Hidden, "userData") != "" {
+	profile := value.Sub(body, "properties", "virtualMachineProfile")
+	if expandsUserData(expand) && profile != nil && value.Str(d.Hidden, "userData") != "" {
 		profile["userData"] = d.Hidden["userData"]
 	}
 	oldMachine(t, value.Props(body))

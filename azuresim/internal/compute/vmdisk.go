@@ -143,8 +143,8 @@ func viewDisks(d *engine.Doc) []any {
 	return out
 }
 
-// inferOS sets the operating system of the OS disk from the image of a machine or of a scale set's model, which may be nil, if the client
-// left it out, and spells createOption as Compute does.
+// inferOS sets the operating system of the OS disk from the image, if the client left it out, and spells createOption as Compute does.
+// p is the properties of a machine or the model of a scale set, which may be nil.
 func inferOS(p value.Object) {
 	storage := value.Sub(p, "storageProfile")
 	if storage == nil {

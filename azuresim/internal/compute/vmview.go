@@ -28,6 +28,9 @@ func broken(t *engine.Tx, id string) string {
 	return ""
 }
 
+// expandsUserData reports whether a request asks for user data beside what is always answered.
+func expandsUserData(expand string) bool { return strings.Contains(value.Lower(expand), "userdata") }
+
 // viewVM adds the instance view if the request expands it. A VM whose guest is broken has
 // the state Failed.
 func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
@@ -46,7 +49,7 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if d.MadeBy(t) {
 		viewBegun(d, body)
 	}
-	if strings.Contains(value.Lower(expand), "userdata") && value.Str(d.Hidden, "userData") != "" {
+	if expandsUserData(expand) && value.Str(d.Hidden, "userData") != "" {
 		value.Props(body)["userData"] = d.Hidden["userData"]
 	}
 	if strings.Contains(value.Lower(expand), "instanceview") {

@@ -38,13 +38,17 @@ func CheckPlace(location, of string) *Error {
 	if isPlace(Region(location)) {
 		return nil
 	}
-	regions := strings.Join(value.SortedKeys(Places), ",")
 	if of == "" {
 		return BadRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of "+
-			"available regions is '%s'.", location, regions)
+			"available regions is '%s'.", location, strings.Join(value.SortedKeys(Places), ","))
 	}
+	return notThere(location, of, value.SortedKeys(Places))
+}
+
+// notThere returns the error for a resource type that a location does not have.
+func notThere(location, of string, regions []string) *Error {
 	return BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of "+
-		"available regions for the resource type is '%s'.", location, of, regions)
+		"available regions for the resource type is '%s'.", location, of, strings.Join(regions, ","))
 }
 
 // checkZones returns an error for a zone that no region has. Which ones a region has is the providers' to check.

@@ -70,8 +70,8 @@ func eachAt(v any, path []string, at string, visit func(o value.Object, at strin
 	}
 }
 
-// dangling returns an error if a document refers to a resource that does not exist or, where the reference asks for that, is in
-// another region, by the references that its type declares.
+// dangling returns an error if a document refers to a resource that does not exist or is in another region, by the references that
+// its type declares. Of a reference that says Anywhere the region is not judged.
 func (t *Tx) dangling(k *Type, d *Doc) (e *Error) {
 	own := d.Key()
 	var before []string

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strings"
 
 	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/value"
@@ -313,9 +312,7 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 			"select a new resource name.", c.ID.Name(), old.Location(), c.ID.Group, Region(location))
 	}
 	if location != "" && k.Locations != nil && !slices.Contains(k.Locations, Region(location)) {
-		return nil, BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not "+
-			"available for resource type '%s'. List of available regions for the resource type is '%s'.",
-			location, k.Name, strings.Join(k.Locations, ","))
+		return nil, notThere(location, k.Name, k.Locations)
 	}
 	if !k.Global && k.Locations == nil {
 		if e := cmp.Or(CheckPlace(location, k.Name), checkZones(c.ID, body)); e != nil {

@@ -159,7 +159,10 @@ func of[T any](items []T, meant func(*T) bool, walk func(*T) *finding) func() *f
 // last its Available condition.
 func (w walker) forCluster() Answer {
 	a := w.cluster()
-	if w.Cluster.DeletionTimestamp.IsZero() && (a == nil || a.Waiting) { // pods of a cluster that goes have no node any more
+	if !w.Cluster.DeletionTimestamp.IsZero() { // its pods have no node any more
+		return w.done(a, "Cluster/"+w.Cluster.Name)
+	}
+	if a == nil || a.Waiting {
 		rest := func() *finding {
 			return first(each(w.Pools, w.pool), each(w.Machines, w.machine), each(w.Deployments, w.deployment), each(w.Sets, w.set),
 				each(w.HealthChecks, w.healthCheck), w.workloads, w.others, each(w.Machines, w.version))
@@ -170,9 +173,7 @@ func (w walker) forCluster() Answer {
 		}
 	}
 	out := w.done(a, "Cluster/"+w.Cluster.Name)
-	if w.Cluster.DeletionTimestamp.IsZero() {
-		out.Also = w.also(a, w.concerned("Cluster", w.Cluster.Name))
-	}
+	out.Also = w.also(a, w.concerned("Cluster", w.Cluster.Name))
 	return out
 }
 

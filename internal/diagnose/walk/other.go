@@ -196,7 +196,7 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	if refers != nil && stated != nil {
 		refers.Evidence = append(refers.Evidence, stated.Evidence...)
 	}
-	if a := first(func() *finding { return refers }, func() *finding { return stated }); a != nil || !asked {
+	if a := cmp.Or(refers, stated); a != nil || !asked {
 		return a
 	}
 	warned := slices.DeleteFunc(w.events(slices.Concat(w.Notices, w.Warnings), o.GetUID()), func(e *corev1.Event) bool {
@@ -526,8 +526,8 @@ func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
 			}
 		}
 	}
-	if a := f.occupied(s, o); asked && forbids == string(batchv1.ForbidConcurrent) {
-		return a
+	if asked && forbids == string(batchv1.ForbidConcurrent) {
+		return f.occupied(s, o)
 	}
 	return nil
 }

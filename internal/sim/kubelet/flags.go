@@ -74,7 +74,7 @@ func parseFlags(args []string, kubeletVersion, system string) (Flags, error) {
 			value = args[i]
 		}
 		value = strings.Trim(value, `"'`)
-		if lost, ok := kubeflags.Dropped("kubelet", name); ok && minor >= uint(lost) { // a minor
+		if lost, ok := kubeflags.Dropped("kubelet", name); ok && minor >= uint(lost) {
 			return f, fmt.Errorf("kubelet: unknown flag: --%s (it is gone since Kubernetes 1.%d): take it out "+
 				"of nodeRegistration.kubeletExtraArgs", name, lost)
 		}
@@ -87,7 +87,7 @@ func parseFlags(args []string, kubeletVersion, system string) (Flags, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Gates)) {
-		if lost, ok := kubeflags.DroppedGate(name); ok && minor >= uint(lost) { // a minor
+		if lost, ok := kubeflags.DroppedGate(name); ok && minor >= uint(lost) {
 			return f, fmt.Errorf("kubelet: failed to set feature gates from initial flags-based config: unrecognized feature gate: %s "+
 				"(it is gone since Kubernetes 1.%d): take it out of feature-gates in nodeRegistration.kubeletExtraArgs", name, lost)
 		}

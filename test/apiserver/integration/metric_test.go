@@ -189,7 +189,7 @@ func (b *bed) ask(ctx context.Context, method, url, token string, body []byte) (
 	}
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
-	} // it is this process
+	}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

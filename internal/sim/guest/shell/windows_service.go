@@ -448,7 +448,10 @@ func newNetUser(p *Process, name, password string) int {
 		return p.netFail(2224, "The account already exists.")
 	}
 	_, err := p.Guest.AddUser(name, "", "")
-	if err = cmp.Or(err, p.Guest.SetPassword(name, password)); err != nil {
+	if err == nil {
+		err = p.Guest.SetPassword(name, password)
+	}
+	if err != nil {
 		return p.Fail(2, "%v\r", err)
 	}
 	p.Printf("The command completed successfully.\r\n\r\n")
