@@ -26,6 +26,12 @@ func TestKubeProxy(t *testing.T) {
 		p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
 		f.Pods = append(f.Pods, p)
 	}
+	changed := func(f *facts.Snapshot, ago time.Duration) appsv1.DaemonSet {
+		d := daemonSet("kube-proxy-windows", "windows")
+		at := metav1.NewTime(f.Taken.Add(-ago))
+		d.ManagedFields = []metav1.ManagedFieldsEntry{{Subresource: "status", Time: &at}}
+		return d
+	}
 	linux := func(f *facts.Snapshot, more ...appsv1.DaemonSet) {
 		f.Nodes["n"].Status.NodeInfo.OperatingSystem = "linux"
 		f.Workloads.DaemonSets = append([]appsv1.DaemonSet{daemonSet("calico-node", "linux")}, more...)
@@ -42,6 +48,12 @@ func TestKubeProxy(t *testing.T) {
 			"casement addons install flannel-windows --cluster c"},
 		"the DaemonSet has no pod there": {func(f *facts.Snapshot) {
 			f.Workloads.DaemonSets = append(f.Workloads.DaemonSets, daemonSet("kube-proxy-windows", "windows"))
+		}, true, ""},
+		"the DaemonSet has just replaced a pod": {func(f *facts.Snapshot) {
+			f.Workloads.DaemonSets = append(f.Workloads.DaemonSets, changed(f, time.Minute))
+		}, false, ""},
+		"the DaemonSet does not change any more": {func(f *facts.Snapshot) {
+			f.Workloads.DaemonSets = append(f.Workloads.DaemonSets, changed(f, time.Hour))
 		}, true, ""},
 		"no CNI yet":                  {func(f *facts.Snapshot) { f.Workloads.DaemonSets = nil }, false, ""},
 		"DaemonSets were not read":    {func(f *facts.Snapshot) { f.NotExamined = []string{"DaemonSets: forbidden"} }, false, ""},
@@ -66,7 +78,7 @@ func TestKubeProxy(t *testing.T) {
 			f.Workloads.DaemonSets = []appsv1.DaemonSet{daemonSet("calico-node-windows", "windows")}
 			test.change(f)
 			a := Cluster(f)
-			if (a.Means.Cause == "KubeProxyMissing") != test.missing || !test.missing && !a.Healthy {
+			if (a.Means.Cause == "KubeProxyMissing" && !a.Waiting) != test.missing || !test.missing && !a.Healthy && !a.Waiting {
 				t.Errorf("got %+v", a)
 			}
 			if test.fix != "" && a.Means.Fix != test.fix {
