@@ -18,9 +18,7 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	pods     map[netip.Addr]*pod
-	services []Service
-	virtual  map[netip.AddrPort]target // cluster and ingress addresses
-	byNode   map[uint16]target         // node ports
+	rules    *rules
 	proxies  map[place]*Proxy
 	resolver func(name string) (Answer, bool)
 	next     uint64
@@ -40,7 +38,7 @@ func (f *Fabric) Cluster(key string) *Cluster {
 	defer f.mu.Unlock()
 	c := f.clusters[key]
 	if c == nil {
-		c = &Cluster{f: f, pods: map[netip.Addr]*pod{}, proxies: map[place]*Proxy{}}
+		c = &Cluster{f: f, pods: map[netip.Addr]*pod{}, rules: &rules{}, proxies: map[place]*Proxy{}}
 		f.clusters[key] = c
 	}
 	return c
@@ -137,15 +135,15 @@ func (c *Cluster) Pod(ip netip.Addr) bool {
 func (c *Cluster) Services() []Service {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.services)
+	return slices.Clone(c.rules.services)
 }
 
 // Service reports whether a Service has an address.
 func (c *Cluster) Service(ip netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.services {
-		if slices.Contains(c.services[i].ClusterIPs, ip) || slices.Contains(c.services[i].Ingress, ip) {
+	for _, s := range c.rules.services {
+		if slices.Contains(s.ClusterIPs, ip) || slices.Contains(s.Ingress, ip) {
 			return true
 		}
 	}
@@ -156,7 +154,7 @@ func (c *Cluster) Service(ip netip.Addr) bool {
 func (c *Cluster) dial(ctx context.Context, from Origin, to netip.AddrPort) (conn net.Conn, found bool, err error) {
 	c.mu.Lock()
 	p := c.pods[to.Addr()]
-	t, virtual := c.virtual[to]
+	t, virtual := c.rules.virtual[to]
 	c.mu.Unlock()
 	switch {
 	case p != nil:

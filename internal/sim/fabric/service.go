@@ -42,6 +42,13 @@ type Endpoint struct {
 	Terminating bool
 }
 
+// rules are the services of a cluster by the addresses and ports that lead to them, as iptables or HNS has them. They do not change.
+type rules struct {
+	services []Service
+	virtual  map[netip.AddrPort]target // cluster and ingress addresses
+	byNode   map[uint16]target         // node ports
+}
+
 type target struct {
 	service *Service
 	port    *ServicePort
@@ -72,7 +79,7 @@ func (c *Cluster) SetServices(services []Service) {
 		}
 	}
 	c.mu.Lock()
-	c.services, c.virtual, c.byNode = services, virtual, byNode
+	c.rules = &rules{services, virtual, byNode}
 	var proxies []*Proxy
 	for _, p := range c.proxies {
 		proxies = append(proxies, p)
@@ -121,40 +128,68 @@ func (c *Cluster) dialTarget(ctx context.Context, from Origin, t target, node st
 	return c.f.dial(ctx, from, "tcp", e.Addr)
 }
 
-// Proxy is the kube-proxy of one node.
+// Proxy is the kube-proxy of one node, and the rules that it made there.
 type Proxy struct {
-	c      *Cluster
-	node   string
-	origin Origin
-	at     place
+	c       *Cluster
+	node    string
+	origin  Origin
+	at      place
+	machine <-chan struct{} // closed at the machine's end
 
-	open   map[uint16]*openListener // by port; belongs to syncing
-	lock   chan struct{}            // held while syncing
-	closed bool
+	lock    chan struct{}            // held by what changes the fields below
+	open    map[uint16]*openListener // by port
+	running int                      // a DaemonSet may start one before it ends another
+	closed  bool
+	last    *rules // of a proxy that does not run; belongs to Cluster.mu
 }
 
-// StartProxy runs the kube-proxy of a node until Close: node ports open on the
-// node's address, and traffic for ingress addresses that a load balancer delivers
-// to the node is accepted.
-func (c *Cluster) StartProxy(node string, origin Origin) *Proxy {
+// StartProxy runs the kube-proxy of a node until Stop: node ports open on the node's address, and traffic for ingress addresses
+// that a load balancer delivers to the node is accepted. The rules remain until the machine has ended.
+func (c *Cluster) StartProxy(machine context.Context, node string, origin Origin) *Proxy {
 	origin.VNetID = fold(origin.VNetID)
-	p := &Proxy{
-		c: c, node: node, origin: origin, at: place{origin.VNetID, origin.IP},
-		open: map[uint16]*openListener{}, lock: make(chan struct{}, 1),
-	}
+	at := place{origin.VNetID, origin.IP}
 	c.mu.Lock()
-	old := c.proxies[p.at]
-	c.proxies[p.at] = p
-	c.mu.Unlock()
-	if old != nil {
-		old.Close()
+	old := c.proxies[at]
+	p := old
+	if old == nil || old.machine != machine.Done() {
+		p = &Proxy{
+			c: c, node: node, origin: origin, at: at, machine: machine.Done(),
+			open: map[uint16]*openListener{}, lock: make(chan struct{}, 1),
+		}
+		c.proxies[at] = p
+		context.AfterFunc(machine, p.close)
 	}
+	c.mu.Unlock()
+	if old != nil && old != p {
+		old.close()
+	}
+	p.lock <- struct{}{}
+	p.running++
+	c.mu.Lock()
+	p.last = nil
+	c.mu.Unlock()
+	<-p.lock
 	p.sync()
 	return p
 }
 
-// Close ends the proxy and its listeners. Connections go on, as with a real one.
-func (p *Proxy) Close() {
+// Stop ends the proxy's process: its health checks do not answer any more. The rules that it made stay on the node as they are, and
+// carry traffic. Source: kube-proxy removes them only with --cleanup
+// (kubernetes.io/docs/reference/command-line-tools-reference/kube-proxy).
+func (p *Proxy) Stop() {
+	p.lock <- struct{}{}
+	defer func() { <-p.lock }()
+	if p.running--; p.running > 0 {
+		return
+	}
+	p.c.mu.Lock()
+	p.last = p.c.rules
+	p.c.mu.Unlock()
+	p.shut(func(port uint16) bool { _, ok := p.last.byNode[port]; return ok })
+}
+
+// close ends the proxy and its rules. Connections go on.
+func (p *Proxy) close() {
 	p.c.mu.Lock()
 	if p.c.proxies[p.at] == p {
 		delete(p.c.proxies, p.at)
@@ -163,36 +198,47 @@ func (p *Proxy) Close() {
 	p.lock <- struct{}{}
 	defer func() { <-p.lock }()
 	p.closed = true
+	p.shut(func(uint16) bool { return false })
+}
+
+// shut closes the ports that are not kept. The caller has the lock.
+func (p *Proxy) shut(keep func(port uint16) bool) {
 	for port, l := range p.open {
-		l.Close()
-		delete(p.open, port)
+		if !keep(port) {
+			l.Close()
+			delete(p.open, port)
+		}
 	}
+}
+
+// rules returns the node's rules: those of the cluster, or the last ones of a proxy that has stopped.
+func (p *Proxy) rules() *rules {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	if p.last != nil {
+		return p.last
+	}
+	return p.c.rules
 }
 
 // sync opens and closes the ports of the node.
 func (p *Proxy) sync() {
 	p.lock <- struct{}{}
 	defer func() { <-p.lock }()
-	if p.closed {
+	if p.running == 0 || p.closed {
 		return
 	}
 	want := map[uint16]string{healthzPort: "kube-proxy health check on " + p.node}
-	p.c.mu.Lock()
-	for port, t := range p.c.byNode {
+	now := p.rules()
+	for port, t := range now.byNode {
 		want[port] = fmt.Sprintf("node port of %s on %s", t, p.node)
 	}
-	for i := range p.c.services {
-		if s := &p.c.services[i]; s.HealthCheckNodePort != 0 {
+	for _, s := range now.services {
+		if s.HealthCheckNodePort != 0 {
 			want[s.HealthCheckNodePort] = fmt.Sprintf("health check of %s/%s on %s", s.Namespace, s.Name, p.node)
 		}
 	}
-	p.c.mu.Unlock()
-	for port, l := range p.open {
-		if want[port] == "" {
-			l.Close()
-			delete(p.open, port)
-		}
-	}
+	p.shut(func(port uint16) bool { return want[port] != "" })
 	for port, what := range want {
 		if p.open[port] != nil {
 			continue
@@ -226,9 +272,7 @@ func (p *Proxy) serve(port uint16, conn net.Conn) {
 		return
 	}
 	defer p.c.f.untrack(conn)
-	p.c.mu.Lock()
-	t, isService := p.c.byNode[port]
-	p.c.mu.Unlock()
+	t, isService := p.rules().byNode[port]
 	if !isService {
 		p.answerHealth(port, conn)
 		return
@@ -246,9 +290,7 @@ func (p *Proxy) serve(port uint16, conn net.Conn) {
 
 // dial accepts a connection to an ingress address.
 func (p *Proxy) dial(ctx context.Context, to netip.AddrPort, source netip.Addr) (net.Conn, error) {
-	p.c.mu.Lock()
-	t, ok := p.c.virtual[to]
-	p.c.mu.Unlock()
+	t, ok := p.rules().virtual[to]
 	if !ok {
 		return nil, refusedError(to, "no service of the cluster has that address")
 	}
@@ -283,13 +325,11 @@ func (p *Proxy) answerHealth(port uint16, conn net.Conn) {
 	status := http.StatusOK
 	if port != healthzPort {
 		status = http.StatusServiceUnavailable
-		p.c.mu.Lock()
-		for i := range p.c.services {
-			if s := &p.c.services[i]; s.HealthCheckNodePort == port && s.onNode(p.node) {
+		for _, s := range p.rules().services {
+			if s.HealthCheckNodePort == port && s.onNode(p.node) {
 				status = http.StatusOK
 			}
 		}
-		p.c.mu.Unlock()
 	}
 	buf := make([]byte, 4096)
 	if _, err := conn.Read(buf); err != nil {

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -70,17 +71,32 @@ func TestPodsAndServices(t *testing.T) {
 			}
 		})
 	}
-	p := c.StartProxy("a", Origin{VNetID: vnetID, IP: ip("10.213.0.4"), Cluster: "ns/c"})
+	machine, end := context.WithCancel(t.Context())
+	p := c.StartProxy(machine, "a", Origin{VNetID: vnetID, IP: ip("10.213.0.4"), Cluster: "ns/c"})
 	if got := read(f.Dial(t.Context(), inside, "tcp", "10.213.0.4:31080")); !strings.Contains(got, " for 10.213.0.4") {
 		t.Errorf("node port = %q", got)
 	}
 	eventually(t, "the load balancer reaches the pods", func() bool {
 		return strings.Contains(read(net.Dial("tcp", public+":80")), " for ")
 	})
-	p.Close()
-	if got := read(f.Dial(t.Context(), inside, "tcp", "10.213.0.4:31080")); !strings.Contains(got, "refused") {
-		t.Errorf("node port after the kube-proxy ended = %q", got)
+	p.Stop()
+	for what, got := range map[string]string{
+		"node port": read(f.Dial(t.Context(), inside, "tcp", "10.213.0.4:31080")), "load balancer": read(net.Dial("tcp", public+":80")),
+	} {
+		if !strings.Contains(got, " for ") {
+			t.Errorf("%s while a DaemonSet replaces the kube-proxy = %q", what, got)
+		}
 	}
+	if got := read(f.Dial(t.Context(), inside, "tcp", "10.213.0.4:10256")); !strings.Contains(got, "refused") {
+		t.Errorf("health check of a kube-proxy that has ended = %q", got)
+	}
+	if next := c.StartProxy(machine, "a", Origin{VNetID: vnetID, IP: ip("10.213.0.4"), Cluster: "ns/c"}); next != p {
+		t.Error("the next kube-proxy of a machine does not take over the rules")
+	}
+	end()
+	eventually(t, "the rules end with the machine", func() bool {
+		return strings.Contains(read(f.Dial(t.Context(), inside, "tcp", "10.213.0.4:31080")), "refused")
+	})
 	c.RemovePod("default", "two", ip("10.244.1.2")) // another pod's address
 	if got := read(f.Dial(t.Context(), inside, "tcp", "10.244.1.2:80")); !strings.Contains(got, "one") {
 		t.Errorf("the wrong pod took the address away: %q", got)
@@ -99,8 +115,7 @@ func TestServiceMachineGone(t *testing.T) {
 	addPod(c, "one", "10.244.1.2")
 	c.SetServices([]Service{{Namespace: "default", Name: "web", Ingress: []netip.Addr{ip(public)},
 		Ports: []ServicePort{{Port: 80, Endpoints: []Endpoint{endpoint("10.244.1.2:80", "a")}}}}})
-	stay := c.StartProxy("a", Origin{VNetID: vnetID, IP: ip("10.213.0.4"), Cluster: "ns/c"})
-	defer stay.Close()
+	c.StartProxy(t.Context(), "a", Origin{VNetID: vnetID, IP: ip("10.213.0.4"), Cluster: "ns/c"})
 	answered := 0
 	machines := len(m.Interfaces)
 	for range 10 * machines {
@@ -153,7 +168,7 @@ func TestAffinityAndLocalPolicy(t *testing.T) {
 		node, ip string
 		status   int
 	}{{"a", "10.213.0.4", 200}, {"b", "10.213.0.5", 503}} {
-		defer c.StartProxy(n.node, Origin{VNetID: vnetID, IP: ip(n.ip), Cluster: "c"}).Close()
+		defer c.StartProxy(t.Context(), n.node, Origin{VNetID: vnetID, IP: ip(n.ip), Cluster: "c"}).close()
 		lo, _ := f.Loopback(vnetID, ip(n.ip))
 		resp, err := http.Get("http://" + lo.String() + ":32100/")
 		if err != nil {

@@ -607,7 +607,7 @@ func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
 		MTU: mtu,
 		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS,
 		InternalIP: w.k.c.InternalIP, Files: w.k.c.Files, DataDisks: w.k.c.DataDisks,
-		Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
+		Machine: w.k.runtime.ctx, Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 		Handle: func(port int32, secure *tls.Config, handler http.Handler) {
 			c.handlers.Store(port, listening{secure, handler})
 		},

@@ -28,8 +28,12 @@ func (c *Cluster) kubeProxy(ctx context.Context, env Env) error {
 	}
 	leave := c.watch.join(env.Config)
 	defer leave()
-	proxy := c.net.StartProxy(env.NodeName, c.origin(env))
-	defer proxy.Close()
+	machine := env.Machine
+	if machine == nil {
+		machine = ctx
+	}
+	proxy := c.net.StartProxy(machine, env.NodeName, c.origin(env))
+	defer proxy.Stop()
 	env.printf("node %s: node ports are open on %s", env.NodeName, env.InternalIP)
 	<-ctx.Done()
 	return nil

@@ -56,6 +56,8 @@ type Env struct {
 	// NodeConfig as the node itself. Both dial through the machine. All that ask for
 	// Config share its token and its connections.
 	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
+	// Machine ends with the node's machine, which outlives the container; nil if they end together.
+	Machine context.Context
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// MTU is the MTU of the node's interface; 0 if it is not known.
