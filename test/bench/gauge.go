@@ -52,7 +52,7 @@ func (g *gauge) stop() {
 func (g *gauge) begin() {
 	g.before, g.since, g.reads, g.writes = g.server.CallLog(), time.Now(), 0, 0
 	for _, one := range g.managers {
-		one.cpu = cpuOf(one.pid())
+		one.cpu = process.CPU(one.pid())
 		one.waits, _ = scrape(one.metrics) // none before the manager serves them
 	}
 }
@@ -110,7 +110,7 @@ func (g *gauge) end(phase string) error {
 		if err != nil {
 			return err
 		}
-		g.show(row{what: phase + ": processor time", unit: "s", measured: (cpuOf(one.pid()) - one.cpu).Seconds()})
+		g.show(row{what: phase + ": processor time", unit: "s", measured: (process.CPU(one.pid()) - one.cpu).Seconds()})
 		g.show(row{what: phase + ": wait in the queue, p99", unit: "s", measured: waits.minus(one.waits).quantile(0.99), budget: 5})
 		g.show(row{what: phase + ": memory", unit: "MiB", measured: resident(one.pid()) / (1 << 20), budget: memoryBudget(g.machines),
 			note: fmt.Sprintf("%.0f MiB at most so far", most(one.pid())/(1<<20))})
@@ -178,17 +178,4 @@ func (h histogram) quantile(q float64) float64 {
 		}
 	}
 	return 0
-}
-
-// cpuOf returns the processor time of a process.
-func cpuOf(pid int) time.Duration {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	// Source: proc(5): utime and stime are the twelfth and thirteenth field after the name, in hundredths.
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
 }
