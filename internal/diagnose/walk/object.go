@@ -274,7 +274,7 @@ func (w walker) gaps() []string {
 func (w walker) forPod(p *corev1.Pod) *finding {
 	for i := range w.Machines {
 		if m := &w.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {
-			if a := w.machine(m); a != nil && !a.Waiting && slices.Contains([]string{"node", "cni", "infrastructure"}, a.Step) {
+			if a := w.machine(m); a != nil && !a.Waiting && slices.Contains([]string{"node", "cni", "infrastructure", "pod"}, a.Step) {
 				return a
 			}
 		}

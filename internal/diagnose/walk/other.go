@@ -274,12 +274,14 @@ func (w walker) refers(o *unstructured.Unstructured, s said) *finding {
 }
 
 // goes examines an object that is being deleted.
-func (w walker) goes(s said, o *unstructured.Unstructured, since time.Time) *finding {
+func (w walker) goes(s said, o metav1.Object, since time.Time) *finding {
 	a := w.waits(s, deletionUnderWay, s.at+" to be deleted", since)
 	a.Type, a.Since = "Field", since
-	for _, c := range conditionsOf(o) {
-		if c.Status == metav1.ConditionTrue && c.Message != "" && ofDeletion.MatchString(c.Type) {
-			a.Evidence = append(a.Evidence, redact.Line(c.Type+": "+reported(&c), maxEvidence))
+	if u, is := o.(*unstructured.Unstructured); is {
+		for _, c := range conditionsOf(u) {
+			if c.Status == metav1.ConditionTrue && c.Message != "" && ofDeletion.MatchString(c.Type) {
+				a.Evidence = append(a.Evidence, redact.Line(c.Type+": "+reported(&c), maxEvidence))
+			}
 		}
 	}
 	for _, finalizer := range o.GetFinalizers() {

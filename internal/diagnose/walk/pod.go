@@ -108,6 +108,9 @@ func (w walker) state(p *corev1.Pod) *finding {
 					return claim
 				}
 			}
+			if pinned(p) != "" {
+				return w.onOne(s, a, p, &c)
+			}
 			if since := c.LastTransitionTime.Time; cured(a, c.Message) && w.growing() && w.Taken.Sub(since) < slowAzure {
 				return w.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
 			}
@@ -282,11 +285,7 @@ func (w walker) growing() bool {
 		}
 	}
 	for _, n := range w.Nodes {
-		if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) > slowAzure {
-			continue // one that is not ready for so long brings no room
-		}
-		if slices.ContainsFunc(n.Spec.Taints,
-			func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady || t.Key == uninitializedTaint }) {
+		if w.arrives(n) {
 			return true
 		}
 	}
@@ -474,6 +473,15 @@ func (w walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit
 func (a *finding) with(line string) *finding {
 	a.Evidence = append(a.Evidence, evidence(line)...)
 	return a
+}
+
+// more adds the lines of evidence that do not repeat what the first line says.
+func (a *finding) more(lines []string) {
+	for _, line := range lines {
+		if len(a.Evidence) == 0 || !strings.Contains(line, strings.TrimPrefix(a.Evidence[0], "guest: ")) {
+			a.Evidence = append(a.Evidence, line)
+		}
+	}
 }
 
 // since sets when what a finding says began.

@@ -19,7 +19,10 @@ import (
 func (w walker) service(s *corev1.Service) *finding {
 	at := said{"service", cause.Service, "Service/" + s.Name, fmt.Sprintf("kubectl describe service %s -n %s", s.Name, s.Namespace)}
 	if !s.DeletionTimestamp.IsZero() {
-		return nil
+		if w.Taken.Sub(s.DeletionTimestamp.Time) < slowAzure {
+			return nil // Azure deletes its load balancer first
+		}
+		return w.ends("Service", s)
 	}
 	if a := w.unnamedPort(at, s); a != nil {
 		return a

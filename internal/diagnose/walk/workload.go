@@ -185,6 +185,9 @@ func (w walker) rollout(d *appsv1.Deployment) *finding {
 func (w walker) running(o facts.Object) func() *finding {
 	is := func(m *metav1.ObjectMeta) bool { return m.Name == o.Name && m.Namespace == o.Namespace }
 	workloads := &w.Workloads
+	if found := w.found(o); found != nil && found.GetDeletionTimestamp() != nil && o.Kind != "Pod" {
+		return func() *finding { return w.ends(o.Kind, found) }
+	}
 	switch o.Kind {
 	case "Pod":
 		return of(w.Pods, func(p *corev1.Pod) bool { return is(&p.ObjectMeta) }, w.forPod)
@@ -216,6 +219,61 @@ func (w walker) running(o facts.Object) func() *finding {
 			func() *finding { return w.ungoverned(c) }, func() *finding { return w.outdated(c) },
 			func() *finding { return w.askedForNone(c) })
 	})
+}
+
+// found returns the object of the workload cluster that a user named, if it is of a kind with a walk, or nil.
+func (w walker) found(o facts.Object) metav1.Object {
+	var all []metav1.Object
+	workloads := &w.Workloads
+	for i := range workloads.Services {
+		if o.Kind == "Service" {
+			all = append(all, &workloads.Services[i])
+		}
+	}
+	for i := range workloads.Claims {
+		if o.Kind == "PersistentVolumeClaim" {
+			all = append(all, &workloads.Claims[i])
+		}
+	}
+	for i := range workloads.Deployments {
+		if o.Kind == "Deployment" {
+			all = append(all, &workloads.Deployments[i])
+		}
+	}
+	for _, c := range w.controllers() {
+		if o.Kind == c.kind {
+			all = append(all, c.meta)
+		}
+	}
+	i := slices.IndexFunc(all, func(m metav1.Object) bool { return m.GetName() == o.Name && m.GetNamespace() == o.Namespace })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// ends says of an object of the workload cluster that is being deleted what keeps it: its finalizers, what their owners have warned
+// of, the pods that use a claim, and the pods that end before their owner does.
+func (w walker) ends(kind string, o metav1.Object) *finding {
+	s := said{"object", cause.Service, kind + "/" + o.GetName(),
+		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(kind), o.GetName(), o.GetNamespace())}
+	a := w.goes(s, o, o.GetDeletionTimestamp().Time)
+	for i := range w.Pods {
+		p := &w.Pods[i]
+		if p.Namespace == o.GetNamespace() && (ownedBy(p, o.GetUID()) || kind == "PersistentVolumeClaim" && claims(p, o.GetName())) {
+			a.with("Pod/" + p.Name + " is there still")
+		}
+	}
+	for _, e := range w.events(w.Warnings, o.GetUID()) {
+		if said := s.because(e.Reason, e.Message); when(e).After(o.GetDeletionTimestamp().Time) {
+			if !said.Unknown {
+				a.Waiting, a.Cause, a.Says, a.Fix, a.Harm = false, said.Cause, said.Says, said.Fix, ""
+			}
+			a.Evidence = append(said.Evidence, a.Evidence...)
+			break
+		}
+	}
+	return a
 }
 
 // ungoverned finds a StatefulSet that names a Service which does not exist: its pods run, and have no names in DNS.
