@@ -371,6 +371,12 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 	if w.Unreachable != "" {
 		return nil
 	}
+	h := condition(m.Status.Conditions, clusterv1.MachineNodeHealthyCondition)
+	if h != nil && w.Taken.Sub(h.LastTransitionTime.Time) < justApplied {
+		// The node was made, or its machine deleted, between the reads of their lists.
+		return w.waits(said{"node", cause.Node, "Node/" + name, w.shows(m)}, "NodeDeleted", "the node of Machine/"+m.Name+", which was not read",
+			h.LastTransitionTime.Time)
+	}
 	return &finding{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster",
 		Evidence: []string{"status.nodeRef.name of Machine/" + m.Name + ": " + name}, Fix: "restart the kubelet, or replace the machine",
 		Remedy: "Restart-Service kubelet", Next: w.shows(m)}

@@ -342,7 +342,7 @@ func (w walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStat
 	for _, e := range w.events(w.Warnings, p.UID) {
 		if step, known := stepOf[e.Reason]; known && (step == cause.Sandbox || step == cause.Volume) {
 			s.kind = step
-			return s.because(e.Reason, e.Message)
+			return w.tried(s.because(e.Reason, e.Message), p.CreationTimestamp.Time, "the pod's containers to be created")
 		}
 	}
 	since := p.CreationTimestamp.Time
@@ -570,6 +570,16 @@ func (w walker) terminating(s said, p *corev1.Pod) *finding {
 		Evidence: []string{"node " + p.Spec.NodeName},
 		Fix:      "look at the kubelet of the node; kubectl delete pod --force when the node is gone",
 		Next:     "casement why " + p.Spec.NodeName}
+	if left := since.Sub(w.Taken); left > slowStatus { // the time of a deletion is when the grace period is over
+		a = w.waits(s, a.Cause, "the pod to end, for which its grace period leaves it "+age(left), time.Time{})
+		a.Type, a.Evidence = "Field", []string{"metadata.deletionTimestamp: " + since.UTC().Format(time.RFC3339)}
+		if grace := p.DeletionGracePeriodSeconds; grace != nil {
+			a.with(fmt.Sprintf("metadata.deletionGracePeriodSeconds: %d", *grace))
+		}
+		a.Fix = fmt.Sprintf("let it end, or kubectl delete pod %s -n %s --grace-period SECONDS, if its program may be cut off", p.Name,
+			p.Namespace)
+		return a
+	}
 	if len(p.Finalizers) > 0 {
 		a.Says, a.Evidence, a.Next = "a finalizer keeps the pod, which is being deleted", []string{"finalizer " + p.Finalizers[0]}, s.next
 		a.Fix = "let the finalizer's owner finish, or remove it when its owner is gone"

@@ -78,13 +78,24 @@ func (w walker) owner() *finding {
 	return nil
 }
 
-// applying turns an answer about a missing object into a Waiting one while the object that refers to it is new: the
-// objects of one manifest are created one after another.
+// applying turns an answer that rests on the absence of something into a Waiting one while an object that refers to it is new, or
+// was changed a moment ago: the objects of one manifest are created one after another, and lists are read one after another too.
 func (w walker) applying(from metav1.Object, a *finding) *finding {
-	if born := from.GetCreationTimestamp().Time; !born.IsZero() && w.Taken.Sub(born) < justApplied {
+	if a != nil && w.fresh(from) {
 		a.Waiting = true
 	}
 	return a
+}
+
+// fresh reports whether an object was made or changed a moment ago. A change of its status is none.
+func (w walker) fresh(o metav1.Object) bool {
+	last := o.GetCreationTimestamp().Time
+	for _, entry := range o.GetManagedFields() {
+		if entry.Time != nil && entry.Subresource == "" && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return !last.IsZero() && w.Taken.Sub(last) < justApplied
 }
 
 // dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of it.
@@ -95,12 +106,46 @@ func (w walker) dangles(from, step string) *finding {
 			continue
 		}
 		a := missing(r, step)
-		if born := w.Cluster.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < justApplied {
+		if w.fresh(&w.Cluster.ObjectMeta) || w.fresh(w.referrer(r.From)) {
 			a.Waiting, a.Says = true, "waiting for "+r.Kind+" "+r.Name+" to be applied"
 		}
 		return a
 	}
 	return nil
+}
+
+// referrer returns the object of a reference that leads nowhere, by its KIND/NAME; without a time if it is none of the cluster's own.
+func (w walker) referrer(at string) metav1.Object {
+	kind, name, _ := strings.Cut(at, "/")
+	var all []metav1.Object
+	switch kind {
+	case "AzureCluster":
+		if w.AzureCluster != nil {
+			all = append(all, w.AzureCluster)
+		}
+	case "KubeadmControlPlane":
+		if w.ControlPlane != nil {
+			all = append(all, w.ControlPlane)
+		}
+	case "MachineDeployment":
+		all = pointers(w.Deployments, func(d *clusterv1.MachineDeployment) metav1.Object { return d })
+	case "MachineSet":
+		all = pointers(w.Sets, func(s *clusterv1.MachineSet) metav1.Object { return s })
+	case "MachinePool":
+		all = pointers(w.Pools, func(p *clusterv1.MachinePool) metav1.Object { return p })
+	}
+	if i := slices.IndexFunc(all, func(o metav1.Object) bool { return o.GetName() == name }); i >= 0 {
+		return all[i]
+	}
+	return &metav1.ObjectMeta{}
+}
+
+// pointers returns the items of a list as objects.
+func pointers[T any](items []T, object func(*T) metav1.Object) (all []metav1.Object) {
+	for i := range items {
+		all = append(all, object(&items[i]))
+	}
+	return all
 }
 
 // missing returns the finding of a reference that leads nowhere.
@@ -242,9 +287,7 @@ func (w walker) controlPlane() *finding {
 	if w.pastNodes(c.Message) {
 		return w.waits(s, c.Reason, "the control plane to see that its former Node is gone: "+reported(c), c.LastTransitionTime.Time)
 	}
-	young := !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus
-	starts := c.Status == metav1.ConditionUnknown || c.Type == controlplanev1.KubeadmControlPlaneInitializedCondition
-	if young && (starts || w.rolling()) {
+	if !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus { // one probe that fails is no fault
 		return w.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
 	}
 	a := health.condition(c)
