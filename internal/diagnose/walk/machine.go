@@ -246,7 +246,9 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 	boot := cause.ReadBoot(lines)
 	line = boot.Explain(c, line)
 	a := s.because(c.Name, line)
-	a.Notes = shown(boot.Notes())
+	a.Notes = slices.DeleteFunc(shown(boot.Notes()), func(note string) bool { // casement's script repeats what it runs
+		return len(a.Evidence) > 0 && strings.Contains(note, strings.TrimPrefix(a.Evidence[0], "guest: "))
+	})
 	asks := strings.Contains(line, "JWS signature") || c.Name == "ClusterInfoMissing" || c.Name == "JoinConfigUnread"
 	if since := w.booted(m); asks && !since.IsZero() && (w.Taken.Sub(since) < slowToken || w.rolling()) {
 		// The controller manager signs a new token, a control plane that starts makes its ConfigMaps, and kubeadm asks until they are there.

@@ -388,7 +388,9 @@ func (w walker) named(kind, namespace, name string) *unstructured.Unstructured {
 }
 
 // routes examines an Ingress, whose class and services may be applied after it.
-func routes(f walker, o *unstructured.Unstructured, asked bool) *finding { return f.applying(o, ingress(f, o, asked)) }
+func routes(f walker, o *unstructured.Unstructured, asked bool) *finding {
+	return f.applying(o, ingress(f, o, asked))
+}
 
 // ingress examines an Ingress: its class and the services of its backends.
 func ingress(f walker, o *unstructured.Unstructured, _ bool) *finding {

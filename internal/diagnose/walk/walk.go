@@ -246,7 +246,13 @@ func (w walker) topology() *finding {
 		return a
 	}
 	a := w.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
-	if a.Evidence = evidence(reported(c)); !w.growing() { // an upgrade of many machines takes as long as it takes
+	if a.Evidence = evidence(reported(c)); strings.HasSuffix(c.Reason, "Deferred") { // somebody wants it so
+		a.Says = "waiting for whoever has put off an upgrade since " + age(w.Taken.Sub(c.LastTransitionTime.Time))
+		a.Fix = "take the annotation topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence off the MachineDeployment's entry " +
+			"under spec.topology.workers of the Cluster, and the upgrade goes on"
+		return a
+	}
+	if !w.growing() { // an upgrade of many machines takes as long as it takes
 		a = w.overdue(a, c.LastTransitionTime.Time, slowAzure)
 	}
 	return a
