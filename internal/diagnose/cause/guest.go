@@ -58,6 +58,9 @@ var guest = []Cause{
 	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized feature gate`,
 		"a program of the node does not know a flag that it is given, and ends",
 		"correct extraArgs in the KubeadmControlPlane or KubeadmConfigTemplate"),
+	row("CloudProviderUnknown", `unknown cloud provider|cloud provider \\?"\w+\\?" was specified, but built-in cloud providers are disabled`,
+		"the kubelet is given a cloud provider that its version does not have built in, and ends",
+		"give the kubelet cloud-provider: external (nodeRegistration.kubeletExtraArgs of the bootstrap config), and run the provider in the cluster"),
 	row("SettingOfLinux", `invalid configuration: \w+ is not supported on Windows`,
 		"the kubelet's configuration, which kubeadm shares among all machines, has a setting that Windows refuses",
 		"take the field out of the KubeletConfiguration and the ConfigMap kubelet-config, and give it to the Linux machines by a patch"),
@@ -153,7 +156,7 @@ var guest = []Cause{
 		"correct in joinConfiguration, initConfiguration or files of the bootstrap config what the line names"),
 	row("PreflightFailed", `\[ERROR [\w-]+\]: `, "a check that kubeadm makes first fails", "correct on the image, or in the "+
 		"bootstrap data, what the line names"),
-	row("KubeletEnds", `"command failed" err=|"Failed to run kubelet" err=`,
+	row("KubeletEnds", `"command failed" err=|"Failed to run kubelet" err=|^kubelet: kubelet: `,
 		"the kubelet, or another program of the node, ends with the error of the line",
 		"correct its flags, its configuration or the file that the line names"),
 	follows(AgentFailed, agentFailed.String(),

@@ -67,7 +67,7 @@ func starved(n *corev1.Node) *finding {
 		if total := n.Status.Capacity[name]; known && left.Sign() <= 0 && total.Sign() > 0 {
 			return &finding{Step: "node", At: "Node/" + n.Name, Type: "Field", Cause: "NothingAllocatable",
 				Says:     "the node leaves nothing of a resource to pods: the kubelet reserves as much as there is, or more",
-				Evidence: []string{fmt.Sprintf("status.allocatable.%s: %s, status.capacity.%[1]s: %s", name, left.String(), total.String())},
+				Evidence: []string{fmt.Sprintf("status.allocatable.%[1]s: %[2]s, status.capacity.%[1]s: %[3]s", name, left.String(), total.String())},
 				Fix: "lower system-reserved, kube-reserved or eviction-hard of the kubelet (kubeletExtraArgs of the bootstrap template), or " +
 					"choose a larger VM size, and replace the machine", Next: "kubectl describe node " + n.Name}
 		}

@@ -117,7 +117,7 @@ func TestBlind(t *testing.T) {
 		"a pod of one node waits for no other": {all(pinnedTo("n", lacksMemory, time.Hour), comes), cluster, "Unschedulable", "Pod/p",
 			"Insufficient memory"},
 		"a kubelet that reserves all": {all(reserved, taint(uninitializedTaint, "true"), young), machine, "NothingAllocatable", "Node/n",
-			"status.allocatable.memory: 0"},
+			"status.allocatable.memory: 0, status.capacity.memory: 16Gi"},
 		"a Secret of one's own that is not there": {all(vm("VMRunning", "WaitingForBootstrapData", "secret default/data with the bootstrap data "+
 			"does not exist")), machine, "BootstrapSecretMissing", "AzureMachine/am", "does not exist"},
 		"cluster-info": {console(`[discovery] Failed to request cluster info, will try again: configmaps "cluster-info" not found`), machine,
@@ -127,6 +127,8 @@ func TestBlind(t *testing.T) {
 			"JoinConfigUnread", "guest of Machine/m", "is forbidden"},
 		"a directory of patches": {console(`error: error execution phase kubelet-start: could not list patch files for path "/x": no such file ` +
 			`or directory`), machine, "KubeadmPhaseFailed", "guest of Machine/m", "patch files"},
+		"an in-tree cloud provider": {console(`kubelet: kubelet: unknown cloud provider "azure": use --cloud-provider=external`), machine,
+			"CloudProviderUnknown", "guest of Machine/m", "azure"},
 		"a taint that the message does not name": {func(f *facts.Snapshot) {
 			taint("ToBeDeletedByClusterAutoscaler", "1")(f)
 			f.Pods[0].Spec.NodeName, f.Pods[0].Status.Phase = "", corev1.PodPending

@@ -246,8 +246,18 @@ func (w walker) unhealthy(h *clusterv1.MachineHealthCheck) *finding {
 	if healthy >= expected {
 		return nil
 	}
-	if w.growing() {
-		return w.waits(s, "MachinesUnhealthy", fmt.Sprintf("machines that come or go: %d of %d are healthy", healthy, expected), time.Time{})
+	targets := w.machinesWhere(func(m *clusterv1.Machine) bool { return slices.Contains(h.Status.Targets, m.Name) })
+	if a := each(targets, w.machine)(); a != nil {
+		return a
+	}
+	failed := func(m clusterv1.Machine) bool {
+		c := condition(m.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
+		return c != nil && c.Status == metav1.ConditionFalse
+	}
+	if !slices.ContainsFunc(targets, failed) {
+		a := w.waits(s, "MachinesUnhealthy", fmt.Sprintf("the health check to see its machines: %d of %d are healthy", healthy, expected),
+			time.Time{})
+		return w.overdue(a, lastChange(h), slowStatus)
 	}
 	return &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Type: "Field", Cause: "MachinesUnhealthy",
 		Says:     "not all machines of the health check are healthy; it repairs those that stay so for its timeouts",

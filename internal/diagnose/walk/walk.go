@@ -87,15 +87,21 @@ func (w walker) applying(from metav1.Object, a *finding) *finding {
 	return a
 }
 
-// fresh reports whether an object was made or changed a moment ago. A change of its status is none.
+// fresh reports whether an object was made or changed a moment ago.
 func (w walker) fresh(o metav1.Object) bool {
+	last := changed(o)
+	return !last.IsZero() && w.Taken.Sub(last) < justApplied
+}
+
+// changed returns when an object was made or last changed, zero if that is not known. A change of its status is none.
+func changed(o metav1.Object) time.Time {
 	last := o.GetCreationTimestamp().Time
 	for _, entry := range o.GetManagedFields() {
-		if entry.Time != nil && entry.Subresource == "" && entry.Time.After(last) {
-			last = entry.Time.Time
+		if entry.Time != nil && entry.Subresource == "" {
+			last = latest(last, entry.Time.Time)
 		}
 	}
-	return !last.IsZero() && w.Taken.Sub(last) < justApplied
+	return last
 }
 
 // dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of it.
@@ -106,7 +112,7 @@ func (w walker) dangles(from, step string) *finding {
 			continue
 		}
 		a := missing(r, step)
-		if w.fresh(&w.Cluster.ObjectMeta) || w.fresh(w.referrer(r.From)) {
+		if w.fresh(&w.Cluster.ObjectMeta) || w.fresh(w.object(r.From)) {
 			a.Waiting, a.Says = true, "waiting for "+r.Kind+" "+r.Name+" to be applied"
 		}
 		return a
@@ -114,8 +120,8 @@ func (w walker) dangles(from, step string) *finding {
 	return nil
 }
 
-// referrer returns the object of a reference that leads nowhere, by its KIND/NAME; without a time if it is none of the cluster's own.
-func (w walker) referrer(at string) metav1.Object {
+// object returns an object of the management cluster by its KIND/NAME; an empty one if it was not read.
+func (w walker) object(at string) metav1.Object {
 	kind, name, _ := strings.Cut(at, "/")
 	var all []metav1.Object
 	switch kind {
@@ -126,6 +132,14 @@ func (w walker) referrer(at string) metav1.Object {
 	case "KubeadmControlPlane":
 		if w.ControlPlane != nil {
 			all = append(all, w.ControlPlane)
+		}
+	case "AzureMachine":
+		if am := w.AzureMachines[name]; am != nil {
+			all = append(all, am)
+		}
+	case "AzureMachinePool":
+		if pool := w.AzurePools[name]; pool != nil {
+			all = append(all, pool)
 		}
 	case "MachineDeployment":
 		all = pointers(w.Deployments, func(d *clusterv1.MachineDeployment) metav1.Object { return d })
@@ -198,6 +212,9 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 	switch {
 	case c == nil:
 		return nil
+	case c.Type == clusterv1.PausedCondition && w.resumed(s.at):
+		return w.overdue(w.waits(s, "Resumed", s.at+", which is not paused any more, to be seen by its controller", time.Time{}),
+			latest(changed(w.object(s.at)), changed(w.Cluster)), slowStatus)
 	case c.Type == clusterv1.PausedCondition:
 		return &finding{Step: s.step, At: s.at, Cause: "Paused",
 			Says: s.at + " is paused, so nothing is done about it", Evidence: evidence(c.Message),
@@ -215,6 +232,21 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 		waiting := w.waits(s, a.Cause, "Azure: "+reported(c), since)
 		waiting.Type, waiting.Reason, waiting.Evidence = a.Type, a.Reason, a.Evidence
 		return waiting
+	}
+	return a
+}
+
+// resumed reports whether neither an object nor its cluster is paused: a condition that says so is that of before.
+func (w walker) resumed(at string) bool {
+	o, paused := w.object(at), w.Cluster.Spec.Paused
+	_, annotated := o.GetAnnotations()[clusterv1.PausedAnnotation]
+	return o.GetName() != "" && !changed(o).IsZero() && !annotated && (paused == nil || !*paused)
+}
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
 	return a
 }
