@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/facts"
@@ -129,6 +130,16 @@ func TestBlind(t *testing.T) {
 			`or directory`), machine, "KubeadmPhaseFailed", "guest of Machine/m", "patch files"},
 		"an in-tree cloud provider": {console(`kubelet: kubelet: unknown cloud provider "azure": use --cloud-provider=external`), machine,
 			"CloudProviderUnknown", "guest of Machine/m", "azure"},
+		"a program of the control plane that refuses a flag": {func(f *facts.Snapshot) {
+			f.ControlPlane = &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "kcp"}}
+			f.ControlPlane.Status.Conditions = []metav1.Condition{{Type: controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition,
+				Status: metav1.ConditionFalse, Reason: "NotHealthy", Message: "* Machine m: CrashLoopBackOff", LastTransitionTime: ago(f, time.Minute)}}
+			f.Nodes["n"].Labels = map[string]string{controlPlane: ""}
+			crash(`Error: invalid argument "1y" for "--cluster-signing-duration" flag: time: unknown unit "y" in duration "1y"`)(f)
+			p := &f.Pods[0]
+			p.Namespace, p.Annotations = "kube-system", map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+			p.Status.ContainerStatuses[0].RestartCount = 3
+		}, of("KubeadmControlPlane", "kcp"), "FlagInvalid", "Pod/p", "invalid argument"},
 		"a taint that the message does not name": {func(f *facts.Snapshot) {
 			taint("ToBeDeletedByClusterAutoscaler", "1")(f)
 			f.Pods[0].Spec.NodeName, f.Pods[0].Status.Phase = "", corev1.PodPending

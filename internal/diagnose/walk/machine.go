@@ -192,6 +192,7 @@ func (w walker) secretless(s said, m *clusterv1.Machine, c *metav1.Condition) *f
 	a := s.condition(c)
 	a.Step, a.Unknown, a.Cause = "bootstrap", false, "BootstrapSecretMissing"
 	a.Says = "the Secret with the machine's bootstrap data does not exist, or has no data, so no virtual machine is made"
+	a.Next = "kubectl describe machine " + m.Name + " -n " + m.Namespace
 	a.Fix = "make the Secret that spec.bootstrap.dataSecretName names, with the key value"
 	if ref := m.Spec.Bootstrap.ConfigRef; ref.Name != "" {
 		a.Fix = "kubectl delete machine " + m.Name + " -n " + m.Namespace

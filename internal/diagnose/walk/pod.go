@@ -409,7 +409,8 @@ func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding 
 // crashes examines a container that ends again and again: why it was killed, its last log lines, and its exit code.
 func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
-	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && w.rolling() {
+	_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
+	if static && c.RestartCount < 2 && w.rolling() {
 		// A component of the control plane exits when it loses the leader lease.
 		return w.waits(s, "CrashLoop",
 			"container "+c.Name+" to be started again, while machines of the control plane are replaced",
@@ -446,16 +447,17 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 	}
 	a := &finding{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again",
 		Fix: "read what it says before it ends", Next: s.next}
-	if c.State.Waiting.Message != "" {
-		a.Evidence = evidence(c.State.Waiting.Message)
+	if w.Logs != nil { // the program's own words decide
+		line := lastLine(w.Logs(p, c.Name))
+		if known, _, ok := cause.Classify(cause.Guest, "", line); ok && static && !known.Follows {
+			a.Cause, a.Says, a.Fix = known.Name, known.Says, known.Fix
+		}
+		a.with(line)
 	}
 	if last != nil && last.Message != "" {
 		exit += ": " + last.Message
 	}
-	if w.Logs != nil {
-		a.with(lastLine(w.Logs(p, c.Name)))
-	}
-	return a.with(exit)
+	return a.with(exit).with(c.State.Waiting.Message)
 }
 
 // lastWords returns the answer for the last log lines of a container, if they contain a known cause.

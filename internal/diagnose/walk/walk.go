@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -325,6 +326,9 @@ func (w walker) controlPlane() *finding {
 	if w.pastNodes(c.Message) {
 		return w.waits(s, c.Reason, "the control plane to see that its former Node is gone: "+reported(c), c.LastTransitionTime.Time)
 	}
+	if a := each(w.Pods, w.program)(); a != nil && !a.Waiting {
+		return a
+	}
 	if !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus { // one probe that fails is no fault
 		return w.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
 	}
@@ -332,6 +336,18 @@ func (w walker) controlPlane() *finding {
 	a.Says = "the control plane is not well: " + c.Type + " is " + string(c.Status)
 	a.Fix = "see the machine that the message names: casement why MACHINE, casement logs MACHINE"
 	return a
+}
+
+// program examines a pod if it is a program of a control plane machine, which the kubelet runs by itself.
+func (w walker) program(p *corev1.Pod) *finding {
+	n := w.Nodes[p.Spec.NodeName]
+	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; !static || n == nil || p.Namespace != metav1.NamespaceSystem {
+		return nil
+	}
+	if _, controls := n.Labels[controlPlane]; !controls {
+		return nil
+	}
+	return w.pod(p)
 }
 
 // withoutMachine matches what Cluster API says of a node of the control plane that no machine has. Source: sigs.k8s.io/cluster-api

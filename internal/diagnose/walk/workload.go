@@ -184,7 +184,8 @@ func (w walker) failedJob(s said, c *controller) *finding {
 func (w walker) rollout(d *appsv1.Deployment) *finding {
 	s := said{"workload", cause.Admission, "Deployment/" + d.Name, "kubectl rollout status deployment/" + d.Name + " -n " + d.Namespace}
 	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && d.Status.ObservedGeneration >= d.Generation {
+		seen := d.Status.ObservedGeneration >= d.Generation || !w.fresh(d)
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && seen {
 			return &finding{Step: s.step, At: s.at, Cause: c.Reason,
 				Says: "the Deployment's rollout makes no progress", Evidence: evidence(c.Message),
 				Fix:  "look at its newest ReplicaSet's pods, or kubectl rollout undo",
@@ -363,7 +364,7 @@ func (w walker) nowhere(c *controller) *finding {
 		if d.UID != c.meta.UID || d.Name != c.meta.Name {
 			continue
 		}
-		if d.Status.ObservedGeneration < d.Generation { // its controller has not counted the nodes
+		if d.Status.ObservedGeneration < d.Generation && w.fresh(d) { // its controller has not counted the nodes
 			return w.waits(said{"workload", cause.Admission, "DaemonSet/" + d.Name, "kubectl get daemonset " + d.Name + " -n " + d.Namespace},
 				"NotObserved", "the DaemonSet's controller to see its present spec", d.CreationTimestamp.Time)
 		}
