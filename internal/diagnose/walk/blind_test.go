@@ -211,6 +211,14 @@ func TestAbsent(t *testing.T) {
 		}, Cluster, "TemplateMissing", justApplied},
 		"a pod of a DaemonSet between two pods of its node": {all(serving("agent", ""), pinnedTo("n", "0/1 nodes are available: 1 node(s) didn't "+
 			"have free ports for the requested pod ports.", 0)), Cluster, "Unschedulable", slowStatus},
+		"a Deployment that no controller looks at": {func(f *facts.Snapshot) {
+			f.Workloads.Deployments = []appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "d", Generation: 1,
+				CreationTimestamp: metav1.NewTime(f.Taken)}}}
+		}, Cluster, "NotObserved", slowStatus},
+		"a pause that is over": {func(f *facts.Snapshot) {
+			f.AzureMachines["am"].ManagedFields = []metav1.ManagedFieldsEntry{{Time: new(metav1.NewTime(f.Taken))}}
+			readyBut(metav1.Condition{Type: "Paused", Status: metav1.ConditionTrue, Reason: "Paused", Message: "Cluster spec.paused is set to true"})(f)
+		}, Cluster, "Paused", slowStatus},
 		"an event of unknown meaning about a new pod": {func(f *facts.Snapshot) {
 			f.Pods[0].Status.Phase, f.Pods[0].CreationTimestamp = corev1.PodPending, metav1.NewTime(f.Taken)
 			f.Warnings = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "u"}, Reason: "FailedMount", Message: "object not registered"}}

@@ -214,8 +214,7 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 	case c == nil:
 		return nil
 	case c.Type == clusterv1.PausedCondition && w.resumed(s.at):
-		return w.overdue(w.waits(s, "Resumed", s.at+", which is not paused any more, to be seen by its controller", time.Time{}),
-			latest(changed(w.object(s.at)), changed(w.Cluster)), slowStatus)
+		return w.waits(s, "Resumed", s.at+", which is not paused any more, to be seen by its controller", time.Time{})
 	case c.Type == clusterv1.PausedCondition:
 		return &finding{Step: s.step, At: s.at, Cause: "Paused",
 			Says: s.at + " is paused, so nothing is done about it", Evidence: evidence(c.Message),
@@ -237,11 +236,12 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 	return a
 }
 
-// resumed reports whether neither an object nor its cluster is paused: a condition that says so is that of before.
+// resumed reports whether neither an object nor its cluster is paused, since a moment ago: a condition that says so is that of before.
 func (w walker) resumed(at string) bool {
 	o, paused := w.object(at), w.Cluster.Spec.Paused
 	_, annotated := o.GetAnnotations()[clusterv1.PausedAnnotation]
-	return o.GetName() != "" && !changed(o).IsZero() && !annotated && (paused == nil || !*paused)
+	last := latest(changed(o), changed(w.Cluster))
+	return !annotated && (paused == nil || !*paused) && !last.IsZero() && w.Taken.Sub(last) < slowStatus
 }
 
 // latest returns the later of two times.

@@ -192,10 +192,28 @@ func (w walker) rollout(d *appsv1.Deployment) *finding {
 				Next: "kubectl describe deployment " + d.Name + " -n " + d.Namespace}
 		}
 	}
+	if a := w.unmadeSets(s, d); a != nil {
+		return a
+	}
 	if d.Spec.Paused {
 		return w.waits(s, "DeploymentPaused", "its rollout to be resumed: spec.paused is true", d.CreationTimestamp.Time)
 	}
 	return nil
+}
+
+// unmadeSets finds a Deployment for which no ReplicaSet was made, and which says nothing: its controller has not looked at it.
+func (w walker) unmadeSets(s said, d *appsv1.Deployment) *finding {
+	made := slices.ContainsFunc(w.Workloads.ReplicaSets, func(r appsv1.ReplicaSet) bool { return ownedBy(&r, d.UID) })
+	since := changed(d)
+	if made || d.UID == "" || since.IsZero() || d.Status.ObservedGeneration >= d.Generation || w.notRead("ReplicaSets") {
+		return nil
+	}
+	a := w.waits(s, "NotObserved", "the Deployment's controller to make a ReplicaSet", since)
+	a.Type = "Field"
+	a.Evidence = []string{fmt.Sprintf("status.observedGeneration: %d; metadata.generation: %d; no ReplicaSet is its own",
+		d.Status.ObservedGeneration, d.Generation)}
+	a.Fix = "see whether the control plane's kube-controller-manager runs: kubectl get pods -n kube-system -o wide"
+	return w.overdue(a, since, slowStatus)
 }
 
 // running returns the walk for an object of the workload cluster, or nil if there is no such object.
