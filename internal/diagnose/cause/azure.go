@@ -58,10 +58,15 @@ var specificAzure = []Cause{
 		"the subscription belongs to another tenant than the identity signs in to, or the tenant does not exist",
 		"correct spec.tenantID of the AzureClusterIdentity, or spec.subscriptionID of the AzureCluster").
 		codes("InvalidAuthenticationTokenTenant InvalidTenant TenantNotFound AADSTS90002"),
+	row("LinkedAuthorizationFailed", `permission to perform action\(s\) .* on the linked scope`,
+		"casement's identity lacks a right on another resource that the call names: an identity, a subnet, an image or a key",
+		"give the identity of the AzureClusterIdentity the action on the linked scope that the message names: Managed Identity Operator for a "+
+			"user-assigned identity, Network Contributor for a subnet or group, Reader for an image").
+		codes("LinkedAuthorizationFailed"),
 	row("AuthorizationFailed", `does not have authorization to perform|does not have permission to perform`,
 		"casement's identity lacks rights on the subscription or resource group",
 		"give the identity of the AzureClusterIdentity the role Contributor there").
-		codes("AuthorizationFailed LinkedAuthorizationFailed"),
+		codes("AuthorizationFailed"),
 	row("PolicyDenied", `disallowed by policy`, "an Azure policy forbids the resource",
 		"satisfy the policy that the message names, or get an exemption").codes("RequestDisallowedByPolicy RequestDisallowedByAzure"),
 	row("ResourceLocked", "", "a lock on the resource or its group forbids the change",

@@ -58,6 +58,9 @@ var guest = []Cause{
 	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized feature gate`,
 		"a program of the node does not know a flag that it is given, and ends",
 		"correct extraArgs in the KubeadmControlPlane or KubeadmConfigTemplate"),
+	row("CloudProviderUnknown", `unknown cloud provider|cloud provider \\?"\w+\\?" was specified, but built-in cloud providers are disabled`,
+		"the kubelet is given a cloud provider that its version does not have built in, and ends",
+		"give the kubelet cloud-provider: external (nodeRegistration.kubeletExtraArgs of the bootstrap config), and run the provider in the cluster"),
 	row("SettingOfLinux", `invalid configuration: \w+ is not supported on Windows`,
 		"the kubelet's configuration, which kubeadm shares among all machines, has a setting that Windows refuses",
 		"take the field out of the KubeletConfiguration and the ConfigMap kubelet-config, and give it to the Linux machines by a patch"),
@@ -106,6 +109,14 @@ var guest = []Cause{
 		"let nodeRegistration.name of the KubeadmConfigTemplate be the machine's host name in lower case"),
 	row("APINameUnresolved", `lookup \S+.*no such host|no such host`, "the name of the API server does not resolve on the machine",
 		"look at the private DNS zone's link to the machine's network, and at the network's DNS servers").from(nodeProgram),
+	// Sources: k8s.io/kubernetes cmd/kubeadm/app/discovery/token, app/util/config/cluster.go and app/phases/kubelet/config.go.
+	row("ClusterInfoMissing", `configmaps? "cluster-info" (not found|is forbidden)`,
+		"the ConfigMap cluster-info of kube-public, which a machine that joins reads first, is missing, or may not be read by everybody",
+		"kubeadm init phase bootstrap-token, on a control plane machine, makes it again with its Role").from(nodeProgram),
+	row("JoinConfigUnread", `configmaps? "(kubeadm-config|kubelet-config|kube-proxy)[\w.-]*" (not found|is forbidden)`,
+		"a ConfigMap of kube-system that kubeadm reads to join is missing, or the Role that lets machines read it is",
+		"kubeadm init phase upload-config all --config FILE, on a control plane machine, makes the ConfigMaps again with their Roles").
+		from(nodeProgram),
 	row("TokenInvalid",
 		`token is invalid|token.* has expired|could not find a JWS|bootstrap.?token.*(not found|invalid|expired)`,
 		"the bootstrap token is invalid or has expired",
@@ -137,12 +148,15 @@ var guest = []Cause{
 		"correct the field that the line names: clusterConfiguration, initConfiguration or joinConfiguration of the bootstrap config"),
 	// Lines of kubeadm and of the node's programs whose reason has no row. Sources: kubeadm's preflight.RunChecks, and
 	// k8s.io/component-base/cli/run.go.
-	follows("TLSBootstrapFails", `error execution phase kubelet-start`,
+	follows("TLSBootstrapFails", `error execution phase kubelet-(start|wait)\S*: .*(kubelet\.conf|timed out|deadline exceeded|certificate)`,
 		"the kubelet has not got its client certificate in time: it does not run, or its request is not approved or signed",
 		"read the kubelet's log (casement logs MACHINE kubelet), and look at the requests: kubectl get csr"),
+	row("KubeadmPhaseFailed", `error execution phase kubelet-start\S*: .*(patch|unable to|could not|cannot|failed to)`,
+		"kubeadm fails before it starts the kubelet, as the line says",
+		"correct in joinConfiguration, initConfiguration or files of the bootstrap config what the line names"),
 	row("PreflightFailed", `\[ERROR [\w-]+\]: `, "a check that kubeadm makes first fails", "correct on the image, or in the "+
 		"bootstrap data, what the line names"),
-	row("KubeletEnds", `"command failed" err=|"Failed to run kubelet" err=`,
+	row("KubeletEnds", `"command failed" err=|"Failed to run kubelet" err=|^kubelet: kubelet: `,
 		"the kubelet, or another program of the node, ends with the error of the line",
 		"correct its flags, its configuration or the file that the line names"),
 	follows(AgentFailed, agentFailed.String(),

@@ -142,6 +142,10 @@ func findMachine(ctx context.Context, c client.Client, namespace, kind, name str
 	own := &clusterv1.Machine{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, own)
 	if err == nil {
+		if _, gone := GetCluster(ctx, c, client.ObjectKey{Namespace: namespace, Name: own.Spec.ClusterName}); apierrors.IsNotFound(gone) {
+			return Object{}, missing{gone, fmt.Sprintf("spec.clusterName of Machine %s/%s: %s, so no controller does anything about the machine; "+
+				"correct it: delete the Machine and make it again, as the field cannot be changed", namespace, name, gone)}
+		}
 		return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: own.Spec.ClusterName}, Kind: "Machine", Name: name}, nil
 	}
 	if !apierrors.IsNotFound(err) {

@@ -50,7 +50,7 @@ func (w walker) concerns(name string) func(at string) bool {
 		own["KubeadmConfig/"+m.Spec.Bootstrap.ConfigRef.Name] = true
 		own["Node/"+m.Status.NodeRef.Name] = true
 		for j := range w.Pods {
-			if w.Pods[j].Spec.NodeName == m.Status.NodeRef.Name && m.Status.NodeRef.Name != "" {
+			if node := m.Status.NodeRef.Name; node != "" && (w.Pods[j].Spec.NodeName == node || pinned(&w.Pods[j]) == node) {
 				own["Pod/"+w.Pods[j].Name] = true
 			}
 		}

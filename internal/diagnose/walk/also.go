@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 // maxAlso is the number of other causes that an answer names.
@@ -15,6 +17,28 @@ func (w walker) also(first *finding, keep func(at string) bool) []Seen {
 	if first == nil || keep == nil {
 		return nil
 	}
+	return w.rest(first, w.all(), keep)
+}
+
+// besides returns what else is wrong with the objects that an object of the workload cluster owns or selects.
+func (w walker) besides(first *finding, o facts.Object) []Seen {
+	owner := w.found(o)
+	if first == nil || owner == nil {
+		return nil
+	}
+	var all []Answer
+	seen := map[string]bool{}
+	for _, check := range w.parts(owner) {
+		if a := check(); a != nil && !a.Waiting && !seen[a.At+"\x00"+a.Cause] {
+			seen[a.At+"\x00"+a.Cause] = true
+			all = append(all, w.answer(a, a.At))
+		}
+	}
+	return w.rest(first, all, func(string) bool { return true })
+}
+
+// rest returns those of the answers that keep accepts and which are not the first one, each cause once.
+func (w walker) rest(first *finding, all []Answer, keep func(at string) bool) []Seen {
 	out, of, left := []Seen{}, map[string]int{}, 0
 	more := map[string]int{}
 	add := func(name string, s Seen) {
@@ -29,7 +53,7 @@ func (w walker) also(first *finding, keep func(at string) bool) []Seen {
 		of[name] = len(out)
 		out = append(out, s)
 	}
-	for _, a := range w.all() {
+	for _, a := range all {
 		if a.At == first.At && a.Name() == first.Cause || a.Name() == first.Cause || len(a.Seen) == 0 || !keep(a.At) {
 			continue
 		}

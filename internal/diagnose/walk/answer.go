@@ -255,6 +255,15 @@ func (w walker) soon(a *finding, what string) *finding {
 	return a
 }
 
+// tried turns an event of unknown meaning about an object that is new into a Waiting answer: who wrote it tries again, and what it
+// waits for may not be there yet. A known cause is a fault at once.
+func (w walker) tried(a *finding, born time.Time, what string) *finding {
+	if !a.Unknown || born.IsZero() {
+		return a
+	}
+	return w.soon(a.since(born), what)
+}
+
 // age formats a duration for people.
 func age(d time.Duration) string {
 	switch {

@@ -86,10 +86,7 @@ func unconfigured(n *corev1.Node) string {
 // mounts the CNI directory, or an operator that creates one.
 func (w walker) installsCNI(os string) bool {
 	return slices.ContainsFunc(w.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool {
-		pod := &d.Spec.Template.Spec
-		return osOf(pod) == os && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
-			return v.HostPath != nil && strings.Contains(strings.ReplaceAll(v.HostPath.Path, `\`, "/"), "/cni")
-		})
+		return osOf(&d.Spec.Template.Spec) == os && bringsCNI(&d)
 	}) || slices.ContainsFunc(w.Workloads.Deployments, func(d appsv1.Deployment) bool {
 		return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
 			return strings.Contains(c.Image, "tigera/operator") || strings.Contains(c.Image, "cilium/operator")

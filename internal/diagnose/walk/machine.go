@@ -1,15 +1,15 @@
 package walk
 
 import (
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"cmp"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -99,8 +99,11 @@ func (w walker) comes(m *clusterv1.Machine) *finding {
 	if a := w.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil && !a.Waiting {
 		return a
 	} else if vm := w.infrastructure(m); a != nil || vm != nil {
-		// The VM's own answer comes first, unless it only waits for the bootstrap data.
-		return first(func() *finding { return notThe(vm, infrav1.WaitingForBootstrapDataReason) }, func() *finding { return a })
+		// The VM's own answer comes first, unless it only waits for the bootstrap data, of which a says more.
+		if a != nil {
+			vm = notThe(vm, infrav1.WaitingForBootstrapDataReason)
+		}
+		return first(func() *finding { return vm }, func() *finding { return a })
 	}
 	return w.registered(m)
 }
@@ -156,6 +159,9 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 		s.step, s.kind, s.at = "guest", cause.Guest, guestOf(m)
 	}
 	answer := w.status(s, c)
+	if c.Reason == infrav1.WaitingForBootstrapDataReason && m.Spec.Bootstrap.DataSecretName != nil {
+		return w.secretless(s, m, c)
+	}
 	if since := c.LastTransitionTime.Time; c.Reason == "Creating" && w.Console != nil && w.Taken.Sub(since) > slowStatus {
 		if line := cause.Latest(strings.Split(w.Console(m), "\n")); line != "" {
 			answer.with("its boot log ends with: " + line)
@@ -165,7 +171,7 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 		if g := w.guest(m); g != nil && (g.Step == "controlplane" || answer.Unknown || answer.Fix == "" || answer.Follows ||
 			g.Cause == answer.Cause && len(g.Notes) > 0) {
 			if g.Step == "guest" { // what the machine waits for says nothing of a program of its own that ends
-				g.Evidence = append(g.Evidence, answer.Evidence...)
+				g.more(answer.Evidence)
 			}
 			return g
 		}
@@ -179,6 +185,21 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 			"az vm start, or delete the Machine, so that its set makes another"
 	}
 	return w.barred(answer)
+}
+
+// secretless is the answer for a machine whose bootstrap data is in a Secret that cannot be used, as the condition says.
+func (w walker) secretless(s said, m *clusterv1.Machine, c *metav1.Condition) *finding {
+	a := s.condition(c)
+	a.Step, a.Unknown, a.Cause = "bootstrap", false, "BootstrapSecretMissing"
+	a.Says = "the Secret with the machine's bootstrap data does not exist, or has no data, so no virtual machine is made"
+	a.Next = "kubectl describe machine " + m.Name + " -n " + m.Namespace
+	a.Fix = "make the Secret that spec.bootstrap.dataSecretName names, with the key value"
+	if ref := m.Spec.Bootstrap.ConfigRef; ref.Name != "" {
+		a.Fix = "kubectl delete machine " + m.Name + " -n " + m.Namespace
+		a.Harm = "the machine goes, and its set makes another one, with bootstrap data of its own"
+	}
+	a.with("spec.bootstrap.dataSecretName: " + *m.Spec.Bootstrap.DataSecretName)
+	return w.soon(a, "the Secret with the machine's bootstrap data")
 }
 
 // vmStopped is the condition reason of the provider for a VM that is powered off.
@@ -226,10 +247,13 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 	boot := cause.ReadBoot(lines)
 	line = boot.Explain(c, line)
 	a := s.because(c.Name, line)
-	a.Notes = shown(boot.Notes())
-	if since := w.booted(m); strings.Contains(line, "JWS signature") && !since.IsZero() && (w.Taken.Sub(since) < slowToken || w.rolling()) {
-		// The controller manager signs a new token, and kubeadm asks until it has.
-		waiting := w.waits(s, a.Cause, "the cluster to sign the machine's bootstrap token", since)
+	a.Notes = slices.DeleteFunc(shown(boot.Notes()), func(note string) bool { // casement's script repeats what it runs
+		return len(a.Evidence) > 0 && strings.Contains(note, strings.TrimPrefix(a.Evidence[0], "guest: "))
+	})
+	asks := strings.Contains(line, "JWS signature") || c.Name == "ClusterInfoMissing" || c.Name == "JoinConfigUnread"
+	if since := w.booted(m); asks && !since.IsZero() && (w.Taken.Sub(since) < slowToken || w.rolling()) {
+		// The controller manager signs a new token, a control plane that starts makes its ConfigMaps, and kubeadm asks until they are there.
+		waiting := w.waits(s, a.Cause, "the cluster to sign the machine's bootstrap token, and to have what kubeadm reads to join", since)
 		waiting.Evidence = a.Evidence
 		return waiting
 	}
@@ -325,7 +349,7 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 		if !since.IsZero() && w.Taken.Sub(since) < slowAzure {
 			waiting := w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
 			if w.Console != nil {
-				waiting.with(cause.Repeated(strings.Split(w.Console(m), "\n")))
+				waiting.with(w.comeTo(m, since))
 			}
 			return waiting
 		}
@@ -350,9 +374,27 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 	if w.Unreachable != "" {
 		return nil
 	}
+	h := condition(m.Status.Conditions, clusterv1.MachineNodeHealthyCondition)
+	if h != nil && w.Taken.Sub(h.LastTransitionTime.Time) < justApplied {
+		// The node was made, or its machine deleted, between the reads of their lists.
+		return w.waits(said{"node", cause.Node, "Node/" + name, w.shows(m)}, "NodeDeleted", "the node of Machine/"+m.Name+", which was not read",
+			h.LastTransitionTime.Time)
+	}
 	return &finding{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster",
 		Evidence: []string{"status.nodeRef.name of Machine/" + m.Name + ": " + name}, Fix: "restart the kubelet, or replace the machine",
 		Remedy: "Restart-Service kubelet", Next: w.shows(m)}
+}
+
+// comeTo says how far a boot has come that goes on: the error that its log repeats, or after a while its last line.
+func (w walker) comeTo(m *clusterv1.Machine, since time.Time) string {
+	lines := strings.Split(w.Console(m), "\n")
+	if line := cause.Repeated(lines); line != "" {
+		return line
+	}
+	if line := cause.Latest(lines); line != "" && w.Taken.Sub(since) > justApplied {
+		return "its boot log ends with: " + line
+	}
+	return ""
 }
 
 // unclaimed finds the node of a machine that Cluster API has not matched to it: the cloud provider has not set the
@@ -427,6 +469,9 @@ func (w walker) uninitialized(n *corev1.Node) *finding {
 	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
 		return nil
 	}
+	if a := cmp.Or(starved(n), w.agent(n, managesNodes)); a != nil {
+		return a
+	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get pods -n kube-system -o wide"}
 	if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < slowStatus {
 		return w.waits(s, "CloudProviderMissing", "the cloud provider to initialise the new node", born)
@@ -443,7 +488,7 @@ func (w walker) uninitialized(n *corev1.Node) *finding {
 		Says:     "the cloud provider has not initialised the node, so pods are kept off",
 		Evidence: []string{"taint " + uninitializedTaint},
 		Fix:      "look at the cloud node manager of this node's operating system", Next: s.next}
-	manages := func(d appsv1.DaemonSet) bool { return strings.Contains(d.Name, "cloud-node-manager") }
+	manages := func(d appsv1.DaemonSet) bool { return managesNodes(&d) }
 	if !w.notRead("DaemonSets") && !slices.ContainsFunc(w.Workloads.DaemonSets, manages) {
 		a.Evidence = append(a.Evidence, "no DaemonSet is called cloud-node-manager")
 		a.Fix = "casement addons install cloud-provider-azure --cluster " + w.Cluster.Name + w.in()

@@ -69,7 +69,8 @@ func (w walker) cutOff(n *corev1.Node) *finding {
 		}
 		line := ""
 		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue {
+			starts := !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowReady
+			if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue && !starts {
 				line = w.unanswered(p)
 			}
 		}
@@ -100,9 +101,8 @@ func probed(p *corev1.Pod) bool {
 
 // unanswered returns the kubelet's warning that it cannot reach a pod, or "".
 func (w walker) unanswered(p *corev1.Pod) string {
-	for i := range w.Warnings {
-		e := &w.Warnings[i]
-		if e.InvolvedObject.UID == p.UID && strings.Contains(e.Message, "probe failed") && unanswered.MatchString(e.Message) {
+	for _, e := range w.events(w.Warnings, p.UID) {
+		if strings.Contains(e.Message, "probe failed") && unanswered.MatchString(e.Message) {
 			return e.Message
 		}
 	}

@@ -20,6 +20,9 @@ func (w walker) node(n *corev1.Node) *finding {
 			return s.because(string(c.Type), c.Message)
 		}
 	}
+	if a := starved(n); a != nil {
+		return a
+	}
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
 			return w.notReady(n, c)
@@ -71,6 +74,13 @@ func (w walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *finding {
 		a.Step = "cni"
 		a.Says = fmt.Sprintf("no CNI has configured this %s node", n.Status.NodeInfo.OperatingSystem)
 		a.Next = "kubectl get pods -A --field-selector spec.nodeName=" + n.Name
+		if own := w.agent(n, bringsCNI); own != nil {
+			own.Evidence = append(own.Evidence, a.Evidence...)
+			return own
+		}
+		if w.installsCNI(n.Status.NodeInfo.OperatingSystem) {
+			a.Fix = "see why the CNI that is installed has not configured the node: its pod there, and that pod's log"
+		}
 	}
 	if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < slowStatus {
 		waiting := w.waits(s, a.Cause, "the new node to become Ready", born)

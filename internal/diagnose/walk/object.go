@@ -55,7 +55,10 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 		return a, nil
 	}
 	if own = w.running(o); own != nil {
-		return w.done(own(), o.Kind+"/"+o.Name), nil
+		found := own()
+		a := w.done(found, o.Kind+"/"+o.Name)
+		a.Also = append(a.Also, w.besides(found, o)...)
+		return a, nil
 	}
 	switch {
 	case o.Namespace == "":
@@ -181,7 +184,8 @@ func (w walker) forCluster() Answer {
 // if the machine has none.
 func (w walker) forMachine(m *clusterv1.Machine) *finding {
 	needs := w.cluster()
-	own := first(func() *finding { return w.machine(m) }, func() *finding { return w.version(m) }, func() *finding { return w.cordoned(m) })
+	own := first(func() *finding { return w.machine(m) }, func() *finding { return w.version(m) }, func() *finding { return w.cordoned(m) },
+		func() *finding { return w.abandoned(m) })
 	if own != nil && (needs == nil || needs.Waiting || needs.Step == "workload" || needs.Step == "cni") {
 		return own
 	}
@@ -274,7 +278,7 @@ func (w walker) gaps() []string {
 func (w walker) forPod(p *corev1.Pod) *finding {
 	for i := range w.Machines {
 		if m := &w.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {
-			if a := w.machine(m); a != nil && !a.Waiting && slices.Contains([]string{"node", "cni", "infrastructure"}, a.Step) {
+			if a := w.machine(m); a != nil && !a.Waiting && slices.Contains([]string{"node", "cni", "infrastructure", "pod"}, a.Step) {
 				return a
 			}
 		}

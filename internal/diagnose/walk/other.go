@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/cause"
@@ -25,7 +27,7 @@ type reader func(f walker, o *unstructured.Unstructured, asked bool) *finding
 // readers are the kinds with knowledge of their own; any kind has the generic reader besides.
 func readers() map[string]reader {
 	return map[string]reader{
-		"Ingress": ingress, "HorizontalPodAutoscaler": autoscaler, "CronJob": cronJob, "NetworkPolicy": policy,
+		"Ingress": routes, "HorizontalPodAutoscaler": autoscaler, "CronJob": cronJob, "NetworkPolicy": policy,
 		"PersistentVolume": persistentVolume, "CertificateSigningRequest": signing, "ResourceClaim": device,
 		"ClusterResourceSet": resourceSet, "PodDisruptionBudget": budget,
 	}
@@ -274,12 +276,14 @@ func (w walker) refers(o *unstructured.Unstructured, s said) *finding {
 }
 
 // goes examines an object that is being deleted.
-func (w walker) goes(s said, o *unstructured.Unstructured, since time.Time) *finding {
+func (w walker) goes(s said, o metav1.Object, since time.Time) *finding {
 	a := w.waits(s, deletionUnderWay, s.at+" to be deleted", since)
 	a.Type, a.Since = "Field", since
-	for _, c := range conditionsOf(o) {
-		if c.Status == metav1.ConditionTrue && c.Message != "" && ofDeletion.MatchString(c.Type) {
-			a.Evidence = append(a.Evidence, redact.Line(c.Type+": "+reported(&c), maxEvidence))
+	if u, is := o.(*unstructured.Unstructured); is {
+		for _, c := range conditionsOf(u) {
+			if c.Status == metav1.ConditionTrue && c.Message != "" && ofDeletion.MatchString(c.Type) {
+				a.Evidence = append(a.Evidence, redact.Line(c.Type+": "+reported(&c), maxEvidence))
+			}
 		}
 	}
 	for _, finalizer := range o.GetFinalizers() {
@@ -318,6 +322,12 @@ func resourceSet(f walker, o *unstructured.Unstructured, asked bool) *finding {
 			return waiting
 		}
 		return a
+	}
+	var by metav1.LabelSelector
+	selector, _, _ := unstructured.NestedMap(o.Object, "spec", "clusterSelector")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &by); asked && err == nil && !selects(&by, f.Cluster.Labels) {
+		none := f.selectsNone(s, "Cluster", &by)
+		return none.with("labels of Cluster/" + f.Cluster.Name + ": " + labels.Set(f.Cluster.Labels).String())
 	}
 	return nil
 }
@@ -375,6 +385,11 @@ func (w walker) named(kind, namespace, name string) *unstructured.Unstructured {
 		}
 	}
 	return nil
+}
+
+// routes examines an Ingress, whose class and services may be applied after it.
+func routes(f walker, o *unstructured.Unstructured, asked bool) *finding {
+	return f.applying(o, ingress(f, o, asked))
 }
 
 // ingress examines an Ingress: its class and the services of its backends.
@@ -572,13 +587,27 @@ func policy(f walker, o *unstructured.Unstructured, asked bool) *finding {
 }
 
 // budget says of a disruption budget that a user named why it lets no pod be evicted; that is a fault of nothing by itself.
-func budget(_ walker, o *unstructured.Unstructured, asked bool) *finding {
+func budget(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	number := func(field string) int64 { n, _, _ := unstructured.NestedInt64(o.Object, "status", field); return n }
 	healthy, desired, expected := number("currentHealthy"), number("desiredHealthy"), number("expectedPods")
-	if !asked || expected == 0 || number("disruptionsAllowed") > 0 {
-		return nil
-	}
 	s := saysOf(o)
+	switch {
+	case !asked || number("disruptionsAllowed") > 0:
+		return nil
+	case expected == 0 && healthy == 0:
+		var by metav1.LabelSelector
+		selector, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &by) != nil {
+			return nil
+		}
+		return f.selectsNone(s, "pod", &by)
+	case expected == 0:
+		return f.applying(o, &finding{Step: s.step, At: s.at, Type: "Field", Cause: "PodsUnmanaged", Reason: "InsufficientPods",
+			Says:     "the budget selects pods that no controller with a scale owns, counts none of them, and lets none be evicted",
+			Evidence: []string{fmt.Sprintf("status.expectedPods: 0, currentHealthy: %d", healthy)},
+			Fix: "let a Deployment or StatefulSet make the pods, or give the budget minAvailable with a number, which counts pods without " +
+				"a controller", Next: s.next})
+	}
 	a := &finding{Step: s.step, At: s.at, Type: "DisruptionAllowed", Cause: "EvictionBlocked", Reason: "InsufficientPods",
 		Says:     "the budget lets no pod be evicted, so a drain of its node waits",
 		Evidence: []string{fmt.Sprintf("status.currentHealthy: %d, desiredHealthy: %d, expectedPods: %d", healthy, desired, expected)},
@@ -586,8 +615,14 @@ func budget(_ walker, o *unstructured.Unstructured, asked bool) *finding {
 	if desired >= expected {
 		a.Says = "the budget asks for as many healthy pods as there are, so it never lets one be evicted, and a drain of its node waits"
 		a.Fix = "raise the replicas of what the budget selects, or lower spec.minAvailable, or raise spec.maxUnavailable"
+		return a
 	}
-	return a
+	for _, c := range conditionsOf(o) {
+		if c.Type == a.Type {
+			a.Since = c.LastTransitionTime.Time
+		}
+	}
+	return f.soon(a, "pods of the budget to become healthy")
 }
 
 // signing examines a certificate request that has been neither approved nor denied.

@@ -108,6 +108,9 @@ func (w walker) state(p *corev1.Pod) *finding {
 					return claim
 				}
 			}
+			if pinned(p) != "" {
+				return w.onOne(s, a, p, &c)
+			}
 			if since := c.LastTransitionTime.Time; cured(a, c.Message) && w.growing() && w.Taken.Sub(since) < slowAzure {
 				return w.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
 			}
@@ -282,11 +285,7 @@ func (w walker) growing() bool {
 		}
 	}
 	for _, n := range w.Nodes {
-		if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) > slowAzure {
-			continue // one that is not ready for so long brings no room
-		}
-		if slices.ContainsFunc(n.Spec.Taints,
-			func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady || t.Key == uninitializedTaint }) {
+		if w.arrives(n) {
 			return true
 		}
 	}
@@ -343,7 +342,7 @@ func (w walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStat
 	for _, e := range w.events(w.Warnings, p.UID) {
 		if step, known := stepOf[e.Reason]; known && (step == cause.Sandbox || step == cause.Volume) {
 			s.kind = step
-			return s.because(e.Reason, e.Message)
+			return w.tried(s.because(e.Reason, e.Message), p.CreationTimestamp.Time, "the pod's containers to be created")
 		}
 	}
 	since := p.CreationTimestamp.Time
@@ -410,7 +409,8 @@ func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding 
 // crashes examines a container that ends again and again: why it was killed, its last log lines, and its exit code.
 func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
-	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && w.rolling() {
+	_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
+	if static && c.RestartCount < 2 && w.rolling() {
 		// A component of the control plane exits when it loses the leader lease.
 		return w.waits(s, "CrashLoop",
 			"container "+c.Name+" to be started again, while machines of the control plane are replaced",
@@ -447,16 +447,17 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 	}
 	a := &finding{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again",
 		Fix: "read what it says before it ends", Next: s.next}
-	if c.State.Waiting.Message != "" {
-		a.Evidence = evidence(c.State.Waiting.Message)
+	if w.Logs != nil { // the program's own words decide
+		line := lastLine(w.Logs(p, c.Name))
+		if known, _, ok := cause.Classify(cause.Guest, "", line); ok && static && !known.Follows {
+			a.Cause, a.Says, a.Fix = known.Name, known.Says, known.Fix
+		}
+		a.with(line)
 	}
 	if last != nil && last.Message != "" {
 		exit += ": " + last.Message
 	}
-	if w.Logs != nil {
-		a.with(lastLine(w.Logs(p, c.Name)))
-	}
-	return a.with(exit)
+	return a.with(exit).with(c.State.Waiting.Message)
 }
 
 // lastWords returns the answer for the last log lines of a container, if they contain a known cause.
@@ -474,6 +475,15 @@ func (w walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit
 func (a *finding) with(line string) *finding {
 	a.Evidence = append(a.Evidence, evidence(line)...)
 	return a
+}
+
+// more adds the lines of evidence that do not repeat what the first line says.
+func (a *finding) more(lines []string) {
+	for _, line := range lines {
+		if len(a.Evidence) == 0 || !strings.Contains(line, strings.TrimPrefix(a.Evidence[0], "guest: ")) {
+			a.Evidence = append(a.Evidence, line)
+		}
+	}
 }
 
 // since sets when what a finding says began.
@@ -562,6 +572,16 @@ func (w walker) terminating(s said, p *corev1.Pod) *finding {
 		Evidence: []string{"node " + p.Spec.NodeName},
 		Fix:      "look at the kubelet of the node; kubectl delete pod --force when the node is gone",
 		Next:     "casement why " + p.Spec.NodeName}
+	if left := since.Sub(w.Taken); left > slowStatus { // the time of a deletion is when the grace period is over
+		a = w.waits(s, a.Cause, "the pod to end, for which its grace period leaves it "+age(left), time.Time{})
+		a.Type, a.Evidence = "Field", []string{"metadata.deletionTimestamp: " + since.UTC().Format(time.RFC3339)}
+		if grace := p.DeletionGracePeriodSeconds; grace != nil {
+			a.with(fmt.Sprintf("metadata.deletionGracePeriodSeconds: %d", *grace))
+		}
+		a.Fix = fmt.Sprintf("let it end, or kubectl delete pod %s -n %s --grace-period SECONDS, if its program may be cut off", p.Name,
+			p.Namespace)
+		return a
+	}
 	if len(p.Finalizers) > 0 {
 		a.Says, a.Evidence, a.Next = "a finalizer keeps the pod, which is being deleted", []string{"finalizer " + p.Finalizers[0]}, s.next
 		a.Fix = "let the finalizer's owner finish, or remove it when its owner is gone"

@@ -56,10 +56,10 @@ func (w walker) pool(p *clusterv1.MachinePool) *finding {
 		return w.status(s, c)
 	}
 	if wanted := p.Spec.Replicas; wanted != nil && a.Status.Replicas < *wanted {
-		return &finding{Step: "infrastructure", At: s.at, Cause: "InstancesMissing",
+		return w.applying(p, &finding{Step: "infrastructure", At: s.at, Cause: "InstancesMissing",
 			Says:     "the scale set has fewer instances than the machine pool asks for",
 			Evidence: []string{fmt.Sprintf("spec.replicas %d, instances %d", *wanted, a.Status.Replicas)},
-			Fix:      "see the scale set's activity log in Azure", Next: s.next}
+			Fix:      "see the scale set's activity log in Azure", Next: s.next})
 	}
 	return nil
 }

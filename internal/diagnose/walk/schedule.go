@@ -5,10 +5,13 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/cause"
@@ -28,7 +31,7 @@ var misfits = []struct{ says, fix string }{
 		"the management cluster)"},
 	{"Too many pods", "add nodes, or raise maxPods of the kubelet"},
 	{"free ports", "take hostPort out, or run one such pod per node"},
-	{"untolerated taint", "give the pod a toleration of the taint that the message names, or take the taint off the nodes"},
+	{"untolerated taint", "give the pod a toleration of the taint that keeps it off, or take the taint off the nodes"},
 	{"were unschedulable", "uncordon the nodes (kubectl uncordon NODE), once whoever cordoned them is done"},
 	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"}, // last, as most pods leave some nodes out
 }
@@ -39,6 +42,57 @@ const offered = "run the device plugin that offers the resource, which the messa
 // extended matches the name of a resource with a domain.
 var extended = regexp.MustCompile(`Insufficient \S+/\S+`)
 
+// tainted returns the taints that keep a pod off the nodes which have the labels it asks for; the control plane's own taint is left out.
+func (w walker) tainted(p *corev1.Pod) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(w.Nodes)) {
+		n := w.Nodes[name]
+		if !selects(&metav1.LabelSelector{MatchLabels: p.Spec.NodeSelector}, n.Labels) {
+			continue
+		}
+		for _, t := range n.Spec.Taints {
+			tolerated := slices.ContainsFunc(p.Spec.Tolerations, func(by corev1.Toleration) bool {
+				return by.ToleratesTaint(klog.Background(), &t, false)
+			})
+			if !tolerated && t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != controlPlane && t.Key != corev1.TaintNodeUnschedulable &&
+				len(lines) < maxNodes {
+				lines = append(lines, "Node/"+name+" has the taint "+t.ToString())
+			}
+		}
+	}
+	return lines
+}
+
+// controlPlane is the label of the nodes of the control plane, and the taint that keeps pods off them.
+const controlPlane = "node-role.kubernetes.io/control-plane"
+
+// leavingTaint is the taint that the cluster autoscaler puts on a node before it removes the node; its value is the time, in seconds.
+// Source: k8s.io/autoscaler cluster-autoscaler/utils/taints.
+const leavingTaint = "ToBeDeletedByClusterAutoscaler"
+
+// abandoned finds the node of a machine that the cluster autoscaler has marked for removal, and has not removed.
+func (w walker) abandoned(m *clusterv1.Machine) *finding {
+	n := w.Nodes[m.Status.NodeRef.Name]
+	if n == nil || !m.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	i := slices.IndexFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == leavingTaint })
+	if i < 0 {
+		return nil
+	}
+	since := n.Spec.Taints[i].TimeAdded.DeepCopy()
+	if seconds, err := strconv.ParseInt(n.Spec.Taints[i].Value, 10, 64); err == nil {
+		since = new(metav1.Unix(seconds, 0))
+	}
+	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
+	a := w.waits(s, "AutoscalerTaint", "the cluster autoscaler, which has marked the node for removal, to remove its machine", time.Time{})
+	a.Type, a.Evidence = "Field", []string{"spec.taints: " + n.Spec.Taints[i].ToString()}
+	if since != nil && w.Taken.Sub(since.Time) > slowAzure {
+		a.Waiting, a.Says = false, "the cluster autoscaler has marked the node for removal and has not removed it, so no pod is placed on it"
+		a.Fix, a.Harm = "kubectl taint node "+n.Name+" "+leavingTaint+"-", "see first that no autoscaler is at work on the node: its log, its pod"
+	}
+	return a
+}
+
 // cured reports whether a node that comes may take a pod of which the scheduler says a message.
 func cured(a *finding, message string) bool {
 	return (a.Cause == "Unschedulable" || a.Cause == "VolumeElsewhere") && !strings.Contains(message, "device class")
@@ -47,7 +101,7 @@ func cured(a *finding, message string) bool {
 // cordonedFor returns the worker nodes that have the labels which a pod asks for, if all of them are cordoned.
 func (w walker) cordonedFor(p *corev1.Pod) (names []string) {
 	for name, n := range w.Nodes {
-		_, plane := n.Labels["node-role.kubernetes.io/control-plane"]
+		_, plane := n.Labels[controlPlane]
 		fits := !plane
 		for label, value := range p.Spec.NodeSelector {
 			fits = fits && n.Labels[label] == value
@@ -123,6 +177,9 @@ func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 	}
 	if len(fixes) > 0 {
 		a.Fix = strings.Join(fixes, "; ")
+	}
+	if strings.Contains(message, "untolerated taint") {
+		a.Evidence = append(a.Evidence, w.tainted(p)...)
 	}
 	for _, label := range slices.Sorted(maps.Keys(p.Spec.NodeSelector)) {
 		value, has := p.Spec.NodeSelector[label], false

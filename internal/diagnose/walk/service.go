@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -19,12 +20,16 @@ import (
 func (w walker) service(s *corev1.Service) *finding {
 	at := said{"service", cause.Service, "Service/" + s.Name, fmt.Sprintf("kubectl describe service %s -n %s", s.Name, s.Namespace)}
 	if !s.DeletionTimestamp.IsZero() {
-		return nil
+		if w.Taken.Sub(s.DeletionTimestamp.Time) < slowAzure {
+			return nil // Azure deletes its load balancer first
+		}
+		return w.ends("Service", s)
 	}
 	if a := w.unnamedPort(at, s); a != nil {
 		return a
 	}
 	if s.Name == "kube-dns" && s.Namespace == "kube-system" && len(s.Spec.Selector) > 0 && len(w.selected(s)) == 0 &&
+		!slices.ContainsFunc(w.makers(s), func(c controller) bool { return c.asked > 0 }) &&
 		w.Taken.Sub(s.CreationTimestamp.Time) > slowStatus && !w.growing() {
 		return &finding{Step: at.step, At: at.at, Type: "Field", Cause: "ClusterDNSGone", Says: "no pod serves the " +
 			"cluster's DNS, so no name resolves in pods",
@@ -43,7 +48,7 @@ func (w walker) service(s *corev1.Service) *finding {
 			a.Says, a.Fix = "the cloud provider cannot make the service's load balancer",
 				"correct what the message names; see the cloud controller manager's log"
 		}
-		return a
+		return w.tried(a, s.CreationTimestamp.Time, "the cloud controller manager to make the load balancer")
 	}
 	since := s.CreationTimestamp.Time
 	maker := "the cloud controller manager"
@@ -54,8 +59,10 @@ func (w walker) service(s *corev1.Service) *finding {
 	if !since.IsZero() && w.Taken.Sub(since) < slowStatus {
 		return pending
 	}
-	i := slices.IndexFunc(w.Pods, func(p corev1.Pod) bool { return strings.Contains(p.Name, "cloud-controller-manager") })
-	if i < 0 && (s.Spec.LoadBalancerClass == nil) {
+	const manager = "cloud-controller-manager"
+	i := slices.IndexFunc(w.Pods, func(p corev1.Pod) bool { return strings.Contains(p.Name, manager) })
+	made := slices.ContainsFunc(w.controllers(), func(c controller) bool { return strings.Contains(c.meta.Name, manager) && c.asked > 0 })
+	if i < 0 && !made && (s.Spec.LoadBalancerClass == nil) {
 		return &finding{Step: at.step, At: at.at, Cause: "CloudControllerMissing",
 			Says:     "no cloud controller manager runs, so nothing makes the service's load balancer",
 			Evidence: []string{"status.loadBalancer is empty; no pod is called cloud-controller-manager"},
@@ -102,10 +109,10 @@ func (w walker) unnamedPort(at said, s *corev1.Service) *finding {
 			})
 		})
 		if !has {
-			return &finding{Step: at.step, At: at.at, Cause: "TargetPortUnknown",
+			return w.applying(s, &finding{Step: at.step, At: at.at, Cause: "TargetPortUnknown",
 				Says:     "the service sends to a port that none of its pods has",
 				Evidence: []string{fmt.Sprintf("targetPort %s; %d pods are selected", port.TargetPort.StrVal, len(pods))},
-				Fix:      "name a port of the pods' containers, or give its number", Next: at.next}
+				Fix:      "name a port of the pods' containers, or give its number", Next: at.next})
 		}
 	}
 	return nil
@@ -144,17 +151,49 @@ func undeclared(s *corev1.Service, pods []*corev1.Pod) *finding {
 // forService examines a service, whether its selector matches pods, and those pods.
 func (w walker) forService(s *corev1.Service) *finding {
 	pods := w.selected(s)
+	if makers := w.makers(s); len(s.Spec.Selector) > 0 && len(pods) == 0 && len(makers) > 0 {
+		return w.podless(s, makers)
+	}
 	if len(s.Spec.Selector) > 0 && len(pods) == 0 {
-		return &finding{Step: "service", At: "Service/" + s.Name, Cause: "SelectorMatchesNothing",
+		return w.applying(s, &finding{Step: "service", At: "Service/" + s.Name, Cause: "SelectorMatchesNothing",
 			Says:     "the service's selector matches no pod of its namespace",
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String()}, Fix: "correct the selector, or the pods' labels",
-			Next: fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)}
+			Next: fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)})
 	}
 	checks := []func() *finding{func() *finding { return w.service(s) }, func() *finding { return undeclared(s, pods) }}
 	for _, p := range pods {
 		checks = append(checks, func() *finding { return w.forPod(p) })
 	}
 	return first(append(checks, func() *finding { return w.local(s, pods) })...)
+}
+
+// makers returns the controllers whose pods a service selects: by their templates, or by pods of theirs that end.
+func (w walker) makers(s *corev1.Service) (out []controller) {
+	matches := labels.SelectorFromSet(s.Spec.Selector)
+	for _, c := range w.controllers() {
+		ends := func(p corev1.Pod) bool { return ownedBy(&p, c.meta.UID) && matches.Matches(labels.Set(p.Labels)) }
+		if c.meta.Namespace == s.Namespace && (c.labels != nil && matches.Matches(labels.Set(c.labels)) || slices.ContainsFunc(w.Pods, ends)) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// podless examines a service without pods, whose selector matches what controllers make: what keeps them from making pods, or that
+// they are asked for none, or that they replace them.
+func (w walker) podless(s *corev1.Service, makers []controller) *finding {
+	if a := each(makers, func(c *controller) *finding {
+		return first(func() *finding { return w.controller(c) }, func() *finding { return w.below(c.meta.UID) })
+	})(); a != nil {
+		return a
+	}
+	at := said{"service", cause.Service, "Service/" + s.Name, fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)}
+	a := w.waits(at, "NoPods", "pods that it selects", time.Time{})
+	a.Type, a.Evidence = "Field", []string{"selector " + labels.Set(s.Spec.Selector).String()}
+	for _, c := range makers {
+		a.with(fmt.Sprintf("%s/%s makes such pods, and is asked for %d", c.kind, c.meta.Name, c.asked))
+	}
+	return a
 }
 
 // local says of a service whose traffic stays on its node from which nodes nothing reaches it. That is meant if a DaemonSet makes
@@ -174,7 +213,7 @@ func (w walker) local(s *corev1.Service, pods []*corev1.Pod) *finding {
 	}
 	var without []string
 	for name, n := range w.Nodes {
-		_, controls := n.Labels["node-role.kubernetes.io/control-plane"]
+		_, controls := n.Labels[controlPlane]
 		if !serves[name] && systems[n.Status.NodeInfo.OperatingSystem] && !controls {
 			without = append(without, name)
 		}

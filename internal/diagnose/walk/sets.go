@@ -227,11 +227,37 @@ func (w walker) loops(h *clusterv1.MachineHealthCheck) *finding {
 	return a
 }
 
+// selectsNone says of an object that a user named that its selector matches nothing, so that it does nothing. That is a fault only of
+// who meant something by it.
+func (w walker) selectsNone(s said, what string, by *metav1.LabelSelector) *finding {
+	a := w.waits(s, "SelectsNothing", "a "+what+" that its selector matches; so far it does nothing", time.Time{})
+	a.Type, a.Evidence = "Field", []string{"selector " + metav1.FormatLabelSelector(by)}
+	a.Fix = "correct the selector, or the labels of what it is meant for"
+	return a
+}
+
 // unhealthy says of a MachineHealthCheck that a user named that not all of its machines are healthy.
 func (w walker) unhealthy(h *clusterv1.MachineHealthCheck) *finding {
 	healthy, expected := deref(h.Status.CurrentHealthy), deref(h.Status.ExpectedMachines)
+	s := said{"owner", cause.Admission, "MachineHealthCheck/" + h.Name, "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}
+	if expected == 0 && !slices.ContainsFunc(w.Machines, func(m clusterv1.Machine) bool { return selects(&h.Spec.Selector, m.Labels) }) {
+		return w.selectsNone(s, "machine of cluster "+h.Spec.ClusterName, &h.Spec.Selector)
+	}
 	if healthy >= expected {
 		return nil
+	}
+	targets := w.machinesWhere(func(m *clusterv1.Machine) bool { return slices.Contains(h.Status.Targets, m.Name) })
+	if a := each(targets, w.machine)(); a != nil {
+		return a
+	}
+	failed := func(m clusterv1.Machine) bool {
+		c := condition(m.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
+		return c != nil && c.Status == metav1.ConditionFalse
+	}
+	if !slices.ContainsFunc(targets, failed) {
+		a := w.waits(s, "MachinesUnhealthy", fmt.Sprintf("the health check to see its machines: %d of %d are healthy", healthy, expected),
+			time.Time{})
+		return w.overdue(a, lastChange(h), slowStatus)
 	}
 	return &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Type: "Field", Cause: "MachinesUnhealthy",
 		Says:     "not all machines of the health check are healthy; it repairs those that stay so for its timeouts",

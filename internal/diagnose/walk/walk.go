@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -78,13 +79,30 @@ func (w walker) owner() *finding {
 	return nil
 }
 
-// applying turns an answer about a missing object into a Waiting one while the object that refers to it is new: the
-// objects of one manifest are created one after another.
+// applying turns an answer that rests on the absence of something into a Waiting one while an object that refers to it is new, or
+// was changed a moment ago: the objects of one manifest are created one after another, and lists are read one after another too.
 func (w walker) applying(from metav1.Object, a *finding) *finding {
-	if born := from.GetCreationTimestamp().Time; !born.IsZero() && w.Taken.Sub(born) < justApplied {
+	if a != nil && w.fresh(from) {
 		a.Waiting = true
 	}
 	return a
+}
+
+// fresh reports whether an object was made or changed a moment ago.
+func (w walker) fresh(o metav1.Object) bool {
+	last := changed(o)
+	return !last.IsZero() && w.Taken.Sub(last) < justApplied
+}
+
+// changed returns when an object was made or last changed, zero if that is not known. A change of its status is none.
+func changed(o metav1.Object) time.Time {
+	last := o.GetCreationTimestamp().Time
+	for _, entry := range o.GetManagedFields() {
+		if entry.Time != nil && entry.Subresource == "" {
+			last = latest(last, entry.Time.Time)
+		}
+	}
+	return last
 }
 
 // dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of it.
@@ -95,12 +113,54 @@ func (w walker) dangles(from, step string) *finding {
 			continue
 		}
 		a := missing(r, step)
-		if born := w.Cluster.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) < justApplied {
+		if w.fresh(&w.Cluster.ObjectMeta) || w.fresh(w.object(r.From)) {
 			a.Waiting, a.Says = true, "waiting for "+r.Kind+" "+r.Name+" to be applied"
 		}
 		return a
 	}
 	return nil
+}
+
+// object returns an object of the management cluster by its KIND/NAME; an empty one if it was not read.
+func (w walker) object(at string) metav1.Object {
+	kind, name, _ := strings.Cut(at, "/")
+	var all []metav1.Object
+	switch kind {
+	case "AzureCluster":
+		if w.AzureCluster != nil {
+			all = append(all, w.AzureCluster)
+		}
+	case "KubeadmControlPlane":
+		if w.ControlPlane != nil {
+			all = append(all, w.ControlPlane)
+		}
+	case "AzureMachine":
+		if am := w.AzureMachines[name]; am != nil {
+			all = append(all, am)
+		}
+	case "AzureMachinePool":
+		if pool := w.AzurePools[name]; pool != nil {
+			all = append(all, pool)
+		}
+	case "MachineDeployment":
+		all = pointers(w.Deployments, func(d *clusterv1.MachineDeployment) metav1.Object { return d })
+	case "MachineSet":
+		all = pointers(w.Sets, func(s *clusterv1.MachineSet) metav1.Object { return s })
+	case "MachinePool":
+		all = pointers(w.Pools, func(p *clusterv1.MachinePool) metav1.Object { return p })
+	}
+	if i := slices.IndexFunc(all, func(o metav1.Object) bool { return o.GetName() == name }); i >= 0 {
+		return all[i]
+	}
+	return &metav1.ObjectMeta{}
+}
+
+// pointers returns the items of a list as objects.
+func pointers[T any](items []T, object func(*T) metav1.Object) (all []metav1.Object) {
+	for i := range items {
+		all = append(all, object(&items[i]))
+	}
+	return all
 }
 
 // missing returns the finding of a reference that leads nowhere.
@@ -153,6 +213,8 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 	switch {
 	case c == nil:
 		return nil
+	case c.Type == clusterv1.PausedCondition && w.resumed(s.at):
+		return w.waits(s, "Resumed", s.at+", which is not paused any more, to be seen by its controller", time.Time{})
 	case c.Type == clusterv1.PausedCondition:
 		return &finding{Step: s.step, At: s.at, Cause: "Paused",
 			Says: s.at + " is paused, so nothing is done about it", Evidence: evidence(c.Message),
@@ -170,6 +232,22 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 		waiting := w.waits(s, a.Cause, "Azure: "+reported(c), since)
 		waiting.Type, waiting.Reason, waiting.Evidence = a.Type, a.Reason, a.Evidence
 		return waiting
+	}
+	return a
+}
+
+// resumed reports whether neither an object nor its cluster is paused, since a moment ago: a condition that says so is that of before.
+func (w walker) resumed(at string) bool {
+	o, paused := w.object(at), w.Cluster.Spec.Paused
+	_, annotated := o.GetAnnotations()[clusterv1.PausedAnnotation]
+	last := latest(changed(o), changed(w.Cluster))
+	return !annotated && (paused == nil || !*paused) && !last.IsZero() && w.Taken.Sub(last) < slowStatus
+}
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
 	return a
 }
@@ -201,7 +279,13 @@ func (w walker) topology() *finding {
 		return a
 	}
 	a := w.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
-	if a.Evidence = evidence(reported(c)); !w.growing() { // an upgrade of many machines takes as long as it takes
+	if a.Evidence = evidence(reported(c)); strings.HasSuffix(c.Reason, "Deferred") { // somebody wants it so
+		a.Says = "waiting for whoever has put off an upgrade since " + age(w.Taken.Sub(c.LastTransitionTime.Time))
+		a.Fix = "take the annotation topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence off the MachineDeployment's entry " +
+			"under spec.topology.workers of the Cluster, and the upgrade goes on"
+		return a
+	}
+	if !w.growing() { // an upgrade of many machines takes as long as it takes
 		a = w.overdue(a, c.LastTransitionTime.Time, slowAzure)
 	}
 	return a
@@ -242,15 +326,28 @@ func (w walker) controlPlane() *finding {
 	if w.pastNodes(c.Message) {
 		return w.waits(s, c.Reason, "the control plane to see that its former Node is gone: "+reported(c), c.LastTransitionTime.Time)
 	}
-	young := !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus
-	starts := c.Status == metav1.ConditionUnknown || c.Type == controlplanev1.KubeadmControlPlaneInitializedCondition
-	if young && (starts || w.rolling()) {
+	if a := each(w.Pods, w.program)(); a != nil && !a.Waiting {
+		return a
+	}
+	if !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus { // one probe that fails is no fault
 		return w.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
 	}
 	a := health.condition(c)
 	a.Says = "the control plane is not well: " + c.Type + " is " + string(c.Status)
 	a.Fix = "see the machine that the message names: casement why MACHINE, casement logs MACHINE"
 	return a
+}
+
+// program examines a pod if it is a program of a control plane machine, which the kubelet runs by itself.
+func (w walker) program(p *corev1.Pod) *finding {
+	n := w.Nodes[p.Spec.NodeName]
+	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; !static || n == nil || p.Namespace != metav1.NamespaceSystem {
+		return nil
+	}
+	if _, controls := n.Labels[controlPlane]; !controls {
+		return nil
+	}
+	return w.pod(p)
 }
 
 // withoutMachine matches what Cluster API says of a node of the control plane that no machine has. Source: sigs.k8s.io/cluster-api

@@ -20,6 +20,8 @@ import (
 type controller struct {
 	kind string
 	meta *metav1.ObjectMeta
+	// labels are those of its pods.
+	labels map[string]string
 	// asked and have are the desired and the actual number of pods.
 	asked, have int32
 	// refused is a condition that says why pods are not created, or nil.
@@ -36,7 +38,8 @@ func (w walker) controllers() (out []controller) {
 	workloads := &w.Workloads
 	for i := range workloads.ReplicaSets {
 		r := &workloads.ReplicaSets[i]
-		c := controller{kind: "ReplicaSet", meta: &r.ObjectMeta, asked: deref(r.Spec.Replicas), have: r.Status.Replicas}
+		c := controller{kind: "ReplicaSet", meta: &r.ObjectMeta, labels: r.Spec.Template.Labels,
+			asked: deref(r.Spec.Replicas), have: r.Status.Replicas}
 		for _, cond := range r.Status.Conditions {
 			if cond.Type == appsv1.ReplicaSetReplicaFailure && cond.Status == corev1.ConditionTrue {
 				c.refused = &refusal{cond.Reason, cond.Message}
@@ -46,13 +49,14 @@ func (w walker) controllers() (out []controller) {
 	}
 	for i := range workloads.StatefulSets {
 		s := &workloads.StatefulSets[i]
-		out = append(out, controller{kind: "StatefulSet", meta: &s.ObjectMeta, asked: deref(s.Spec.Replicas), have: s.Status.Replicas,
+		out = append(out, controller{kind: "StatefulSet", meta: &s.ObjectMeta, labels: s.Spec.Template.Labels,
+			asked: deref(s.Spec.Replicas), have: s.Status.Replicas,
 			off: isNone(s.Spec.Replicas)})
 	}
 	for i := range workloads.DaemonSets {
 		d := &workloads.DaemonSets[i]
-		out = append(out, controller{kind: "DaemonSet", meta: &d.ObjectMeta, asked: d.Status.DesiredNumberScheduled,
-			have: d.Status.CurrentNumberScheduled})
+		out = append(out, controller{kind: "DaemonSet", meta: &d.ObjectMeta, labels: d.Spec.Template.Labels,
+			asked: d.Status.DesiredNumberScheduled, have: d.Status.CurrentNumberScheduled})
 	}
 	for i := range workloads.Jobs {
 		out = append(out, jobOf(&workloads.Jobs[i]))
@@ -116,6 +120,9 @@ func (w walker) controller(c *controller) *finding {
 		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
 	many := fmt.Sprintf("%d of %d pods exist", c.have, c.asked)
 	if c.refused != nil && c.kind == "Job" {
+		if w.succeeded(c) {
+			return nil
+		}
 		return w.failedJob(s, c)
 	}
 	if c.refused != nil {
@@ -135,6 +142,15 @@ func (w walker) controller(c *controller) *finding {
 // madeSince reports whether a controller has made a pod after a time: a refusal before it is over.
 func (w walker) madeSince(c *controller, t time.Time) bool {
 	return slices.ContainsFunc(w.Pods, func(p corev1.Pod) bool { return ownedBy(&p, c.meta.UID) && p.CreationTimestamp.After(t) })
+}
+
+// succeeded reports whether a later Job of the same CronJob has completed: the failure of an earlier one, which its CronJob keeps, is
+// then history.
+func (w walker) succeeded(c *controller) bool {
+	owner := metav1.GetControllerOf(c.meta)
+	return owner != nil && slices.ContainsFunc(w.Workloads.Jobs, func(j batchv1.Job) bool {
+		return ownedBy(&j, owner.UID) && j.CreationTimestamp.After(c.meta.CreationTimestamp.Time) && j.Status.CompletionTime != nil
+	})
 }
 
 // failedJob examines a Job that gave up; the end of its last pod explains why.
@@ -168,12 +184,16 @@ func (w walker) failedJob(s said, c *controller) *finding {
 func (w walker) rollout(d *appsv1.Deployment) *finding {
 	s := said{"workload", cause.Admission, "Deployment/" + d.Name, "kubectl rollout status deployment/" + d.Name + " -n " + d.Namespace}
 	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
+		seen := d.Status.ObservedGeneration >= d.Generation || !w.fresh(d)
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && seen {
 			return &finding{Step: s.step, At: s.at, Cause: c.Reason,
 				Says: "the Deployment's rollout makes no progress", Evidence: evidence(c.Message),
 				Fix:  "look at its newest ReplicaSet's pods, or kubectl rollout undo",
 				Next: "kubectl describe deployment " + d.Name + " -n " + d.Namespace}
 		}
+	}
+	if a := w.unmadeSets(s, d); a != nil {
+		return a
 	}
 	if d.Spec.Paused {
 		return w.waits(s, "DeploymentPaused", "its rollout to be resumed: spec.paused is true", d.CreationTimestamp.Time)
@@ -181,10 +201,28 @@ func (w walker) rollout(d *appsv1.Deployment) *finding {
 	return nil
 }
 
+// unmadeSets finds a Deployment for which no ReplicaSet was made, and which says nothing: its controller has not looked at it.
+func (w walker) unmadeSets(s said, d *appsv1.Deployment) *finding {
+	made := slices.ContainsFunc(w.Workloads.ReplicaSets, func(r appsv1.ReplicaSet) bool { return ownedBy(&r, d.UID) })
+	since := changed(d)
+	if made || d.UID == "" || since.IsZero() || d.Status.ObservedGeneration >= d.Generation || w.notRead("ReplicaSets") {
+		return nil
+	}
+	a := w.waits(s, "NotObserved", "the Deployment's controller to make a ReplicaSet", since)
+	a.Type = "Field"
+	a.Evidence = []string{fmt.Sprintf("status.observedGeneration: %d; metadata.generation: %d; no ReplicaSet is its own",
+		d.Status.ObservedGeneration, d.Generation)}
+	a.Fix = "see whether the control plane's kube-controller-manager runs: kubectl get pods -n kube-system -o wide"
+	return w.overdue(a, since, slowStatus)
+}
+
 // running returns the walk for an object of the workload cluster, or nil if there is no such object.
 func (w walker) running(o facts.Object) func() *finding {
 	is := func(m *metav1.ObjectMeta) bool { return m.Name == o.Name && m.Namespace == o.Namespace }
 	workloads := &w.Workloads
+	if found := w.found(o); found != nil && found.GetDeletionTimestamp() != nil && o.Kind != "Pod" {
+		return func() *finding { return w.ends(o.Kind, found) }
+	}
 	switch o.Kind {
 	case "Pod":
 		return of(w.Pods, func(p *corev1.Pod) bool { return is(&p.ObjectMeta) }, w.forPod)
@@ -218,6 +256,56 @@ func (w walker) running(o facts.Object) func() *finding {
 	})
 }
 
+// found returns the object of the workload cluster that a user named, if it is of a kind with a walk, or nil.
+func (w walker) found(o facts.Object) metav1.Object {
+	var all []metav1.Object
+	switch o.Kind {
+	case "Service":
+		all = pointers(w.Workloads.Services, func(s *corev1.Service) metav1.Object { return s })
+	case "PersistentVolumeClaim":
+		all = pointers(w.Workloads.Claims, func(c *corev1.PersistentVolumeClaim) metav1.Object { return c })
+	case "Deployment":
+		all = pointers(w.Workloads.Deployments, func(d *appsv1.Deployment) metav1.Object { return d })
+	default:
+		for _, c := range w.controllers() {
+			if o.Kind == c.kind {
+				all = append(all, c.meta)
+			}
+		}
+	}
+	i := slices.IndexFunc(all, func(m metav1.Object) bool { return m.GetName() == o.Name && m.GetNamespace() == o.Namespace })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// ends says of an object of the workload cluster that is being deleted what keeps it: its finalizers, what their owners have warned
+// of, the pods that use a claim, and the pods that end before their owner does.
+func (w walker) ends(kind string, o metav1.Object) *finding {
+	s := said{"object", cause.Service, kind + "/" + o.GetName(),
+		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(kind), o.GetName(), o.GetNamespace())}
+	a := w.goes(s, o, o.GetDeletionTimestamp().Time)
+	for i := range w.Pods {
+		p := &w.Pods[i]
+		if p.Namespace == o.GetNamespace() && (ownedBy(p, o.GetUID()) || kind == "PersistentVolumeClaim" && claims(p, o.GetName())) {
+			if a.with("Pod/" + p.Name + " is there still"); len(a.Evidence) > maxNodes {
+				break
+			}
+		}
+	}
+	for _, e := range w.events(w.Warnings, o.GetUID()) {
+		if said := s.because(e.Reason, e.Message); when(e).After(o.GetDeletionTimestamp().Time) {
+			if !said.Unknown {
+				a.Waiting, a.Cause, a.Says, a.Fix, a.Harm = false, said.Cause, said.Says, said.Fix, ""
+			}
+			a.Evidence = append(said.Evidence, a.Evidence...)
+			break
+		}
+	}
+	return a
+}
+
 // ungoverned finds a StatefulSet that names a Service which does not exist: its pods run, and have no names in DNS.
 func (w walker) ungoverned(c *controller) *finding {
 	for i := range w.Workloads.StatefulSets {
@@ -228,11 +316,11 @@ func (w walker) ungoverned(c *controller) *finding {
 			}) {
 			continue
 		}
-		return &finding{Step: "workload", At: "StatefulSet/" + s.Name, Type: "Field", Cause: "ServiceMissing",
+		return w.applying(s, &finding{Step: "workload", At: "StatefulSet/" + s.Name, Type: "Field", Cause: "ServiceMissing",
 			Says:     "the Service that gives the StatefulSet's pods their names in DNS does not exist",
 			Evidence: []string{"spec.serviceName: " + s.Spec.ServiceName + "; namespace " + s.Namespace + " has no such Service"},
 			Fix:      "create it with clusterIP None and the pods' labels as its selector; spec.serviceName cannot be changed",
-			Next:     "kubectl get services -n " + s.Namespace}
+			Next:     "kubectl get services -n " + s.Namespace})
 	}
 	return nil
 }
@@ -294,6 +382,10 @@ func (w walker) nowhere(c *controller) *finding {
 		if d.UID != c.meta.UID || d.Name != c.meta.Name {
 			continue
 		}
+		if d.Status.ObservedGeneration < d.Generation && w.fresh(d) { // its controller has not counted the nodes
+			return w.waits(said{"workload", cause.Admission, "DaemonSet/" + d.Name, "kubectl get daemonset " + d.Name + " -n " + d.Namespace},
+				"NotObserved", "the DaemonSet's controller to see its present spec", d.CreationTimestamp.Time)
+		}
 		return &finding{Step: "workload", At: "DaemonSet/" + d.Name, Type: "Field", Cause: "NoNodeFits", Says: "no node " +
 			"fits the DaemonSet, so it has no pods",
 			Evidence: []string{fmt.Sprintf("status.desiredNumberScheduled: 0; nodeSelector %v, %d "+
@@ -304,11 +396,13 @@ func (w walker) nowhere(c *controller) *finding {
 }
 
 // below examines the objects that an object of the workload cluster owns: ReplicaSets, and pods with their nodes.
-func (w walker) below(uid types.UID) *finding {
-	var checks []func() *finding
+func (w walker) below(uid types.UID) *finding { return first(w.owned(uid)...) }
+
+// owned returns the checks of the objects that an object owns.
+func (w walker) owned(uid types.UID) (checks []func() *finding) {
 	for _, c := range w.controllers() {
 		if ownedBy(c.meta, uid) {
-			checks = append(checks, func() *finding { return w.controller(&c) }, func() *finding { return w.below(c.meta.UID) })
+			checks = append(append(checks, func() *finding { return w.controller(&c) }), w.owned(c.meta.UID)...)
 		}
 	}
 	for i := range w.Pods {
@@ -316,5 +410,15 @@ func (w walker) below(uid types.UID) *finding {
 			checks = append(checks, func() *finding { return w.forPod(p) })
 		}
 	}
-	return first(checks...)
+	return checks
+}
+
+// parts returns the checks of the objects that an object of the workload cluster owns, or of the pods that a service selects.
+func (w walker) parts(o metav1.Object) (checks []func() *finding) {
+	if s, is := o.(*corev1.Service); is {
+		for _, p := range w.selected(s) {
+			checks = append(checks, func() *finding { return w.forPod(p) })
+		}
+	}
+	return append(checks, w.owned(o.GetUID())...)
 }

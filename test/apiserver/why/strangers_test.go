@@ -216,6 +216,33 @@ func strangers() []report {
 			`allowed to modify node \"MD-0-LONG\"" node="MD-0-LONG"`),
 		guest("a registry that wants a login", "ControlPlaneImageMissing", "401", "\t[ERROR ImagePull]: failed to pull image "+
 			"registry.example/pause:3.10: 401 Unauthorized"),
+		guest("the ConfigMap with a cluster's address", "ClusterInfoMissing", "cluster-info", `error execution phase preflight: couldn't `+
+			`validate the identity of the API Server: configmaps "cluster-info" not found`),
+		guest("a ConfigMap that kubeadm reads to join", "JoinConfigUnread", "is forbidden", `error execution phase kubelet-start: configmaps `+
+			`"kubelet-config" is forbidden: User "system:bootstrap:abcdef" cannot get resource "configmaps" in API group "" in the namespace `+
+			`"kube-system"`),
+		guest("a directory of patches that is not there", "KubeadmPhaseFailed", "patchez", `error execution phase kubelet-start: could not list `+
+			`patch files for path "/etc/kubernetes/patchez": lstat /etc/kubernetes/patchez: no such file or directory`),
+		guest("a cloud provider that is gone", "CloudProviderUnknown", "azure", `E1127 06:00:00.000000 1 run.go:72] "command failed" err="cloud `+
+			`provider \"azure\" was specified, but built-in cloud providers are disabled. Please set --cloud-provider=external"`),
+		at("AzureMachine/md-0", "a Secret of one's own that is not there", "BootstrapSecretMissing", "does not exist", func(s *scene) {
+			s.worker.Status.NodeRef.Name = ""
+			s.vm.SetConditions([]metav1.Condition{is(clusterv1.ReadyCondition, metav1.ConditionFalse, "WaitingForBootstrapData", "VMRunning: no"),
+				is("VMRunning", metav1.ConditionFalse, "WaitingForBootstrapData", "secret why/md-0 with the bootstrap data does not exist")})
+			s.asked = "machine/md-0"
+		}),
+		at("AzureCluster/demo", "a right on a resource that the call names", "LinkedAuthorizationFailed", "linked scope",
+			network("NetworkInfrastructureReady", "LinkedAuthorizationFailed", "The client 'c' has permission to perform action "+
+				"'Microsoft.Network/virtualNetworks/write'; however, it does not have permission to perform action(s) "+
+				"'Microsoft.Network/ddosProtectionPlans/join/action' on the linked scope(s) 'x' or the linked scope(s) are invalid.")),
+		at("Node/md-0", "a node that leaves nothing to pods", "NothingAllocatable", "status.allocatable.memory: 0", func(s *scene) {
+			s.node.Status.Capacity = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Gi")}
+			s.node.Status.Allocatable = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("0")}
+		}),
+		at("Service/web", "a service that goes, and stays", "DeletionStays", "load-balancer-cleanup", func(s *scene) {
+			goesSince(s.service, "service.kubernetes.io/load-balancer-cleanup")
+			s.asked = "service/why/web"
+		}),
 		// Pods.
 		pod("a program for another processor", "WrongArchitecture", "exec format error", crashes(1, "Error", "",
 			"exec /app/server: exec format error")),
