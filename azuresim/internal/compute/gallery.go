@@ -229,7 +229,7 @@ func reference(i host.Image) string {
 }
 
 func viewVersion(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
-	if !strings.EqualFold(expand, "ReplicationStatus") {
+	if !engine.Expands(expand, "ReplicationStatus") {
 		return
 	}
 	summary := []any{}

@@ -114,7 +114,7 @@ func finishManagedRun(t *engine.Tx, op *engine.Operation, result any, err *engin
 
 // viewManagedRun adds the instance view with the script's result if the request expands it.
 func viewManagedRun(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
-	if value.Lower(expand) == "instanceview" {
+	if engine.Expands(expand, "instanceView") {
 		value.Props(body)["instanceView"] = value.Clone(d.Hidden["run"])
 	}
 }
