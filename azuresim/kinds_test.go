@@ -32,7 +32,7 @@ func TestPrivateDNS(t *testing.T) {
 	a.carried("PUT", zone+"/virtualNetworkLinks/l", `{"location": "global", "properties": `+
 		`{"registrationEnabled": true, "virtualNetwork": {"id": `+
 		`"/subscriptions/`+engine.DefaultSubscription+"/"+vnetPath("v")+`"}}}`)
-	if r := a.carried("PUT", zone+"/A/api", `{"properties": {"aRecords": [{"ipv4Address": `+
+	if r := a.carried("PUT", zone+"/A/api", `{"properties": {"ttl": 300, "aRecords": [{"ipv4Address": `+
 		`"10.0.0.4"}]}}`); value.Str(r, "properties", "fqdn") != "api.casement.test." {
 		t.Errorf("record set %v", r)
 	}
