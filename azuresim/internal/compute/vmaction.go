@@ -50,7 +50,9 @@ func runScript(ctx context.Context, s *engine.Server, op *engine.Operation) (any
 		return nil, engine.ErrUnsupported("Run Command without guests")
 	}
 	script := strings.Join(value.Texts(op.Args, "script"), "\n")
-	s.Read(func(t *engine.Tx) { script = withParameters(t.Find(op.Target), script, value.Items(op.Args, "parameters"), true) })
+	s.Read(func(t *engine.Tx) {
+		script = withParameters(t.Find(op.Target), script, value.Items(op.Args, "parameters"), true)
+	})
 	_, out, errOut, err := hostOf(s).Run(ctx, op.Target, script)
 	if err != nil {
 		return nil, engine.Conflict("VMAgentStatusCommunicationError",
