@@ -167,7 +167,7 @@ func TestBounds(t *testing.T) {
 			"properties":{"protocol":"TCP","port":443}}]}}`, ""},
 		"a record set without a lifetime":    {"Network/privateDnsZones/z.test/CNAME/c", recordSet(``), "BadRequest"},
 		"a record set of no lifetime":        {"Network/privateDnsZones/z.test/CNAME/c", recordSet(`,"ttl":0`), ""},
-		"a record set that lives for ever":   {"Network/privateDnsZones/z.test/CNAME/c", recordSet(`,"ttl":2147483648`), "BadRequest"},
+		"a record set that lives too long":   {"Network/privateDnsZones/z.test/CNAME/c", recordSet(`,"ttl":2147483648`), "BadRequest"},
 		"a public record without a lifetime": {"Network/dnsZones/z.test/CNAME/c", recordSet(``), "BadRequest"},
 		"a public record set":                {"Network/dnsZones/z.test/CNAME/c", recordSet(`,"TTL":60`), ""},
 		"a vault's address":                  {"KeyVault/vaults/vault-of-rules", vaultRule("1.2.3.4.5"), "BadRequest"},
