@@ -279,3 +279,41 @@ func TestLaunch(t *testing.T) {
 		})
 	}
 }
+
+// TestSpecialized: a machine of a specialized image is not provisioned, and may not be given a profile of its system. Nothing is
+// known of its disk, and nothing boots.
+func TestSpecialized(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	nic := a.network()
+	p, err := a.vms().BeginCreateOrUpdate(t.Context(), "g", "w", windowsVM(nic), nil)
+	source := must(t, p, err)
+	const gallery = "resourceGroups/g/providers/Microsoft.Compute/galleries/images"
+	a.carried("PUT", gallery, `{"location":"westeurope"}`)
+	a.carried("PUT", gallery+"/images/nodes", `{"location":"westeurope","properties":{"osType":"Windows","osState":"Specialized",
+		"identifier":{"publisher":"p","offer":"o","sku":"s"}}}`)
+	if err := a.putVersion("1.0.0", "/subscriptions/"+engine.DefaultSubscription+
+		"/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/none", nil); code(err) != "ResourceNotFound" {
+		t.Errorf("a version of no machine: %v", err)
+	}
+	if err := a.putVersion("1.0.0", *source.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	vm := windowsVM(nic)
+	vm.Properties.StorageProfile = &armcompute.StorageProfile{ImageReference: &armcompute.ImageReference{ID: new(definitionID)}}
+	p, err = a.vms().BeginCreateOrUpdate(t.Context(), "g", "copy", vm, nil)
+	refused(t, p, err, "InvalidParameter")
+	vm.Properties.OSProfile = nil
+	vm.Properties.NetworkProfile.NetworkInterfaces[0].ID = new(strings.TrimSuffix(nic, "/n") + "/m")
+	a.carried("PUT", networkPath("networkInterfaces/m"), `{"location":"westeurope","properties":{"ipConfigurations":[{"name":"c",
+		"properties":{"subnet":{"id":"`+idOf(vnetPath("v"))+`/subnets/nodes"}}}]}}`)
+	p, err = a.vms().BeginCreateOrUpdate(t.Context(), "g", "copy", vm, nil)
+	made := must(t, p, err)
+	if made.Properties.OSProfile != nil || *made.Properties.StorageProfile.OSDisk.OSType != armcompute.OperatingSystemTypesWindows {
+		t.Errorf("the machine is %+v on %+v", made.Properties.OSProfile, made.Properties.StorageProfile.OSDisk)
+	}
+	p, err = a.vms().BeginCreateOrUpdate(t.Context(), "g", "copy", vm, nil)
+	if again := must(t, p, err); again.Properties.OSProfile != nil {
+		t.Errorf("written again, it has %+v", again.Properties.OSProfile)
+	}
+}

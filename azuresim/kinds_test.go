@@ -32,7 +32,7 @@ func TestPrivateDNS(t *testing.T) {
 	a.carried("PUT", zone+"/virtualNetworkLinks/l", `{"location": "global", "properties": `+
 		`{"registrationEnabled": true, "virtualNetwork": {"id": `+
 		`"/subscriptions/`+engine.DefaultSubscription+"/"+vnetPath("v")+`"}}}`)
-	if r := a.carried("PUT", zone+"/A/api", `{"properties": {"aRecords": [{"ipv4Address": `+
+	if r := a.carried("PUT", zone+"/A/api", `{"properties": {"ttl": 300, "aRecords": [{"ipv4Address": `+
 		`"10.0.0.4"}]}}`); value.Str(r, "properties", "fqdn") != "api.casement.test." {
 		t.Errorf("record set %v", r)
 	}
@@ -218,7 +218,7 @@ func TestVault(t *testing.T) {
 	}{{"GET", "/secrets/s", "", 404}, {"PUT", "/secrets/s", `{"value": "v"}`, 200}, {
 		"PUT", "/secrets/s", `{}`, 400,
 	}, {"GET", "/secrets/s", "", 200}, {"GET", "/secrets/s/none", "", 404}, {"GET", "/secrets", "", 200},
-		{"POST", "/keys/k/create", "{}", 501}, {"DELETE", "/secrets/s", "", 200}, {"GET", "/secrets/s", "", 404}} {
+		{"POST", "/keys/k/create", `{"kty": "RSA"}`, 501}, {"DELETE", "/secrets/s", "", 200}, {"GET", "/secrets/s", "", 404}} {
 		if resp := do(step.method, step.path, step.body, token); resp.StatusCode != step.status {
 			t.Errorf("%s %s: %d, want %d", step.method, step.path, resp.StatusCode, step.status)
 		}

@@ -74,6 +74,10 @@ func TestBounds(t *testing.T) {
 	defer a.Close()
 	a.group()
 	a.carried("PUT", vnetPath("v"), vnetBody)
+	a.carried("PUT", vnetPath("v")+"/subnets/first?api-version=2025-05-01", `{"properties":{"addressPrefix":"10.0.255.0/24"}}`)
+	for _, zone := range []string{"privateDnsZones", "dnsZones"} {
+		a.carried("PUT", networkPath(zone+"/z.test"), `{"location":"global"}`)
+	}
 	long := strings.Repeat("x", 513)
 	for name, test := range map[string]struct{ of, body, code string }{
 		"a negative size":   {"Compute/disks/d", `{"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":-1}}`, "InvalidParameter"},
@@ -132,19 +136,70 @@ func TestBounds(t *testing.T) {
 			"properties":{"protocol":"Tcp","port":1000000}}]}}`, "InvalidRequestFormat"},
 		"a pool without a name": {"Network/loadBalancers/l", `{"sku":{"name":"Standard"},"properties":{"backendAddressPools":[{}]}}`,
 			"InvalidRequestFormat"},
+		"an unknown SKU":        {"Compute/availabilitySets/a", `{"sku":{"name":"Bronze"},"properties":{}}`, "InvalidParameter"},
+		"a SKU in another case": {"Compute/availabilitySets/b", `{"sku":{"name":"aligned"},"properties":{}}`, ""},
+		"no upgrade policy": {"Compute/virtualMachineScaleSets/s", `{"sku":{"name":"Standard_D2s_v5","capacity":1},
+			"properties":{"orchestrationMode":"Uniform","virtualMachineProfile":{}}}`, "InvalidParameter"},
+		"no upgrade mode": {"Compute/virtualMachineScaleSets/s", `{"sku":{"name":"Standard_D2s_v5","capacity":1},
+			"properties":{"upgradePolicy":{},"virtualMachineProfile":{}}}`, "InvalidParameter"},
+		"a flexible set without a policy": {"Compute/virtualMachineScaleSets/f",
+			`{"properties":{"orchestrationMode":"Flexible","platformFaultDomainCount":1}}`, ""},
+		"a space that overlaps itself": {"Network/virtualNetworks/w",
+			`{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16","10.0.1.0/24"]}}}`, "InvalidRequestFormat"},
+		"a subnet that overlaps itself": {"Network/virtualNetworks/v/subnets/s",
+			`{"properties":{"addressPrefixes":["10.0.200.0/24","10.0.200.0/25"]}}`, "InvalidRequestFormat"},
+		"a subnet that overlaps another": {"Network/virtualNetworks/w", `{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},
+			"subnets":[{"name":"s","properties":{"addressPrefix":"10.0.0.0/24"}},{"name":"t","properties":{"addressPrefix":"10.0.0.128/25"}}]}}`,
+			"NetcfgSubnetRangesOverlap"},
+		"a subnet of its own that overlaps": {"Network/virtualNetworks/v/subnets/s", `{"properties":{"addressPrefix":"10.0.128.0/17"}}`,
+			"NetcfgSubnetRangesOverlap"},
+		"an unknown service": {"Network/virtualNetworks/v/subnets/s", `{"properties":{"addressPrefix":"10.0.200.0/24",
+			"serviceEndpoints":[{"service":"Microsoft.Bogus"}]}}`, "InvalidRequestFormat"},
+		"a known service": {"Network/virtualNetworks/v/subnets/known", `{"properties":{"addressPrefix":"10.0.201.0/24",
+			"serviceEndpoints":[{"service":"microsoft.storage"}]}}`, ""},
+		"a peering with nothing": {"Network/virtualNetworks/v/virtualNetworkPeerings/p",
+			`{"properties":{"allowVirtualNetworkAccess":true}}`, "InvalidRequestFormat"},
+		"a peering with no network": {"Network/virtualNetworks/v/virtualNetworkPeerings/p",
+			`{"properties":{"remoteVirtualNetwork":{}}}`, "InvalidRequestFormat"},
+		"a probe without a path": {"Network/loadBalancers/l", `{"sku":{"name":"Standard"},"properties":{"probes":[{"name":"p",
+			"properties":{"protocol":"https","port":443}}]}}`, "InvalidRequestFormat"},
+		"a probe that needs no path": {"Network/loadBalancers/l", `{"sku":{"name":"Standard"},"properties":{"probes":[{"name":"p",
+			"properties":{"protocol":"TCP","port":443}}]}}`, ""},
+		"a record set without a lifetime":    {"Network/privateDnsZones/z.test/CNAME/c", recordSet(``), "BadRequest"},
+		"a record set of no lifetime":        {"Network/privateDnsZones/z.test/CNAME/c", recordSet(`,"ttl":0`), ""},
+		"a record set that lives too long":   {"Network/privateDnsZones/z.test/CNAME/c", recordSet(`,"ttl":2147483648`), "BadRequest"},
+		"a public record without a lifetime": {"Network/dnsZones/z.test/CNAME/c", recordSet(``), "BadRequest"},
+		"a public record set":                {"Network/dnsZones/z.test/CNAME/c", recordSet(`,"TTL":60`), ""},
+		"a vault's address":                  {"KeyVault/vaults/vault-of-rules", vaultRule("1.2.3.4.5"), "BadRequest"},
+		"a vault's private address":          {"KeyVault/vaults/vault-of-rules", vaultRule("172.20.10.5/32"), "BadRequest"},
+		"a vault's range":                    {"KeyVault/vaults/vault-of-rules", vaultRule("124.56.78.0/24"), ""},
 		"days of retention": {"KeyVault/vaults/vault-of-bounds", `{"properties":{"tenantId":"` + engine.DefaultTenant + `",
 			"sku":{"family":"A","name":"standard"},"accessPolicies":[],"softDeleteRetentionInDays":3}}`, "BadRequest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := "resourceGroups/g/providers/Microsoft." + test.of
 			path += "?api-version=" + versionFor(path, "2026-04-01")
-			body := `{"location":"westeurope",` + strings.TrimPrefix(test.body, "{")
+			body := test.body
+			if !strings.Contains(path, "Zones/") {
+				body = `{"location":"westeurope",` + strings.TrimPrefix(test.body, "{")
+			}
 			status, answer, _ := a.speak("PUT", path, body)
 			if code := value.Str(answer, "error", "code"); code != test.code || (status == 400) != (code != "") {
 				t.Errorf("%d %v, want %s", status, answer, test.code)
 			}
 		})
 	}
+}
+
+// recordSet is a record set of a name, with more properties.
+func recordSet(more string) string {
+	return `{"properties":{"cnameRecord":{"cname":"other.test"}` + more + `}}`
+}
+
+// vaultRule is a vault that a network reaches.
+func vaultRule(network string) string {
+	return `{"properties":{"tenantId":"` + engine.DefaultTenant + `","sku":{"family":"A","name":"standard"},"accessPolicies":[],
+		"networkAcls":{"ipRules":[{"value":"` + network + `"}]}}}`
 }
 
 // securityRule is a security group of one rule with more members and properties than it needs.

@@ -103,9 +103,6 @@ func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			return errImmutable("galleryImage.properties." + path)
 		}
 	}
-	if value.Str(p, "osState") == "Specialized" {
-		return engine.ErrUnsupported("image definitions with the OS state Specialized")
-	}
 	gallery, _ := d.Parsed.Parent()
 	for _, other := range t.All(typeGalleryImage, gallery.String()) {
 		same := func(field string) bool {
@@ -171,7 +168,22 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 		return invalid("storageProfile.source", "Required parameter 'storageProfile.source' is missing (null).")
 	}
+	if definition, _ := d.Parsed.Parent(); isSpecialized(t.Find(definition.Key())) {
+		if t.Find(id) == nil {
+			return errNoSource(id, d)
+		}
+		return nil // it is the machine itself, whose disk is not copied here
+	}
 	return capture(t, d, id)
+}
+
+// isSpecialized reports whether the images of a definition are machines, which are not provisioned again.
+func isSpecialized(definition *engine.Doc) bool {
+	return definition != nil && strings.EqualFold(value.Str(definition.Body, "properties", "osState"), "Specialized")
+}
+
+func errNoSource(id string, d *engine.Doc) *engine.Error {
+	return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source %s of the image %s was not found.", id, d.ID)
 }
 
 // capture records in an image's document what its source resource contains: the published
@@ -180,7 +192,7 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 func capture(t *engine.Tx, d *engine.Doc, id string) *engine.Error {
 	from := t.Find(id)
 	if from == nil {
-		return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source %s of the image %s was not found.", id, d.ID)
+		return errNoSource(id, d)
 	}
 	if from.Type == typeVM && !value.Bool(from.Hidden, "generalized") {
 		return engine.Conflict("OperationNotAllowed",
@@ -229,7 +241,7 @@ func reference(i host.Image) string {
 }
 
 func viewVersion(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
-	if !strings.EqualFold(expand, "ReplicationStatus") {
+	if !engine.Expands(expand, "ReplicationStatus") {
 		return
 	}
 	summary := []any{}

@@ -37,6 +37,18 @@ func checkImageID(t *engine.Tx, d *engine.Doc, id string, ref value.Object) *eng
 		"The value '%s' of parameter 'imageReference.id' names neither a gallery image nor a managed image.", id)
 }
 
+// definitionOf returns the definition of the gallery image that a machine is made of; nil for other images.
+func definitionOf(t *engine.Tx, d *engine.Doc) *engine.Doc {
+	id, err := engine.ParseID(value.Str(value.Props(d.Body), "storageProfile", "imageReference", "id"))
+	if err == nil && strings.EqualFold(id.FullType(), typeGalleryVersion) {
+		id, _ = id.Parent()
+	}
+	if err != nil || !strings.EqualFold(id.FullType(), typeGalleryImage) {
+		return nil
+	}
+	return t.Find(id.Key())
+}
+
 func errImage(id string) *engine.Error {
 	e := engine.Refuse(http.StatusNotFound, "GalleryImageNotFound", "The gallery image %s is not available in "+
 		"the region. Please contact image owner to replicate to this region, or change your requested "+
@@ -78,9 +90,11 @@ func findVersion(t *engine.Tx, d, definition *engine.Doc, id, version string, re
 		return errImage(id)
 	}
 	v := slices.MaxFunc(here, func(a, b *engine.Doc) int { return compareVersions(a.Parsed.Name(), b.Parsed.Name()) })
-	if e := sameOS(d, value.Str(definition.Body, "properties", "osType")); e != nil {
+	os := value.Str(definition.Body, "properties", "osType")
+	if e := sameOS(d, os); e != nil {
 		return e
 	}
+	value.SetDefault(value.Ensure(value.Ensure(value.Props(d.Body), "storageProfile"), "osDisk"), "osType", os)
 	if e := checkLaunch(d, definition); e != nil {
 		return e
 	}

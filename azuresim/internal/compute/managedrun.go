@@ -25,19 +25,13 @@ func prepareManagedRun(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old != nil && value.Sub(p, "source") == nil {
 		p["source"] = value.Clone(value.Sub(old.Body, "properties")["source"])
 	}
-	for _, unsupported := range []string{"parameters", "protectedParameters", "runAsUser", "outputBlobUri", "errorBlobUri"} {
-		switch v := p[unsupported].(type) {
-		case nil:
-		case []any:
-			if len(v) > 0 {
-				return engine.ErrUnsupported(unsupported + " of a managed Run Command")
-			}
-		default:
-			if v != "" {
-				return engine.ErrUnsupported(unsupported + " of a managed Run Command")
-			}
+	for _, unsupported := range []string{"runAsUser", "outputBlobUri", "errorBlobUri"} {
+		if value.Str(p, unsupported) != "" {
+			return engine.ErrUnsupported(unsupported + " of a managed Run Command")
 		}
 	}
+	d.Hidden["protectedParameters"] = p["protectedParameters"]
+	delete(p, "protectedParameters")
 	if value.Str(p, "source", "script") == "" {
 		if value.Str(p, "source", "scriptUri") != "" || value.Str(p, "source", "commandId") != "" {
 			return engine.ErrUnsupported("managed Run Commands of a scriptUri or a commandId")
@@ -70,7 +64,9 @@ func runManaged(ctx context.Context, s *engine.Server, op *engine.Operation) (an
 		if d := t.Find(op.Target); d != nil {
 			parent, _ := d.Parsed.Parent()
 			p := value.Props(d.Body)
-			vm, script, strict = parent.String(), value.Str(p, "source", "script"), value.Bool(p, "treatFailureAsDeploymentFailure")
+			vm, strict = parent.String(), value.Bool(p, "treatFailureAsDeploymentFailure")
+			script = withParameters(t.Find(parent.Key()), value.Str(p, "source", "script"),
+				append(value.Items(p, "parameters"), value.Items(d.Hidden, "protectedParameters")...), false)
 			seconds, _ = value.Int(p, "timeoutInSeconds")
 		}
 	})
@@ -114,7 +110,7 @@ func finishManagedRun(t *engine.Tx, op *engine.Operation, result any, err *engin
 
 // viewManagedRun adds the instance view with the script's result if the request expands it.
 func viewManagedRun(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
-	if value.Lower(expand) == "instanceview" {
+	if engine.Expands(expand, "instanceView") {
 		value.Props(body)["instanceView"] = value.Clone(d.Hidden["run"])
 	}
 }

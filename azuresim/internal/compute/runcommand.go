@@ -1,7 +1,9 @@
 package compute
 
 import (
+	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/engine"
@@ -45,6 +47,42 @@ func serveRunCommands(c *engine.Request) *engine.Error {
 		}
 	}
 	return engine.Refuse(http.StatusNotFound, "NotFound", "The Run Command '%s' was not found.", c.ID.Name())
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// withParameters returns a machine's script with the values of its parameters: those with a name are parameters of a PowerShell
+// script, or variables of the environment of another one; those without, and on demand all, are arguments.
+// Sources: https://github.com/Azure/run-command-handler-linux, internal/exec/exec.go; positional as az sends them:
+// https://learn.microsoft.com/azure/virtual-machines/linux/run-command.
+func withParameters(machine *engine.Doc, script string, parameters []value.Object, positional bool) string {
+	windows := machine != nil && isWindows(machine.Body)
+	var variables, arguments strings.Builder
+	for _, p := range parameters {
+		name, text := value.Str(p, "name"), value.Str(p, "value")
+		switch {
+		case text == "":
+		case windows && variable.MatchString(name):
+			fmt.Fprintf(&arguments, " -%s '%s'", name, strings.ReplaceAll(text, "'", "''"))
+		case windows:
+			fmt.Fprintf(&arguments, " '%s'", strings.ReplaceAll(text, "'", "''"))
+		default:
+			quoted := "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+			if variable.MatchString(name) {
+				fmt.Fprintf(&variables, "export %s=%s\n", name, quoted)
+			}
+			if positional || name == "" {
+				arguments.WriteString(" " + quoted)
+			}
+		}
+	}
+	switch {
+	case windows && arguments.Len() > 0:
+		return "& {\n" + script + "\n}" + arguments.String()
+	case windows || arguments.Len() == 0:
+		return variables.String() + script
+	}
+	return variables.String() + "set --" + arguments.String() + "\n" + script
 }
 
 // checkRunCommand returns an error for a command that does not run on the machine's

@@ -161,7 +161,10 @@ func checkProfile(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Erro
 		return e
 	}
 	probe := probeOf(set)
-	if e := checkOSProfile(probe); e != nil {
+	if isSpecialized(definitionOf(t, probe)) {
+		return engine.ErrUnsupported("scale sets of specialized images")
+	}
+	if e := checkOSProfile(t, probe); e != nil {
 		return e
 	}
 	if e := checkImage(t, probe); e != nil {

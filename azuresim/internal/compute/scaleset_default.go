@@ -50,13 +50,13 @@ func keepModel(d, old *engine.Doc) {
 
 // restsScaleSet: newer API versions return a set in its stored form.
 func restsScaleSet(t *engine.Tx, _ *engine.Record, expand string) bool {
-	return t.Since(versionETag) && !expandsUserData(expand)
+	return t.Since(versionETag) && !engine.Expands(expand, "userData")
 }
 
 // viewScaleSet removes properties that the request's API version does not have, and adds the user data that a request expands.
 func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	profile := value.Sub(body, "properties", "virtualMachineProfile")
-	if expandsUserData(expand) && profile != nil && value.Str(d.Hidden, "userData") != "" {
+	if engine.Expands(expand, "userData") && profile != nil && value.Str(d.Hidden, "userData") != "" {
 		profile["userData"] = d.Hidden["userData"]
 	}
 	oldMachine(t, value.Props(body))

@@ -18,10 +18,10 @@ func viewInstance(t *engine.Tx, d *engine.Doc, body value.Object, expand string)
 	if set := t.Find(parent.Key()); set != nil {
 		value.Props(body)["latestModelApplied"] = d.Hidden["model"] == set.Hidden["model"]
 	}
-	if value.Lower(expand) == "instanceview" {
+	if engine.Expands(expand, "instanceView") {
 		value.Props(body)["instanceView"] = instanceView(t, d)
 	}
-	if value.Lower(expand) == "userdata" && value.Str(d.Hidden, "userData") != "" {
+	if engine.Expands(expand, "userData") && value.Str(d.Hidden, "userData") != "" {
 		value.Props(body)["userData"] = d.Hidden["userData"]
 	}
 }

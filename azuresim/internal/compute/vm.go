@@ -36,7 +36,7 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return e
 	}
 	inferOS(p)
-	if e := checkOSProfile(d); e != nil {
+	if e := checkOSProfile(t, d); e != nil {
 		return e
 	}
 	if e := checkImage(t, d); e != nil {
@@ -115,7 +115,7 @@ func updateVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	} else if e := attachInterfaces(t, d); e != nil {
 		return e
 	}
-	if p["osProfile"] == nil {
+	if p["osProfile"] == nil && was["osProfile"] != nil {
 		p["osProfile"] = value.Clone(was["osProfile"])
 	}
 	if e := updateSize(t, d, old); e != nil {
@@ -149,10 +149,15 @@ func isWindows(body value.Object) bool {
 		value.At(body, "properties", "osProfile", "windowsConfiguration") != nil
 }
 
-func checkOSProfile(d *engine.Doc) *engine.Error {
+func checkOSProfile(t *engine.Tx, d *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	profile := value.Sub(p, "osProfile")
-	if profile == nil {
+	switch specialized := isSpecialized(definitionOf(t, d)); {
+	case specialized && profile != nil:
+		return invalid("osProfile", "Parameter 'osProfile' is not allowed.")
+	case specialized:
+		return nil
+	case profile == nil:
 		return invalid("osProfile", "Required parameter 'osProfile' is missing (null).")
 	}
 	name, windows := value.Str(profile, "computerName"), isWindows(d.Body)

@@ -49,7 +49,11 @@ func runScript(ctx context.Context, s *engine.Server, op *engine.Operation) (any
 	if hostOf(s) == nil {
 		return nil, engine.ErrUnsupported("Run Command without guests")
 	}
-	_, out, errOut, err := hostOf(s).Run(ctx, op.Target, strings.Join(value.Texts(op.Args, "script"), "\n"))
+	script := strings.Join(value.Texts(op.Args, "script"), "\n")
+	s.Read(func(t *engine.Tx) {
+		script = withParameters(t.Find(op.Target), script, value.Items(op.Args, "parameters"), true)
+	})
+	_, out, errOut, err := hostOf(s).Run(ctx, op.Target, script)
 	if err != nil {
 		return nil, engine.Conflict("VMAgentStatusCommunicationError",
 			"VM '%s' has not reported status for VM agent or extensions: %s", op.Target, err)

@@ -28,9 +28,6 @@ func broken(t *engine.Tx, id string) string {
 	return ""
 }
 
-// expandsUserData reports whether a request asks for user data beside what is always answered.
-func expandsUserData(expand string) bool { return strings.Contains(value.Lower(expand), "userdata") }
-
 // viewVM adds the instance view if the request expands it. A VM whose guest is broken has
 // the state Failed.
 func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
@@ -49,10 +46,10 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if d.MadeBy(t) {
 		viewBegun(d, body)
 	}
-	if expandsUserData(expand) && value.Str(d.Hidden, "userData") != "" {
+	if engine.Expands(expand, "userData") && value.Str(d.Hidden, "userData") != "" {
 		value.Props(body)["userData"] = d.Hidden["userData"]
 	}
-	if strings.Contains(value.Lower(expand), "instanceview") {
+	if engine.Expands(expand, "instanceView") {
 		value.Props(body)["instanceView"] = instanceView(t, d)
 	}
 }

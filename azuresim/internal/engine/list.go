@@ -286,7 +286,7 @@ func (c *Request) ListResources() *Error {
 	if e != nil {
 		return e
 	}
-	expand := value.Lower(c.Query.Get("$expand"))
+	expand := c.Query.Get("$expand")
 	return c.Page(func(t *Tx) ([]*Record, *Error) {
 		if e := t.groupThere(c.ID); e != nil {
 			return nil, e
@@ -310,11 +310,10 @@ func (c *Request) ListResources() *Error {
 				item[field] = v
 			}
 		}
-		for field, v := range map[string]any{"createdtime": d.Created.Format(TimeForm),
-			"changedtime": d.Changed.Format(TimeForm), "provisioningstate": d.State()} {
-			if strings.Contains(expand, field) {
-				item[map[string]string{"createdtime": "createdTime", "changedtime": "changedTime",
-					"provisioningstate": "provisioningState"}[field]] = v
+		for field, v := range map[string]any{"createdTime": d.Created.Format(TimeForm),
+			"changedTime": d.Changed.Format(TimeForm), "provisioningState": d.State()} {
+			if Expands(expand, field) {
+				item[field] = v
 			}
 		}
 		return item

@@ -20,11 +20,12 @@ func Malformed(c *Request, body value.Object) (missing, e *Error) {
 	var bound *Error
 	for _, p := range t.Check(body) {
 		switch {
-		case p.Kind == schema.OutOfBounds:
+		case p.Kind == schema.Missing && c.HTTP.Method != http.MethodPut:
+		case p.Bound != nil:
 			bound = cmp.Or(bound, outOfBounds(c, p))
 		case p.Kind != schema.Missing:
 			return nil, unreadable(c, p)
-		case missing == nil && c.HTTP.Method == http.MethodPut:
+		case missing == nil:
 			missing = unreadable(c, p)
 		}
 	}

@@ -2,10 +2,17 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"casement.dev/casement/azuresim/internal/defaults"
 	"casement.dev/casement/azuresim/internal/value"
 )
+
+// Expands reports whether the query parameter $expand of a request, which is a list in any case, has a word.
+func Expands(expand, word string) bool {
+	return slices.ContainsFunc(strings.Split(expand, ","), func(w string) bool { return strings.EqualFold(strings.TrimSpace(w), word) })
+}
 
 // storedAsServed reports whether the stored form of a record is what clients see.
 func (t *Tx) storedAsServed(r *Record, expand string) bool {

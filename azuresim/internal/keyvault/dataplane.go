@@ -24,6 +24,8 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	switch {
 	case d == nil:
 		return engine.Refuse(http.StatusNotFound, "VaultNotFound", "The vault %s does not exist.", vault)
+	case len(segments) > 1 && !entryForm.MatchString(segments[1]):
+		return engine.BadRequest("BadParameter", "The request URI contains an invalid name: %s", segments[1])
 	case !slices.Contains([]string{"secrets", "deletedsecrets"}, value.Lower(segments[0])) || len(segments) > 3:
 		return serveNone(c, d, segments)
 	}
@@ -58,8 +60,11 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 }
 
 // serveNone answers requests for what vaults do not have here: there are no certificates and, in a vault in which the
-// resource manager made none, no keys. All else is not emulated.
+// resource manager made none, no keys. All else is not emulated, and refused where Azure refuses it.
 func serveNone(c *engine.Request, vault *engine.Doc, segments []string) *engine.Error {
+	if e := creates(c, segments); e != nil {
+		return e
+	}
 	var keys int
 	c.Server.Read(func(t *engine.Tx) { keys = len(t.All(typeKey, vault.ID)) })
 	kind, rest := value.Lower(segments[0]), segments[1:]
@@ -76,6 +81,25 @@ func serveNone(c *engine.Request, vault *engine.Doc, segments []string) *engine.
 		return engine.Refuse(http.StatusNotFound, "ContactsNotFound", "Contacts not found.")
 	}
 	return engine.Refuse(http.StatusNotFound, code, "%s was not found in this key vault.", strings.Join(rest, "/"))
+}
+
+// creates refuses to make a key or a certificate of nothing. That these members are needed is of
+// https://learn.microsoft.com/rest/api/keyvault/keys/create-key and .../certificates/create-certificate; the words are assumed.
+func creates(c *engine.Request, segments []string) *engine.Error {
+	kind, last := value.Lower(segments[0]), value.Lower(segments[len(segments)-1])
+	if c.HTTP.Method != http.MethodPost || len(segments) != 3 || last != "create" {
+		return nil
+	}
+	body, e := c.Body()
+	switch kty := value.Str(body, "kty"); {
+	case e != nil:
+		return e
+	case kind == "keys" && keyOperations[strings.TrimSuffix(kty, "-HSM")] == nil && !strings.HasPrefix(kty, "oct"):
+		return engine.BadRequest("BadParameter", "Property kty has invalid value %q.", kty)
+	case kind == "certificates" && value.Sub(body, "policy") == nil:
+		return engine.BadRequest("BadParameter", "Property policy is missing.")
+	}
+	return nil
 }
 
 // authorizeVault checks the bearer token of a call to a vault's data plane.

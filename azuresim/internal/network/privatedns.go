@@ -2,6 +2,7 @@ package network
 
 import (
 	"encoding/base64"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -124,9 +125,21 @@ func prepareLink(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
+// prepareRecord completes a record set of a private or public zone, which has to say how long its records live.
+// Source: https://github.com/Azure/azure-rest-api-specs/issues/13011; 0 seconds are allowed, as
+// https://github.com/hashicorp/terraform-provider-azurerm/issues/23917 says.
 func prepareRecord(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	parent, _ := d.Parsed.Parent()
 	p := value.Props(d.Body)
+	var ttl any
+	for name, v := range p {
+		if strings.EqualFold(name, "ttl") { // public zones write TTL
+			ttl = v
+		}
+	}
+	if seconds, ok := ttl.(float64); !ok || seconds < 0 || seconds > math.MaxInt32 {
+		return engine.BadRequest("BadRequest", "The request was invalid.")
+	}
 	p["fqdn"] = d.Parsed.Name() + "." + parent.Name() + "."
 	if d.Parsed.Name() == "@" {
 		p["fqdn"] = parent.Name() + "."

@@ -22,7 +22,7 @@ func publicDNSTypes() []engine.Type {
 		Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets},
 			{Name: "recordsets", Method: http.MethodGet, Serve: listRecordSets}}}}
 	for _, r := range []string{"A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"} {
-		out = append(out, engine.Type{Name: typePublicZone + "/" + r, Sync: true, Global: true, Prepare: preparePublicRecord})
+		out = append(out, engine.Type{Name: typePublicZone + "/" + r, Sync: true, Global: true, Prepare: prepareRecord})
 	}
 	for i := range out {
 		out[i].ETag = engine.EtagPlain
@@ -60,16 +60,6 @@ func viewPublicZone(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	p := value.Props(body)
 	delete(p, "provisioningState")
 	p["numberOfRecordSets"] = len(t.Below(d.Key()))
-}
-
-func preparePublicRecord(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
-	parent, _ := d.Parsed.Parent()
-	p := value.Props(d.Body)
-	p["fqdn"] = d.Parsed.Name() + "." + parent.Name() + "."
-	if d.Parsed.Name() == "@" {
-		p["fqdn"] = parent.Name() + "."
-	}
-	return nil
 }
 
 // errNoZone returns the provider's error for a zone that does not exist.

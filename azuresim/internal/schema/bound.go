@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,14 @@ type Bound struct {
 	// Code is Azure's code for a value that is not allowed, "" for that of the provider; Words is its message with the places
 	// {value}, {path}, {name} of the member, {resource} and {network}, which is the value without the bits of its host.
 	Code, Words string
+	// within names a member of the member, which is the one that is judged.
+	within string
 	// allows reports whether a value is allowed.
 	allows func(v any) bool
+	// whole says that arrays are judged as one value, and not each of their elements.
+	whole bool
+	// needs reports whether an object has to have the member; nil for never.
+	needs func(object map[string]any) bool
 }
 
 // bounds are by object and member in lower case, as "subnetpropertiesformat.addressprefix".
@@ -47,31 +54,45 @@ func parseBounds(text string) (map[string][]*Bound, error) {
 		if len(cells) != boundColumns || cells[5] == "" {
 			return nil, fmt.Errorf("the line %q has not %d columns, or no source", line, boundColumns)
 		}
-		allows, err := parseAllowed(cells[2])
+		b, err := parseAllowed(cells[2])
 		if err != nil {
 			return nil, fmt.Errorf("the line %q: %w", line, err)
 		}
-		b := &Bound{Code: cells[3], Words: cells[4], allows: allows}
+		b.Code, b.Words = cells[3], cells[4]
 		for object := range strings.FieldsSeq(strings.ToLower(cells[0])) {
-			for member := range strings.FieldsSeq(strings.ToLower(cells[1])) {
-				out[object+"."+member] = append(out[object+"."+member], b)
+			for path := range strings.FieldsSeq(cells[1]) {
+				member, within, _ := strings.Cut(path, ".")
+				one, key := *b, object+"."+strings.ToLower(member)
+				one.within = within
+				out[key] = append(out[key], &one)
 			}
 		}
 	}
 	return out, nil
 }
 
-// parseAllowed reads the column allowed: a form, an expression between slashes, or a range as "4..30", whose end may be missing.
-func parseAllowed(cell string) (func(any) bool, error) {
+// parseAllowed reads the column allowed into a bound: a form, an expression between slashes, a range as "4..30" whose end may be
+// missing, "outside" and a network, or that the member has to be there.
+func parseAllowed(cell string) (*Bound, error) {
 	if form := forms[cell]; form != nil {
-		return ofText(form), nil
+		return &Bound{allows: ofText(form)}, nil
 	}
 	if len(cell) > 2 && cell[0] == '/' && cell[len(cell)-1] == '/' {
 		re, err := regexp.Compile(cell[1 : len(cell)-1])
 		if err != nil {
 			return nil, fmt.Errorf("the expression %q: %w", cell, err)
 		}
-		return ofText(re.MatchString), nil
+		return &Bound{allows: ofText(re.MatchString)}, nil
+	}
+	switch word, rest, _ := strings.Cut(cell, " "); word {
+	case "disjoint":
+		return &Bound{allows: disjoint, whole: true}, nil
+	case "outside":
+		network, err := netip.ParsePrefix(rest)
+		return &Bound{allows: ofText(func(s string) bool { p, ok := prefixOf(s); return !ok || !p.Overlaps(network) })}, err
+	case "present":
+		needs, err := parseNeeds(rest)
+		return &Bound{allows: func(any) bool { return true }, needs: needs}, err
 	}
 	first, last, ok := strings.Cut(cell, "..")
 	least, err := strconv.ParseFloat(first, 64)
@@ -82,7 +103,23 @@ func parseAllowed(cell string) (func(any) bool, error) {
 	if err != nil || !ok {
 		return nil, fmt.Errorf("%q is no form, expression or range", cell)
 	}
-	return within(least, most), nil
+	return &Bound{allows: within(least, most)}, nil
+}
+
+// parseNeeds reads which objects have to have a member: "" is all, "unless protocol=Tcp" those of which another member is something else.
+func parseNeeds(text string) (func(map[string]any) bool, error) {
+	if text == "" {
+		return func(map[string]any) bool { return true }, nil
+	}
+	condition, ok := strings.CutPrefix(text, "unless ")
+	name, word, equal := strings.Cut(condition, "=")
+	if !ok || !equal {
+		return nil, fmt.Errorf("%q is not as \"unless protocol=Tcp\"", text)
+	}
+	return func(o map[string]any) bool {
+		s, _ := valueOf(o, name).(string)
+		return !strings.EqualFold(s, word)
+	}, nil
 }
 
 // within allows the numbers of a range.
@@ -119,16 +156,41 @@ func ofText(form func(string) bool) func(any) bool {
 
 // forms are the forms of texts that Azure's description calls strings.
 var forms = map[string]func(string) bool{
-	"address": func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Zone() == "" },
-	"ipv4":    func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Is4() },
-	"ipv6":    func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Is6() && ip.Zone() == "" },
-	"prefix":  func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil },
-	"network": isNetwork,
+	"address":        func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Zone() == "" },
+	"ipv4":           func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Is4() },
+	"ipv6":           func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Is6() && ip.Zone() == "" },
+	"ipv4 or prefix": func(s string) bool { p, ok := prefixOf(s); return ok && p.Addr().Is4() },
+	"prefix":         func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil },
+	"network":        isNetwork,
 	// the name of a service is allowed instead: AzureCloud, Storage.WestEurope, *
 	"prefix or name":           func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil || isName(s) },
 	"network or name":          func(s string) bool { return isNetwork(s) || isName(s) },
 	"network, address or name": func(s string) bool { _, err := netip.ParseAddr(s); return err == nil || isNetwork(s) || isName(s) },
 	"ports":                    isPorts,
+}
+
+// prefixOf returns the prefix that a text is, or that of the one address that it is.
+func prefixOf(s string) (netip.Prefix, bool) {
+	if ip, err := netip.ParseAddr(s); err == nil {
+		return netip.PrefixFrom(ip, ip.BitLen()), true
+	}
+	p, err := netip.ParsePrefix(s)
+	return p, err == nil
+}
+
+// disjoint reports whether no two of an array's prefixes have an address in common.
+func disjoint(v any) bool {
+	list, _ := v.([]any)
+	var before []netip.Prefix
+	for _, e := range list {
+		s, _ := e.(string)
+		p, ok := prefixOf(s)
+		if ok && slices.ContainsFunc(before, p.Overlaps) {
+			return false
+		}
+		before = append(before, p)
+	}
+	return true
 }
 
 // isNetwork reports whether a text is a prefix without bits of a host.
@@ -155,25 +217,44 @@ func isPorts(s string) bool {
 // bound reports a member's value, or its elements, that one of its bounds does not allow, each by the first of them. A text that is
 // empty is as if it were absent, which some clients send; an element is not.
 func (c *check) bound(bounds []*Bound, v any, path string) {
-	if c.answer || bounds == nil || v == "" {
-		return
-	}
-	if list, many := v.([]any); many {
-		for i, e := range list {
-			if e == "" {
-				e = " " // which no form allows
-			}
-			c.bound(bounds, e, fmt.Sprintf("%s[%d]", path, i))
-		}
+	if c.answer || v == "" {
 		return
 	}
 	for _, b := range bounds {
-		if !b.allows(v) {
-			p := c.report(OutOfBounds, path, "", v)
-			p.Bound = b
+		if v, path := b.of(v, path); v != nil && c.beyond(b, v, path) {
 			return
 		}
 	}
+}
+
+// of returns the value that the bound judges of a member's, and its path.
+func (b *Bound) of(v any, path string) (any, string) {
+	if b.within == "" {
+		return v, path
+	}
+	o, _ := v.(map[string]any)
+	return valueOf(o, b.within), join(path, b.within)
+}
+
+// beyond reports the first of a value's elements, or the value, that a bound does not allow, and whether there is one.
+func (c *check) beyond(b *Bound, v any, path string) bool {
+	list, many := v.([]any)
+	if !many || b.whole {
+		if b.allows(v) {
+			return false
+		}
+		c.report(OutOfBounds, path, "", v).Bound = b
+		return true
+	}
+	for i, e := range list {
+		if e == "" {
+			e = " " // which no form allows
+		}
+		if c.beyond(b, e, fmt.Sprintf("%s[%d]", path, i)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Says returns the message for a problem with a member of a resource that the bound does not allow.

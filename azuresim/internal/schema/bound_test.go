@@ -20,21 +20,25 @@ func TestForms(t *testing.T) {
 			[]any{"10.0.0.1/8", "10.0.0.1", "a/b"}},
 		"network, address or name": {[]any{"*", "10.0.0.1", "10.0.0.0/8", "Internet", "fd00::1"},
 			[]any{"1.2.3", "20.20.20.20/16", "a b"}},
-		"ports":        {[]any{"*", "0", "65535", "80-90", "80-80"}, []any{"65536", "90-80", "80,443", "all", "80-", ""}},
-		"/^[a-z]{2}$/": {[]any{"ab"}, []any{"a", "AB"}},
+		"ports":               {[]any{"*", "0", "65535", "80-90", "80-80"}, []any{"65536", "90-80", "80,443", "all", "80-", ""}},
+		"/^[a-z]{2}$/":        {[]any{"ab"}, []any{"a", "AB"}},
+		"ipv4 or prefix":      {[]any{"1.2.3.4", "1.2.3.0/24"}, []any{"fd00::1", "fd00::/48", "1.2.3", ""}},
+		"outside 10.0.0.0/16": {[]any{"10.1.0.0", "10.1.0.0/16", "fd00::1", "ten"}, []any{"10.0.0.1", "10.0.0.0/24", "10.0.0.0/8"}},
+		"disjoint": {[]any{[]any{}, []any{"10.0.0.0/24", "10.0.1.0/24", "fd00::/48"}, []any{"ten", "ten"}},
+			[]any{[]any{"10.0.0.0/24", "10.1.0.0/24", "10.0.0.0/16"}, []any{"10.0.0.0/24", "10.0.0.0/24"}}},
 	} {
 		t.Run(allowed, func(t *testing.T) {
-			allows, err := parseAllowed(allowed)
+			bound, err := parseAllowed(allowed)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, v := range test.yes {
-				if !allows(v) {
+				if !bound.allows(v) {
 					t.Errorf("%v is refused", v)
 				}
 			}
 			for _, v := range test.no {
-				if allows(v) {
+				if bound.allows(v) {
 					t.Errorf("%v is allowed", v)
 				}
 			}
@@ -46,8 +50,12 @@ func TestForms(t *testing.T) {
 func TestBounds(t *testing.T) {
 	has := map[string]bool{}
 	for _, n := range read().Types {
-		for name := range n.Properties {
-			has[strings.ToLower(n.Name+"."+name)] = true
+		for name, p := range n.Properties {
+			key := strings.ToLower(n.Name + "." + name)
+			has[key] = true
+			for within := range read().Types[p.index].Properties {
+				has[key+"."+strings.ToLower(within)] = true
+			}
 		}
 	}
 	for line := range strings.Lines(boundsTSV) {
@@ -77,6 +85,8 @@ func TestBadBounds(t *testing.T) {
 		"no form":         "A\tb\tcidr\tC\tw\ts",
 		"no expression":   "A\tb\t/(/\tC\tw\ts",
 		"no range":        "A\tb\tx..2\tC\tw\ts",
+		"no network":      "A\tb\toutside ten\tC\tw\ts",
+		"no condition":    "A\tb\tpresent if c=d\tC\tw\ts",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := parseBounds(line); err == nil || !strings.Contains(err.Error(), strconv.Quote(line)) {

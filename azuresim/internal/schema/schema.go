@@ -51,7 +51,7 @@ type Problem struct {
 	Value string
 	// Allowed are the values of an enumeration.
 	Allowed []string
-	// Bound is what an OutOfBounds value does not keep.
+	// Bound is what an OutOfBounds value does not keep, and which needs what is Missing; nil where the description does.
 	Bound *Bound
 }
 
@@ -395,9 +395,17 @@ func (c *check) object(n *node, v any, path string) {
 			c.report(Unknown, at, n.Name, member)
 		}
 	}
-	for name, p := range n.Properties {
-		if p.flags&flagRequired != 0 && p.flags&(flagReadOnly|flagFixed) == 0 && !has[name] && c.exact && !c.answer {
-			c.report(Missing, join(path, name), n.Name, nil)
+	if c.answer {
+		return
+	}
+	for _, p := range n.lower {
+		if p.flags&flagRequired != 0 && p.flags&(flagReadOnly|flagFixed) == 0 && !has[p.name] && c.exact {
+			c.report(Missing, join(path, p.name), n.Name, nil)
+		}
+		for _, b := range p.bounds {
+			if v, at := b.of(valueOf(o, p.name), join(path, p.name)); b.needs != nil && (v == nil || v == "") && b.needs(o) {
+				c.report(Missing, at, n.Name, nil).Bound = b
+			}
 		}
 	}
 }

@@ -96,8 +96,12 @@ func bodyFor(r *resource) (version string, body map[string]any, optional bool, e
 	case "compute/galleries":
 		version, text = galleryVersion, `{"properties":{}}`
 	case "compute/galleries/images":
-		version, text = galleryVersion, `{"properties":{"osType":"Linux","osState":"Generalized",`+
-			`"hyperVGeneration":"V2","identifier":{"publisher":"p","offer":"o","sku":"`+nameOf(r.id)+`"}}}`
+		state := "Generalized"
+		if r.bare {
+			state = "Specialized"
+		}
+		version, text = galleryVersion, `{"properties":{"osType":"Linux","osState":"`+state+`",`+
+			`"hyperVGeneration":"V1","identifier":{"publisher":"p","offer":"o","sku":"`+nameOf(r.id)+`"}}}`
 	case "compute/galleries/images/versions":
 		version, text = galleryVersion, fmt.Sprintf(`{"properties":{"storageProfile":{"source":{"id":%q}}}}`,
 			beside("Compute", "images", "prerequisite"))

@@ -14,6 +14,8 @@ type resource struct {
 	location string
 	// parts are the names of its child resources that other resources refer to, by lower-case type.
 	parts map[string][]string
+	// bare says that a machine without a profile of its system is made of it.
+	bare bool
 }
 
 // prerequisites lists the needs of a request, and creates them in order.
@@ -47,7 +49,10 @@ func (s *stage) prepare(ctx context.Context, r *request) error {
 		p.need(id)
 	}
 	for _, ref := range references(r.body) {
-		p.need(ref)
+		if p.need(ref); typeOf(ref) == typeImage { // of which machines are made
+			p.need(ref + "/versions/1.0.0")
+			p.needed[strings.ToLower(ref)].bare = !hasMember(r.body, "osProfile")
+		}
 	}
 	if g := groupOf(r.path); g != "" && p.own != strings.ToLower(g) && (r.method != http.MethodPut || !strings.EqualFold(g, r.path)) {
 		p.need(g)
@@ -136,6 +141,23 @@ func (p *prerequisites) make(ctx context.Context, key string) error {
 		return fmt.Errorf("%s: %w", r.typ, err)
 	}
 	return nil
+}
+
+const typeImage = "microsoft.compute/galleries/images"
+
+// hasMember reports whether an object of a JSON value has a member.
+func hasMember(v any, name string) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, member := range v {
+			if k == name || hasMember(member, name) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return hasMember(e, name) })
+	}
+	return false
 }
 
 // references lists the resource IDs in a JSON value.

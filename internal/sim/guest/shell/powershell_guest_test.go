@@ -231,6 +231,7 @@ var guestScripts = []script{
 	{"encoded command",
 		"$e = [Convert]::ToBase64String([Text.Encoding]::Unicode.GetBytes(\"'hi'\")); powershell -EncodedCommand $e",
 		"hi\n", 0},
+	{"parameters of Run Command", "& {\nparam([string]$who, $n)\n\"$who $n\"; exit 3\n} -who 'it''s' -n 'a b'", "it's a b\n", 3},
 	{"named arguments of a file", "Set-Content C:\\k\\p.ps1 'param([string]$Name, [switch]$On) \"$Name $On\"'; " +
 		"powershell -File C:\\k\\p.ps1 -Name a -On", "a True\n", 0},
 	{"batch file", "Set-Content C:\\k\\b.cmd '@exit /b 3'; C:\\k\\b.cmd; $LASTEXITCODE", "3\n", 0},
