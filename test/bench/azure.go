@@ -106,19 +106,20 @@ func azureLoad(show func(row), home string, vms int) error {
 	if err != nil {
 		return err
 	}
-	before := process.CPU(cmd.Process.Pid)
+	processor := func(since time.Duration) time.Duration { return process.CPU(cmd.Process.Pid) - since }
+	used := processor(0)
 	begun := time.Now()
 	puts, err := l.fill(vms)
 	if err != nil {
 		return err
 	}
 	filled := time.Since(begun)
-	show(row{"local Azure: processor of a PUT", "us", float64((process.CPU(cmd.Process.Pid) - before).Microseconds()) / float64(len(puts)), 0, ""})
+	show(row{"local Azure: processor of a PUT", "us", float64(processor(used).Microseconds()) / float64(len(puts)), 0, ""})
 	note := fmt.Sprintf("%d VMs, as many interfaces and disks", vms)
 	show(row{"local Azure: PUT of VM or interface, median", "ms", ms(puts, 50), 0, note})
 	show(row{"local Azure: PUT of VM or interface, 99 of 100", "ms", ms(puts, 99), 0,
 		fmt.Sprintf("%.0f PUT/s", float64(len(puts))/filled.Seconds())})
-	used := process.CPU(cmd.Process.Pid)
+	used = processor(0)
 	gets, took, err := l.many(10*time.Second, func(random *rand.Rand) (string, string, string) {
 		return http.MethodGet, vmID(random.IntN(vms)), ""
 	})
@@ -127,7 +128,7 @@ func azureLoad(show func(row), home string, vms int) error {
 	}
 	show(row{"local Azure: GET of a VM per second, at least", "/s", float64(len(gets)) / took.Seconds(), 5000,
 		"more is better; the client shares the cores"})
-	show(row{"local Azure: processor of a GET of a VM", "us", float64((process.CPU(cmd.Process.Pid) - used).Microseconds()) / float64(len(gets)), 0, ""})
+	show(row{"local Azure: processor of a GET of a VM", "us", float64(processor(used).Microseconds()) / float64(len(gets)), 0, ""})
 	show(row{"local Azure: GET of a VM, median", "ms", ms(gets, 50), 0, fmt.Sprintf("%d connections", workers)})
 	show(row{"local Azure: GET of a VM, 99 of 100", "ms", ms(gets, 99), 0, ""})
 	l.workers = 1
