@@ -326,6 +326,20 @@ func TestSelectsNothing(t *testing.T) {
 	}
 }
 
+// TestOnDelete: a MachineDeployment whose machines are replaced when somebody deletes them says so.
+func TestOnDelete(t *testing.T) {
+	f := healthy()
+	f.Taken = time.Now()
+	d := clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "md"}}
+	d.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
+	d.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeploymentMachinesUpToDateCondition, Status: metav1.ConditionFalse,
+		Reason: "NotUpToDate", Message: "* Machine m: * AzureMachine is not up-to-date"}}
+	f.Deployments = []clusterv1.MachineDeployment{d}
+	if a := asked(f, "MachineDeployment", "md"); a.Healthy || !a.Waiting || a.Name() != "OldTemplateKept" {
+		t.Errorf("got %+v", a)
+	}
+}
+
 // TestBesides: an answer about a workload names what else is wrong with its pods.
 func TestBesides(t *testing.T) {
 	f := healthy()
