@@ -60,7 +60,8 @@ var guest = []Cause{
 		"correct extraArgs in the KubeadmControlPlane or KubeadmConfigTemplate"),
 	row("CloudProviderUnknown", `unknown cloud provider|cloud provider \\?"\w+\\?" was specified, but built-in cloud providers are disabled`,
 		"the kubelet is given a cloud provider that its version does not have built in, and ends",
-		"give the kubelet cloud-provider: external (nodeRegistration.kubeletExtraArgs of the bootstrap config), and run the provider in the cluster"),
+		"give the kubelet cloud-provider: external (nodeRegistration.kubeletExtraArgs of the bootstrap config), and run the provider "+
+			"in the cluster"),
 	row("SettingOfLinux", `invalid configuration: \w+ is not supported on Windows`,
 		"the kubelet's configuration, which kubeadm shares among all machines, has a setting that Windows refuses",
 		"take the field out of the KubeletConfiguration and the ConfigMap kubelet-config, and give it to the Linux machines by a patch"),

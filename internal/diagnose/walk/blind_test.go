@@ -79,7 +79,7 @@ func asked(f *facts.Snapshot, kind, name string) Answer {
 	return a
 }
 
-// TestBlind: failures that were answered wrongly, with a fix that helps nobody, or not at all.
+// TestBlind: failures that were answered wrongly, with a fix that does not help, or not at all.
 func TestBlind(t *testing.T) {
 	noCNI := ready("KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "+
 		"message:Network plugin returns error: cni plugin not initialized")
@@ -209,15 +209,16 @@ func TestAbsent(t *testing.T) {
 				{Time: new(metav1.NewTime(f.Taken))}}}}}
 			f.Dangling = []facts.Reference{{From: "MachineDeployment/md", Kind: "AzureMachineTemplate", Name: "t"}}
 		}, Cluster, "TemplateMissing", justApplied},
-		"a pod of a DaemonSet between two pods of its node": {all(serving("agent", ""), pinnedTo("n", "0/1 nodes are available: 1 node(s) didn't "+
-			"have free ports for the requested pod ports.", 0)), Cluster, "Unschedulable", slowStatus},
+		"a pod of a DaemonSet between two pods of its node": {all(serving("agent", ""), pinnedTo("n", "0/1 nodes are available: 1 node(s) "+
+			"didn't have free ports for the requested pod ports.", 0)), Cluster, "Unschedulable", slowStatus},
 		"a Deployment that no controller looks at": {func(f *facts.Snapshot) {
 			f.Workloads.Deployments = []appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "d", Generation: 1,
 				CreationTimestamp: metav1.NewTime(f.Taken)}}}
 		}, Cluster, "NotObserved", slowStatus},
 		"a pause that is over": {func(f *facts.Snapshot) {
 			f.AzureMachines["am"].ManagedFields = []metav1.ManagedFieldsEntry{{Time: new(metav1.NewTime(f.Taken))}}
-			readyBut(metav1.Condition{Type: "Paused", Status: metav1.ConditionTrue, Reason: "Paused", Message: "Cluster spec.paused is set to true"})(f)
+			readyBut(metav1.Condition{Type: "Paused", Status: metav1.ConditionTrue, Reason: "Paused",
+				Message: "Cluster spec.paused is set to true"})(f)
 		}, Cluster, "Paused", slowStatus},
 		"an event of unknown meaning about a new pod": {func(f *facts.Snapshot) {
 			f.Pods[0].Status.Phase, f.Pods[0].CreationTimestamp = corev1.PodPending, metav1.NewTime(f.Taken)
@@ -267,7 +268,7 @@ func TestAtWork(t *testing.T) {
 			f.Pods[0].Labels = map[string]string{"app": "s"}
 			f.Pods[0].DeletionTimestamp = new(metav1.NewTime(f.Taken))
 		}), service},
-		"a DaemonSet that nobody has looked at": {func(f *facts.Snapshot) {
+		"a DaemonSet whose controller has not seen it": {func(f *facts.Snapshot) {
 			f.Workloads.DaemonSets = []appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Name: "new", Namespace: "default", Generation: 1,
 				CreationTimestamp: metav1.NewTime(f.Taken)}}}
 		}, func(f *facts.Snapshot) Answer { return asked(f, "DaemonSet", "new") }},
@@ -326,6 +327,20 @@ func TestSelectsNothing(t *testing.T) {
 	}
 }
 
+// TestOnDelete: a MachineDeployment whose machines are replaced when somebody deletes them says so.
+func TestOnDelete(t *testing.T) {
+	f := healthy()
+	f.Taken = time.Now()
+	d := clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "md"}}
+	d.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
+	d.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeploymentMachinesUpToDateCondition, Status: metav1.ConditionFalse,
+		Reason: "NotUpToDate", Message: "* Machine m: * AzureMachine is not up-to-date"}}
+	f.Deployments = []clusterv1.MachineDeployment{d}
+	if a := asked(f, "MachineDeployment", "md"); a.Healthy || !a.Waiting || a.Name() != "OldTemplateKept" {
+		t.Errorf("got %+v", a)
+	}
+}
+
 // TestBesides: an answer about a workload names what else is wrong with its pods.
 func TestBesides(t *testing.T) {
 	f := healthy()
@@ -334,8 +349,8 @@ func TestBesides(t *testing.T) {
 	r := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "mix-1", Namespace: "default", UID: "rs"}}
 	owned(&r, "Deployment", "mix", "d")
 	r.Spec.Replicas, r.Status.Replicas = new(int32(2)), 1
-	r.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
-		Message: `pods "mix-1-x" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=1, limited: pods=1`}}
+	r.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue,
+		Reason: "FailedCreate", Message: `pods "mix-1-x" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=1, limited: pods=1`}}
 	f.Workloads.Deployments, f.Workloads.ReplicaSets = []appsv1.Deployment{d}, []appsv1.ReplicaSet{r}
 	owned(&f.Pods[0], "ReplicaSet", "mix-1", "rs")
 	waiting("CreateContainerConfigError", `configmap "settings" not found`)(f)

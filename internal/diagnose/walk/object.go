@@ -214,7 +214,7 @@ func (w walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
 	}
 	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
 	return w.own(each(own, w.machine), func() *finding { return w.deployment(d) }, each(sets, w.set),
-		w.remedied(own), func() *finding { return w.short(d) }, each(own, w.version))
+		w.remedied(own), func() *finding { return w.short(d) }, each(own, w.version), func() *finding { return w.former(d) })
 }
 
 // forSet examines the cluster, a MachineSet and its machines.

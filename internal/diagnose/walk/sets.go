@@ -50,6 +50,18 @@ func (w walker) short(d *clusterv1.MachineDeployment) *finding {
 	return w.overdue(w.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 
+// former says of a MachineDeployment that a user named why its machines keep the former template: its strategy asks for it.
+func (w walker) former(d *clusterv1.MachineDeployment) *finding {
+	c := bad(d.Status.Conditions, clusterv1.MachineDeploymentMachinesUpToDateCondition)
+	if c == nil || d.Spec.Rollout.Strategy.Type != clusterv1.OnDeleteMachineDeploymentStrategyType {
+		return nil
+	}
+	s := said{"owner", cause.Admission, "MachineDeployment/" + d.Name, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
+	a := w.waits(s, "OldTemplateKept", "its strategy to be changed, or its machines to be deleted: they have the former template", time.Time{})
+	a.Type, a.Evidence = c.Type, []string{"spec.rollout.strategy.type: OnDelete", redact.Line(reported(c), maxEvidence)}
+	return a
+}
+
 // set examines why a MachineSet does not create its machines: a missing template, a preflight check, or an admission
 // refusal.
 func (w walker) set(set *clusterv1.MachineSet) *finding {

@@ -203,9 +203,11 @@ func (w walker) rollout(d *appsv1.Deployment) *finding {
 
 // unmadeSets finds a Deployment for which no ReplicaSet was made, and which says nothing: its controller has not looked at it.
 func (w walker) unmadeSets(s said, d *appsv1.Deployment) *finding {
-	made := slices.ContainsFunc(w.Workloads.ReplicaSets, func(r appsv1.ReplicaSet) bool { return ownedBy(&r, d.UID) })
+	made := slices.ContainsFunc(w.Workloads.ReplicaSets, func(r appsv1.ReplicaSet) bool {
+		return r.Namespace == d.Namespace && (ownedBy(&r, d.UID) || d.Spec.Selector != nil && selects(d.Spec.Selector, r.Spec.Template.Labels))
+	})
 	since := changed(d)
-	if made || d.UID == "" || since.IsZero() || d.Status.ObservedGeneration >= d.Generation || w.notRead("ReplicaSets") {
+	if made || since.IsZero() || d.Status.ObservedGeneration >= d.Generation || w.notRead("ReplicaSets") {
 		return nil
 	}
 	a := w.waits(s, "NotObserved", "the Deployment's controller to make a ReplicaSet", since)
