@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // proxies reports whether pods of a spec run kube-proxy.
@@ -51,20 +50,17 @@ func (w walker) unproxied(n *corev1.Node) *finding {
 		}
 	}
 	var of []string
-	var changed time.Time
+	var last time.Time
 	for i := range w.Workloads.DaemonSets {
 		d := &w.Workloads.DaemonSets[i]
 		if os != "windows" && replacesProxy(d) {
 			return nil
 		}
 		if proxies(d.Name, &d.Spec.Template.Spec) && osOf(&d.Spec.Template.Spec) == os {
-			of = append(of, d.Namespace+"/"+d.Name)
-			if at := lastChange(d); at.After(changed) {
-				changed = at
-			}
+			of, last = append(of, d.Namespace+"/"+d.Name), latest(last, changed(d, true)) // with each pod that it replaces
 		}
 	}
-	a := &finding{Step: "node", At: "Node/" + n.Name, Type: "Field", Cause: "KubeProxyMissing", Since: changed,
+	a := &finding{Step: "node", At: "Node/" + n.Name, Type: "Field", Cause: "KubeProxyMissing", Since: last,
 		Says:     "no pod of a kube-proxy runs on the node, so its pods do not reach services, unless another program does its work",
 		Evidence: []string{fmt.Sprintf("no pod on the node runs kube-proxy; no DaemonSet for %s nodes does", os)},
 		Fix:      "casement addons install " + w.proxyAddon(os) + " --cluster " + w.Cluster.Name + w.in(),
@@ -76,18 +72,6 @@ func (w walker) unproxied(n *corev1.Node) *finding {
 		a.Fix = "apply kubeadm's addon again: kubeadm init phase addon kube-proxy, on a control plane machine"
 	}
 	return w.soon(a, "the DaemonSet to replace its pod on the node")
-}
-
-// lastChange returns the time of the last change of an object or its status, zero if the API server recorded none. A DaemonSet
-// that replaces its pods changes its status with each of them.
-func lastChange(o metav1.Object) time.Time {
-	var last time.Time
-	for _, entry := range o.GetManagedFields() {
-		if entry.Time != nil && entry.Time.After(last) {
-			last = entry.Time.Time
-		}
-	}
-	return last
 }
 
 // withoutProxy reports whether the cluster was asked to have no kube-proxy.

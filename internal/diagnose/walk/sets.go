@@ -269,7 +269,7 @@ func (w walker) unhealthy(h *clusterv1.MachineHealthCheck) *finding {
 	if !slices.ContainsFunc(targets, failed) {
 		a := w.waits(s, "MachinesUnhealthy", fmt.Sprintf("the health check to see its machines: %d of %d are healthy", healthy, expected),
 			time.Time{})
-		return w.overdue(a, lastChange(h), slowStatus)
+		return w.overdue(a, changed(h, true), slowStatus)
 	}
 	return &finding{Step: "owner", At: "MachineHealthCheck/" + h.Name, Type: "Field", Cause: "MachinesUnhealthy",
 		Says:     "not all machines of the health check are healthy; it repairs those that stay so for its timeouts",

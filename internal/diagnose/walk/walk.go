@@ -90,15 +90,15 @@ func (w walker) applying(from metav1.Object, a *finding) *finding {
 
 // fresh reports whether an object was made or changed a moment ago.
 func (w walker) fresh(o metav1.Object) bool {
-	last := changed(o)
+	last := changed(o, false)
 	return !last.IsZero() && w.Taken.Sub(last) < justApplied
 }
 
-// changed returns when an object was made or last changed, zero if that is not known. A change of its status is none.
-func changed(o metav1.Object) time.Time {
+// changed returns when an object, or its status too, was made or last changed; zero if that is not known.
+func changed(o metav1.Object, status bool) time.Time {
 	last := o.GetCreationTimestamp().Time
 	for _, entry := range o.GetManagedFields() {
-		if entry.Time != nil && entry.Subresource == "" {
+		if entry.Time != nil && (status || entry.Subresource == "") {
 			last = latest(last, entry.Time.Time)
 		}
 	}
@@ -240,7 +240,7 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 func (w walker) resumed(at string) bool {
 	o, paused := w.object(at), w.Cluster.Spec.Paused
 	_, annotated := o.GetAnnotations()[clusterv1.PausedAnnotation]
-	last := latest(changed(o), changed(w.Cluster))
+	last := latest(changed(o, false), changed(w.Cluster, false))
 	return !annotated && (paused == nil || !*paused) && !last.IsZero() && w.Taken.Sub(last) < slowStatus
 }
 

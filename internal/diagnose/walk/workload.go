@@ -206,7 +206,7 @@ func (w walker) unmadeSets(s said, d *appsv1.Deployment) *finding {
 	made := slices.ContainsFunc(w.Workloads.ReplicaSets, func(r appsv1.ReplicaSet) bool {
 		return r.Namespace == d.Namespace && (ownedBy(&r, d.UID) || d.Spec.Selector != nil && selects(d.Spec.Selector, r.Spec.Template.Labels))
 	})
-	since := changed(d)
+	since := changed(d, false)
 	if made || since.IsZero() || d.Status.ObservedGeneration >= d.Generation || w.notRead("ReplicaSets") {
 		return nil
 	}
