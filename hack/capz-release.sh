@@ -45,6 +45,7 @@ paths=$(printf 'paths=./api/%s/... ' network containerservice kubernetesconfigur
 grep -rlE 'VERSION|localhost:5000' config | xargs sed -i -e "s/\${VERSION}/$operator/" \
 	-e "s#localhost:5000/azureserviceoperator:latest#mcr.microsoft.com/k8s/azureserviceoperator:$operator#"
 sed -i '/^- \.\.\/crd$/d' config/default/kustomization.yaml
+sed -i 's/replicas: 2/replicas: 1/' config/manager/manager.yaml # a process outside of a cluster elects no leader
 mkdir -p "$dir/programs/azureserviceoperator.files/crds"
 "$src/kustomize" build config/crd -o "$dir/programs/azureserviceoperator.files/crds"
 "$src/kustomize" build config/default >"$src/capz/config/aso/operator.yaml"
