@@ -30,7 +30,8 @@ const interval = 25 * time.Millisecond
 func startProbe(url string) *probe {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &probe{stop: stop}
-	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	// A lost request has no answer at all; one of a busy computer has a late one.
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	p.done.Go(func() {
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
