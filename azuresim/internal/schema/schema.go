@@ -403,7 +403,10 @@ func (c *check) object(n *node, v any, path string) {
 			c.report(Missing, join(path, p.name), n.Name, nil)
 		}
 		for _, b := range p.bounds {
-			if v, at := b.of(valueOf(o, p.name), join(path, p.name)); b.needs != nil && (v == nil || v == "") && b.needs(o) {
+			if b.needs == nil || !b.needs(o) {
+				continue
+			}
+			if v, at := b.of(valueOf(o, p.name), join(path, p.name)); v == nil || v == "" {
 				c.report(Missing, at, n.Name, nil).Bound = b
 			}
 		}

@@ -323,10 +323,8 @@ func resourceSet(f walker, o *unstructured.Unstructured, asked bool) *finding {
 		}
 		return a
 	}
-	var by metav1.LabelSelector
-	selector, _, _ := unstructured.NestedMap(o.Object, "spec", "clusterSelector")
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &by); asked && err == nil && !selects(&by, f.Cluster.Labels) {
-		none := f.selectsNone(s, "Cluster", &by)
+	if by := selectorOf(o, "clusterSelector"); asked && by != nil && !selects(by, f.Cluster.Labels) {
+		none := f.selectsNone(s, "Cluster", by)
 		return none.with("labels of Cluster/" + f.Cluster.Name + ": " + labels.Set(f.Cluster.Labels).String())
 	}
 	return nil
@@ -586,6 +584,16 @@ func policy(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	return nil
 }
 
+// selectorOf returns the label selector in a field of an object's spec, an empty one if it has none; nil if it cannot be read.
+func selectorOf(o *unstructured.Unstructured, field string) *metav1.LabelSelector {
+	selector, _, _ := unstructured.NestedMap(o.Object, "spec", field)
+	by := &metav1.LabelSelector{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(selector, by) != nil {
+		return nil
+	}
+	return by
+}
+
 // budget says of a disruption budget that a user named why it lets no pod be evicted; that is a fault of nothing by itself.
 func budget(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	number := func(field string) int64 { n, _, _ := unstructured.NestedInt64(o.Object, "status", field); return n }
@@ -595,12 +603,11 @@ func budget(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	case !asked || number("disruptionsAllowed") > 0:
 		return nil
 	case expected == 0 && healthy == 0:
-		var by metav1.LabelSelector
-		selector, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &by) != nil {
+		by := selectorOf(o, "selector")
+		if by == nil {
 			return nil
 		}
-		return f.selectsNone(s, "pod", &by)
+		return f.selectsNone(s, "pod", by)
 	case expected == 0:
 		return f.applying(o, &finding{Step: s.step, At: s.at, Type: "Field", Cause: "PodsUnmanaged", Reason: "InsufficientPods",
 			Says:     "the budget selects pods that no controller with a scale owns, counts none of them, and lets none be evicted",

@@ -29,8 +29,8 @@ func (w walker) service(s *corev1.Service) *finding {
 		return a
 	}
 	if s.Name == "kube-dns" && s.Namespace == "kube-system" && len(s.Spec.Selector) > 0 && len(w.selected(s)) == 0 &&
-		!slices.ContainsFunc(w.makers(s), func(c controller) bool { return c.asked > 0 }) &&
-		w.Taken.Sub(s.CreationTimestamp.Time) > slowStatus && !w.growing() {
+		w.Taken.Sub(s.CreationTimestamp.Time) > slowStatus && !w.growing() &&
+		!slices.ContainsFunc(w.makers(s), func(c controller) bool { return c.asked > 0 }) {
 		return &finding{Step: at.step, At: at.at, Type: "Field", Cause: "ClusterDNSGone", Says: "no pod serves the " +
 			"cluster's DNS, so no name resolves in pods",
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String() + " matches no pod of kube-system"},
@@ -61,8 +61,8 @@ func (w walker) service(s *corev1.Service) *finding {
 	}
 	const manager = "cloud-controller-manager"
 	i := slices.IndexFunc(w.Pods, func(p corev1.Pod) bool { return strings.Contains(p.Name, manager) })
-	made := slices.ContainsFunc(w.controllers(), func(c controller) bool { return strings.Contains(c.meta.Name, manager) && c.asked > 0 })
-	if i < 0 && !made && (s.Spec.LoadBalancerClass == nil) {
+	makes := func(c controller) bool { return strings.Contains(c.meta.Name, manager) && c.asked > 0 }
+	if i < 0 && s.Spec.LoadBalancerClass == nil && !slices.ContainsFunc(w.controllers(), makes) {
 		return &finding{Step: at.step, At: at.at, Cause: "CloudControllerMissing",
 			Says:     "no cloud controller manager runs, so nothing makes the service's load balancer",
 			Evidence: []string{"status.loadBalancer is empty; no pod is called cloud-controller-manager"},
