@@ -53,9 +53,6 @@ type Scope struct {
 	GroupGoes bool
 	// Before is the object as the pass began with it.
 	Before client.Object
-
-	// final is true if the pass found that only another object helps.
-	final bool
 }
 
 // Common implements a part of Subject.
@@ -117,8 +114,20 @@ type Kind[S Subject] struct {
 	More func(S) bool
 }
 
-// Run makes one pass over an object.
-func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
+// outdated is the wait before another pass over an object that was written while a pass was made.
+const outdated = 100 * time.Millisecond
+
+// Run makes one pass over an object. A pass over an outdated copy of the object is made again.
+func (k Kind[S]) Run(ctx context.Context, s S) (ctrl.Result, error) {
+	result, err := k.once(ctx, s)
+	if apierrors.IsConflict(err) {
+		ctrl.LoggerFrom(ctx).V(2).Info("The object was written during the pass, which is made again", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: outdated}, nil
+	}
+	return result, err
+}
+
+func (k Kind[S]) once(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
 	common.Before = record.Copy(object)
 	operations := slices.Clone(*s.Operations())
@@ -184,7 +193,6 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 		if result.End {
 			ctrl.LoggerFrom(ctx).V(4).Info("The pass ended", "step", step.Name, "reason", result.Reason, "again", result.Again)
 		}
-		s.Common().final = result.Lasting
 		if result.Lasting || result.End && result.Again == 0 {
 			return ctrl.Result{}, nil
 		}
@@ -254,9 +262,6 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	condition.Summarise(object, k.Conditions)
 	k.log(ctx, object, was)
 	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)
-	if s.Common().final {
-		return record.SaveFinal(ctx, k.Client, before, object, *s.Operations())
-	}
 	return record.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
 }
 

@@ -7,7 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Annotate writes an annotation of an object immediately.
+// Annotate writes an annotation of an object immediately. It fails with a conflict if the object has been
+// written since it was read.
 func Annotate(ctx context.Context, c client.Client, obj client.Object, annotation, value string) error {
 	base := obj.DeepCopyObject().(client.Object)
 	updated := obj.DeepCopyObject().(client.Object)
@@ -17,10 +18,11 @@ func Annotate(ctx context.Context, c client.Client, obj client.Object, annotatio
 	}
 	annotations[annotation] = value
 	updated.SetAnnotations(annotations)
-	if err := c.Patch(ctx, updated, client.MergeFrom(base)); err != nil {
+	if err := c.Patch(ctx, updated, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write annotation %s of %s: %w", annotation, obj.GetName(), err)
 	}
 	obj.SetAnnotations(annotations)
+	obj.SetResourceVersion(updated.GetResourceVersion())
 	return nil
 }
 

@@ -25,37 +25,20 @@ func Copy(o client.Object) client.Object {
 }
 
 // Save writes the changes of an object since before, and blockMove for its operations: at
-// most one patch of its metadata and spec and one of its status. No other controller writes
-// the status of casement's kinds. It is no error if an object that is being deleted does
+// most one patch of its metadata and spec and one of its status. It fails with a conflict if the object
+// has been written since the pass read it: the pass may have begun with an outdated copy, and what it left
+// unchanged would keep what that copy does not show. It is no error if an object that is being deleted does
 // not exist any more.
 func Save(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState, more bool) error {
-	return save(ctx, c, before, o, states, more, false)
-}
-
-// SaveFinal is Save for a change that cannot be undone. It fails if the object has been written since
-// before, because another manager may have decided otherwise.
-func SaveFinal(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState) error {
-	return save(ctx, c, before, o, states, false, true)
-}
-
-func save(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState,
-	more, final bool) error {
 	blockMove(o, states, more)
 	main, status, err := changes(before, o)
 	if err != nil {
 		return fmt.Errorf("save %s: %w", o.GetName(), err)
 	}
+	saved := Copy(o)
 	var errs []error
-	version := before.GetResourceVersion()
 	if main != nil {
-		saved := Copy(o)
-		if final {
-			if main, err = atVersion(main, version); err != nil {
-				return fmt.Errorf("save %s: %w", o.GetName(), err)
-			}
-		}
-		errs = append(errs, c.Patch(ctx, saved, client.RawPatch(types.MergePatchType, main)))
-		version = saved.GetResourceVersion()
+		errs = append(errs, patch(ctx, c, saved, o.GetResourceVersion(), main))
 		if status != nil && saved.GetGeneration() != o.GetGeneration() {
 			// The conditions are about the spec as it is now: without this the next pass
 			// would write their generation and nothing else.
@@ -64,13 +47,8 @@ func save(ctx context.Context, c client.Client, before, o client.Object, states 
 			}
 		}
 	}
-	if status != nil && final {
-		if status, err = atVersion(status, version); err != nil {
-			return fmt.Errorf("save %s: %w", o.GetName(), err)
-		}
-	}
-	if status != nil && errors.Join(errs...) == nil || status != nil && !final {
-		errs = append(errs, c.Status().Patch(ctx, Copy(o), client.RawPatch(types.MergePatchType, status)))
+	if status != nil {
+		errs = append(errs, patch(ctx, c.Status(), Copy(o), saved.GetResourceVersion(), status))
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
 		for i := range errs {
@@ -78,6 +56,17 @@ func save(ctx context.Context, c client.Client, before, o client.Object, states 
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// patch sends a merge patch of an object of a version, and reads the answer into o.
+func patch[O any](ctx context.Context, c interface {
+	Patch(context.Context, client.Object, client.Patch, ...O) error
+}, o client.Object, version string, data []byte) error {
+	data, err := atVersion(data, version)
+	if err != nil {
+		return fmt.Errorf("save %s: %w", o.GetName(), err)
+	}
+	return c.Patch(ctx, o, client.RawPatch(types.MergePatchType, data))
 }
 
 // atVersion returns a merge patch that only changes an object of a version.
