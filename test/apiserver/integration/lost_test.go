@@ -4,12 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/record"
 )
 
 // TestLostNode stops a VM outside of casement: once its node is unreachable, the condition
@@ -65,6 +67,35 @@ func TestLostMachine(t *testing.T) {
 	b.remove(strings.TrimPrefix(*m.Spec.ProviderID, "azure://"))
 	b.nodeIs("worker-0", metav1.ConditionUnknown, clusterv1.MachineNodeReadyUnknownReason)
 	b.givenUp(m, "UpdateError")
+}
+
+// TestOutdatedCopy saves a pass that began with a copy older than the stored token of an operation. The pass saw no token and so
+// would leave the one that it does not know beside its own news.
+func TestOutdatedCopy(t *testing.T) {
+	b := newBed(t)
+	m := &infrav1.AzureMachine{ObjectMeta: b.meta("alone")} // no controller writes a machine without an owner
+	m.Spec.VMSize, m.Spec.OSDisk.OSType = "Standard_D2s_v3", "Linux"
+	b.create(m)
+	outdated := m.DeepCopy()
+	m.Status.LongRunningOperationStates = []infrav1.LongRunningOperationState{
+		{Type: "PUT", Name: "vm", ServiceName: infrav1.OperationService, Data: "{}"}}
+	if err := b.client.Status().Update(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	after := outdated.DeepCopy()
+	after.Status.Ready = true
+	if err := record.Save(t.Context(), b.client, outdated, after, nil, false); !apierrors.IsConflict(err) {
+		t.Errorf("saved: %v", err)
+	}
+	b.get(m)
+	if m.Status.Ready || len(m.Status.LongRunningOperationStates) != 1 {
+		t.Errorf("the status is %+v", m.Status)
+	}
+	fresh := m.DeepCopy()
+	fresh.Status.Ready = true
+	if err := record.Save(t.Context(), b.client, m.DeepCopy(), fresh, nil, false); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestFailedInstance makes Azure fail to create one of two instances. The instance's object has Azure's
