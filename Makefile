@@ -8,6 +8,8 @@ TESTED := ./test/apiserver/integration $$(go list ./... | grep -v -e /cmd/caseme
 CELLS := ./test/e2e/life $$(go list ./test/e2e/... ./internal/controlplane/... ./cmd/casement-kube | grep -v /quickstart)
 # Tests that use up what a guest or a chart may use: the bounds are those of a process without the race detector.
 BOUNDS := ^Test(Hostile(Scripts|Archives|Indexes|Documents)|ScriptsOfOneText|OutOfMemory|BoundedTemplates|Exceeded)
+# Tests of many rows that count calls or read refusals: other tests run the same goroutines under the race detector.
+ROWS := ^Test(Calls|NonsenseMachines|NonsenseClusters|AdoptPool|PatchDayPool|BootstrapSecrets)$$
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3. Upgrades end there, and begin at FROM,
@@ -81,7 +83,7 @@ test: ## Vet, the unit and API server tests and the quick start; PKG=./internal/
 	hack/test.sh -p 4 -timeout 45m $(PACKAGES) # packages wait for planes more than they compute
 
 race: ## The race detector over all that starts goroutines or shares state (hack/raced.sh); PKG= RUN= for some
-	hack/test.sh -race -timeout 45m $(if $(RUN),,-skip '$(BOUNDS)') $(PACKAGES)
+	hack/test.sh -race -timeout 45m $(if $(RUN),,-skip '$(BOUNDS)|$(ROWS)') $(PACKAGES)
 
 e2e-quick: build ## A part of each end-to-end test that needs no more than this machine, and the tests of what embeds Kubernetes
 	hack/test.sh -p 4 -timeout 30m $(CELLS)

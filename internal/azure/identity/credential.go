@@ -59,7 +59,7 @@ func (s *Source) check() error {
 	}
 	switch {
 	case (s.Type == ServicePrincipal || s.Type == ManualServicePrincipal) && s.ClientSecret == "":
-		return &Error{"spec.clientSecret", "names a secret without a value under the key clientSecret",
+		return &Error{"spec.clientSecret", "names a secret in which the key clientSecret has no value",
 			"put the service principal's password there"}
 	case s.Type == ServicePrincipalCertificate && len(s.Certificate) == 0:
 		return &Error{"spec.clientSecret", "names a secret without a certificate, and spec.certPath is empty",

@@ -120,7 +120,7 @@ func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 	// The cluster's credentials become invalid: the machine stays ready.
 	b.secret("sp", "password", "good")
 	again()
-	reported("credentials", "IdentityInvalid", "under the key clientSecret", metav1.ConditionTrue)
+	reported("credentials", "IdentityInvalid", "the key clientSecret has no value", metav1.ConditionTrue)
 	b.secret("sp", "clientSecret", "good")
 	again()
 	healed("credentials")

@@ -37,7 +37,7 @@ func TestClusterRefusals(t *testing.T) {
 		{"namespace not allowed", "NamespaceNotAllowedByIdentity", "spec.allowedNamespaces",
 			func(b *bed) { b.allow(&infrav1.AllowedNamespaces{NamespaceList: []string{"elsewhere"}}) },
 			func(b *bed) { b.allow(&infrav1.AllowedNamespaces{NamespaceList: []string{b.namespace}}) }},
-		{"secret without the key", "IdentityInvalid", "under the key clientSecret",
+		{"secret without the key", "IdentityInvalid", "the key clientSecret has no value",
 			func(b *bed) { b.secret("sp", "password", "good") },
 			func(b *bed) { b.secret("sp", "clientSecret", "good") }},
 	} {
