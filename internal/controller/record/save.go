@@ -103,7 +103,7 @@ func observed(before, o client.Object, generation int64) ([]byte, error) {
 }
 
 // changes returns the merge patches between before and after, of the status and of the rest; nil if nothing
-// changed. Annotations and labels are removed one by one, so that keys that others add meanwhile are kept.
+// changed.
 func changes(before, after client.Object) (main, status []byte, err error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {
@@ -114,19 +114,6 @@ func changes(before, after client.Object) (main, status []byte, err error) {
 	decoder.UseNumber()
 	if err := decoder.Decode(&all); err != nil {
 		return nil, nil, err
-	}
-	if metadata, ok := all["metadata"].(map[string]any); ok {
-		one := func(name string, were map[string]string) {
-			if removed, ok := metadata[name]; ok && removed == nil {
-				gone := map[string]any{}
-				for key := range were {
-					gone[key] = nil
-				}
-				metadata[name] = gone
-			}
-		}
-		one("annotations", before.GetAnnotations())
-		one("labels", before.GetLabels())
 	}
 	if of, ok := all["status"]; ok {
 		if status, err = json.Marshal(map[string]any{"status": of}); err != nil {

@@ -28,8 +28,8 @@ func TestChanges(t *testing.T) {
 		}, "", `{"status":{"conditions":[{"lastTransitionTime":null,"message":"","reason":"R","status":"True",` +
 			`"type":"Ready"}],"ready":true}}`},
 		{"the last annotation goes", func(m *infrav1.AzureMachine) { m.Annotations = nil },
-			`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/block-move":null}}}`, ""},
-		{"the labels go", func(m *infrav1.AzureMachine) { m.Labels = nil }, `{"metadata":{"labels":{"a":null}}}`, ""},
+			`{"metadata":{"annotations":null}}`, ""},
+		{"the labels go", func(m *infrav1.AzureMachine) { m.Labels = nil }, `{"metadata":{"labels":null}}`, ""},
 		{"the finalizers go", func(m *infrav1.AzureMachine) { m.Finalizers = nil }, `{"metadata":{"finalizers":null}}`, ""},
 		{"all", func(m *infrav1.AzureMachine) {
 			m.Annotations["c"] = "d"

@@ -26,12 +26,16 @@ type asked struct {
 // count wraps the manager's transport.
 func (a *asked) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
 		if _, rest, ok := strings.Cut(r.URL.Path, "/namespaces/"); ok && r.URL.Query().Get("watch") == "" {
 			parts := strings.Split(rest, "/") // NAMESPACE/RESOURCE[/NAME[/SUBRESOURCE]]
 			if len(parts) > 1 {
 				call := r.Method + " " + parts[1]
 				if len(parts) > 3 {
 					call += "/" + parts[3]
+				}
+				if err == nil && response.StatusCode == http.StatusConflict {
+					call += " 409"
 				}
 				a.mu.Lock()
 				if a.counts[parts[0]] == nil {
@@ -41,7 +45,7 @@ func (a *asked) count(next http.RoundTripper) http.RoundTripper {
 				a.mu.Unlock()
 			}
 		}
-		return next.RoundTrip(r)
+		return response, err
 	})
 }
 
@@ -99,10 +103,12 @@ func TestManagementCalls(t *testing.T) {
 		b.running(m)
 	}
 	most := map[string]int{
-		"PATCH azuremachines":        2, // finalizer and block-move, then provider ID and no block-move
-		"PATCH azuremachines/status": 3, // the reason for waiting, its creation and that it is ready
-		"POST events":                2, // that it is ready, and seldom why it waited
-		"GET secrets":                2, // one, and another where the identity changes meanwhile
+		"PATCH azuremachines":            2, // finalizer and block-move, then provider ID and no block-move
+		"PATCH azuremachines/status":     3, // the reason for waiting, its creation and that it is ready
+		"PATCH azuremachines 409":        1, // of an outdated object: the pass is made again
+		"PATCH azuremachines/status 409": 1,
+		"POST events":                    2, // that it is ready, and seldom why it waited
+		"GET secrets":                    2, // one, and another where the identity changes meanwhile
 	}
 	after := b.asked.of(b.namespace)
 	for _, call := range slices.Sorted(maps.Keys(after)) {

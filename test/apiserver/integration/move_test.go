@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -25,7 +26,11 @@ func TestBlockMoveEnds(t *testing.T) {
 	}
 	before := seen.DeepCopy()
 	b.change(b.azureC, func() { b.azureC.Annotations["team"] = "blue" })
-	if err := record.Save(t.Context(), b.client, before, seen, nil, false); err != nil {
+	if err := record.Save(t.Context(), b.client, before, seen, nil, false); !apierrors.IsConflict(err) {
+		t.Fatalf("saved over a later annotation: %v", err)
+	}
+	b.get(b.azureC)
+	if err := record.Save(t.Context(), b.client, b.azureC.DeepCopy(), b.azureC.DeepCopy(), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	b.get(b.azureC)
