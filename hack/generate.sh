@@ -10,7 +10,9 @@ gen webhook paths=./internal/webhook/... output:webhook:dir=config/webhook
 hack/match-conditions.sh config/webhook/manifests.yaml
 gen rbac:roleName=casement-manager 'paths=./internal/controller/...;./internal/manager/...' output:rbac:dir=config/rbac
 go generate ./internal/capi/...
-go run ./hack/writable > bin/writable.tsv && mv bin/writable.tsv internal/azure/writable/writable.tsv
+mkdir -p bin
+go run ./hack/writable > bin/writable.tsv
+mv bin/writable.tsv internal/azure/writable/writable.tsv
 go test ./internal/webhook -run 'TestGolden|TestDocumented|TestCAPZFields' -update
 go test ./internal/lint/rules -run TestDocumented -update
 go test ./internal/windows -run 'TestNetworkPage|TestBuildsPage|TestSupportPage' -update
