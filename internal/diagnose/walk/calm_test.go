@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -108,5 +109,23 @@ func TestCalm(t *testing.T) {
 				t.Errorf("later: %+v, want %s", a, test.cause)
 			}
 		})
+	}
+}
+
+// TestPausedCluster: the objects of a paused cluster are paused by it, and by no annotation that could be removed.
+func TestPausedCluster(t *testing.T) {
+	f := healthy()
+	f.Cluster.Spec.Paused = new(true)
+	readyBut(metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: "Paused",
+		Message: "Cluster spec.paused is set to true"})(f)
+	machine, err := Object(f, facts.Object{Kind: "Machine", Name: f.Machines[0].Name})
+	for _, a := range []Answer{Cluster(f), machine} {
+		if err != nil || a.Means.Cause != "Paused" || !strings.HasPrefix(a.At, "Cluster/") {
+			t.Errorf("got %+v, %v", a, err)
+		}
+	}
+	f.AzureMachines["am"].Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	if a := Cluster(f); a.At != "AzureMachine/am" {
+		t.Errorf("with an annotation: %+v", a)
 	}
 }

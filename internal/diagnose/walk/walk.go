@@ -213,6 +213,8 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 	switch {
 	case c == nil:
 		return nil
+	case c.Type == clusterv1.PausedCondition && w.pausedAsAll(s.at):
+		return nil // the cluster says it
 	case c.Type == clusterv1.PausedCondition && w.resumed(s.at):
 		return w.waits(s, "Resumed", s.at+", which is not paused any more, to be seen by its controller", time.Time{})
 	case c.Type == clusterv1.PausedCondition:
@@ -234,6 +236,12 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 		return waiting
 	}
 	return a
+}
+
+// pausedAsAll reports whether an object is paused because its cluster is, and not by an annotation of its own.
+func (w walker) pausedAsAll(at string) bool {
+	_, annotated := w.object(at).GetAnnotations()[clusterv1.PausedAnnotation]
+	return !annotated && w.Cluster.Spec.Paused != nil && *w.Cluster.Spec.Paused
 }
 
 // resumed reports whether neither an object nor its cluster is paused, since a moment ago: a condition that says so is that of before.
