@@ -115,6 +115,7 @@ func table() []fault {
 			inject: flannel(`{"VNI":1,"VtepMAC":"0e:2a:0a:01:00:04"}`), heal: flannel("")},
 		{name: "Calico refuses Windows", cause: "CalicoRefusesWindows", at: "TigeraStatus", inject: tigera, heal: noTigera},
 		{name: "computer name too long", inject: longName, heal: noLongName},
+		// Nothing waits for its controllers, so no check of doctor fails.
 		{name: "cluster paused", cause: "Paused", at: "Cluster", inject: pause("true"), heal: pause("false")},
 		// The last: it replaces the machine.
 		{name: "sandbox image, Server 2025", cause: "PauseImageMissing", at: "Pod", inject: newRelease},
@@ -154,6 +155,6 @@ func checkNumbers() map[string]string {
 		"CNI with another DNS": "D13", "source VIP of a former subnet": "D07", "VXLAN identifier too low": "D27",
 		"Calico refuses Windows": "D28",
 		"computer name too long": "D30", "sandbox image, Server 2025": "D15",
-		"Windows image on Linux": "D14", "no node fits": "A06", "cluster paused": "A02",
+		"Windows image on Linux": "D14", "no node fits": "A06",
 	}
 }
