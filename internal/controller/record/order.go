@@ -10,8 +10,7 @@ import (
 // Annotate writes an annotation of an object immediately. It fails with a conflict if the object has been
 // written since it was read.
 func Annotate(ctx context.Context, c client.Client, obj client.Object, annotation, value string) error {
-	base := obj.DeepCopyObject().(client.Object)
-	updated := obj.DeepCopyObject().(client.Object)
+	base, updated := Copy(obj), Copy(obj)
 	annotations := updated.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

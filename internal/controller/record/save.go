@@ -61,33 +61,22 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 // patch sends a merge patch of an object of a version, and reads the answer into o.
 func patch[O any](ctx context.Context, c interface {
 	Patch(context.Context, client.Object, client.Patch, ...O) error
-}, o client.Object, version string, data []byte) error {
-	data, err := atVersion(data, version)
+}, o client.Object, version string, fields map[string]any) error {
+	metadata, _ := fields["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"], fields["metadata"] = version, metadata
+	data, err := json.Marshal(fields)
 	if err != nil {
 		return fmt.Errorf("save %s: %w", o.GetName(), err)
 	}
 	return c.Patch(ctx, o, client.RawPatch(types.MergePatchType, data))
 }
 
-// atVersion returns a merge patch that only changes an object of a version.
-func atVersion(patch []byte, version string) ([]byte, error) {
-	var all map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(patch))
-	decoder.UseNumber()
-	if err := decoder.Decode(&all); err != nil {
-		return nil, err
-	}
-	metadata, _ := all["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
-	}
-	metadata["resourceVersion"], all["metadata"] = version, metadata
-	return json.Marshal(all)
-}
-
 // observed returns the merge patch of the status between before and o. Conditions of o's present generation
 // are recorded as of the given generation.
-func observed(before, o client.Object, generation int64) ([]byte, error) {
+func observed(before, o client.Object, generation int64) (map[string]any, error) {
 	setter, ok := o.(conditions.Setter)
 	if ok {
 		list := setter.GetConditions()
@@ -104,25 +93,22 @@ func observed(before, o client.Object, generation int64) ([]byte, error) {
 
 // changes returns the merge patches between before and after, of the status and of the rest; nil if nothing
 // changed.
-func changes(before, after client.Object) (main, status []byte, err error) {
+func changes(before, after client.Object) (main, status map[string]any, err error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {
 		return nil, nil, err
 	}
-	var all map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	if err := decoder.Decode(&all); err != nil {
+	if err := decoder.Decode(&main); err != nil {
 		return nil, nil, err
 	}
-	if of, ok := all["status"]; ok {
-		if status, err = json.Marshal(map[string]any{"status": of}); err != nil {
-			return nil, nil, err
-		}
-		delete(all, "status")
+	if of, ok := main["status"]; ok {
+		status = map[string]any{"status": of}
+		delete(main, "status")
 	}
-	if len(all) > 0 {
-		main, err = json.Marshal(all)
+	if len(main) == 0 {
+		main = nil
 	}
-	return main, status, err
+	return main, status, nil
 }

@@ -1,12 +1,26 @@
 package record
 
 import (
+	"encoding/json"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
+
+// text returns a patch as JSON, and no patch as "".
+func text(t *testing.T, patch map[string]any) string {
+	t.Helper()
+	if patch == nil {
+		return ""
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
 
 // TestChanges expects one patch of the status, one of the rest, and none if nothing
 // changed.
@@ -41,8 +55,8 @@ func TestChanges(t *testing.T) {
 			after := base()
 			test.change(after)
 			main, status, err := changes(base(), after)
-			if err != nil || string(main) != test.main || string(status) != test.status {
-				t.Errorf("main %s\nstatus %s\n%v", main, status, err)
+			if m, s := text(t, main), text(t, status); err != nil || m != test.main || s != test.status {
+				t.Errorf("main %s\nstatus %s\n%v", m, s, err)
 			}
 		})
 	}

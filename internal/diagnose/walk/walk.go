@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -34,7 +35,7 @@ const (
 // left to that machine.
 func (w walker) cluster() *finding {
 	at := "Cluster/" + w.Cluster.Name
-	if p := w.Cluster.Spec.Paused; p != nil && *p {
+	if ptr.Deref(w.Cluster.Spec.Paused, false) {
 		return &finding{Step: "owner", At: at, Cause: "Paused", Waiting: !w.outstanding(),
 			Says: "the cluster is paused, so nothing is reconciled", Evidence: []string{"spec.paused: true"},
 			Fix: "kubectl patch cluster " + w.Cluster.Name + " -n " + w.Cluster.Namespace +
@@ -238,18 +239,23 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 	return a
 }
 
+// pausedBy reports whether an annotation of an object pauses it, and whether its cluster does.
+func (w walker) pausedBy(at string) (annotation, cluster bool) {
+	_, annotation = w.object(at).GetAnnotations()[clusterv1.PausedAnnotation]
+	return annotation, ptr.Deref(w.Cluster.Spec.Paused, false)
+}
+
 // pausedAsAll reports whether an object is paused because its cluster is, and not by an annotation of its own.
 func (w walker) pausedAsAll(at string) bool {
-	_, annotated := w.object(at).GetAnnotations()[clusterv1.PausedAnnotation]
-	return !annotated && w.Cluster.Spec.Paused != nil && *w.Cluster.Spec.Paused
+	annotation, cluster := w.pausedBy(at)
+	return cluster && !annotation
 }
 
 // resumed reports whether neither an object nor its cluster is paused, since a moment ago: a condition that says so is that of before.
 func (w walker) resumed(at string) bool {
-	o, paused := w.object(at), w.Cluster.Spec.Paused
-	_, annotated := o.GetAnnotations()[clusterv1.PausedAnnotation]
-	last := latest(changed(o, false), changed(w.Cluster, false))
-	return !annotated && (paused == nil || !*paused) && !last.IsZero() && w.Taken.Sub(last) < slowStatus
+	annotation, cluster := w.pausedBy(at)
+	last := latest(changed(w.object(at), false), changed(w.Cluster, false))
+	return !annotation && !cluster && !last.IsZero() && w.Taken.Sub(last) < slowStatus
 }
 
 // latest returns the later of two times.

@@ -1,5 +1,8 @@
 package faults
 
+// noCheck is the check of a fault by which no check of doctor fails, because nothing waits for its end.
+const noCheck = "none"
+
 // fault is one thing that goes wrong, and what why has to call it.
 type fault struct {
 	name string
@@ -115,7 +118,6 @@ func table() []fault {
 			inject: flannel(`{"VNI":1,"VtepMAC":"0e:2a:0a:01:00:04"}`), heal: flannel("")},
 		{name: "Calico refuses Windows", cause: "CalicoRefusesWindows", at: "TigeraStatus", inject: tigera, heal: noTigera},
 		{name: "computer name too long", inject: longName, heal: noLongName},
-		// Nothing waits for its controllers, so no check of doctor fails.
 		{name: "cluster paused", cause: "Paused", at: "Cluster", inject: pause("true"), heal: pause("false")},
 		// The last: it replaces the machine.
 		{name: "sandbox image, Server 2025", cause: "PauseImageMissing", at: "Pod", inject: newRelease},
@@ -155,6 +157,6 @@ func checkNumbers() map[string]string {
 		"CNI with another DNS": "D13", "source VIP of a former subnet": "D07", "VXLAN identifier too low": "D27",
 		"Calico refuses Windows": "D28",
 		"computer name too long": "D30", "sandbox image, Server 2025": "D15",
-		"Windows image on Linux": "D14", "no node fits": "A06",
+		"Windows image on Linux": "D14", "no node fits": "A06", "cluster paused": noCheck,
 	}
 }
