@@ -89,7 +89,7 @@ func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resourc
 		return nil, err
 	}
 	if in.Capacity = s.capacity(); in.Capacity > s.live.SKU.Capacity {
-		// An instance that was deleted while the set grew has reduced the capacity.
+		// An instance has been deleted since the last write, which reduced the capacity.
 		s.pool.Status.LongRunningOperationStates = record.Unsettled(s.pool.Status.LongRunningOperationStates, s.setID())
 	}
 	return desired.ScaleSet(in)

@@ -62,9 +62,10 @@ func Forgive(states []infrav1.LongRunningOperationState, id string) []infrav1.Lo
 }
 
 // Unsettled drops the memory that a write of a resource did not result in the desired
-// state, because the resource has changed since and the same write may be tried again.
+// state, because the resource has changed since and the same write may be tried again. A write that
+// Azure accepted and then failed had its effect too; one that Azure refused had none, and keeps its pause.
 func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
-	return without(states, id, func(t plan.Token) bool { return t.Class == "" && t.Resume == "" })
+	return without(states, id, func(t plan.Token) bool { return (t.Class == "" || t.Class == arm.Failed) && t.Resume == "" })
 }
 
 // Open reports whether Azure may be at work on a write of a resource.
