@@ -197,11 +197,11 @@ func (s *scene) applied(manifest string) {
 // tooLong is one character more than NetBIOS takes.
 const tooLong = "windows-node-001"
 
-// longName registers the first Windows machine a second time, by a name that no
-// computer can have. Without its provider ID the cloud provider would delete the node.
+// longName registers a Windows node by a name that no computer can have. Its provider ID is of another resource group: the cloud
+// provider deletes a node without its machine, and Cluster API finds no node for a Machine whose provider ID two nodes have.
 func longName(s *scene) {
-	id := s.workload("get", "node", s.node(), "-o", "jsonpath={.spec.providerID}")
-	s.applied("apiVersion: v1\nkind: Node\nmetadata: {name: " + tooLong + "}\nspec: {providerID: '" + id + "'}\n")
+	s.applied("apiVersion: v1\nkind: Node\nmetadata: {name: " + tooLong + "}\nspec: {providerID: 'azure:///subscriptions/" +
+		"00000000-0000-0000-0000-000000000000/resourceGroups/elsewhere/providers/Microsoft.Compute/virtualMachines/" + tooLong + "'}\n")
 	s.workload("patch", "node", tooLong, "--subresource=status", "--type=merge", "-p",
 		`{"status":{"nodeInfo":{"operatingSystem":"windows"}}}`)
 }
