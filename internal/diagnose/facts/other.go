@@ -40,6 +40,7 @@ func Others() []Other {
 		{"NetworkPolicy", "netpol", "networking.k8s.io/v1", "networkpolicies", true},
 		{"HorizontalPodAutoscaler", "hpa", "autoscaling/v2", "horizontalpodautoscalers", true},
 		{"CronJob", "cj", "batch/v1", "cronjobs", true},
+		{"PodDisruptionBudget", "pdb", "policy/v1", "poddisruptionbudgets", true},
 		{"APIService", "", "apiregistration.k8s.io/v1", "apiservices", false},
 		{"Namespace", "ns", "", "namespaces", false},
 		{"PersistentVolume", "pv", "", "persistentvolumes", false},

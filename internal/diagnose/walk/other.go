@@ -599,8 +599,17 @@ func budget(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	number := func(field string) int64 { n, _, _ := unstructured.NestedInt64(o.Object, "status", field); return n }
 	healthy, desired, expected := number("currentHealthy"), number("desiredHealthy"), number("expectedPods")
 	s := saysOf(o)
+	if !asked {
+		return nil
+	}
+	if second, pod := f.alsoOf(o); second != "" {
+		return f.applying(o, &finding{Step: s.step, At: s.at, Type: "Field", Cause: "TwoBudgets", Reason: "TwoBudgets",
+			Says:     "a pod of the budget is in another budget too, and such a pod cannot be evicted, so a drain of its node waits",
+			Evidence: []string{"PodDisruptionBudget/" + second + " selects pod " + pod + " too"},
+			Fix:      "delete one of the two budgets, or narrow its selector", Next: s.next})
+	}
 	switch {
-	case !asked || number("disruptionsAllowed") > 0:
+	case number("disruptionsAllowed") > 0:
 		return nil
 	case expected == 0 && healthy == 0:
 		by := selectorOf(o, "selector")
@@ -630,6 +639,27 @@ func budget(f walker, o *unstructured.Unstructured, asked bool) *finding {
 		}
 	}
 	return f.soon(a, "pods of the budget to become healthy")
+}
+
+// alsoOf returns another budget that selects a pod of a budget, and the pod, or "".
+func (w walker) alsoOf(o *unstructured.Unstructured) (second, pod string) {
+	by := selectorOf(o, "selector")
+	if by == nil {
+		return "", ""
+	}
+	for i := range w.Others[o.GetKind()] {
+		other := &w.Others[o.GetKind()][i]
+		if other.GetNamespace() != o.GetNamespace() || other.GetName() == o.GetName() {
+			continue
+		}
+		too := selectorOf(other, "selector")
+		for _, p := range w.Pods {
+			if too != nil && p.Namespace == o.GetNamespace() && selects(by, p.Labels) && selects(too, p.Labels) {
+				return other.GetName(), p.Name
+			}
+		}
+	}
+	return "", ""
 }
 
 // signing examines a certificate request that has been neither approved nor denied.

@@ -239,6 +239,25 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestBudgetsOfOnePod: a pod in two disruption budgets cannot be evicted, and either budget says so, whatever it allows. Source:
+// k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
+func TestBudgetsOfOnePod(t *testing.T) {
+	f := healthy()
+	f.Pods[0].Labels = map[string]string{"app": "shop", "tier": "web"}
+	of := func(name, labels string) *unstructured.Unstructured {
+		return manifest(t, `{kind: PodDisruptionBudget, metadata: {name: `+name+`, namespace: `+f.Pods[0].Namespace+`},
+  spec: {selector: {matchLabels: {`+labels+`}}}, status: {currentHealthy: 2, desiredHealthy: 1, expectedPods: 2, disruptionsAllowed: 1}}`)
+	}
+	asked := facts.Object{Kind: "PodDisruptionBudget", Name: "a", Namespace: f.Pods[0].Namespace}
+	for second, cause := range map[string]string{"tier: web": "TwoBudgets", "tier: batch": ""} {
+		f.Asked = of("a", "app: shop")
+		f.Others = map[string][]unstructured.Unstructured{"PodDisruptionBudget": {*f.Asked, *of("b", second)}}
+		if a, err := Object(f, asked); err != nil || a.Means.Cause != cause {
+			t.Errorf("%s: got %+v, %v", second, a, err)
+		}
+	}
+}
+
 // TestNameless: a pod that names a credential spec that no webhook has put in runs without its account. Source:
 // github.com/kubernetes/website/issues/15905.
 func TestNameless(t *testing.T) {
