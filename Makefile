@@ -9,7 +9,7 @@ CELLS := ./test/e2e/life $$(go list ./test/e2e/... ./internal/controlplane/... .
 # Tests that use up what a guest or a chart may use: the bounds are those of a process without the race detector.
 BOUNDS := ^Test(Hostile(Scripts|Archives|Indexes|Documents)|ScriptsOfOneText|OutOfMemory|BoundedTemplates|Exceeded)
 # Tests of many rows that count calls or read refusals: other tests run the same goroutines under the race detector.
-ROWS := ^Test(Calls|NonsenseMachines|NonsenseClusters|AdoptPool|PatchDayPool|BootstrapSecrets)$$
+ROWS := ^Test(BentRequests|Calls|NonsenseMachines|NonsenseClusters|AdoptPool|PatchDayPool|BootstrapSecrets)$$
 TOOL := go tool -modfile=hack/tools/go.mod
 
 # Every e2e, and the demo, make clusters of this Kubernetes where it is given: K8S=v1.36.3. Upgrades end there, and begin at FROM,

@@ -20,6 +20,7 @@ import (
 // TestAdoptPool adopts a cluster with a pool of either orchestration mode that CAPZ v1.26 created: no instance is
 // replaced and casement writes nothing to Azure. The pool can then be scaled up, and the existing instances stay.
 func TestAdoptPool(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBed(t)

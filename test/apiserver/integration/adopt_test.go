@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +31,7 @@ import (
 // Operator's objects, and the resources in Azure. casement writes nothing to Azure, the machine stays, and a second run
 // changes nothing.
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
 	b.create(b.azureC)
@@ -217,7 +217,7 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 		o.SetName(l.name)
 		// The API server serves a changed kind a moment after it is established.
 		var refused error
-		err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err = wait.PollUntilContextTimeout(ctx, often, patience, true, func(ctx context.Context) (bool, error) {
 			refused = b.client.Status().Patch(ctx, o, client.RawPatch("application/merge-patch+json", data))
 			return refused == nil, nil
 		})

@@ -36,6 +36,7 @@ func promised(cpu int64, info *infrav1.NodeInfo, annotations map[string]string, 
 // TestScaleFromZeroPool: a pool without instances reports the capacity of its nodes, follows a scale
 // request to one instance, and goes back to none.
 func TestScaleFromZeroPool(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	p := b.pool("workers", "Windows", infrav1.FlexibleOrchestrationMode, 0)

@@ -13,6 +13,7 @@ import (
 // TestPeeringWithoutPeer: only Azure can refuse a peering with a missing network. The cluster reports it and continues
 // when the network exists.
 func TestPeeringWithoutPeer(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.azureC.Spec.NetworkSpec.Vnet.Peerings = []infrav1.VnetPeeringSpec{{RemoteVnetName: "hub-vnet", ResourceGroup: b.name + "-hub"}}
 	b.create(b.azureC)

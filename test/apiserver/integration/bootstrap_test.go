@@ -177,6 +177,7 @@ func bootstraps() []bootstrap {
 // TestBootstrapMessages lets commands of bootstrap data fail in every interpreter, before and after kubeadm:
 // BootstrapSucceeded and the diagnosis contain the output of each, and the number of parts without effect.
 func TestBootstrapMessages(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	var machines []*infrav1.AzureMachine

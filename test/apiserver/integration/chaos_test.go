@@ -198,7 +198,7 @@ func (l *life) departed() {
 // away waits until an object is gone.
 func (l *life) away(o conditionsObject) {
 	l.t.Helper()
-	err := wait.PollUntilContextTimeout(l.t.Context(), 50*time.Millisecond, chaosPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(l.t.Context(), often, chaosPatience, true, func(ctx context.Context) (bool, error) {
 		err := l.client.Get(ctx, client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
@@ -212,7 +212,7 @@ func (l *life) away(o conditionsObject) {
 func (l *life) rest(o conditionsObject, f func() string) {
 	l.t.Helper()
 	objection := ""
-	err := wait.PollUntilContextTimeout(l.t.Context(), 50*time.Millisecond, chaosPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(l.t.Context(), often, chaosPatience, true, func(ctx context.Context) (bool, error) {
 		if err := l.read(ctx, o); err != nil {
 			return false, err
 		}

@@ -30,6 +30,7 @@ func TestManagedElsewhere(t *testing.T) {
 // TestPoolMachineIsRestored: an AzureMachinePoolMachine that is restored from a backup without its finalizer, owner and
 // labels gets them again.
 func TestPoolMachineIsRestored(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	p := b.pool("workers", "Windows", infrav1.UniformOrchestrationMode, 1)

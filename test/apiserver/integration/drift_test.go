@@ -60,6 +60,7 @@ func properties(doc map[string]any) map[string]any {
 // TestDrift: a cluster that was not touched has no drift; everything that a person changes,
 // adds or leaves is found, with who did it, and nothing is written.
 func TestDrift(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	for name, os := range map[string]string{"lin": "Linux", "win": "Windows", "control": "Linux"} {

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net/url"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -18,7 +17,7 @@ func TestNoHTTP2(t *testing.T) {
 	}
 	for what, address := range map[string]string{"webhooks": webhooks.Host, "metrics": shared.metrics} {
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}}
-		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 			conn, err := dialer.DialContext(ctx, "tcp", address)
 			if err != nil {
 				return false, nil // it is not served yet

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,7 +93,7 @@ func (b *bed) build(bring func()) (*built, func()) {
 func (b *built) complete() {
 	b.t.Helper()
 	missing := map[string]bool{}
-	err := wait.PollUntilContextTimeout(b.t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(b.t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 		clear(missing)
 		for _, o := range []client.Object{b.azureC, b.machine, b.pool.azure, b.template} {
 			if err := b.read(ctx, o); err != nil {
@@ -172,6 +171,7 @@ func TestInputs(t *testing.T) {
 // TestInputsOfDone removes each input of a finished cluster and brings it back: the cluster is as before.
 // Its azure.json, which no spec has, is written again.
 func TestInputsOfDone(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.create(b.azureC)
 	w, _ := b.build(func() {})

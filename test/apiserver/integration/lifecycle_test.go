@@ -145,6 +145,7 @@ func TestComputerNames(t *testing.T) {
 // TestVMDeletedBehindOurBack: a VM that was deleted outside of casement is a terminal failure, as a new VM would not
 // get its disk.
 func TestVMDeletedBehindOurBack(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	m := b.machine("worker-0", "Linux", false)

@@ -101,6 +101,7 @@ func TestOutdatedCopy(t *testing.T) {
 // TestFailedInstance makes Azure fail to create one of two instances. The instance's object has Azure's
 // reason, and when a MachineHealthCheck has deleted its Machine, the pool creates another.
 func TestFailedInstance(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	p := b.pool(brokenVM+"pool", "Linux", infrav1.UniformOrchestrationMode, 2)

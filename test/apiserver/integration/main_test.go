@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -46,6 +47,11 @@ var shared *world
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	// Tests wait for most of their time, so more of them run at once than there are processors.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	started := false

@@ -57,6 +57,7 @@ func (a *amid) wrote() {
 // TestManagersAtOnce: three managers work on one cluster, and two of them are ended and started again, at random moments and
 // right after writes to Azure. That costs no machine: each keeps the virtual machine that it got, and nothing is left in the end.
 func TestManagersAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	random := rand.New(rand.NewPCG(*seed, 12))
 	ctx, end := context.WithCancel(t.Context())

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -64,7 +63,7 @@ func TestMetrics(t *testing.T) {
 	}
 	token := b.prometheus()
 	var missing []string
-	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 		families := b.scrape(ctx, token)
 		missing = nil
 		for _, q := range queries {

@@ -168,6 +168,7 @@ func (b *bed) nothingLeft() {
 // TestNonsenseMachines: an AzureMachine, an AzureMachinePool or an AzureMachinePoolMachine can be deleted with any
 // value in its fields, and its resources in Azure are deleted too.
 func TestNonsenseMachines(t *testing.T) {
+	t.Parallel()
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		b := newBedIn(t, labels)
 		b.sane(labels)
@@ -306,6 +307,7 @@ func (b *bed) nonsensePool(labels map[string]string, name string, tr trial) *inf
 
 // TestNonsenseClusters: an AzureCluster can be deleted with any value in its fields.
 func TestNonsenseClusters(t *testing.T) {
+	t.Parallel()
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		for i, tr := range trials(&infrav1.AzureClusterSpec{}, 20) {
 			t.Run(fmt.Sprintf("n%d", i), func(t *testing.T) {

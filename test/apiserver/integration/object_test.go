@@ -33,6 +33,8 @@ const (
 
 	// patience bounds the wait on a slow machine; a passing test usually needs far less.
 	patience = 4 * time.Minute
+	// often is the pause between two polls of a wait: each is a request, and a wait on a busy machine is long.
+	often = 50 * time.Millisecond
 )
 
 // bed has the objects of one cluster in a namespace of its own. The test acts as Cluster
@@ -151,7 +153,7 @@ func (b *bed) owned(name, kind string, owner client.Object) metav1.ObjectMeta {
 // create retries while the webhook server is coming up.
 func (b *bed) create(o client.Object) {
 	b.t.Helper()
-	err := wait.PollUntilContextTimeout(b.t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(b.t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 		err := b.client.Create(ctx, o)
 		if apierrors.IsInternalError(err) {
 			return false, nil
@@ -198,7 +200,7 @@ func (b *bed) read(ctx context.Context, o client.Object) error {
 func (b *bed) eventually(o conditionsObject, f func() string) {
 	b.t.Helper()
 	objection, last := "", ""
-	err := wait.PollUntilContextTimeout(b.t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(b.t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 		if err := b.read(ctx, o); err != nil {
 			return false, err
 		}
@@ -213,7 +215,7 @@ func (b *bed) eventually(o conditionsObject, f func() string) {
 // gone waits until an object does not exist.
 func (b *bed) gone(o conditionsObject) {
 	b.t.Helper()
-	err := wait.PollUntilContextTimeout(b.t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(b.t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 		err := b.client.Get(ctx, client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
@@ -275,7 +277,7 @@ func (b *bed) finish(id string, result arm.Result, err error) {
 	b.t.Helper()
 	for err == nil && result.Operation != nil {
 		token := result.Operation.Token
-		err = wait.PollUntilContextTimeout(b.t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err = wait.PollUntilContextTimeout(b.t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 			var err error
 			result, err = b.azure.client.Poll(ctx, token)
 			return result.Operation == nil, err

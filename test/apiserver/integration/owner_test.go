@@ -91,6 +91,7 @@ func (b *bed) ready() {
 // owner of the group, and is deleted without a change to the first one's resources. The same holds for a
 // copy of the first one's YAML.
 func TestNamesake(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.azureC.Annotations = map[string]string{infrav1.BootstrapSecretsAnnotation: infrav1.BootstrapSecretsInKeyVault}
 	b.provision()
@@ -159,6 +160,7 @@ func TestNamesake(t *testing.T) {
 // TestGroupStays: machines and pools that have left their resources to the deletion of the group lose them too when the
 // group then stays, because another owner has put something there.
 func TestGroupStays(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.azureC.Annotations = map[string]string{infrav1.BootstrapSecretsAnnotation: infrav1.BootstrapSecretsInKeyVault}
 	b.provision()
@@ -199,6 +201,7 @@ func TestGroupStays(t *testing.T) {
 // TestMoved: while a cluster is paused its record of the owner is handed over, and the objects that a move
 // creates again continue with the existing resources. Objects from a backup report the step to do first.
 func TestMoved(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		paused bool
@@ -297,6 +300,7 @@ func TestClaimedOnce(t *testing.T) {
 // TestOwnMachine: a provider ID that names another object's virtual machine, after an edit or in a copy,
 // deletes nothing of that object; the object's own resources are deleted with it.
 func TestOwnMachine(t *testing.T) {
+	t.Parallel()
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		b := newBedIn(t, labels)
 		b.sane(labels)

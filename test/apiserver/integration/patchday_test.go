@@ -218,6 +218,7 @@ func (d *deployment) image() string {
 // TestPatchDay: a verified version of a gallery's image waits for its window, goes to one node, and to the others once that has
 // soaked; a version that is not verified does not. The next move removes the template that is not needed any more.
 func TestPatchDay(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	b.gallery()
@@ -266,6 +267,7 @@ func TestPatchDay(t *testing.T) {
 // TestPatchDayBadImage: nodes that do not become healthy, and nodes on which the user's Job fails, stop a version after the canary
 // and bring the one before back; other pools do not try it.
 func TestPatchDayBadImage(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	b.gallery()
@@ -339,6 +341,7 @@ func (b *bed) kubeconfig() {
 
 // TestPatchDayPool: a pool of either mode gets one instance of the new version beside all the old ones, and the others once it has soaked.
 func TestPatchDayPool(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBed(t)

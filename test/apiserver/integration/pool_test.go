@@ -229,6 +229,7 @@ func (p *pool) upgrade(to string) {
 
 // TestPoolAddresses: instances of both modes show their addresses.
 func TestPoolAddresses(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBed(t)

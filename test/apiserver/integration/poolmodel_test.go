@@ -157,6 +157,7 @@ func TestPoolWithFailingNode(t *testing.T) {
 // TestPoolOutOfSight: if Cluster API cannot reach the cluster in the middle of a roll, the pool loses no
 // node, although none of them is known to be ready.
 func TestPoolOutOfSight(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.provision()
 	p := b.pool("workers", "Linux", infrav1.FlexibleOrchestrationMode, 3)

@@ -184,6 +184,7 @@ const anyKey = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSU1xS2hSU3M0UjdL
 
 // TestTenant: a user with every right in one namespace tries to use a secret of another.
 func TestTenant(t *testing.T) {
+	t.Parallel()
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		s := newTenants(t, labels)
 		s.sane(labels)
@@ -293,6 +294,7 @@ func (s *tenants) forgetSecrets() {
 // TestClientSecretIsRead: who may use an identity may not, for that, read its client secret: the azure.json of a
 // machine without an identity has it in the secret's own namespace, and elsewhere where its owner says so.
 func TestClientSecretIsRead(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		// annotate writes the owner's word.

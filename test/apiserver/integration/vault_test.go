@@ -29,6 +29,7 @@ const secretBootstrapData = "## template: jinja\n#cloud-config\n\nwrite_files:\n
 // TestBootstrapSecrets keeps the bootstrap data of machines and pools out of all that
 // Azure shows, and takes the secret away when the node has joined.
 func TestBootstrapSecrets(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.azureC.Annotations = map[string]string{infrav1.BootstrapSecretsAnnotation: infrav1.BootstrapSecretsInKeyVault}
 	mark := b.azure.mark()
