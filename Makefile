@@ -4,7 +4,8 @@ KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
 # All but the packages that embed Kubernetes, whose tests take a minute to link: 'make e2e-quick' has them.
 OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane)
 # The quick start is the one cluster that 'make test' makes. What takes longest comes first, so that it does not run alone in the end.
-TESTED := ./test/apiserver/integration $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/) ./test/e2e/quickstart
+LONGEST := ./test/apiserver/integration ./test/apiserver/why ./internal/sim/guest/shell ./internal/helm ./test/e2e/quickstart
+TESTED := $(LONGEST) $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane -e /test/e2e/)
 CELLS := ./test/e2e/life $$(go list ./test/e2e/... ./internal/controlplane/... ./cmd/casement-kube | grep -v /quickstart)
 # Tests that use up what a guest or a chart may use: the bounds are those of a process without the race detector.
 BOUNDS := ^Test(Hostile(Scripts|Archives|Indexes|Documents)|ScriptsOfOneText|OutOfMemory|BoundedTemplates|Exceeded)
