@@ -48,7 +48,7 @@ var shared *world
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	// Tests wait for most of their time, so more of them run at once than there are processors.
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -266,8 +266,7 @@ func TestPatchDay(t *testing.T) {
 
 // TestPatchDayBadImage: nodes that do not become healthy, and nodes on which the user's Job fails, stop a version after the canary
 // and bring the one before back; other pools do not try it.
-func TestPatchDayBadImage(t *testing.T) {
-	t.Parallel()
+func TestPatchDayBadImage(t *testing.T) { // alone, as its nodes have three seconds to come
 	b := newBed(t)
 	b.provision()
 	b.gallery()
