@@ -647,16 +647,18 @@ func (w walker) alsoOf(o *unstructured.Unstructured) (second, pod string) {
 	if by == nil {
 		return "", ""
 	}
-	for i := range w.Others[o.GetKind()] {
-		other := &w.Others[o.GetKind()][i]
-		if other.GetNamespace() != o.GetNamespace() || other.GetName() == o.GetName() {
+	in := slices.DeleteFunc(slices.Clone(w.Pods), func(p corev1.Pod) bool {
+		return p.Namespace != o.GetNamespace() || !selects(by, p.Labels)
+	})
+	budgets := w.Others[o.GetKind()]
+	for i := range budgets {
+		other := &budgets[i]
+		too := selectorOf(other, "selector")
+		if too == nil || other.GetNamespace() != o.GetNamespace() || other.GetName() == o.GetName() {
 			continue
 		}
-		too := selectorOf(other, "selector")
-		for _, p := range w.Pods {
-			if too != nil && p.Namespace == o.GetNamespace() && selects(by, p.Labels) && selects(too, p.Labels) {
-				return other.GetName(), p.Name
-			}
+		if n := slices.IndexFunc(in, func(p corev1.Pod) bool { return selects(too, p.Labels) }); n >= 0 {
+			return other.GetName(), in[n].Name
 		}
 	}
 	return "", ""
