@@ -102,7 +102,7 @@ func hostileStep(t *testing.T, repository string) step {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return step{Kubeconfig: kubeconfig, CPU: 5, Options: Options{Cache: t.TempDir(), OwnRepositories: true},
+	return step{Kubeconfig: kubeconfig, CPU: 3, Options: Options{Cache: t.TempDir(), OwnRepositories: true},
 		Release: &v1alpha1.HelmReleaseProxySpec{Chart: v1alpha1.Chart{ChartName: "bomb", ReleaseName: "bomb", RepoURL: repository}}}
 }
 

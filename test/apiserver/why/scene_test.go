@@ -2,7 +2,9 @@ package why
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -119,8 +121,11 @@ const (
 	old = 3 * time.Hour
 )
 
+// began is when these tests began: what several scenes store alike has the same times.
+var began = time.Now()
+
 // past returns a time before anything is expected to be done.
-func past() metav1.Time { return metav1.NewTime(time.Now().Add(-old)) }
+func past() metav1.Time { return metav1.NewTime(began.Add(-old)) }
 
 func meta(name string, labels map[string]string) metav1.ObjectMeta {
 	all := map[string]string{clusterv1.ClusterNameLabel: "demo"}
@@ -258,14 +263,32 @@ func kubeconfigOf(t *testing.T, cfg *rest.Config) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo-kubeconfig"}, Data: map[string][]byte{"value": data}}
 }
 
-// store creates the scene's objects with their statuses and events, and deletes them at the end of the
-// test. An object that is being deleted is created, deleted and kept by its finalizers.
+// stored is an object as the server has it, and the text of which it was made.
+type stored struct {
+	text   string
+	object client.Object
+}
+
+// kept are the server's objects of the last scene, by kind and name: the next scene finds most of its own among them.
+var kept = map[string]stored{}
+
+// store gives the server the scene's objects with their statuses and events. Objects of the last scene that this one
+// has alike stay, the others are deleted. An object that is being deleted is created, deleted and kept by its finalizers.
 func (s *scene) store(t *testing.T, c client.Client) {
 	t.Helper()
-	owners := s.owners()
-	for _, o := range s.objects() {
-		want, _ := o.DeepCopyObject().(client.Object)
-		goes := o.GetDeletionTimestamp() != nil
+	key := func(o client.Object) string { return fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName()) }
+	objects, owners := s.objects(), s.owners()
+	wanted := map[string]bool{}
+	for _, o := range objects {
+		wanted[key(o)] = true
+	}
+	for k, old := range kept {
+		if !wanted[k] {
+			remove(t, c, old.object)
+			delete(kept, k)
+		}
+	}
+	for _, o := range objects {
 		if owner := owners[o]; owner != nil && owner.GetUID() != "" {
 			gvk, err := c.GroupVersionKindFor(owner)
 			if err != nil {
@@ -274,37 +297,59 @@ func (s *scene) store(t *testing.T, c client.Client) {
 			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
 				Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}})
 		}
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("create %T %s: %v", o, o.GetName(), err)
-		}
-		t.Cleanup(func() { remove(t, c, o) })
-		want.SetResourceVersion(o.GetResourceVersion())
-		want.SetUID(o.GetUID())
-		want.SetDeletionTimestamp(nil)
-		if err := c.Status().Update(t.Context(), want); err != nil && !noStatus(o) {
-			t.Fatalf("update the status of %T %s: %v", o, o.GetName(), err)
-		}
-		if goes {
-			if err := c.Delete(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for _, e := range s.events {
-		stored := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "e-"},
-			Type: corev1.EventTypeWarning, Reason: e.reason, Message: e.message, LastTimestamp: metav1.NewTime(time.Now().Add(old + s.at)),
-			InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: e.about.GetName(), UID: e.about.GetUID()}}
-		if err := c.Create(t.Context(), stored); err != nil {
+		text, err := json.Marshal(o)
+		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { remove(t, c, stored) })
+		old, found := kept[key(o)]
+		if found && old.text == string(text) && o.GetDeletionTimestamp() == nil {
+			o.SetUID(old.object.GetUID())
+			continue
+		}
+		if found {
+			remove(t, c, old.object)
+		}
+		create(t, c, o)
+		kept[key(o)] = stored{string(text), o}
+	}
+	for _, e := range s.events {
+		warning := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "e-"},
+			Type: corev1.EventTypeWarning, Reason: e.reason, Message: e.message, LastTimestamp: metav1.NewTime(time.Now().Add(old + s.at)),
+			InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: e.about.GetName(), UID: e.about.GetUID()}}
+		if err := c.Create(t.Context(), warning); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { remove(t, c, warning) })
+	}
+}
+
+// create creates an object with its status, and deletes it if it has the time of its deletion.
+func create(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	want, _ := o.DeepCopyObject().(client.Object)
+	goes := o.GetDeletionTimestamp() != nil
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatalf("create %T %s: %v", o, o.GetName(), err)
+	}
+	want.SetResourceVersion(o.GetResourceVersion())
+	want.SetUID(o.GetUID())
+	want.SetDeletionTimestamp(nil)
+	if !noStatus(o) {
+		if err := c.Status().Update(t.Context(), want); err != nil {
+			t.Fatalf("update the status of %T %s: %v", o, o.GetName(), err)
+		}
+	}
+	if goes {
+		if err := c.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 // noStatus reports that a kind has no status to write.
 func noStatus(o client.Object) bool {
 	switch o.(type) {
-	case *corev1.Secret, *bootstrapv1.KubeadmConfigTemplate, *infrav1.AzureMachineTemplate, *corev1.ServiceAccount, *clusterv1.ClusterClass,
+	case *corev1.Secret, *bootstrapv1.KubeadmConfigTemplate, *infrav1.AzureMachineTemplate, *corev1.ServiceAccount,
 		*storagev1.StorageClass, *networkingv1.NetworkPolicy, *networkingv1.IngressClass:
 		return true
 	}
