@@ -75,7 +75,7 @@ func itself(_ context.Context, c client.Object) []reconcile.Request {
 // ofMachine returns the requests for the clusters that are being deleted and wait for a machine.
 func (r *Reconciler) ofMachine(ctx context.Context, m client.Object) []reconcile.Request {
 	var all infrav1.AzureClusterList
-	if err := r.Client.List(ctx, &all, client.InNamespace(m.GetNamespace())); err != nil {
+	if err := r.Client.List(ctx, &all, client.InNamespace(m.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

@@ -114,7 +114,7 @@ func (r *Reconciler) ofMachine(ctx context.Context, o client.Object) []reconcile
 // ofSecret returns requests for the pools whose bootstrap data is in a secret.
 func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	var all clusterv1.MachinePoolList
-	if err := r.Client.List(ctx, &all, client.InNamespace(secret.GetNamespace())); err != nil {
+	if err := r.Client.List(ctx, &all, client.InNamespace(secret.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

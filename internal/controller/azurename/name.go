@@ -187,7 +187,7 @@ func (n Naming[T]) taken(ctx context.Context, c client.Client, name string, obj 
 // others calls f for the other objects in the resource group that have or may get a name.
 func (n Naming[T]) others(ctx context.Context, c client.Client, name string, obj T, all client.ObjectList,
 	neighbours map[client.ObjectKey]bool, f func(T)) error {
-	if err := c.List(ctx, all, client.MatchingFields{Field: strings.ToLower(name)}); err != nil {
+	if err := c.List(ctx, all, client.MatchingFields{Field: strings.ToLower(name)}, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	return meta.EachListItem(all, func(item runtime.Object) error {
@@ -204,7 +204,7 @@ func (n Naming[T]) others(ctx context.Context, c client.Client, name string, obj
 // given one included, by namespace and name of the Cluster.
 func neighbours(ctx context.Context, reader client.Reader, c *infrav1.AzureCluster) (map[client.ObjectKey]bool, error) {
 	var all infrav1.AzureClusterList
-	if err := reader.List(ctx, &all); err != nil {
+	if err := reader.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	keys := map[client.ObjectKey]bool{}

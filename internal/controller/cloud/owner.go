@@ -124,7 +124,7 @@ func (o *Opener) newMark(ctx context.Context, c *infrav1.AzureCluster, clusterNa
 // holder returns the other AzureCluster whose owner's mark is mark, or "".
 func (o *Opener) holder(ctx context.Context, c *infrav1.AzureCluster, mark string) (string, error) {
 	var all infrav1.AzureClusterList
-	if err := o.client.List(ctx, &all); err != nil {
+	if err := o.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("find the AzureCluster that owns %s: %w", mark, err)
 	}
 	for i := range all.Items {
@@ -142,7 +142,7 @@ func (o *Opener) owner(c *infrav1.AzureCluster) plan.Owner {
 		Mark: plan.Mark{Key: desired.OwnerTag, Value: c.Annotations[infrav1.OwnerAnnotation]},
 		Claims: func(ctx context.Context) bool {
 			var all infrav1.AzureClusterList
-			if o.client.List(ctx, &all) != nil {
+			if o.client.List(ctx, &all, client.UnsafeDisableDeepCopy) != nil {
 				return false
 			}
 			for i := range all.Items {

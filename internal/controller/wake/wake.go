@@ -108,10 +108,10 @@ func (i Inputs) ofAzureCluster(status bool) handler.MapFunc {
 	}
 }
 
-// of returns the requests for the objects of a cluster.
+// of returns the requests for the objects of a cluster. They are read as the cache has them: a namespace may have thousands.
 func (i Inputs) of(ctx context.Context, namespace, cluster string, unsettled bool) []reconcile.Request {
 	all, ok := i.List.DeepCopyObject().(client.ObjectList)
-	if !ok || i.Client.List(ctx, all, client.InNamespace(namespace)) != nil {
+	if !ok || i.Client.List(ctx, all, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
 		return nil
 	}
 	var requests []reconcile.Request
@@ -165,7 +165,7 @@ func (m credentials) ofNamespace(ctx context.Context, namespace client.Object) [
 
 func (m credentials) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	var all infrav1.AzureClusterIdentityList
-	if err := m.client.List(ctx, &all); err != nil {
+	if err := m.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
@@ -179,7 +179,7 @@ func (m credentials) ofSecret(ctx context.Context, secret client.Object) []recon
 
 func (m credentials) where(ctx context.Context, match func(*infrav1.AzureCluster) bool, options ...client.ListOption) []reconcile.Request {
 	var all infrav1.AzureClusterList
-	if err := m.client.List(ctx, &all, options...); err != nil {
+	if err := m.client.List(ctx, &all, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
