@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -23,12 +24,15 @@ const (
 	// longestPace is the longest time for which a call waits; a call that would have to
 	// wait longer is refused.
 	longestPace = time.Second
-	// mostWaiting is how many calls wait at once, further ones are refused: who waits holds up a worker, which others need for
-	// what this bucket does not concern.
+	// mostWaiting is how many calls of all subscriptions wait at once, further ones are refused: who waits holds up a worker,
+	// which others need for what this bucket does not concern.
 	mostWaiting = 2
 	// longestTurn is the longest time for which a refused call is put off.
 	longestTurn = 2 * time.Minute
 )
+
+// waiting is how many calls wait, whatever their subscription: workers serve all of them.
+var waiting atomic.Int32
 
 // gate comes first in the pipeline. A 429 closes it for every call until Azure's Retry-After has passed;
 // meanwhile calls fail immediately as Throttled, without a request. When the headers show that a bucket is
@@ -37,8 +41,6 @@ type gate struct {
 	mu          sync.Mutex
 	closedUntil time.Time
 	pace        map[string]pace
-	// waiting is how many calls wait.
-	waiting int
 	// turns is by bucket when the call that was refused last is to be tried again.
 	turns map[string]time.Time
 }
@@ -87,7 +89,7 @@ func (g *gate) enter(ctx context.Context, keys buckets) error {
 	if wait <= 0 {
 		return nil
 	}
-	defer g.waited()
+	defer waiting.Add(-1)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -96,13 +98,6 @@ func (g *gate) enter(ctx context.Context, keys buckets) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// waited ends the wait of a call.
-func (g *gate) waited() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting--
 }
 
 func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
@@ -119,12 +114,9 @@ func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
 			wait, scarce = next, key
 		}
 	}
-	if wait > longestPace || wait > 0 && g.waiting >= mostWaiting {
+	if wait > longestPace || wait > 0 && !mayWait() {
 		return 0, &Error{Class: Throttled, Code: "ThrottledLocally", RetryAfter: g.turn(scarce, now),
 			Message: "the subscription's quota of calls runs low; calls are spaced out"}
-	}
-	if wait > 0 {
-		g.waiting++
 	}
 	for _, key := range []string{keys.subscription, keys.resource} {
 		if p, ok := g.pace[key]; ok {
@@ -133,6 +125,15 @@ func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
 		}
 	}
 	return wait, nil
+}
+
+// mayWait adds a call to those that wait, if there are fewer than mostWaiting.
+func mayWait() bool {
+	if waiting.Add(1) <= mostWaiting {
+		return true
+	}
+	waiting.Add(-1)
+	return false
 }
 
 // turn returns when a refused call is to be tried again: one after the other, at the rate at which Azure refills the bucket.
