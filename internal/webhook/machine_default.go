@@ -76,7 +76,7 @@ func defaultRole(s *infrav1.AzureMachineSpec) {
 }
 
 // throwAwayKey returns the public key of VMs that no user wants to log in to: Azure requires a key, and the private half is
-// discarded. It is one for all of them, since making one is 70 ms of a processor and nobody has the other half.
+// discarded. It is one for all of them: making one takes 70 ms of a processor, and the other half does not exist any more.
 var throwAwayKey = sync.OnceValues(func() (string, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -45,6 +45,8 @@ type Reconciler struct {
 	WatchFilter string
 	// Resync is the interval at which a cluster without changes is compared with Azure.
 	Resync time.Duration
+
+	versions record.Versions
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azureclusters,verbs=list;watch;patch
@@ -129,7 +131,7 @@ func (s *scope) Block(r pass.Result) {
 //     network.
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
-		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
+		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync, Versions: &r.versions,
 		Finalizer: infrav1.ClusterFinalizer, Conditions: condition.Cluster, More: movesLater,
 		Steps: []pass.Step[*scope]{
 			{Name: "own", Run: r.own},

@@ -49,7 +49,8 @@ type Reconciler struct {
 	// LeaveDelay is how long at most the machine of a node that is deleted waits until load balancers have let go of it.
 	LeaveDelay time.Duration
 
-	looks console.Looks
+	looks    console.Looks
+	versions record.Versions
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachines,verbs=list;watch;patch
@@ -122,7 +123,7 @@ func (s *scope) Block(r pass.Result) {
 //   - remove, while Azure deletes it.
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
-		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
+		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync, Versions: &r.versions,
 		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more, Unmade: unmade,
 		Steps: []pass.Step[*scope]{
 			{Name: "wait", Run: r.wait},

@@ -53,9 +53,10 @@ type Reconciler struct {
 	// LeaveDelay is how long at most the instance of a node that is deleted waits until load balancers have let go of it.
 	LeaveDelay time.Duration
 
-	looks   console.Looks
-	parser  parser
-	digests digests
+	looks    console.Looks
+	parser   parser
+	digests  digests
+	versions record.Versions
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepools,verbs=list;watch;patch
@@ -186,7 +187,7 @@ func (s *scope) Block(r pass.Result) {
 //   - remove, while Azure deletes the scale set.
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
-		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
+		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync, Versions: &r.versions,
 		Finalizer: infrav1.MachinePoolFinalizer, Conditions: condition.MachinePool,
 		Steps: []pass.Step[*scope]{
 			{Name: "wait", Run: r.wait},

@@ -100,6 +100,8 @@ type Kind[S Subject] struct {
 	Client   client.Client
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
+	// Versions has what passes over the kind's objects wrote.
+	Versions *record.Versions
 	// Resync is the interval at which an object without changes is compared with Azure.
 	Resync    time.Duration
 	Finalizer string
@@ -114,7 +116,8 @@ type Kind[S Subject] struct {
 	More func(S) bool
 }
 
-// outdated is the wait before another pass over an object that was written while a pass was made.
+// outdated is the wait before another pass over an object that was written while a pass was made, or whose last write the cache
+// does not show yet.
 const outdated = 100 * time.Millisecond
 
 // Run makes one pass over an object. A pass over an outdated copy of the object is made again.
@@ -129,6 +132,9 @@ func (k Kind[S]) Run(ctx context.Context, s S) (ctrl.Result, error) {
 
 func (k Kind[S]) once(ctx context.Context, s S) (result ctrl.Result, err error) {
 	object, common := s.Object(), s.Common()
+	if k.Versions.Behind(object, time.Now()) {
+		return ctrl.Result{RequeueAfter: outdated}, nil
+	}
 	common.Before = record.Copy(object)
 	operations := slices.Clone(*s.Operations())
 	if !annotations.IsPaused(common.Cluster, object) && !conditions.Has(object, clusterv1.PausedCondition) {
@@ -262,7 +268,11 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	condition.Summarise(object, k.Conditions)
 	k.log(ctx, object, was)
 	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)
-	return record.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
+	err := record.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
+	if err == nil && object.GetResourceVersion() != before.GetResourceVersion() {
+		k.Versions.Note(object, time.Now())
+	}
+	return err
 }
 
 // log logs conditions that do not count for Ready when they become not True or get another

@@ -28,7 +28,7 @@ func Copy(o client.Object) client.Object {
 // most one patch of its metadata and spec and one of its status. It fails with a conflict if the object
 // has been written since the pass read it: the pass may have begun with an outdated copy, and what it left
 // unchanged would keep what that copy does not show. It is no error if an object that is being deleted does
-// not exist any more.
+// not exist any more. Afterwards o has the version that was written.
 func Save(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState, more bool) error {
 	blockMove(o, states, more)
 	main, status, err := changes(before, o)
@@ -48,8 +48,11 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 		}
 	}
 	if status != nil {
-		errs = append(errs, patch(ctx, c.Status(), Copy(o), saved.GetResourceVersion(), status))
+		version := saved.GetResourceVersion()
+		saved = Copy(o)
+		errs = append(errs, patch(ctx, c.Status(), saved, version, status))
 	}
+	o.SetResourceVersion(saved.GetResourceVersion())
 	if !o.GetDeletionTimestamp().IsZero() {
 		for i := range errs {
 			errs[i] = client.IgnoreNotFound(errs[i])
