@@ -25,6 +25,8 @@ type binder struct {
 	set  string
 	// piped is set where values come from a pipeline; taken are the parameters they go to.
 	piped bool
+	// unfilled are the cells of parameters before the pipeline filled them.
+	unfilled map[string]*cell
 	// sinks end what -ErrorVariable and its like collect.
 	common commonParameters
 }
@@ -56,7 +58,8 @@ func (one parameter) in(set string) (parameterSet, bool) {
 func (one parameter) any(has func(parameterSet) bool) bool { return slices.ContainsFunc(one.sets, has) }
 
 func newBinder(r *run, f function, to *scope, piped bool) *binder {
-	b := &binder{r: r, f: f, p: f.body.parameters, to: to, bound: newHash(), given: map[string]bool{}, piped: piped}
+	b := &binder{r: r, f: f, p: f.body.parameters, to: to, bound: newHash(), given: map[string]bool{}, piped: piped,
+		unfilled: map[string]*cell{}}
 	b.bound.kind = kindBound
 	for _, one := range b.p.list {
 		for _, s := range one.sets {
@@ -385,6 +388,10 @@ func (b *binder) take(v any) error {
 				}
 			}
 		}
+		if before, filled := b.unfilled[one.name]; filled { // an item leaves nothing to the next one
+			b.to.vars[one.name] = before.again()
+			b.bound.remove(one.shown)
+		}
 		if !has {
 			continue
 		}
@@ -409,6 +416,9 @@ func (b *binder) take(v any) error {
 			return err
 		}
 		took = true
+		if _, filled := b.unfilled[one.name]; !filled {
+			b.unfilled[one.name] = b.to.vars[one.name].again()
+		}
 		b.bound.set(one.shown, converted)
 		b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, "")}
 	}
@@ -418,6 +428,14 @@ func (b *binder) take(v any) error {
 		return b.unmatched(v)
 	}
 	return nil
+}
+
+// again is a fresh cell of the same value and type.
+func (c *cell) again() *cell {
+	if c == nil {
+		return &cell{}
+	}
+	return &cell{value: c.value, kind: c.kind}
 }
 
 func isCustom(v any) bool { o, ok := v.(*object); return ok && o.kind == customKind }

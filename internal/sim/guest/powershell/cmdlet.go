@@ -294,6 +294,11 @@ func (c *call) give(s *spec, value any) error {
 			}
 		}
 	}
+	if s.whole && value == nil {
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+
+			"The argument is null, empty, or an element of the argument collection contains a null value. Supply a collection that does not "+
+			"contain any null values and then try the command again.", s.shown)
+	}
 	if s.whole {
 		n, err := c.convert("int", value)
 		if a, ok := value.(*array); ok && len(a.items) > 1 {

@@ -139,9 +139,9 @@ func (c *call) delayed(name string, i int) (string, error) {
 }
 
 func (c *call) moveFile(from, to string) error {
-	verb := "Move"
+	verb, taken := "Move", "MoveFileInfoItemIOError,Microsoft.PowerShell.Commands.MoveItemCommand"
 	if c.cmd.name == "Rename-Item" {
-		verb = "Rename"
+		verb, taken = "Rename", "RenameItemIOError,Microsoft.PowerShell.Commands.RenameItemCommand"
 	}
 	operation := verb + map[bool]string{true: " Directory", false: " File"}[c.m.Root.IsDir(from)]
 	if yes, err := c.should(operation, "Item: "+from+" Destination: "+to); err != nil || !yes {
@@ -149,8 +149,7 @@ func (c *call) moveFile(from, to string) error {
 	}
 	if c.m.Root.Exists(to) && !strings.EqualFold(from, to) {
 		if !c.is("force") {
-			return broken("System.IO.IOException",
-				"MoveFileInfoItemIOError,Microsoft.PowerShell.Commands.MoveItemCommand",
+			return broken("System.IO.IOException", taken,
 				"Cannot create a file when that file already exists.")
 		}
 		if err := c.m.Root.Remove(to); err != nil {

@@ -396,7 +396,11 @@ func (c *call) newFile(at string) error {
 			}
 		}
 		if err := c.m.Root.WriteFile(at, []byte(c.textOf("value")), 0o644); err != nil {
-			return c.fault(diskError(err, at))
+			err = diskError(err, at)
+			if f := failed(err); f != nil && f.id == "GetContentWriterDirectoryNotFoundError" {
+				f.id = "NewItemIOError"
+			}
+			return c.fault(err)
 		}
 	case kind == "symboliclink" || kind == "junction":
 		if err := c.m.Root.Symlink(strings.ReplaceAll(c.path(c.textOf("value")), `\`, "/")[2:], at); err != nil {

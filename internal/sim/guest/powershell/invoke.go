@@ -359,6 +359,9 @@ func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if yes, err := r.should("Output to File", text(v)); err != nil || !yes {
+		return func(any) error { return nil }, func() error { return nil }, err
+	}
 	var b bytes.Buffer
 	p := &printer{r: r, to: &b}
 	if err := r.writeFile(name, nil, adding); err != nil {

@@ -296,6 +296,9 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 	case strings.HasPrefix(kind, "collections.generic.hashset["), strings.HasPrefix(kind, "collections.generic.queue["),
 		strings.HasPrefix(kind, "collections.generic.stack["), strings.HasPrefix(kind, "collections.generic.list["),
 		kind == "collections.queue", kind == "collections.stack":
+		if slices.ContainsFunc(args, func(v any) bool { return kindOf(v) == "System.StringComparer" }) {
+			return nil, true, lacking("a comparer of %s", typeName(kind))
+		}
 		if _, _, isSize := wholeOf(first2(args)); isSize {
 			args = nil
 		}
