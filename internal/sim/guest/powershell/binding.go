@@ -364,8 +364,9 @@ func (b *binder) settle() error {
 // take gives the parameters that the pipeline fills a value of it.
 func (b *binder) take(v any) error {
 	took := false
+	var missing []string
 	for _, one := range b.p.list {
-		if b.given[one.name] && !b.fromPipe(one) {
+		if b.given[one.name] {
 			continue
 		}
 		value, has := v, false
@@ -393,6 +394,9 @@ func (b *binder) take(v any) error {
 			b.bound.remove(one.shown)
 		}
 		if !has {
+			if inSet && s.mandatory && (s.pipeline || s.property) {
+				missing = append(missing, one.shown)
+			}
 			continue
 		}
 		if s.pipeline && s.property { // the property of that name comes first where the value is no fit
@@ -422,10 +426,12 @@ func (b *binder) take(v any) error {
 		b.bound.set(one.shown, converted)
 		b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, "")}
 	}
-	if !took && b.p.binding && !slices.ContainsFunc(b.p.list, func(one parameter) bool {
-		return b.given[one.name] && b.fromPipe(one)
-	}) {
+	switch {
+	case !took && b.p.binding:
 		return b.unmatched(v)
+	case len(missing) > 0 && len(b.sets) == 1:
+		return b.refused(v, "InputObjectMissingMandatory", "The input object cannot be bound because it did not contain the "+
+			"information required to bind all mandatory parameters:  "+strings.Join(missing, " "))
 	}
 	return nil
 }
@@ -440,13 +446,15 @@ func (c *cell) again() *cell {
 
 func isCustom(v any) bool { o, ok := v.(*object); return ok && o.kind == customKind }
 
-func (b *binder) fromPipe(one parameter) bool {
-	return one.any(func(s parameterSet) bool { return s.pipeline || s.property })
-}
-
 func (b *binder) unmatched(v any) error {
 	f := unbound(v)
-	f.id += "," + b.f.shownName()
+	return b.refused(v, f.id, f.exception.message)
+}
+
+// refused is the failure of an item of the pipeline to be bound.
+func (b *binder) refused(v any, id, message string) error {
+	f := broken("ParameterBindingException", id+","+b.f.shownName(), "%s", message)
+	f.category, f.target = "InvalidArgument", v
 	return named(b.f.shownName(), f)
 }
 
