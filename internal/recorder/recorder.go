@@ -94,7 +94,10 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	}
 	out := in.Clone(in.Context())
 	out.URL.Scheme, out.URL.Host, out.Host, out.RequestURI = r.upstream.Scheme, r.upstream.Host, r.upstream.Host, ""
-	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(asked)), int64(len(asked))
+	out.Body, out.ContentLength = http.NoBody, int64(len(asked))
+	if len(asked) > 0 { // a body of no bytes has an unknown length over HTTP/2, which the resource manager takes for content
+		out.Body = io.NopCloser(bytes.NewReader(asked))
+	}
 	for _, h := range hop {
 		out.Header.Del(h)
 	}

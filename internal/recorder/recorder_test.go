@@ -199,3 +199,26 @@ func FuzzScrub(f *testing.F) {
 		}
 	})
 }
+
+// TestWithoutBody: over HTTP/2, too, a request without a body arrives as one, and not as one of unknown length.
+func TestWithoutBody(t *testing.T) {
+	upstream := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprintf(w, `"%s %d"`, req.Proto, req.ContentLength)
+	}))
+	upstream.EnableHTTP2 = true
+	upstream.StartTLS()
+	defer upstream.Close()
+	r, err := New(upstream.URL, upstream.Client().Transport, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ method, body, want string }{
+		{"GET", "", `"HTTP/2.0 0"`}, {"POST", "", `"HTTP/2.0 0"`}, {"PUT", "{}", `"HTTP/2.0 2"`},
+	} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), test.method, "https://recorder.test/", strings.NewReader(test.body)))
+		if got := w.Body.String(); got != test.want {
+			t.Errorf("%s %q arrives as %s, want %s", test.method, test.body, got, test.want)
+		}
+	}
+}

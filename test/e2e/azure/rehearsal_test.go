@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
@@ -39,13 +38,17 @@ func TestNothingIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	joining, err := simulatedDomain(t.Context(), casement, filepath.Join(short, "azure"), s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name string
 		env  []string
 		kill bool
 		want string // of the report, or of the guard's log
 	}{
-		{name: "to its end, with a domain", env: join(t, casement, short, s), want: "<b>24 passed, 0 failed, 3 not run</b>."},
+		{name: "to its end, with a domain", env: joining, want: "<b>24 passed, 0 failed, 3 not run</b>."},
 		{name: "a fault, and no time", env: []string{"CASEMENT_E2E_HOURS=0.02"}, want: "the budget of 1m12s is over"},
 		{name: "killed", kill: true, want: "nothing is left"},
 	} {
@@ -143,62 +146,6 @@ func built(t *testing.T) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return kit
-}
-
-// join makes a domain at the local Azure with all that machines need to join it, and returns the variables that name it.
-func join(t *testing.T, casement, home string, s settings) []string {
-	t.Helper()
-	const name, user, password, account = "corp.example", "joiner", "c4n4ry-J0in-passw0rd", "WebApp1"
-	domains := func(stdin string, args ...string) []byte {
-		t.Helper()
-		cmd := exec.Command(casement, append([]string{"--state", filepath.Join(home, "azure"), "azure", "domain"}, args...)...)
-		cmd.Stdin = strings.NewReader(stdin)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("domain %v: %v", args, err)
-		}
-		return out
-	}
-	domains(password+"\n", "add", name, "--dns", "10.1.0.4", "--join-user", user, "--join-password-file", "-", "--gmsa", account)
-	var made []struct{ SID, GUID string }
-	if err := json.Unmarshal(domains("", "list", "-o", "json"), &made); err != nil || len(made) != 1 {
-		t.Fatalf("%d domains, %v", len(made), err)
-	}
-	g, err := openGroups(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	type object = map[string]any
-	subscription := "/subscriptions/" + s.subscription
-	group := subscription + "/resourceGroups/shared"
-	identity := group + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/gmsa"
-	vault := group + "/providers/Microsoft.KeyVault/vaults/gmsavault"
-	put := func(id, version, location string, properties object) {
-		t.Helper()
-		if err := g.put(t.Context(), id, version, location, properties); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(group, "2021-04-01", s.location, nil)
-	put(identity, "2023-01-31", s.location, nil)
-	var reader struct{ PrincipalID, TenantID string }
-	if err := g.read(t.Context(), identity, "2023-01-31", &reader); err != nil {
-		t.Fatal(err)
-	}
-	put(vault, "2023-07-01", s.location, object{"tenantId": reader.TenantID, "enableRbacAuthorization": true,
-		"sku": object{"family": "A", "name": "standard"}})
-	put(vault+"/secrets/join", "2023-07-01", "", object{"value": `CORP\` + user + ":" + password})
-	const secretsUser = "4633458b-17de-408a-b874-0445c86b69e6" // the role Key Vault Secrets User
-	put(vault+"/secrets/join/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a", "2022-04-01", "", object{
-		"principalId":      reader.PrincipalID,
-		"roleDefinitionId": subscription + "/providers/Microsoft.Authorization/roleDefinitions/" + secretsUser})
-	var safe struct{ VaultURI string }
-	if err := g.read(t.Context(), vault, "2023-07-01", &safe); err != nil {
-		t.Fatal(err)
-	}
-	return []string{"DOMAIN_NAME=" + name, "DOMAIN_SID=" + made[0].SID, "DOMAIN_GUID=" + made[0].GUID, "DOMAIN_DNS_SERVERS=10.1.0.4",
-		"DOMAIN_JOIN_SECRET_URL=" + strings.TrimSuffix(safe.VaultURI, "/") + "/secrets/join", "GMSA_IDENTITY_ID=" + identity,
-		"GMSA_ACCOUNT=" + account}
 }
 
 // fault changes the local Azure's fault rules.

@@ -84,8 +84,8 @@ func startStage(self, casement, file string) (*staged, error) {
 // finish ends the local Azure once the guard of the run needs it no more.
 func (s *staged) finish() error { return errors.Join(s.rope.Close(), s.cmd.Wait()) }
 
-// stage serves a local Azure with a recorder before it, prints the environment that names them, and ends them after the rehearsal,
-// however that ends, and its guard.
+// stage serves a local Azure that has a domain, with a recorder before it, prints the environment that names them, and ends them
+// after the rehearsal, however that ends, and its guard.
 func stage(ctx context.Context, o options) (err error) {
 	home, err := os.MkdirTemp("", "cas")
 	if err != nil {
@@ -101,6 +101,10 @@ func stage(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	joining, err := simulatedDomain(ctx, o.casement, filepath.Join(home, "azure"), s)
+	if err != nil {
+		return err
+	}
 	r, err := record(s, o.file, home+"/ca.pem")
 	if err != nil {
 		return err
@@ -110,7 +114,7 @@ func stage(ctx context.Context, o options) (err error) {
 	if err := os.Mkdir(runs, 0o700); err != nil {
 		return err
 	}
-	env = append(env, "TMPDIR="+runs, "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+r.at,
+	env = append(append(env, joining...), "TMPDIR="+runs, "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+r.at,
 		"AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")
 	if err := json.NewEncoder(os.Stdout).Encode(env); err != nil {
 		return err

@@ -3,6 +3,7 @@ package recordings
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,7 +15,8 @@ var deletedVault = regexp.MustCompile(`(?i)/deletedVaults/[^/]+$`)
 
 // leftovers returns calls that create the resources that a recording finds from a former run: key vaults
 // that are deleted and not purged, and groups and identities whose first PUT is answered as for an existing
-// resource. Each call is the one that creates the resource later in the recording.
+// resource. Each such call is the one that creates the resource later in the recording. What a recording names and never writes is
+// another's, and is created as it is named.
 func leftovers(calls []call) (out []call) {
 	for i, c := range calls {
 		at := strings.ToLower(path(c.Request.URL))
@@ -29,8 +31,66 @@ func leftovers(calls []call) (out []call) {
 		case c.Request.Method == http.MethodPut && c.Response.Code == http.StatusOK && made(at) && !touched(before, at):
 			out = append(out, c)
 		}
+		for _, id := range named(c) {
+			group, _, _ := strings.Cut(id, "/providers/")
+			for _, at := range []string{group, id} {
+				if !touched(calls, at) && !touched(out, at) {
+					out = append(out, others(calls, c, at))
+				}
+			}
+		}
 	}
 	return out
+}
+
+// named returns the identities and peered virtual networks that an accepted write names.
+func named(c call) []string {
+	var body struct {
+		Identity   struct{ UserAssignedIdentities map[string]any }
+		Properties struct{ RemoteVirtualNetwork struct{ ID string } }
+	}
+	if !c.writes() || c.Response.Code >= 400 || json.Unmarshal([]byte(c.Request.Body), &body) != nil {
+		return nil
+	}
+	out := slices.Sorted(maps.Keys(body.Identity.UserAssignedIdentities))
+	if at := body.Properties.RemoteVirtualNetwork.ID; at != "" {
+		out = append(out, at)
+	}
+	return out
+}
+
+// others returns the call that creates a resource of another's, which a call of a recording names.
+func others(calls []call, c call, at string) (out call) {
+	out.Request.Method = http.MethodPut
+	body := map[string]any{"location": region(calls)}
+	version := "2021-04-01"
+	switch typeOf(at) {
+	case "microsoft.managedidentity/userassignedidentities":
+		version = "2023-01-31"
+	case "microsoft.network/virtualnetworks":
+		version = "2024-05-01"
+		var answer struct {
+			Properties struct{ RemoteVirtualNetworkAddressSpace map[string]any }
+		}
+		_ = json.Unmarshal([]byte(c.Response.Body), &answer) // an answer without one has none
+		body["properties"] = map[string]any{"addressSpace": answer.Properties.RemoteVirtualNetworkAddressSpace}
+	}
+	text, _ := json.Marshal(body) // strings and what was JSON encode
+	scheme, rest, _ := strings.Cut(c.Request.URL, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	out.Request.URL, out.Request.Body = scheme+"://"+host+at+"?api-version="+version, string(text)
+	return out
+}
+
+// region returns the first region that a recording's requests name.
+func region(calls []call) string {
+	for _, c := range calls {
+		var body struct{ Location string }
+		if json.Unmarshal([]byte(c.Request.Body), &body) == nil && body.Location != "" {
+			return body.Location
+		}
+	}
+	return "westeurope"
 }
 
 // made reports whether the PUT of a new resource is answered with 201, so that 200 means
