@@ -17,9 +17,11 @@ import (
 const (
 	fewest = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	most   = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+	labels = "capacity.cluster-autoscaler.kubernetes.io/labels"
 )
 
-// autoscale lets the cluster-autoscaler make the first Windows worker, for the pods that wait since there is none.
+// autoscale lets the cluster-autoscaler make the first Windows worker, for the pods that wait since there is none. Which build the
+// workers' own image has is not known to casement, so that the group says it.
 func (l *life) autoscale(ctx context.Context) error {
 	ports, err := freeport.Choose("127.0.0.1", 1)
 	if err != nil {
@@ -30,7 +32,8 @@ func (l *life) autoscale(ctx context.Context) error {
 		return err
 	}
 	management := strings.TrimSpace(text)
-	if _, err := l.kubectl(ctx, "annotate", "--overwrite", l.workers(l.windows), fewest+"=0", most+"=1"); err != nil {
+	if _, err := l.kubectl(ctx, "annotate", "--overwrite", l.workers(l.windows), fewest+"=0", most+"=1",
+		labels+"=node.kubernetes.io/windows-build="+builds[l.release]); err != nil {
 		return err
 	}
 	log, err := os.Create(filepath.Join(l.home, l.name+"-autoscaler.log"))
@@ -58,6 +61,6 @@ func (l *life) autoscale(ctx context.Context) error {
 		lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
 		return fmt.Errorf("%w\n%s", err, bytes.Join(lines[max(0, len(lines)-20):], []byte("\n")))
 	}
-	_, err = l.kubectl(ctx, "annotate", l.workers(l.windows), fewest+"-", most+"-")
+	_, err = l.kubectl(ctx, "annotate", l.workers(l.windows), fewest+"-", most+"-", labels+"-")
 	return err
 }
