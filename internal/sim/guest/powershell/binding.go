@@ -430,8 +430,8 @@ func (b *binder) take(v any) error {
 	case !took && b.p.binding:
 		return b.unmatched(v)
 	case len(missing) > 0 && len(b.sets) == 1:
-		return b.refused(v, "InputObjectMissingMandatory", "The input object cannot be bound because it did not contain the "+
-			"information required to bind all mandatory parameters:  "+strings.Join(missing, " "))
+		return b.refused(unboundFor(v, "InputObjectMissingMandatory", "The input object cannot be bound because it did not contain the "+
+			"information required to bind all mandatory parameters:  "+strings.Join(missing, " ")))
 	}
 	return nil
 }
@@ -446,23 +446,24 @@ func (c *cell) again() *cell {
 
 func isCustom(v any) bool { o, ok := v.(*object); return ok && o.kind == customKind }
 
-func (b *binder) unmatched(v any) error {
-	f := unbound(v)
-	return b.refused(v, f.id, f.exception.message)
-}
+func (b *binder) unmatched(v any) error { return b.refused(unbound(v)) }
 
-// refused is the failure of an item of the pipeline to be bound.
-func (b *binder) refused(v any, id, message string) error {
-	f := broken("ParameterBindingException", id+","+b.f.shownName(), "%s", message)
-	f.category, f.target = "InvalidArgument", v
+// refused is a failure of an item of the pipeline as this function's own.
+func (b *binder) refused(f *failure) error {
+	f.id += "," + b.f.shownName()
 	return named(b.f.shownName(), f)
 }
 
 // unbound is the failure of an item of the pipeline that no parameter takes.
 func unbound(v any) *failure {
-	f := broken("ParameterBindingException", "InputObjectNotBound", "The input object cannot be bound to any parameters "+
+	return unboundFor(v, "InputObjectNotBound", "The input object cannot be bound to any parameters "+
 		"for the command either because the command does not take pipeline input or the input and its properties do not "+
 		"match any of the parameters that take pipeline input.")
+}
+
+// unboundFor is the failure of an item of the pipeline to be bound.
+func unboundFor(v any, id, message string) *failure {
+	f := broken("ParameterBindingException", id, "%s", message)
 	f.category, f.target = "InvalidArgument", v
 	return f
 }
