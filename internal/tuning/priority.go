@@ -20,19 +20,19 @@ const yields = "CASEMENT_YIELD"
 const busy = 0.2
 
 // followBusy gives this process the priority background when it has been busy for a period. It keeps it: without privileges
-// a process cannot take it back.
+// a process cannot take it back. It gives it again at the end of each period after that, for the threads that yield missed.
 func followBusy() {
 	if os.Getenv(yields) == "" {
 		return
 	}
 	os.Unsetenv(yields)
 	go func() {
-		before := processorTime()
+		before, wasBusy := processorTime(), false
 		for range time.Tick(period) {
 			now := processorTime()
-			if isBusy(now - before) {
+			wasBusy = wasBusy || isBusy(now-before)
+			if wasBusy {
 				_ = yield() // without it the program only costs more
-				return
 			}
 			before = now
 		}
@@ -42,7 +42,8 @@ func followBusy() {
 // isBusy reports whether a process is busy that used a processor for a time of a period.
 func isBusy(used time.Duration) bool { return used.Seconds() > busy*period.Seconds() }
 
-// yield gives all threads of this process's group the priority background. A program of a plane is alone in its group.
+// yield gives all threads of this process's group the priority background. A program of a plane is alone in its group. The
+// system call misses a thread that starts at that moment: it has its parent's priority from before, and is not in the group yet.
 func yield() error { return unix.Setpriority(unix.PRIO_PGRP, 0, background) }
 
 // processorTime returns how long this process has used a processor, 0 where that is not known.

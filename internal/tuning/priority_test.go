@@ -69,7 +69,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// printPriorities yields between the starts of two threads and prints the priority of each thread.
+// printPriorities yields between the starts of two threads and prints the priority of each thread. It yields again while a
+// thread has another one: the runtime starts threads of its own at any moment.
 func printPriorities() {
 	thread := func() {
 		started := make(chan bool)
@@ -81,11 +82,23 @@ func printPriorities() {
 		<-started
 	}
 	thread()
-	if err := yield(); err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+	for again := 3; again > 0; again-- {
+		if err := yield(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		if slices.ContainsFunc(priorities(), func(v int) bool { return v != 20-background }) {
+			again = 3
+		}
 	}
 	thread()
+	for _, priority := range priorities() {
+		fmt.Println("thread:", priority)
+	}
+}
+
+// priorities returns the priority of each thread of this process, as the system call reports it.
+func priorities() (found []int) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		fmt.Println(err)
@@ -97,7 +110,8 @@ func printPriorities() {
 			continue
 		}
 		if priority, err := unix.Getpriority(unix.PRIO_PROCESS, id); err == nil {
-			fmt.Println("thread:", priority)
+			found = append(found, priority)
 		}
 	}
+	return found
 }
