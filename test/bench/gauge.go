@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"slices"
@@ -35,7 +36,7 @@ type gauge struct {
 type measured struct {
 	process *process.Process
 	metrics string
-	waits   histogram
+	waits   map[string]histogram // by the name of the queue
 	cpu     time.Duration
 }
 
@@ -82,8 +83,8 @@ const (
 	writesAMinute = 10 * 60
 )
 
-// end shows the calls by class, the requests that Azure refused, and of each manager the processor time, the memory and the wait of
-// the slowest hundredth of reconciles since the beginning of the phase.
+// end shows the calls by class, the requests that Azure refused, and of each manager the processor time, the memory and, by
+// queue, the wait of the slowest hundredth of passes since the beginning of the phase.
 func (g *gauge) end(phase string) error {
 	now, minutes := g.server.CallLog(), time.Since(g.since).Minutes()*float64(g.subscriptions)
 	for _, c := range []struct {
@@ -111,7 +112,13 @@ func (g *gauge) end(phase string) error {
 			return err
 		}
 		g.show(row{what: phase + ": processor time", unit: "s", measured: (process.CPU(one.pid()) - one.cpu).Seconds()})
-		g.show(row{what: phase + ": wait in the queue, p99", unit: "s", measured: waits.minus(one.waits).quantile(0.99), budget: 5})
+		for _, queue := range slices.Sorted(maps.Keys(waits)) {
+			taken := waits[queue].minus(one.waits[queue])
+			if n := taken[math.Inf(1)]; n > 0 {
+				g.show(row{what: phase + ": wait in the queue of " + queue + ", p99", unit: "s", measured: taken.quantile(0.99), budget: 5,
+					note: fmt.Sprintf("%.0f passes", n)})
+			}
+		}
 		g.show(row{what: phase + ": memory", unit: "MiB", measured: resident(one.pid()) / (1 << 20), budget: memoryBudget(g.machines),
 			note: fmt.Sprintf("%.0f MiB at most so far", most(one.pid())/(1<<20))})
 	}
@@ -139,14 +146,14 @@ func most(pid int) float64 {
 // histogram has how many observations were at most so many seconds.
 type histogram map[float64]float64
 
-// scrape reads the histogram of the waits in all work queues.
-func scrape(url string) (histogram, error) {
+// scrape reads the histogram of the waits in each work queue.
+func scrape(url string) (map[string]histogram, error) {
 	resp, err := http.Get(url)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	out := histogram{}
+	out := map[string]histogram{}
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		labels, value, ok := strings.Cut(strings.TrimPrefix(lines.Text(), "workqueue_queue_duration_seconds_bucket{"), "} ")
 		if _, bound, has := strings.Cut(labels, `le="`); ok && has && strings.HasPrefix(lines.Text(), "workqueue_queue_duration") {
@@ -155,7 +162,12 @@ func scrape(url string) (histogram, error) {
 			if err := errors.Join(err1, err2); err != nil {
 				return nil, err
 			}
-			out[le] += n
+			_, name, _ := strings.Cut(labels, `name="`)
+			name, _, _ = strings.Cut(name, `"`)
+			if out[name] == nil {
+				out[name] = histogram{}
+			}
+			out[name][le] += n
 		}
 	}
 	return out, nil
@@ -169,13 +181,21 @@ func (h histogram) minus(before histogram) histogram {
 	return out
 }
 
-// quantile returns the upper bound of the bucket of a quantile.
+// quantile returns a quantile, interpolated within its bucket as histogram_quantile of Prometheus does.
 func (h histogram) quantile(q float64) float64 {
 	bounds := slices.Sorted(maps.Keys(h))
-	for _, le := range bounds {
-		if h[le] >= q*h[bounds[len(bounds)-1]] {
-			return le
-		}
+	if len(bounds) == 0 {
+		return 0
 	}
-	return 0
+	rank, lower, below := q*h[bounds[len(bounds)-1]], 0.0, 0.0
+	for _, upper := range bounds {
+		if h[upper] >= rank {
+			if math.IsInf(upper, 1) || h[upper] == below {
+				return lower
+			}
+			return lower + (upper-lower)*(rank-below)/(h[upper]-below)
+		}
+		lower, below = upper, h[upper]
+	}
+	return lower
 }

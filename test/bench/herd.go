@@ -33,6 +33,8 @@ type herd struct {
 	// members are the names of the machines that are to be provisioned, with their cluster.
 	members map[string]*clusterv1.Cluster
 	pools   int
+	// arriving is how many objects of a kind are made or deleted a second, 0 for all at once.
+	arriving int
 	// played are the objects whose provisioning Cluster API has noted, by kind and name.
 	played map[string]bool
 }
@@ -70,6 +72,25 @@ func each(ctx context.Context, n int, do func(int) error) error {
 	return errors.Join(errs...)
 }
 
+// arrive calls do for 0 to n-1, so many a second as arriving says, and plays Cluster API meanwhile.
+func (h *herd) arrive(ctx context.Context, n int, do func(int) error) error {
+	if h.arriving == 0 {
+		return each(ctx, n, do)
+	}
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for from := 0; from < n; from += h.arriving {
+		if err := each(ctx, min(h.arriving, n-from), func(i int) error { return do(from + i) }); err != nil {
+			return err
+		}
+		if _, err := h.play(ctx); err != nil {
+			return err
+		}
+		<-second.C
+	}
+	return ctx.Err()
+}
+
 // fill creates clusters with machines and pools, and returns when all are provisioned.
 func (h *herd) fill(ctx context.Context, secret string, machines, clusters, pools int) error {
 	for _, space := range h.spaces {
@@ -78,14 +99,14 @@ func (h *herd) fill(ctx context.Context, secret string, machines, clusters, pool
 		}
 	}
 	h.clusters, h.members, h.played = make([]*clusterv1.Cluster, clusters), map[string]*clusterv1.Cluster{}, map[string]bool{}
-	err := each(ctx, clusters, func(i int) (err error) {
+	err := h.arrive(ctx, clusters, func(i int) (err error) {
 		h.clusters[i], err = h.cluster(ctx, i)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = each(ctx, pools, func(i int) error { return h.pool(ctx, fmt.Sprintf("pool-%04d", i), h.clusters[i%clusters]) })
+	err = h.arrive(ctx, pools, func(i int) error { return h.pool(ctx, fmt.Sprintf("pool-%04d", i), h.clusters[i%clusters]) })
 	if err != nil {
 		return err
 	}
@@ -102,7 +123,7 @@ func (h *herd) add(ctx context.Context, from, to int) error {
 	for i := from; i < to; i++ {
 		h.members[name(i)] = h.clusters[i%len(h.clusters)]
 	}
-	return each(ctx, to-from, func(i int) error { return h.machine(ctx, name(from+i), h.clusters[(from+i)%len(h.clusters)]) })
+	return h.arrive(ctx, to-from, func(i int) error { return h.machine(ctx, name(from+i), h.clusters[(from+i)%len(h.clusters)]) })
 }
 
 // roll replaces so many machines, as a rollout does that makes all new ones first, and returns when the old ones are gone.
@@ -117,7 +138,7 @@ func (h *herd) roll(ctx context.Context, machines, count int) error {
 	for i := range old {
 		old[i] = fmt.Sprintf("win-%05d", i)
 	}
-	err := each(ctx, count, func(i int) error {
+	err := h.arrive(ctx, count, func(i int) error {
 		o := &infrav1.AzureMachine{ObjectMeta: h.meta(old[i], h.members[old[i]])}
 		return h.client.Delete(ctx, o)
 	})

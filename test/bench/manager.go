@@ -38,6 +38,8 @@ type managerBench struct {
 	shards string
 	// throttle is how strictly the local Azure limits requests: 1 as Azure, 0 not at all.
 	throttle float64
+	// arriving is how many machines, and clusters and pools before them, are made a second; 0 is all at once.
+	arriving int
 	// roll is how many machines are replaced.
 	roll int
 	// rest is how long to watch the idle manager, outage how long every call fails. 0 leaves it out.
@@ -68,7 +70,7 @@ func (b managerBench) measure(show func(row), bin string) error {
 	}
 	defer os.RemoveAll(dir)
 	b.clusters, b.subscriptions = max(1, b.clusters), max(1, b.subscriptions)
-	s := &stage{managerBench: b, show: show, bin: bin, dir: dir, herd: &herd{}}
+	s := &stage{managerBench: b, show: show, bin: bin, dir: dir, herd: &herd{arriving: b.arriving}}
 	defer func() { s.gauge.stop() }()
 	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(dir, "management"), Binary: filepath.Join(bin, "casement-kube")})
 	if err != nil {

@@ -72,6 +72,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.AzureMachinePool{}, azurename.Field, naming().Index); err != nil {
 		return err
 	}
+	for _, o := range []client.Object{&clusterv1.Machine{}, &infrav1.AzureMachinePoolMachine{}} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, o, poolField, poolOf); err != nil {
+			return err
+		}
+	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachinePool{}, record.Own(mgr, r.WatchFilter)).
 		WithOptions(options).

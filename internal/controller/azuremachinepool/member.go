@@ -66,6 +66,24 @@ func (m *member) readyFor(b budget) time.Duration {
 	return max(conditions.Get(m.machine, clusterv1.MachineNodeReadyCondition).LastTransitionTime.Add(b.minReady).Sub(b.now), 0)
 }
 
+// poolField indexes Machines and AzureMachinePoolMachines by the label that names their pool: a list by labels alone reads all
+// of a namespace.
+const poolField = "casement.metadata.labels.poolName"
+
+func poolOf(o client.Object) []string {
+	if name := o.GetLabels()[clusterv1.MachinePoolNameLabel]; name != "" {
+		return []string{name}
+	}
+	return nil
+}
+
+// ofPool returns the options of a list of the pool's machines.
+func (s *scope) ofPool() []client.ListOption {
+	labels := s.labels()
+	return []client.ListOption{client.InNamespace(s.pool.Namespace), client.MatchingLabels(labels),
+		client.MatchingFields{poolField: labels[clusterv1.MachinePoolNameLabel]}}
+}
+
 func (s *scope) labels() map[string]string {
 	return map[string]string{
 		clusterv1.ClusterNameLabel:     s.Cluster.Name,
@@ -76,11 +94,11 @@ func (s *scope) labels() map[string]string {
 // join matches instances with their AzureMachinePoolMachines, Machines and Nodes.
 func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]member, error) {
 	var shown infrav1.AzureMachinePoolMachineList
-	if err := r.Client.List(ctx, &shown, client.InNamespace(s.pool.Namespace), client.MatchingLabels(s.labels())); err != nil {
+	if err := r.Client.List(ctx, &shown, s.ofPool()...); err != nil {
 		return nil, fmt.Errorf("list the machines of AzureMachinePool %s: %w", s.pool.Name, err)
 	}
 	var machines clusterv1.MachineList
-	if err := r.Client.List(ctx, &machines, client.InNamespace(s.pool.Namespace), client.MatchingLabels(s.labels())); err != nil {
+	if err := r.Client.List(ctx, &machines, s.ofPool()...); err != nil {
 		return nil, fmt.Errorf("list the Machines of MachinePool %s: %w", s.machinePool.Name, err)
 	}
 	ofShown := map[string]*clusterv1.Machine{} // by the name of the AzureMachinePoolMachine
