@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -47,6 +49,25 @@ func (g *gauge) stop() {
 	for _, one := range g.managers {
 		one.process.Stop(context.Background())
 	}
+}
+
+// working waits until the managers' controllers work: what comes before waits for their start.
+func (g *gauge) working(ctx context.Context) error {
+	for _, one := range g.managers {
+		err := until(ctx, func(context.Context) (bool, error) {
+			resp, err := http.Get(one.metrics)
+			if err != nil {
+				return false, nil // it does not listen yet
+			}
+			defer resp.Body.Close()
+			page, err := io.ReadAll(resp.Body)
+			return bytes.Contains(page, []byte(`controller_runtime_max_concurrent_reconciles{controller="azuremachinepool"}`)), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin begins a phase.

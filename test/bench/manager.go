@@ -92,6 +92,9 @@ func (b managerBench) measure(show func(row), bin string) error {
 	if err := s.start(); err != nil {
 		return err
 	}
+	if err := s.gauge.working(ctx); err != nil {
+		return err
+	}
 	return s.phases(ctx)
 }
 

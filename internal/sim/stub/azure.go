@@ -11,9 +11,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	azcorearm "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 )
 
 // Azure is a stub's own client of the local Azure, so that stubs use it like any other
@@ -109,6 +112,10 @@ func apiVersion(path string) string {
 func (a *arm) call(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	u, err := a.target(path)
+	if err != nil {
+		return err
+	}
 	token, err := a.authorize(ctx)
 	if err != nil {
 		return err
@@ -118,10 +125,6 @@ func (a *arm) call(ctx context.Context, method, path string, body, out any) erro
 		if data, err = json.Marshal(body); err != nil {
 			return err
 		}
-	}
-	u := path
-	if !strings.HasPrefix(path, "http") {
-		u = strings.TrimRight(a.azure.Endpoint, "/") + path + "?api-version=" + apiVersion(path)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, u, bytes.NewReader(data))
 	if err != nil {
@@ -147,6 +150,36 @@ func (a *arm) call(ctx context.Context, method, path string, body, out any) erro
 	}
 	return json.Unmarshal(answer, out)
 }
+
+// target returns the URL of a resource ID, or a link to a further page of a list. A guest writes the IDs of volumes and nodes, and
+// nothing but the resource manager gets the token, or a request of this process.
+func (a *arm) target(path string) (string, error) {
+	base := strings.TrimRight(a.azure.Endpoint, "/")
+	if strings.HasPrefix(path, base+"/") {
+		return path, nil
+	}
+	segments := strings.Split(path, "/")
+	if segments[0] != "" || len(segments) < 2 {
+		return "", fmt.Errorf("%q is no resource ID", path)
+	}
+	for _, segment := range segments[1:] {
+		if strings.Trim(segment, ".") == "" || segment != url.PathEscape(segment) {
+			return "", fmt.Errorf("%q is no resource ID", path)
+		}
+	}
+	return base + path + "?api-version=" + apiVersion(path), nil
+}
+
+// hasType reports whether an ID is of a resource of a type that is in no other resource. The type of an instance of a scale set
+// is Microsoft.Compute/virtualMachineScaleSets/virtualMachines.
+func hasType(id string, types ...string) bool {
+	parsed, err := azcorearm.ParseResourceID(id)
+	return err == nil && strings.Count(strings.ToLower(id), "/providers/") == 1 &&
+		slices.ContainsFunc(types, func(t string) bool { return strings.EqualFold(parsed.ResourceType.String(), t) })
+}
+
+// machineTypes are the types of virtual machines.
+var machineTypes = []string{"Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"}
 
 func refusal(status int, answer []byte) error {
 	var doc struct {

@@ -35,6 +35,12 @@ var (
 	azureFile = csiDriver{"file.csi.azure.com", "kubernetes.io/azure-file", false}
 )
 
+// The types of the resources that volumes are.
+const (
+	diskType  = "Microsoft.Compute/disks"
+	shareType = "Microsoft.Storage/storageAccounts/fileServices/shares"
+)
+
 // diskZone is the label of nodes by which disks follow zones; it is empty outside of them.
 const diskZone = "topology.disk.csi.azure.com/zone"
 
@@ -396,6 +402,9 @@ func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolu
 	account := cmp.Or(options["storageaccount"], accountOf(p.arm.c.SubscriptionID+p.arm.c.ResourceGroup+sku))
 	share := Share{p.arm.c.ResourceGroup, account, pv.Name}
 	base := share.AccountID(p.arm.c.SubscriptionID)
+	if !hasType(base, "Microsoft.Storage/storageAccounts") {
+		return fmt.Errorf("storageAccount %q is no name of a storage account", account)
+	}
 	if err := p.arm.call(ctx, http.MethodGet, base, nil, nil); isNotFound(err) {
 		_, err = p.arm.put(ctx, base, document{"location": p.arm.c.Location, "kind": kind, "sku": document{"name": sku},
 			"tags": document{"k8s-azure-created-by": "azure"}, "properties": document{"supportsHttpsTrafficOnly": true}})
@@ -470,9 +479,13 @@ func (p *provisioner) reclaim(ctx context.Context, pv *corev1.PersistentVolume) 
 		if pv.Status.Phase == corev1.VolumeBound {
 			return nil // deleted before its claim, which comes first
 		}
-		path := handle
-		if share, ok := ParseShare(handle); ok && !p.disk {
-			path = share.ID(p.arm.c.SubscriptionID)
+		path, kind := handle, diskType
+		if !p.disk {
+			share, _ := ParseShare(handle) // what names no share has no ID of one
+			path, kind = share.ID(p.arm.c.SubscriptionID), shareType
+		}
+		if !hasType(path, kind) {
+			return fmt.Errorf("the handle %q of volume %s names no resource of type %s; nothing is deleted", handle, pv.Name, kind)
 		}
 		if err := p.arm.delete(ctx, path); err != nil {
 			return err // such as a disk that is attached still
@@ -561,6 +574,10 @@ func (p *provisioner) move(ctx context.Context, a *storagev1.VolumeAttachment) (
 		return 0, err
 	}
 	disk := p.handle(pv)
+	if !hasType(disk, diskType) {
+		return 0, fmt.Errorf("invalid DiskURI: %s, correct format: "+ // as azuredisk-csi-driver says it
+			"/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}", disk)
+	}
 	node, err := p.client.CoreV1().Nodes().Get(ctx, a.Spec.NodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && !attach {
 		return 0, nil // the machine is gone, and the disk is free
@@ -569,6 +586,9 @@ func (p *provisioner) move(ctx context.Context, a *storagev1.VolumeAttachment) (
 		return 0, err
 	}
 	vm := strings.TrimPrefix(node.Spec.ProviderID, "azure://")
+	if !hasType(vm, machineTypes...) {
+		return 0, fmt.Errorf("the provider ID %q of node %s names no virtual machine", node.Spec.ProviderID, node.Name)
+	}
 	var doc document
 	if err := p.arm.call(ctx, http.MethodGet, vm, nil, &doc); isNotFound(err) && !attach {
 		return 0, nil
