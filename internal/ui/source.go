@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,20 @@ type Reader struct {
 	Meta      model.Meta
 	// Local is nil where the clusters are not in the local plane.
 	Local Local
+
+	mu sync.Mutex
+	// last are the clusters that were read last, with the time.
+	last map[client.ObjectKey]seenCluster
+}
+
+// seenCluster is a cluster as it was at a time.
+type seenCluster struct {
+	model.Cluster
+	at time.Time
+}
+
+func (s seenCluster) shown(key client.ObjectKey) error {
+	return fmt.Errorf("%s is shown as of %s", key, s.at.UTC().Format(time.TimeOnly+" MST"))
 }
 
 // maxClusters bounds the clusters that are read at the same time.
@@ -90,32 +105,39 @@ func (r *Reader) Read(ctx context.Context) model.Model {
 	return model.Build(in)
 }
 
-// clusters reads all clusters, and as much as it can when some cannot be read.
+// clusters reads all clusters. What cannot be read now is as it was read last: a management cluster that is late has
+// not lost anything.
 func (r *Reader) clusters(ctx context.Context, azure *model.Azure) ([]model.Cluster, error) {
 	c, err := r.Client()
-	if err != nil {
-		return nil, err
-	}
 	var list clusterv1.ClusterList
-	if err := c.List(ctx, &list, client.InNamespace(r.Namespace)); err != nil {
-		return nil, fmt.Errorf("list the clusters: %w", err)
-	}
 	var deployments clusterv1.MachineDeploymentList
-	if err := c.List(ctx, &deployments, client.InNamespace(r.Namespace)); err != nil {
-		return nil, fmt.Errorf("list the machine deployments: %w", err)
+	if err == nil {
+		err = c.List(ctx, &list, client.InNamespace(r.Namespace))
 	}
-	out, errs := make([]model.Cluster, len(list.Items)), make([]error, len(list.Items))
+	if err == nil {
+		err = c.List(ctx, &deployments, client.InNamespace(r.Namespace))
+	}
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, key := range r.keys() {
+			err = errors.Join(err, r.last[key].shown(key))
+		}
+		return r.known(), fmt.Errorf("list the clusters and their machine deployments: %w", err)
+	}
+	out, errs := make([]seenCluster, len(list.Items)), make([]error, len(list.Items))
 	places := make(chan struct{}, maxClusters)
 	var work sync.WaitGroup
 	for i := range list.Items {
 		work.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			out[i], errs[i] = r.cluster(ctx, c, &list.Items[i], azure)
+			out[i].at = time.Now()
+			out[i].Cluster, errs[i] = r.cluster(ctx, c, &list.Items[i], azure)
 		})
 	}
 	work.Wait()
-	read := out[:0]
+	last := map[client.ObjectKey]seenCluster{}
 	for i := range out {
 		if errs[i] != nil {
 			continue
@@ -125,14 +147,34 @@ func (r *Reader) clusters(ctx context.Context, azure *model.Azure) ([]model.Clus
 				out[i].Deployments = append(out[i].Deployments, d)
 			}
 		}
-		read = append(read, out[i])
+		last[client.ObjectKeyFromObject(&list.Items[i])] = out[i]
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for i := range errs {
+		key := client.ObjectKeyFromObject(&list.Items[i])
 		if apierrors.IsNotFound(errs[i]) {
 			errs[i] = nil // it was deleted at this moment
+		} else if before, ok := r.last[key]; ok && errs[i] != nil {
+			last[key] = before
+			errs[i] = errors.Join(errs[i], before.shown(key))
 		}
 	}
-	return read, errors.Join(errs...)
+	r.last = last
+	return r.known(), errors.Join(errs...)
+}
+
+// known returns the clusters that were read last.
+func (r *Reader) known() (out []model.Cluster) {
+	for _, key := range r.keys() {
+		out = append(out, r.last[key].Cluster)
+	}
+	return out
+}
+
+// keys returns the names of those clusters, in order.
+func (r *Reader) keys() []client.ObjectKey {
+	return slices.SortedFunc(maps.Keys(r.last), func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 func (r *Reader) cluster(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, azure *model.Azure) (model.Cluster, error) {

@@ -23,11 +23,14 @@ type Boot struct {
 	NoEffect, NotSimulated []string
 }
 
+// failure matches a code by which a script for cloudbase-init fails: 1001 to 1003 ask for a restart, for another run, or for both.
+const failure = `-\d+|[1-9]\d{0,2}|100[04-9]|10[1-9]\d|1[1-9]\d\d|[2-9]\d{3}|[1-9]\d{4,}`
+
 var (
 	bootEnded = regexp.MustCompile(`(?i)cloud-init finished|cloud-init v\. .* finished at|plugins execution done|` +
 		`\[(FAILED|  OK  )\] (Failed to start|Finished) kubeadm`)
 	failedLine   = regexp.MustCompile(`^(?:guest: )?(\S+: line \d+ failed with code -?\d+: .*)$`)
-	scriptFailed = regexp.MustCompile(`script ended with return code: (-?[1-9]\d*)|ended with exit code: ` +
+	scriptFailed = regexp.MustCompile(`script ended with return code: (` + failure + `)\b|ended with exit code: ` +
 		`(-?[1-9]\d*)|/scripts/\S+ exited with (-?[1-9]\d*)|Failed running /var/lib/cloud/\S+ ` +
 		`\[(-?[1-9]\d*)\]|\.service: Main process exited, code=exited, status=([1-9]\d*)`)
 	// unitFailed is the line of systemd about Ignition's unit of kubeadm.

@@ -42,6 +42,11 @@ func TestReadBoot(t *testing.T) {
 				"INFO cloudbaseinit.x [-] User_data script ended with return code: 0\n",
 			failed: []string{"powershell -Command \"throw 'no licence'\": no licence"}, notes: 1,
 		},
+		"a script that asks for a restart": {
+			log: "casement-gmsa: the machine has joined the domain, and restarts\n2026-01-01 10:00:00.000 2024 INFO cloudbaseinit.x [-] " +
+				"User_data script ended with return code: 1003\n2026-01-01 10:01:00.000 2024 INFO cloudbaseinit.x [-] " +
+				"User_data script ended with return code: 0\n",
+		},
 		"a script that succeeded": {
 			log: "2026-01-01 10:00:00.000 2024 INFO cloudbaseinit.x [-] User_data script ended with return code: 0\n",
 		},

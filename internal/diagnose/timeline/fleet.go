@@ -18,7 +18,7 @@ import (
 // Fleet summarizes the boot times of all machines of a cluster.
 type Fleet struct {
 	Machines []Timeline `json:"machines"`
-	// Stages are in the order in which machines pass them.
+	// Stages are in the order of Names.
 	Stages []FleetStage `json:"stages"`
 	Advice []Advice     `json:"advice,omitempty"`
 }
@@ -47,14 +47,22 @@ type Advice struct {
 	How string `json:"how"`
 }
 
-// The names of stages to which advice refers.
+// The names of stages.
 const (
+	stageSeen        = "instance seen in the scale set"
+	stageRequested   = "machine requested"
+	stageData        = "bootstrap data rendered"
+	stageInterface   = "network interface"
 	stageProvisioned = "VM provisioned, agent ready"
 	stageBootstrap   = "bootstrap succeeded"
 	stageRegistered  = "node registered"
 	stageReady       = "node ready (CNI configured)"
 	stagePod         = "first pod ready"
 )
+
+// Names are those of all stages, in the order of a boot.
+var Names = []string{stageSeen, stageRequested, stageData, stageInterface, stageProvisioned, stageBootstrap, stageRegistered,
+	stageReady, stagePod}
 
 // least is the number of seconds below which advice is not given.
 const least = 2
@@ -176,8 +184,7 @@ func (t Timeline) took(names []string) (sum float64, ok bool) {
 func stagesOf(lines []Timeline) []FleetStage {
 	type passed struct {
 		FleetStage
-		took  []float64
-		after []float64
+		took []float64
 	}
 	by := map[string]*passed{}
 	for _, line := range lines {
@@ -187,7 +194,7 @@ func stagesOf(lines []Timeline) []FleetStage {
 				p = &passed{FleetStage: FleetStage{Name: s.Name, Slowest: -1}}
 				by[s.Name] = p
 			}
-			p.took, p.after = append(p.took, s.Took), append(p.after, s.After)
+			p.took = append(p.took, s.Took)
 			if s.Took > p.Slowest {
 				p.Slowest, p.By = s.Took, line.Machine
 			}
@@ -199,7 +206,7 @@ func stagesOf(lines []Timeline) []FleetStage {
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b *passed) int {
-		return cmp.Or(cmp.Compare(median(a.after), median(b.after)), cmp.Compare(a.Name, b.Name))
+		return cmp.Compare(slices.Index(Names, a.Name), slices.Index(Names, b.Name))
 	})
 	var out []FleetStage
 	for _, p := range all {

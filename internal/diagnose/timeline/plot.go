@@ -15,8 +15,8 @@ const (
 	charWidth, nameGap           = 7, 6
 )
 
-// colours are the colours of the stages, in order.
-var colours = []string{"#4878a8", "#e49444", "#d1615d", "#85b6b2", "#6a9f58", "#e7ca60", "#a87c9f", "#967662"}
+// colours are the colours of Names, so that a stage has the same one in each plot.
+var colours = []string{"#b0aeab", "#d37295", "#4878a8", "#e49444", "#d1615d", "#85b6b2", "#6a9f58", "#e7ca60", "#a87c9f"}
 
 // SVG draws a bar for each machine, the slowest first, in the colours of its stages, and lists
 // the advice below.
@@ -43,7 +43,7 @@ func (f Fleet) SVG() []byte {
 			if s.Took > 0 {
 				fmt.Fprintf(&out,
 					`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s: %.0f s</title></rect>`+"\n",
-					x(s.After-s.Took), y, s.Took/longest*plotBars, barHeight, f.colour(s.Name),
+					x(s.After-s.Took), y, s.Took/longest*plotBars, barHeight, colour(s.Name),
 					html.EscapeString(s.Name), s.Took)
 			}
 		}
@@ -53,7 +53,7 @@ func (f Fleet) SVG() []byte {
 		y := legend + i*18
 		fmt.Fprintf(&out,
 			`<rect x="10" y="%d" width="12" height="12" fill="%s"/><text x="28" y="%d">%s: %.0f s, at most %.0f s (%s)</text>`+"\n",
-			y, f.colour(s.Name), y+10, html.EscapeString(s.Name), s.Median, s.Slowest, html.EscapeString(s.By))
+			y, colour(s.Name), y+10, html.EscapeString(s.Name), s.Median, s.Slowest, html.EscapeString(s.By))
 	}
 	for i, a := range f.Advice {
 		fmt.Fprintf(&out, `<text x="10" y="%d">%s</text>`+"\n", legend+len(f.Stages)*18+24+i*18, html.EscapeString(a.Text()))
@@ -63,7 +63,4 @@ func (f Fleet) SVG() []byte {
 }
 
 // colour returns the colour of a stage.
-func (f Fleet) colour(stage string) string {
-	i := slices.IndexFunc(f.Stages, func(s FleetStage) bool { return s.Name == stage })
-	return colours[max(i, 0)%len(colours)]
-}
+func colour(stage string) string { return colours[max(slices.Index(Names, stage), 0)] }

@@ -49,7 +49,7 @@ func Of(f *facts.Snapshot, m *clusterv1.Machine) Timeline {
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
 		t.instance(f.PoolMachines[m.Spec.InfrastructureRef.Name])
 	}
-	t.mark("machine requested", m.CreationTimestamp.Time, "Machine")
+	t.mark(stageRequested, m.CreationTimestamp.Time, "Machine")
 	if m.Spec.InfrastructureRef.Kind != infrav1.AzureMachinePoolMachineKind {
 		t.virtualMachine(f, m)
 	}
@@ -71,7 +71,7 @@ func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
 	if a == nil {
 		a = &infrav1.AzureMachinePoolMachine{}
 	}
-	t.mark("instance seen in the scale set", a.CreationTimestamp.Time, infrav1.AzureMachinePoolMachineKind)
+	t.mark(stageSeen, a.CreationTimestamp.Time, infrav1.AzureMachinePoolMachineKind)
 	t.mark(stageProvisioned, since(a.GetConditions(), clusterv1.ReadyCondition), infrav1.AzureMachinePoolMachineKind)
 }
 
@@ -79,15 +79,15 @@ func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
 func (t *Timeline) virtualMachine(f *facts.Snapshot, m *clusterv1.Machine) {
 	config := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
 	if config != nil {
-		t.mark("bootstrap data rendered", since(config.Status.Conditions, "DataSecretAvailable"), "KubeadmConfig")
+		t.mark(stageData, since(config.Status.Conditions, "DataSecretAvailable"), "KubeadmConfig")
 	} else {
-		t.mark("bootstrap data rendered", since(m.Status.Conditions, clusterv1.MachineBootstrapConfigReadyCondition), "Machine")
+		t.mark(stageData, since(m.Status.Conditions, clusterv1.MachineBootstrapConfigReadyCondition), "Machine")
 	}
 	var conditions []metav1.Condition
 	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
 		conditions = am.GetConditions()
 	}
-	t.mark("network interface", since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
+	t.mark(stageInterface, since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
 	t.mark(stageProvisioned, since(conditions, infrav1.VMRunningCondition), "AzureMachine")
 	// Without a check of the bootstrap, and unless it failed, this condition is missing or is set later than the event.
 	if c := meta.FindStatusCondition(conditions, infrav1.BootstrapSucceededCondition); c != nil && c.Reason != infrav1.JoinedReason {

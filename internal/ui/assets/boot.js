@@ -2,7 +2,8 @@ import { h, mark, stateNames, stateRank, took } from "./dom.js";
 import { rows, select, view } from "./store.js";
 import { VirtualList } from "./list.js";
 
-const stageNames = ["bootstrap data rendered", "network interface", "VM provisioned, agent ready", "bootstrap succeeded", "node registered", "node ready (CNI configured)", "first pod ready"];
+// stageNames are in the order of a boot; their colours are those of their places.
+const stageNames = ["instance seen in the scale set", "machine requested", "bootstrap data rendered", "network interface", "VM provisioned, agent ready", "bootstrap succeeded", "node registered", "node ready (CNI configured)", "first pod ready"];
 const stageColor = (name) => { const at = stageNames.indexOf(name); return "stage-" + (at < 0 ? 0 : at); };
 
 const endOf = (b) => (b.stages && b.stages.length ? b.stages[b.stages.length - 1].after : 0);
@@ -46,7 +47,8 @@ function fleetOf(f) {
 
 // makeBoots shows where the time of every machine's boot went.
 export function makeBoots(root) {
-  const legend = h("p", { class: "legend" }, ...stageNames.map((name) => h("span", {}, h("span", { class: "key " + stageColor(name), "aria-hidden": "true" }), name)));
+  const keys = stageNames.map((name) => h("span", {}, h("span", { class: "key " + stageColor(name), "aria-hidden": "true" }), name));
+  const legend = h("p", { class: "legend" }, ...keys);
   const axis = h("div", { class: "boot axis", "aria-hidden": "true" });
   const box = h("div", { id: "boot-list" }), empty = h("p", { class: "empty" });
   const fleets = h("div", { class: "fleets" });
@@ -64,6 +66,9 @@ export function makeBoots(root) {
       for (const d of fleets.querySelectorAll("details")) d.open = open.has(d.dataset.cluster);
     }
     const all = [...rows("boot")], scale = scaleOf(all);
+    // The first stage of a machine takes no time, and no key.
+    const passed = new Set(all.flatMap(([, b]) => (b.stages || []).slice(1).map((st) => st.name)));
+    keys.forEach((key, i) => { key.hidden = !passed.has(stageNames[i]); });
     all.sort(([, a], [, b]) => stateRank[a.state] - stateRank[b.state] || b.at - a.at || (a.name < b.name ? -1 : 1));
     empty.hidden = all.length > 0;
     legend.hidden = axis.hidden = box.hidden = all.length === 0;

@@ -195,7 +195,7 @@ export function makeDetail(root) {
     } else if (changed.size === 1 && changed.has("calls")) return;
     if (!r) {
       const clusters = [...rows("cluster").values()].map((c) => [c.name, c.ns, c.state, c.nodes, c.answer]);
-      const gone = view.selected && rows("meta").size ? "It is no longer there: " + view.selected.split("/").slice(1).join("/") : "";
+      const gone = view.selected && meta() && !meta().errors ? "It is no longer there: " + view.selected.split("/").slice(1).join("/") : "";
       put(places.head, gone, () => (gone ? [h("p", { class: "note" }, gone)] : []));
       put(places.why, JSON.stringify([clusters, meta() && [meta().local, meta().errors]]), welcome);
       return;

@@ -4,8 +4,8 @@ import { VirtualList } from "./list.js";
 
 const systems = { linux: "Linux" };
 
-// buildName is a node's system and build in words.
-const buildName = (n) => n.os === "windows" ? [n.image || "Windows", n.build].filter(Boolean).join(" · ") : [systems[n.os] || n.os || "unknown system", n.build].filter(Boolean).join(" · ");
+// systemName is a node's system in words.
+const systemName = (n) => n.os === "windows" ? n.image || "Windows" : systems[n.os] || n.os || "unknown system";
 
 function podText(pods) {
   if (!pods) return "no pods";
@@ -21,7 +21,7 @@ function podText(pods) {
 function lines() {
   const builds = new Map();
   for (const [key, n] of rows("node")) {
-    const name = buildName(n);
+    const name = [systemName(n), n.build].filter(Boolean).join(" · ");
     if (!builds.has(name)) builds.set(name, []);
     builds.get(name).push({ key, n });
   }
@@ -29,7 +29,7 @@ function lines() {
   for (const [name, nodes] of [...builds].sort(([a], [b]) => (a < b ? 1 : -1))) {
     nodes.sort((a, b) => stateRank[a.n.state] - stateRank[b.n.state] || (a.n.name < b.n.name ? -1 : 1));
     const ready = nodes.filter(({ n }) => n.state === "ok").length;
-    out.push({ key: "build:" + name, head: true, name, ready, of: nodes.length, sign: ready + "/" + nodes.length });
+    out.push({ key: "build:" + name, head: true, name: systemName(nodes[0].n), build: nodes[0].n.build, ready, of: nodes.length, sign: ready + "/" + nodes.length });
     for (const { key, n } of nodes) out.push({ key, n, sign: JSON.stringify(n) });
   }
   // Pods are below what made them, those in trouble first.
@@ -52,8 +52,8 @@ function lines() {
 function draw(item) {
   if (item.head) {
     const text = `${item.ready} of ${item.of} ready`;
-    return h("div", { class: "head", role: "option", "aria-label": item.name + ", " + text },
-      h("span", { class: "name" }, item.name), h("span", { class: "meter", "aria-hidden": "true" }, h("span", { vars: { "--part": item.ready / item.of } })), h("span", { class: "why" }, text));
+    return h("div", { class: "head", role: "option", title: item.name, "aria-label": [item.name, item.build, text].filter(Boolean).join(", ") },
+      h("span", { class: "name" }, item.name), item.build ? h("span", { class: "build" }, "· " + item.build) : "", h("span", { class: "meter", "aria-hidden": "true" }, h("span", { vars: { "--part": item.ready / item.of } })), h("span", { class: "why" }, text));
   }
   const r = item.n || item.p;
   const cells = item.n

@@ -89,7 +89,7 @@ function drawGroup(sheet, g, y, width) {
     const from = y;
     sheet.put(net.key, "rect", { class: "vnet" });
     sheet.put(net.key + "|t", "text", { x: left + 12, y: y + 20, class: "name" }, fit(net.name, (right - left) * 0.45, true));
-    sheet.put(net.key + "|p", "text", { x: right - 12, y: y + 20, class: "small", "text-anchor": "end" }, fit("virtual network · " + (net.prefixes || []).join(", "), (right - left) * 0.48));
+    sheet.put(net.key + "|p", "text", { x: right - 12, y: y + 20, class: "small", "text-anchor": "end" }, fit(["virtual network", ...(net.prefixes || [])].join(" · "), (right - left) * 0.48));
     y += 30;
     for (const sub of g.subnets.get(net.key) || []) {
       places.set(sub.key, y + 20);

@@ -1,5 +1,5 @@
 import { byId, h, mark, stateNames, stateRank } from "./dom.js";
-import { rows, select, touch, view } from "./store.js";
+import { meta, rows, select, touch, view } from "./store.js";
 import { VirtualList } from "./list.js";
 
 // What is open: what the user opened or closed, and else what is not a machine.
@@ -96,7 +96,7 @@ export function makeTree() {
     const items = flatten();
     const nothing = items.length === 0;
     empty.hidden = !nothing;
-    if (nothing) empty.textContent = !rows("meta").size ? "Reading the clusters…" : rows("object").size ? (view.troubled && !view.filter ? "Nothing is in trouble." : "No object matches.") : "There is no cluster yet.";
+    if (nothing) empty.textContent = !rows("meta").size ? "Reading the clusters…" : rows("object").size ? (view.troubled && !view.filter ? "Nothing is in trouble." : "No object matches.") : meta().errors ? "The clusters could not be read." : "There is no cluster yet.";
     if (list.active !== view.selected) {
       list.items = items;
       list.mark(view.selected, true);

@@ -248,6 +248,14 @@ type node struct {
 	ready, controls             bool
 }
 
+func (n node) String() string {
+	state := "not ready"
+	if n.ready {
+		state = "ready"
+	}
+	return fmt.Sprintf("%s (%s, %s, %s)", n.name, n.os, n.kubelet, state)
+}
+
 // list returns the cluster's nodes.
 func (l *life) list(ctx context.Context) ([]node, error) {
 	text, err := l.workload(ctx, nil, "get", "nodes", "-o", "json")
@@ -317,7 +325,7 @@ func (l *life) nodes(ctx context.Context, want func([]node) bool) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("the nodes are %+v: %w", seen, context.Cause(ctx)), unseen)
+			return errors.Join(fmt.Errorf("the nodes are %v: %w", seen, context.Cause(ctx)), unseen)
 		case <-tick.C: // an API server that is replaced does not answer for a while
 		}
 	}

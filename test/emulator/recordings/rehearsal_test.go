@@ -40,7 +40,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		result := newReport()
-		replay(t, rec, azuresim.Instant, accepted, result)
+		replay(t, rec, accepted, result)
 		if len(result.differences) > 0 || result.total.unmodelled > 0 {
 			var out strings.Builder
 			result.print(&out)
