@@ -34,6 +34,8 @@ const (
 	powershellFloor = 95
 	// psScriptPeriod is how long a script may run in a guest.
 	psScriptPeriod = 20 * time.Second
+	// psStart is how long the real PowerShell may need to start on a busy machine.
+	psStart = 2 * time.Minute
 	// psBatch is how many scripts the real PowerShell is asked at a time.
 	psBatch = 500
 )
@@ -267,7 +269,7 @@ func askBatch(t *testing.T, all []psScript) {
 	if err := os.WriteFile(in, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(all))*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), psStart+time.Duration(len(all))*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, *pwsh, "--batch", in, out, "--bound", "8")
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=dumb", "TZ=UTC", "LANG=en_US.UTF-8")

@@ -23,6 +23,9 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 		if operator == "+" {
 			return r.texts(operator, string(rune(l)), right)
 		}
+		if operator == "*" && (isNumber(right) || right == nil) {
+			return nil, undefined(operator, l, right)
+		}
 		left = int64(l)
 	case *array:
 		return r.lists(operator, l, right)
@@ -39,7 +42,7 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 		if s, isText := right.(string); strings.Contains("*/%", operator) {
 			if _, ok := parseNumber(s); isText && !ok {
 				return nil, noMethod(right, operator)
-			} else if isNumber(right) || right == nil {
+			} else if operator == "*" && (isNumber(right) || right == nil) {
 				return nil, undefined(operator, l, right)
 			}
 		}
@@ -369,6 +372,9 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 			}
 		}
 	}
+	if left == nil && (operator == "-shl" || operator == "-shr") {
+		return int64(0), nil
+	}
 	for _, v := range []any{left, right} {
 		if s, ok := v.(string); ok {
 			_, isFloat := left.(float64)
@@ -386,8 +392,11 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 		if err := operands(operator, left); err != nil {
 			return nil, err
 		}
-		if _, isChar := left.(char); isChar && operands(operator, right) != nil {
-			return nil, noMethod(left, operator)
+		switch left.(type) {
+		case char, bool:
+			if operands(operator, right) != nil {
+				return nil, noMethod(left, operator)
+			}
 		}
 		by, err := r.convert("int", right)
 		if err != nil {

@@ -361,79 +361,94 @@ func (b *binder) settle() error {
 	return nil
 }
 
-// take gives the parameters that the pipeline fills a value of it.
+// take gives the parameters that the pipeline fills a value of it: as it is or by its properties where the types fit, then
+// converted.
 func (b *binder) take(v any) error {
-	took := false
-	var missing []string
+	took := map[string]bool{}
 	for _, one := range b.p.list {
-		if b.given[one.name] {
-			continue
-		}
-		value, has := v, false
-		s, inSet := one.in(b.set)
-		if !inSet && len(b.sets) > 1 {
-			for _, other := range b.sets {
-				if !inSet {
-					s, inSet = one.in(other)
-				}
-			}
-		}
-		switch {
-		case !inSet:
-		case s.pipeline:
-			has = true
-		case s.property:
-			for _, name := range append([]string{one.name}, one.aliases...) {
-				if !has {
-					value, has = b.r.ownProperty(v, name)
-				}
-			}
-		}
-		if before, filled := b.unfilled[one.name]; filled { // an item leaves nothing to the next one
+		if before, filled := b.unfilled[one.name]; filled && !b.given[one.name] { // an item leaves nothing to the next one
 			b.to.vars[one.name] = before.again()
 			b.bound.remove(one.shown)
 		}
-		if !has {
-			if inSet && s.mandatory && (s.pipeline || s.property) {
-				missing = append(missing, one.shown)
+	}
+	for _, how := range []struct{ converted, property bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+		for _, one := range b.p.list {
+			s, inSet := b.current(one)
+			if b.given[one.name] || took[one.name] || !inSet || how.property && !s.property || !how.property && !s.pipeline {
+				continue
 			}
-			continue
-		}
-		if s.pipeline && s.property { // the property of that name comes first where the value is no fit
-			if own, ok := b.r.ownProperty(v, one.name); ok {
-				if _, err := b.r.converted(one, v); err != nil || isCustom(v) && castOf(one, "") != "" {
-					value = own
+			value := v
+			if how.property {
+				var ok bool
+				if value, ok = b.property(v, one); !ok {
+					continue
 				}
 			}
-		}
-		converted, err := b.r.converted(one, value)
-		if failed(err) != nil {
-			if s.pipeline && !s.property {
-				return b.unmatched(v)
+			if !how.converted && !one.fits(value) {
+				continue
 			}
-			return b.fail("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
-				"Cannot process argument transformation on parameter '%s'. %s", one.shown, err.Error())
-		} else if err != nil {
-			return err
+			converted, err := b.r.converted(one, value)
+			if failed(err) != nil && !how.property {
+				continue
+			} else if failed(err) != nil {
+				return b.fail("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
+					"Cannot process argument transformation on parameter '%s'. %s", one.shown, err.Error())
+			} else if err != nil {
+				return err
+			}
+			if err := b.validate(one, converted); err != nil {
+				return err
+			}
+			took[one.name] = true
+			if _, filled := b.unfilled[one.name]; !filled {
+				b.unfilled[one.name] = b.to.vars[one.name].again()
+			}
+			b.bound.set(one.shown, converted)
+			b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, "")}
 		}
-		if err := b.validate(one, converted); err != nil {
-			return err
+	}
+	var missing []string
+	for _, one := range b.p.list {
+		if s, inSet := b.current(one); inSet && s.mandatory && (s.pipeline || s.property) && !b.given[one.name] && !took[one.name] {
+			missing = append(missing, one.shown)
 		}
-		took = true
-		if _, filled := b.unfilled[one.name]; !filled {
-			b.unfilled[one.name] = b.to.vars[one.name].again()
-		}
-		b.bound.set(one.shown, converted)
-		b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, "")}
 	}
 	switch {
-	case !took && b.p.binding:
+	case len(took) == 0 && b.p.binding:
 		return b.unmatched(v)
 	case len(missing) > 0 && len(b.sets) == 1:
 		return b.refused(unboundFor(v, "InputObjectMissingMandatory", "The input object cannot be bound because it did not contain the "+
 			"information required to bind all mandatory parameters:  "+strings.Join(missing, " ")))
 	}
 	return nil
+}
+
+// current is what a parameter is in the chosen set, or in another one that is still possible.
+func (b *binder) current(one parameter) (parameterSet, bool) {
+	s, ok := one.in(b.set)
+	for _, other := range b.sets {
+		if !ok {
+			s, ok = one.in(other)
+		}
+	}
+	return s, ok
+}
+
+// property returns the property of a value that has a parameter's name or one of its aliases.
+func (b *binder) property(v any, one parameter) (value any, has bool) {
+	for _, name := range append([]string{one.name}, one.aliases...) {
+		if !has {
+			value, has = b.r.ownProperty(v, name)
+		}
+	}
+	return value, has
+}
+
+// fits reports a value that a parameter takes without a conversion.
+func (one parameter) fits(v any) bool {
+	kind := castOf(one, "object")
+	item, isArray := strings.CutSuffix(kind, "[]")
+	return kind == "object" || kind == "psobject" || isType(v, kind) || isArray && (item == "object" || isType(v, item))
 }
 
 // again is a fresh cell of the same value and type.

@@ -15,7 +15,7 @@ type cmdlet struct {
 	// is not simulated and leaves a mark, Name! takes neither null nor nothing, Name+ neither as an
 	// attribute says so, Name# takes a whole number, Name& takes no null and, the last of these, the
 	// pipeline, Name% takes a text or date, for which a script block runs for each object of the
-	// pipeline. Other names follow after |.
+	// pipeline, Name= takes one text and no list. Other names follow after |.
 	// A parameter that is not there is refused by name.
 	parameters string
 	// run runs it once, with all that the pipeline gave.
@@ -44,6 +44,8 @@ type spec struct {
 	filled, attributed, whole bool
 	// present are no null, blocks runs script blocks for each object of the pipeline.
 	present, blocks bool
+	// single is one text.
+	single bool
 
 	marked           bool
 	position         int
@@ -63,6 +65,8 @@ type call struct {
 	stage *cmdletStage
 	// literals are the paths without wildcards.
 	literals map[string]bool
+	// root is the folder whose content Get-ChildItem names.
+	root string
 
 	action   string
 	common   commonParameters
@@ -74,7 +78,7 @@ var parameterMarks = map[byte]func(*spec){
 	'~': func(s *spec) { s.ignored = true }, '^': func(s *spec) { s.marked = true }, '*': func(s *spec) { s.rest = true },
 	'?': func(s *spec) { s.takes = false }, '!': func(s *spec) { s.filled = true }, '#': func(s *spec) { s.whole = true },
 	'+': func(s *spec) { s.filled, s.attributed = true, true }, '&': func(s *spec) { s.present = true },
-	'%': func(s *spec) { s.blocks = true },
+	'%': func(s *spec) { s.blocks = true }, '=': func(s *spec) { s.single = true },
 }
 
 // specsOf reads the table's own form.
@@ -170,7 +174,7 @@ func (cmd *cmdlet) class() string {
 }
 
 func (c *call) bindAll(args []argumentValue) error {
-	var rest []any
+	var rest []argumentValue
 	cmd := c.cmd
 	args = append(args, c.defaults(args)...)
 	for i := 0; i < len(args); i++ {
@@ -179,7 +183,7 @@ func (c *call) bindAll(args []argumentValue) error {
 			if _, _, isNumber := wholeOf(a.value); isNumber && a.bare && cmd.name == "Write-Host" {
 				a.value = a.text // a number is written as the script has it
 			}
-			rest = append(rest, a.value)
+			rest = append(rest, a)
 			continue
 		}
 		s, err := cmd.find(a.parameter)
@@ -187,9 +191,9 @@ func (c *call) bindAll(args []argumentValue) error {
 			return err
 		}
 		if s == nil && cmd.loose() && commonName(a.parameter) == "" {
-			rest = append(rest, strings.TrimSuffix(a.text, ":"))
+			rest = append(rest, argumentValue{value: strings.TrimSuffix(a.text, ":"), has: true})
 			if a.has {
-				rest = append(rest, a.value)
+				rest = append(rest, argumentValue{value: a.value, has: true})
 			}
 			continue
 		}
@@ -227,10 +231,7 @@ func (c *call) bindAll(args []argumentValue) error {
 					"Missing an argument for parameter '%s'. Specify a parameter of type '%s' and try again.", s.shown, s.kind())
 			}
 			i++
-			value = args[i].value
-			if _, isNumber := float(value); isNumber && s.filled && args[i].bare && args[i].text != "" {
-				value = args[i].text
-			}
+			value = args[i].into(s)
 		}
 		if _, twice := c.given[s.names[0]]; twice && !a.splatted {
 			return broken("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter '%s' is "+
@@ -275,6 +276,9 @@ func (c *call) give(s *spec, value any) error {
 	if value == nil && s.present {
 		return s.empty(nil)
 	}
+	if s.single && isList(value) {
+		return s.noList(value)
+	}
 	if s.filled {
 		items := []any{value}
 		if a, ok := value.(*array); ok {
@@ -286,8 +290,7 @@ func (c *call) give(s *spec, value any) error {
 		}
 		for _, item := range items {
 			if isList(value) && isList(item) {
-				return broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
-					"'%s'. Specified method is not supported.", kindOf(value), s.kind(), s.shown)
+				return s.noList(value)
 			}
 			if err := s.empty(item); err != nil {
 				return err
@@ -319,6 +322,12 @@ func (c *call) give(s *spec, value any) error {
 	}
 	c.given[s.names[0]] = value
 	return nil
+}
+
+// noList refuses a list where one value is taken.
+func (s *spec) noList(v any) error {
+	return broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter '%s'. "+
+		"Specified method is not supported.", kindOf(v), s.kind(), s.shown)
 }
 
 // typedParameter converts a value to the type of a parameter.
@@ -359,6 +368,8 @@ func (s *spec) kind() string {
 	switch {
 	case s.whole:
 		return "System.Int32"
+	case s.single:
+		return "System.String"
 	case s.filled:
 		return "System.String[]"
 	}
@@ -413,7 +424,7 @@ func (c *call) defaults(args []argumentValue) (out []argumentValue) {
 
 // positions assigns arguments without a name to the parameters by position. -LiteralPath takes
 // the place of -Path.
-func (c *call) positions(rest []any) error {
+func (c *call) positions(rest []argumentValue) error {
 	for at := 0; at < 6 && len(rest) > 0; at++ {
 		for i := range c.cmd.specs {
 			s := &c.cmd.specs[i]
@@ -427,9 +438,9 @@ func (c *call) positions(rest []any) error {
 				continue
 			}
 			if s.rest {
-				value := any(newArray(rest...))
+				value := any(newArray(loose(rest)...))
 				if len(rest) == 1 {
-					value = rest[0]
+					value = rest[0].value
 				}
 				rest = nil
 				if err := c.give(s, value); err != nil {
@@ -437,7 +448,7 @@ func (c *call) positions(rest []any) error {
 				}
 				break
 			}
-			value := rest[0]
+			value := rest[0].into(s)
 			rest = rest[1:]
 			if err := c.give(s, value); err != nil {
 				return err
@@ -449,9 +460,17 @@ func (c *call) positions(rest []any) error {
 	}
 	if len(rest) > 0 {
 		return broken("ParameterBindingException", "PositionalParameterNotFound",
-			"A positional parameter cannot be found that accepts argument '%s'.", shownArgument(rest[0]))
+			"A positional parameter cannot be found that accepts argument '%s'.", shownArgument(rest[0].value))
 	}
 	return nil
+}
+
+// into is the value of an argument for a parameter: a number goes into a text as the script has it.
+func (a argumentValue) into(s *spec) any {
+	if _, isNumber := float(a.value); isNumber && s.filled && a.bare && a.text != "" {
+		return a.text
+	}
+	return a.value
 }
 
 // shownArgument is a value in a message about arguments.
@@ -488,9 +507,7 @@ func (s *cmdletStage) process(v any) error {
 		}
 		return nil
 	}
-	o, isObject := v.(*object)
-	isObject = isObject && o.kind != "System.Version" && o.kind != kindIPAddress && o.kind != kindUri
-	if !isObject && cmd.byProperty || isList(v) && cmd.scalar {
+	if cmd.byProperty && !s.c.hasProperty(v) || isList(v) && cmd.scalar {
 		return s.finish(s.c.fault(unbound(v)))
 	}
 	for _, p := range slices.Backward(cmd.specs) {
@@ -509,6 +526,18 @@ func (s *cmdletStage) process(v any) error {
 		return &LimitError{"makes a list of more than a million items"}
 	}
 	return s.c.take(16)
+}
+
+// hasProperty reports an object with a property that a parameter takes from the pipeline.
+func (c *call) hasProperty(v any) bool {
+	for _, s := range c.cmd.specs {
+		for _, name := range s.names {
+			if _, ok := c.ownProperty(v, name); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s *cmdletStage) end() error {
@@ -540,7 +569,7 @@ func (s *cmdletStage) finish(err error) error {
 		f.ends = true
 	}
 	s.c.keepFault(f)
-	if _, own := s.c.common.preferences["erroractionpreference"]; own && (s.c.action == "silentlycontinue" || s.c.action == "ignore") {
+	if _, own := s.c.common.preferences["erroractionpreference"]; own && !f.stops && (s.c.action == "silentlycontinue" || s.c.action == "ignore") {
 		// -ErrorAction does not hold back what ends the statement, but few cmdlets end it.
 		s.c.ok, s.c.failedIt = false, true
 		s.c.remember(f)

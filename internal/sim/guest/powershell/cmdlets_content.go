@@ -345,19 +345,30 @@ func clearContent(c *call) error {
 // selectString searches lines of the pipeline or of files.
 func selectString(c *call) error {
 	var sources []any
+	line := func(file, name string, n int, text any) {
+		sources = append(sources, system(kindMatch, nil, "IgnoreCase", !c.is("casesensitive"), "LineNumber", int64(n+1), "Line", text,
+			"Filename", name, "Path", file, "Pattern", nil, "Context", nil, "Matches", nil))
+	}
 	add := func(file string) error {
 		s, err := c.readText(file)
-		for i, line := range lines(s) {
-			sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path", file, "Filename", base(file)))
+		for i, text := range lines(s) {
+			line(file, base(file), i, text)
 		}
 		return err
 	}
 	for _, name := range append(c.textsOf("path"), c.textsOf("literalpath")...) {
 		found := c.glob(name)
-		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(c.notFound(c.path(name))); err != nil {
+		switch {
+		case len(found) > 0 || c.isPattern(name):
+		case c.has("literalpath"):
+			f := broken("System.ArgumentException", "ProcessingFile", "The file %[1]s cannot be read: Could not find file '%[1]s'.", c.path(name))
+			if err := c.fault(f); err != nil {
 				return err
 			}
+		default: // it ends the statement, whatever -ErrorAction says
+			f := c.notFound(c.path(name))
+			f.stops = true
+			return f
 		}
 		for _, file := range found {
 			if err := add(file); err != nil {
@@ -377,8 +388,7 @@ func selectString(c *call) error {
 		if err != nil {
 			return err
 		}
-		sources = append(sources, system(kindMatch, nil, "Line", s, "LineNumber", int64(i+1), "Path", "InputStream",
-			"Filename", "InputStream"))
+		line("InputStream", "InputStream", i, s)
 	}
 	return c.search(sources)
 }
@@ -479,7 +489,9 @@ func (c *call) search(sources []any) error {
 			return c.emit(true)
 		}
 		o.set("Pattern", matched)
-		o.set("Matches", newArray(matches...))
+		all := newArray(matches...)
+		all.kind = "System.Text.RegularExpressions.Match[]"
+		o.set("Matches", all)
 		o.set("text", matchLine(o))
 		if c.has("context") {
 			inContext(sources, i, before, behind)

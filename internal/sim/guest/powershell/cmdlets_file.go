@@ -8,7 +8,7 @@ import (
 
 var fileCmdlets = []cmdlet{
 	{name: "Get-Item", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%! Force?~ Stream Include Exclude Filter", run: getItem},
-	{name: "Get-ChildItem",
+	{name: "Get-ChildItem", flat: true,
 		parameters: "Path%:0 Filter:1 LiteralPath|PSPath% Recurse|s? File? Directory? Force?~ Name? Include Exclude Depth# Hidden?",
 		run:        getChildItem},
 	{name: "New-Item", parameters: "Path%!:0 Name% ItemType|Type Value|Target Force?", run: newItem, should: true},
@@ -143,10 +143,10 @@ func (c *call) names() []string {
 	if len(out) == 0 {
 		for _, v := range c.input {
 			if o, ok := v.(*object); ok {
-				for _, name := range []string{"PSPath", "FullName", "Path"} {
+				for _, name := range []string{"Path", "LiteralPath", "PSPath"} {
 					if at, has := o.get(name); has {
 						v = strings.TrimPrefix(text(at), `Microsoft.PowerShell.Core\FileSystem::`)
-						c.literals[text(v)] = true
+						c.literals[text(v)] = name != "Path"
 						break
 					}
 				}
@@ -174,7 +174,7 @@ func getItem(c *call) error {
 					rest, "Value", v, "Key", rest)); err != nil {
 					return err
 				}
-			} else if err := c.fault(c.notFound(name)); err != nil {
+			} else if err := c.fault(missingItem(`Env:\` + rest)); err != nil {
 				return err
 			}
 			continue
@@ -254,7 +254,11 @@ func getChildItem(c *call) error {
 			continue // -Include is for the last part of the path
 		}
 		for _, at := range found {
-			if err := c.below(at, depth, !pattern || len(found) == 1); err != nil {
+			open := !pattern || len(found) == 1
+			if c.root = at; !open || !c.m.Root.IsDir(at) {
+				c.root = parent(at)
+			}
+			if err := c.below(at, depth, open); err != nil {
 				return err
 			}
 		}
@@ -328,7 +332,7 @@ func (c *call) child(at string) error {
 		return nil
 	}
 	if c.is("name") {
-		return c.emit(base(at))
+		return c.emit(strings.TrimLeft(strings.TrimPrefix(at, c.root), `\`))
 	}
 	return c.emit(describe(at, info))
 }
@@ -428,6 +432,12 @@ func removeItem(c *call) error {
 			}
 			continue
 		case "env":
+			if _, ok := c.env(rest); !ok {
+				if err := c.fault(missingItem(`Env:\` + rest)); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := c.setEnv(rest, nil); err != nil {
 				return err
 			}

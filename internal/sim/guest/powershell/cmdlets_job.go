@@ -62,7 +62,7 @@ func startJob(c *call) error {
 	}
 	j := &job{shown: system("System.Management.Automation.PSRemotingJob", []string{"Id", "Name", "PSJobTypeName", "State", "HasMoreData",
 		"Location", "Command"}, "Id", c.jobs.last-1, "Name", name, "PSJobTypeName", "BackgroundJob", "State", "Completed", "HasMoreData", true,
-		"Location", "localhost", "Command", f.text, "ChildJobs", newArray(), "Error", newArray())}
+		"Location", "localhost", "Command", f.text, "Error", newArray())}
 	keep := func(stream int) sink {
 		return func(v any) error { j.records = append(j.records, record{stream, v}); return c.take(32) }
 	}
@@ -83,6 +83,11 @@ func startJob(c *call) error {
 	if _, exits := err.(exitSignal); err != nil && !exits { // it is never wrapped
 		return err
 	}
+	state, _ := j.shown.get("State")
+	info := system("System.Management.Automation.JobStateInfo", nil, "State", state, "Reason", nil)
+	j.shown.set("JobStateInfo", info)
+	j.shown.set("ChildJobs", newArray(system("System.Management.Automation.PSRemotingChildJob", []string{"Id", "Name", "State"},
+		"Id", c.jobs.last, "Name", "Job"+text(c.jobs.last), "State", state, "JobStateInfo", info)))
 	c.jobs.all = append(c.jobs.all, j)
 	return c.emit(j.shown)
 }

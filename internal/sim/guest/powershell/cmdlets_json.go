@@ -185,6 +185,9 @@ func convertFromJSON(c *call) error {
 	}
 	for _, s := range parts {
 		if strings.TrimSpace(s) == "" {
+			if err := c.emit(nil); err != nil {
+				return err
+			}
 			continue
 		}
 		v, err := c.fromJSON([]byte(s))

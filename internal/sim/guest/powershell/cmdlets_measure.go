@@ -92,7 +92,7 @@ func measureObject(c *call) error {
 		if !ok {
 			numeric = false
 			if err := c.fault(broken("RuntimeException", "NonNumericInputObject",
-				"Input object \"%s\" is not numeric.", textOf(v, 1))); err != nil {
+				"Input object \"%s\" is not numeric.", measured(v))); err != nil {
 				return err
 			}
 			continue
@@ -134,10 +134,18 @@ func measureText(c *call, values []any) error {
 		characters, "Property", nil))
 }
 
+// measured is a value in a message about measuring it.
+func measured(v any) string {
+	if isList(v) {
+		return kindOf(v)
+	}
+	return cellText(v)
+}
+
 func getUnique(c *call) error {
 	for i, v := range c.input {
-		if i > 0 && text(v) == text(c.input[i-1]) {
-			continue
+		if i > 0 && (text(v) == text(c.input[i-1]) || isCustom(v) && isCustom(c.input[i-1])) {
+			continue // objects without an order are alike
 		}
 		if err := c.emit(v); err != nil {
 			return err

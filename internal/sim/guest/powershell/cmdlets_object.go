@@ -283,6 +283,14 @@ func quoteCSV(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) +
 func convertFromCSV(c *call) error {
 	var parts []string
 	for _, v := range c.objects("inputobject") {
+		if v == nil {
+			if err := c.fault(broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on "+
+				"parameter 'InputObject'. The argument is null. Provide a valid value for the argument, and then try running the command "+
+				"again.")); err != nil {
+				return err
+			}
+			continue
+		}
 		parts = append(parts, text(v))
 	}
 	return c.readCSV(strings.Join(parts, "\n"))
@@ -335,6 +343,10 @@ func convertFromStringData(c *call) error {
 				return broken("PSInvalidOperationException",
 					"InvalidOperation,Microsoft.PowerShell.Commands.ConvertFromStringDataCommand",
 					"Data line '%s' is not in 'name=value' format.", s)
+			}
+			if _, twice := h.get(strings.TrimSpace(k)); twice {
+				return broken("PSInvalidOperationException", "InvalidOperation,Microsoft.PowerShell.Commands.ConvertFromStringDataCommand",
+					"Data item '%s' in line '%s' is already defined.", strings.TrimSpace(k), s)
 			}
 			unescaped := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\t`, "\t").Replace(strings.TrimSpace(value))
 			h.set(strings.TrimSpace(k), unescaped)

@@ -14,14 +14,14 @@ var outputCmdlets = []cmdlet{
 	{name: "Write-Host", parameters: "Object:0* NoNewline? Separator ForegroundColor~ BackgroundColor~",
 		run: writeHost, each: writeHostEach},
 	{name: "Write-Information", parameters: "MessageData|Msg:0 Tags:1~", run: writeInformation},
-	{name: "Write-Warning", scalar: true, parameters: "Message|Msg&:0", run: writeStream("warningpreference", 3)},
-	{name: "Write-Verbose", scalar: true, parameters: "Message|Msg&:0", run: writeStream("verbosepreference", 4)},
-	{name: "Write-Debug", scalar: true, parameters: "Message|Msg&:0", run: writeStream("debugpreference", 5)},
+	{name: "Write-Warning", scalar: true, parameters: "Message|Msg&=:0", run: writeStream("warningpreference", 3)},
+	{name: "Write-Verbose", scalar: true, parameters: "Message|Msg&=:0", run: writeStream("verbosepreference", 4)},
+	{name: "Write-Debug", scalar: true, parameters: "Message|Msg&=:0", run: writeStream("debugpreference", 5)},
 	{name: "Write-Progress", byProperty: true,
 		parameters: "Activity:0~ Status:1~ Id:2~ PercentComplete~ SecondsRemaining~ CurrentOperation~ ParentId~ " +
 			"Completed?~ SourceId~", run: func(*call) error { return nil }},
-	{name: "Write-Error", parameters: "Message|Msg:0 Exception ErrorRecord Category CategoryActivity~ " +
-		"CategoryReason~ ErrorId TargetObject RecommendedAction~", run: writeError},
+	{name: "Write-Error", scalar: true, parameters: "Message|Msg=:0 Exception ErrorRecord Category CategoryActivity~ " +
+		"CategoryReason~ ErrorId= TargetObject RecommendedAction~", run: writeError},
 	{name: "Out-Null", parameters: "InputObject:0", each: func(*call, any) error { return nil }},
 	{name: "Out-Host", parameters: "Paging? InputObject:0", each: showEach, run: showEnd, start: showStart},
 	{name: "Out-Default", parameters: "InputObject:0", each: showEach, run: showEnd, start: showStart},
@@ -163,7 +163,7 @@ func writeStream(preference string, stream int) func(*call) error {
 			if own, ok := c.common.preferences["verbosepreference"]; ok && stream == 4 {
 				action = strings.ToLower(text(own))
 			}
-			message := text(v)
+			message := inputTexts([]any{v})[0]
 			if action != "ignore" && (stream == 3 || action != "silentlycontinue") {
 				c.keepOwn(stream, system(streamKinds[stream].kind, nil, "Message", message, "text", message))
 			}
@@ -228,7 +228,7 @@ func writeError(c *call) error {
 			f.category = text(m)
 		}
 		f.command, f.target, f.whole = "Write-Error", c.given["targetobject"], true
-		if caller != "" && !strings.Contains(f.id, ",") {
+		if caller != "" && (c.has("errorid") || !strings.Contains(f.id, ",")) {
 			f.id += "," + caller
 		}
 		f.invoked = caller
@@ -331,7 +331,7 @@ func outFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.writeFile(name, encode(s, encoding, !c.is("append") || c.isEmpty(name)), c.is("append"))
+	return openFailure(c.writeFile(name, encode(s, encoding, !c.is("append") || c.isEmpty(name)), c.is("append")))
 }
 
 func teeObject(c *call) error {
@@ -409,6 +409,9 @@ func (c *call) format(render func([]*object, view) string) error {
 	}
 	var values []any
 	for _, v := range c.objects("inputobject") {
+		if v == nil {
+			continue
+		}
 		if h, ok := v.(*hashtable); ok && c.has("property") { // its entries are the rows
 			entries, _ := displayed(h)
 			for _, one := range entries {
@@ -577,7 +580,7 @@ func (r *run) pick(v any, names []any) (*object, error) {
 				return nil, err
 			}
 			o, _ := whole.(*object)
-			for _, f := range o.fields {
+			for _, f := range o.members() {
 				if yes, err := like(f.name, name, false); err != nil {
 					return nil, err
 				} else if yes {

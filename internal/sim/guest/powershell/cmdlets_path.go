@@ -122,6 +122,14 @@ func diskError(err error, name string) error {
 	return broken("System.IO.IOException", "IOException", "The path '%s' cannot be used: %v", name, errors.Unwrap(err))
 }
 
+// openFailure is an error of a file that output goes to.
+func openFailure(err error) error {
+	if f := failed(err); f != nil && f.id != "DriveNotFound" {
+		f.id, f.category = "FileOpenFailure,Microsoft.PowerShell.Commands.OutFileCommand", "OpenError"
+	}
+	return err
+}
+
 func setLocation(c *call) error {
 	name := c.textOf("path") + c.textOf("literalpath")
 	if name == "" {

@@ -229,6 +229,9 @@ func selectStart(c *call) error {
 
 func selectEach(c *call, v any) error {
 	s, _ := c.state.(*selectState)
+	if v == nil {
+		return nil
+	}
 	if c.has("last") || c.has("skiplast") || c.has("index") {
 		s.kept = append(s.kept, v)
 		return c.take(16)
@@ -325,8 +328,6 @@ func (c *call) distinct(values []any) []any {
 // selected passes a value, its properties or one of them on.
 func (c *call) selected(v any) error {
 	switch {
-	case v == nil && (c.has("expandproperty") || c.has("property") || c.has("excludeproperty")):
-		return nil
 	case c.has("expandproperty"):
 		name := c.textOf("expandproperty")
 		got, err := c.property(v, name)

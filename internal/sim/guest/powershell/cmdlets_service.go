@@ -402,14 +402,24 @@ func stopProcess(c *call) error {
 		}
 	}
 	for _, v := range append(append(list(c.given["inputobject"]), c.input...), list(c.given["id"])...) {
+		o, isObject := v.(*object)
+		if isObject {
+			v, _ = o.get("Id")
+		}
+		found := isObject || slices.ContainsFunc(c.m.PodProcesses(), func(p machine.PodProcess) bool { return equal(v, p.ID, true) })
 		for _, p := range c.processes() {
 			id, _ := p.get("Id")
 			n, _ := p.get("ProcessName")
-			if o, ok := v.(*object); ok {
-				v, _ = o.get("Id")
-			}
 			if equal(id, v, true) {
 				names = append(names, text(n))
+				found = true
+			}
+		}
+		if !found {
+			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenId",
+				"Cannot find a process with the process identifier %s.", text(v))
+			if err := c.fault(f); err != nil {
+				return err
 			}
 		}
 	}

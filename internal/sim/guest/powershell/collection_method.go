@@ -477,6 +477,10 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) {
 	switch low {
 	case "contains", "containskey":
+		if low == "containskey" && strings.HasSuffix(kindOf(h), "OrderedDictionary") {
+			return nil, broken("RuntimeException", "MethodNotFound",
+				"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(h), name)
+		}
 		_, ok := h.get(first2(args))
 		return ok, nil
 	case "containsvalue":

@@ -126,8 +126,10 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return zero(parameter{kinds: []string{kind}}), nil
 	}
-	if v == nil && (kind == "datetime" || kind == "timespan" || kind == "guid") {
-		return nil, uncast("nullToObjectInvalidCast", "Cannot convert null to type \"%s\".", typeName(kind))
+	if v == nil {
+		if null, err := ofNull(kind); null || err != nil {
+			return nil, err
+		}
 	}
 	switch kind {
 	case "object", "psobject":
@@ -171,9 +173,6 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return toGUID(text(v))
 	case "version":
-		if v == nil {
-			return nil, nil
-		}
 		_, ready := v.(version)
 		if o, ok := v.(*object); !readable(v) && !ready && !(ok && o.kind == "System.Version") {
 			return nil, cannot(v, kind)
@@ -185,7 +184,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return newArray(list(v)...), nil
 	case "collections.ilist", "collections.ienumerable", "collections.icollection":
-		if isList(v) || v == nil {
+		if isList(v) {
 			return v, nil
 		}
 		return newArray(v), nil
@@ -199,7 +198,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 			}
 			return own, nil
 		}
-		if ok || v == nil {
+		if ok {
 			return v, nil
 		}
 		return nil, cannot(v, kind)
@@ -213,9 +212,6 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "void":
 		return void{}, nil
 	case "uri":
-		if v == nil {
-			return nil, nil
-		}
 		if o, ok := v.(*object); !readable(v) && !(ok && o.kind == kindUri) {
 			return nil, cannot(v, kind)
 		}
@@ -225,9 +221,6 @@ func (r *run) convert(kind string, v any) (any, error) {
 	case "regex", "text.regularexpressions.regex":
 		if o, ok := v.(*object); ok && o.kind == kindRegex {
 			return o, nil
-		}
-		if v == nil {
-			return nil, nil
 		}
 		if !readable(v) {
 			return nil, cannot(v, kind)
@@ -249,7 +242,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 			}
 			v = entries
 		}
-		if !isList(v) && v != nil {
+		if !isList(v) {
 			return nil, cannot(v, kind)
 		}
 		a := newArray(append([]any(nil), list(v)...)...)
@@ -278,7 +271,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if isType(v, kind) {
 		return v, nil
 	}
-	if _, ok := enumerationTypes[kind]; ok && v != nil {
+	if _, ok := enumerationTypes[kind]; ok {
 		return toEnumeration(kind, v)
 	}
 	for prefix, name := range map[string]string{"collections.generic.list[": "System.Collections.Generic.List`1",
@@ -305,9 +298,6 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if err := known(kind); err != nil {
 		return nil, err
 	}
-	if v == nil {
-		return nil, nil
-	}
 	if s, ok := v.(string); ok && exceptionType(kind) {
 		return makeException(kind, []any{s}), nil
 	}
@@ -318,6 +308,28 @@ func (r *run) convert(kind string, v any) (any, error) {
 		return nil, cannot(v, kind)
 	}
 	return nil, lacking("a cast to [%s]", kind)
+}
+
+// unfilled are the types that make a value of null themselves.
+const unfilled = " string bool boolean switch management.automation.switchparameter char decimal double float single void long int64 uint64 " +
+	"ulong ref management.automation.psreference object psobject xml "
+
+// ofNull reports a type of which null stays null, or why it cannot.
+func ofNull(kind string) (bool, error) {
+	if _, isEnum := enumerationTypes[kind]; isEnum {
+		return false, uncast("nullToEnumInvalidCast", "Cannot convert null to type \"%s\" due to enumeration values that are not valid.",
+			typeName(kind))
+	}
+	if kind == "datetime" || kind == "timespan" || kind == "guid" {
+		return false, uncast("nullToObjectInvalidCast", "Cannot convert null to type \"%s\".", typeName(kind))
+	}
+	if _, whole := ranges[kind]; whole || strings.Contains(unfilled, " "+kind+" ") {
+		return false, nil
+	}
+	if strings.HasPrefix(kind, "collections.") {
+		return true, nil
+	}
+	return true, known(kind)
 }
 
 // readable reports values that a type with a constructor or a method of one text reads: texts and numbers.
@@ -514,6 +526,8 @@ func parseNumber(s string) (float64, bool) {
 
 func toChar(v any) (any, error) {
 	switch v := v.(type) {
+	case nil:
+		return char(0), nil
 	case char:
 		return v, nil
 	case sized:

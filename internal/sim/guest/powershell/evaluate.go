@@ -169,7 +169,7 @@ func (r *run) stepped(n step) (any, error) {
 		v = int64(0)
 	}
 	switch v.(type) {
-	case int64, float64, short, sized, decimal, char, enumMember:
+	case int64, float64, short, sized, decimal, enumMember:
 	default:
 		return nil, broken("RuntimeException", "OperatorRequiresNumber", "The '%s' operator works only on numbers. The operand is a '%s'.",
 			map[bool]string{true: "++", false: "--"}[n.by > 0], kindOf(v))
@@ -373,6 +373,11 @@ func (r *run) putIndex(t index, v any) error {
 		if i < 0 || i >= int64(len(of.items)) {
 			return outOfRange()
 		}
+		if kind := of.holds(); kind != "object" {
+			if v, err = r.convert(kind, v); err != nil {
+				return err
+			}
+		}
 		of.items[i] = v
 		return nil
 	case []byte:
@@ -380,10 +385,11 @@ func (r *run) putIndex(t index, v any) error {
 		if err != nil {
 			return err
 		}
-		n, err := r.integer(v)
+		own, err := r.convert("byte", v)
 		if err != nil {
 			return err
 		}
+		n, _, _ := wholeOf(own)
 		if i < 0 || i >= int64(len(of)) {
 			return outOfRange()
 		}
@@ -393,6 +399,26 @@ func (r *run) putIndex(t index, v any) error {
 		return broken("RuntimeException", "NullArray", "Cannot index into a null array.")
 	}
 	return broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
+}
+
+// holds is the type of a list's items.
+func (a *array) holds() string {
+	if a.item != "" {
+		return a.item
+	}
+	if base, ok := strings.CutSuffix(a.kind, "[]"); ok && base != "" {
+		return typeKey(base)
+	}
+	return "object"
+}
+
+// at returns the value of a key; of an ordered one also that of a position.
+func (h *hashtable) at(key any) (any, bool) {
+	v, found := h.get(key)
+	if i, isInt := key.(int64); !found && isInt && h.ordered && i >= -int64(len(h.keys)) && i < int64(len(h.keys)) {
+		return h.get(h.keys[(int(i)+len(h.keys))%len(h.keys)])
+	}
+	return v, found
 }
 
 func (r *run) index(n index) (any, error) {
@@ -408,15 +434,13 @@ func (r *run) index(n index) (any, error) {
 		if keys, many := by.(*array); many {
 			out := newArray()
 			for _, k := range keys.items {
-				v, _ := h.get(k)
-				out.items = append(out.items, v)
+				if v, ok := h.at(k); ok || !h.ordered {
+					out.items = append(out.items, v)
+				}
 			}
 			return out, nil
 		}
-		v, found := h.get(by)
-		if i, isInt := by.(int64); !found && isInt && h.ordered && i >= -int64(len(h.keys)) && i < int64(len(h.keys)) {
-			v, _ = h.get(h.keys[(int(i)+len(h.keys))%len(h.keys)])
-		}
+		v, _ := h.at(by)
 		return v, nil
 	}
 	if by == nil && of != nil {

@@ -30,6 +30,8 @@ type failure struct {
 	leaves bool
 	// quiet is set once the failure has been printed, silent for one that is not to be.
 	quiet, silent bool
+	// stops is set for one that ends its statement also under an -ErrorAction of its cmdlet.
+	stops bool
 	// whole is set for ids that take no name of a cmdlet.
 	whole bool
 }

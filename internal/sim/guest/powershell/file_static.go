@@ -288,7 +288,10 @@ func (r *run) make(kind string, args []any) (any, error) {
 	case "guid", "version", "datetime", "timespan":
 		return r.makeValue(kind, args)
 	case "pscredential", "management.automation.pscredential":
-		s, _ := first2(args[min(1, len(args)):]).(secret)
+		s, ok := first2(args[min(1, len(args)):]).(secret)
+		if !ok {
+			return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: password")
+		}
 		return system(kindCredential, []string{"UserName", "Password"}, "UserName", at(args, 0), "Password", s), nil
 	case "security.principal.windowsprincipal":
 		return system("System.Security.Principal.WindowsPrincipal", nil, "Identity", first2(args)), nil
@@ -345,6 +348,10 @@ func makeException(kind string, args []any) exception {
 			e.message += "\r\nParameter name: " + name
 		}
 		e.more = custom(field{"ParamName", name})
+	case "io.filenotfoundexception":
+		if name, ok := first2(args[min(1, len(args)):]).(string); ok {
+			e.more = custom(field{"FileName", name})
+		}
 	}
 	return e
 }
@@ -422,6 +429,9 @@ var uriParts = strings.Fields("AbsolutePath AbsoluteUri LocalPath Authority Host
 
 // uriOf reads a URI. Only an absolute one has parts.
 func uriOf(s string, absolute bool) (any, error) {
+	if len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/') { // a path of Windows
+		s = "file:///" + strings.ReplaceAll(s, `\`, "/")
+	}
 	u, err := url.Parse(s)
 	if (err != nil || u.Scheme == "") && !absolute {
 		return system(kindUri, uriParts, "OriginalString", s, "IsAbsoluteUri", false, "UserEscaped", false, "text", s), nil

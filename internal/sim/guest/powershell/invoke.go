@@ -352,12 +352,12 @@ func (r *run) redirect(rs []redirect, out sink) (*redirection, func() error, err
 
 // fileSink returns a sink that writes its output to a file, as Out-File does.
 func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
-	if v == nil {
+	if text(v) == "" {
 		return func(any) error { return nil }, func() error { return nil }, nil
 	}
 	name, err := r.written(text(v))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, openFailure(err)
 	}
 	if yes, err := r.should("Output to File", text(v)); err != nil || !yes {
 		return func(any) error { return nil }, func() error { return nil }, err
@@ -365,7 +365,7 @@ func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 	var b bytes.Buffer
 	p := &printer{r: r, to: &b}
 	if err := r.writeFile(name, nil, adding); err != nil {
-		return nil, nil, err
+		return nil, nil, openFailure(err)
 	}
 	return p.put, func() error {
 		p.flush()

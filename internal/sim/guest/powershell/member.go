@@ -167,7 +167,7 @@ func (r *run) property(of any, name string) (any, error) {
 
 // propertyNames are the properties of values that are no objects here.
 func propertyNames(v any) []string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case string:
 		return []string{"Length"}
 	case *hashtable:
@@ -182,6 +182,9 @@ func propertyNames(v any) []string {
 	case guid:
 		return []string{"Guid"}
 	case *array:
+		if v.kind == "System.Collections.ArrayList" {
+			return []string{"Capacity", "Count", "IsFixedSize", "IsReadOnly", "IsSynchronized", "SyncRoot"}
+		}
 		return []string{"Length", "LongLength", "Rank", "SyncRoot", "IsReadOnly", "IsFixedSize", "IsSynchronized", "Count"}
 	}
 	return nil
@@ -275,6 +278,8 @@ func common(of any, low string) (any, bool, error) {
 		default:
 			return int64(1), true, nil
 		}
+	case "pstypenames":
+		return typeNamesOf(of), of != nil, nil
 	case "psobject":
 		if o, ok := of.(*object); ok {
 			props := newArray()

@@ -172,6 +172,9 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		h.Write([]byte(kindOf(of) + text(of)))
 		return int64(int32(h.Sum32())), nil
 	case "compareto":
+		if isList(of) {
+			return nil, noOverload("CompareTo", len(args))
+		}
 		if _, block := of.(function); len(args) == 1 && isScalar(of) && !block {
 			if s, ok := of.(string); ok {
 				return int64(dotnet.Compare(s, at(args, 0), false)), nil

@@ -51,6 +51,9 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 		case string:
 			return r.typed(base, left, typeKey(t))
 		}
+		if base == "-as" && right == nil {
+			return nil, broken("RuntimeException", "AsOperatorRequiresType", "The right operand of '-as' must be a type.")
+		}
 		if base == "-as" {
 			return r.convert("type", right)
 		}
@@ -365,6 +368,9 @@ func isType(v any, kind string) bool {
 	case "scriptblock":
 		_, ok := v.(function)
 		return ok
+	case "type":
+		_, ok := v.(typeValue)
+		return ok
 	case "icomparable":
 		switch v.(type) {
 		case string, int64, float64, short, sized, decimal, char, bool, time.Time, time.Duration, guid, enumMember:
@@ -387,9 +393,12 @@ func (r *run) join(v any, separator string) (any, error) {
 	size := 0
 	for i, item := range items {
 		s := ""
-		if isList(v) && !isList(item) { // by its own ToString
+		switch {
+		case isList(v) && isList(item): // by its own ToString
+			s = kindOf(item)
+		case isList(v):
 			s = textOf(item, 1)
-		} else {
+		default:
 			var err error
 			if s, err = r.text(item); err != nil {
 				return nil, err

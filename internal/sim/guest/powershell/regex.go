@@ -80,14 +80,16 @@ func (r *run) match(p, s string, exact bool) (bool, error) {
 func (r *run) replace(exact bool, left, right any) (any, error) {
 	items := list(right)
 	if len(items) == 0 {
-		return left, nil
+		items = []any{""}
 	}
 	if len(items) > 2 {
 		return nil, broken("RuntimeException", "BadReplaceArgument",
 			"The -replace operator allows only two elements to follow it, not %d.", len(items))
 	}
 	re, err := pattern(text(items[0]), exact)
-	if err != nil {
+	if f := failed(err); f != nil && len(items) == 1 {
+		return nil, broken("RuntimeException", "InvalidRegularExpression", "The regular expression pattern %s is not valid.", text(items[0]))
+	} else if err != nil {
 		return nil, err
 	}
 	with := ""

@@ -68,6 +68,35 @@ func (r *run) show(f *failure) error {
 
 // exec runs a statement and passes its output on.
 func (r *run) exec(s node, out sink) error {
+	err := r.execute(s, out)
+	for len(r.held) > 0 {
+		v := r.held[0]
+		r.held = r.held[1:]
+		if err := out(v); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// hold keeps the output that a statement has collected for a value, where a jump leaves the statement: it
+// goes to the pipeline outside.
+func (r *run) hold(items []any, err error) {
+	switch err.(type) { // they are never wrapped
+	case jumpSignal, returnSignal, exitSignal:
+		r.held = append(items, r.held...)
+	}
+}
+
+// drop forgets what a condition has collected.
+func (r *run) drop(err error) error {
+	if err != nil {
+		r.held = nil
+	}
+	return err
+}
+
+func (r *run) execute(s node, out sink) error {
 	switch s := s.(type) {
 	case pipeline:
 		return r.pipeline(s, out)
@@ -143,6 +172,7 @@ func each(v any, out sink) error {
 // collect runs statements and returns their output: nothing, a value or a list.
 func (r *run) collect(body []node) (any, error) {
 	items, err := r.gather(func(out sink) error { return r.statements(body, out) })
+	r.hold(items, err)
 	return single(items), err
 }
 
@@ -174,6 +204,7 @@ func (r *run) value(s node) (any, error) {
 	switch s := s.(type) {
 	case pipeline, command, conditional, loop, foreachLoop, switchStatement, tryStatement, jump, redirected:
 		items, err := r.gather(func(out sink) error { return r.exec(s, out) })
+		r.hold(items, err)
 		return single(items), err
 	case assignment:
 		return r.assign(s)
@@ -185,7 +216,7 @@ func (r *run) conditional(c conditional, out sink) error {
 	for i, condition := range c.conditions {
 		v, err := r.value(condition)
 		if err != nil {
-			return err
+			return r.drop(err)
 		}
 		if truth(v) {
 			return r.statements(c.bodies[i], out)
@@ -219,7 +250,7 @@ func (r *run) loop(l loop, out sink) error {
 		if l.condition != nil && (!l.first || n > 0) {
 			v, err := r.value(l.condition)
 			if err != nil || truth(v) == l.negative {
-				return err
+				return r.drop(err)
 			}
 		}
 		if goOn, err := passed(r.statements(l.body, out), l.label); !goOn || err != nil {
@@ -340,10 +371,7 @@ func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
 	if operator == "" {
 		operator = "-eq"
 	}
-	if s.exact {
-		operator = "-c" + operator[1:]
-	}
-	v, err := r.operate(operator, item, want)
+	v, err := r.compare(operator, item, want, s.exact)
 	return truth(v), err
 }
 

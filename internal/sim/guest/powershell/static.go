@@ -149,6 +149,12 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 		if !ok {
 			return nil, lacking("[%s]::TryParse() without [ref]", kind)
 		}
+		if held := to.get(); held != nil {
+			if _, err := r.convert(kind, held); failed(err) != nil {
+				return nil, broken("PSInvalidCastException", "PSInvalidCastException", "Cannot convert the \"%s\" value of type \"%s\" to type "+
+					"\"%s\".", text(held), kindOf(held), typeName(kind))
+			}
+		}
 		v, err := r.parseAs(kind, typeName(kind), args[:1])
 		if failed(err) != nil {
 			zero, err := r.convert(kind, zero(parameter{kinds: []string{kind}}))
