@@ -47,8 +47,8 @@ func realBash(ctx context.Context, script string) (linuxCase, error) {
 	ctx, cancel := context.WithTimeout(ctx, linuxScriptPeriod)
 	defer cancel()
 	args := strings.Fields("unshare --user --map-root-user --mount --pid --net --ipc --uts --fork --kill-child --mount-proc " +
-		"env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C TZ=UTC LANG=C.UTF-8 USER=root LOGNAME=root " +
-		"SHELL=/bin/bash HOSTNAME=judge-1 HOME=" + linuxBase + "/work bash -c")
+		"env --default-signal -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C TZ=UTC LANG=C.UTF-8 USER=root " +
+		"LOGNAME=root SHELL=/bin/bash HOSTNAME=judge-1 HOME=" + linuxBase + "/work bash -c")
 	if os.Getuid() == 0 {
 		args = append(strings.Fields("setpriv --reuid=65534 --regid=65534 --clear-groups"), args...)
 	}

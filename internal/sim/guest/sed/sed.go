@@ -393,8 +393,11 @@ func (r *run) move(name byte) error {
 		r.flush()
 		r.space.add("\n" + r.line())
 	case 'P':
-		first, _, _ := strings.Cut(r.text(), "\n")
-		r.write(first + "\n")
+		if first, _, more := strings.Cut(r.text(), "\n"); more {
+			r.write(first + "\n")
+		} else {
+			r.print(first)
+		}
 	case 'D':
 		_, rest, more := strings.Cut(r.text(), "\n")
 		if !more {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 
 	"strconv"
@@ -289,9 +290,21 @@ func (pr *printing) directive(spec string, c byte) bool {
 			start += "p0"
 		}
 		f, err := strconv.ParseFloat(strings.TrimSpace(start), 64)
+		if strings.HasSuffix(strings.ToLower(start), "nan") {
+			f, err = math.NaN(), nil
+		}
 		if a != "" && (err != nil || len(cFloat.FindString(a)) < len(a)) {
 			pr.bad = true
 			pr.p.Fail(1, "printf: %s: invalid number", a)
+		}
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			word := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%f", f), "+"))
+			if strings.HasPrefix(start, "-") && math.IsNaN(f) {
+				word = "-" + word
+			}
+			width, _, _ := strings.Cut(strings.ReplaceAll(spec, "0", ""), ".")
+			fmt.Fprintf(&pr.out, width+"s", word)
+			break
 		}
 		fmt.Fprintf(&pr.out, spec+string(rune(c)), f)
 	default:

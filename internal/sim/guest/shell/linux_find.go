@@ -458,6 +458,9 @@ func (f *findRun) action(t string) (predicate, bool) {
 		f.acts = true
 		f.depth = true
 		return func(_ context.Context, x found) bool {
+			if x.name == "." {
+				return true // the folder where find begins stays
+			}
 			err := f.p.Guest.Root.Remove(f.p.Abs(x.name))
 			if err != nil {
 				f.code = f.p.Fail(1, "find: cannot delete '%s': %s", x.name, reason(err))

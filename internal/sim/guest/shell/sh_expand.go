@@ -524,14 +524,7 @@ type globbing struct {
 	found []string
 }
 
-func hasMeta(field []segment) bool {
-	for _, s := range field {
-		if !s.quoted && (strings.ContainsAny(s.text, "*?[") || strings.Contains(s.text, "(") && strings.ContainsAny(s.text, "@!+")) {
-			return true
-		}
-	}
-	return false
-}
+func hasMeta(field []segment) bool { return hasMetaPattern(patternText(field)) }
 
 // patternText writes segments as a pattern in which backslashes quote.
 func patternText(field []segment) string {
@@ -657,18 +650,21 @@ func (g *globbing) walk(at string, parts []string) error {
 	return nil
 }
 
+// hasMetaPattern reports a pattern; a bracket that is not closed, such as the command [, begins none.
 func hasMetaPattern(pattern string) bool {
+	open, before := false, byte(0)
 	for i := 0; i < len(pattern); i++ {
-		switch pattern[i] {
-		case '\\':
+		c := pattern[i]
+		switch {
+		case c == '\\':
 			i++
-		case '*', '?', '[':
+			c = 0
+		case c == '*' || c == '?' || c == ']' && open || c == '(' && strings.IndexByte("@!+", before) >= 0 && before != 0:
 			return true
-		case '(':
-			if i > 0 && strings.IndexByte("@!+", pattern[i-1]) >= 0 {
-				return true
-			}
+		case c == '[':
+			open = true
 		}
+		before = c
 	}
 	return false
 }
