@@ -569,7 +569,8 @@ func (s *cmdletStage) finish(err error) error {
 		f.ends = true
 	}
 	s.c.keepFault(f)
-	if _, own := s.c.common.preferences["erroractionpreference"]; own && !f.stops && (s.c.action == "silentlycontinue" || s.c.action == "ignore") {
+	_, own := s.c.common.preferences["erroractionpreference"]
+	if own && !f.stops && (s.c.action == "silentlycontinue" || s.c.action == "ignore") {
 		// -ErrorAction does not hold back what ends the statement, but few cmdlets end it.
 		s.c.ok, s.c.failedIt = false, true
 		s.c.remember(f)

@@ -311,8 +311,8 @@ func (r *run) convert(kind string, v any) (any, error) {
 }
 
 // unfilled are the types that make a value of null themselves.
-const unfilled = " string bool boolean switch management.automation.switchparameter char decimal double float single void long int64 uint64 " +
-	"ulong ref management.automation.psreference object psobject xml "
+const unfilled = " string bool boolean switch management.automation.switchparameter char decimal double float single void long int64 " +
+	"uint64 ulong ref management.automation.psreference object psobject xml "
 
 // ofNull reports a type of which null stays null, or why it cannot.
 func ofNull(kind string) (bool, error) {

@@ -37,8 +37,8 @@ type run struct {
 
 	scope, global *scope
 	source, file  string
-	// held is output of statements that a jump has left.
-	held []any
+	// pending is output of statements that a jump has left.
+	pending []any
 	// redirected are the streams that go elsewhere, by their number.
 	redirected [7]sink
 	lastExit   any

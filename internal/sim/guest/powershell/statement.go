@@ -69,9 +69,9 @@ func (r *run) show(f *failure) error {
 // exec runs a statement and passes its output on.
 func (r *run) exec(s node, out sink) error {
 	err := r.execute(s, out)
-	for len(r.held) > 0 {
-		v := r.held[0]
-		r.held = r.held[1:]
+	for len(r.pending) > 0 {
+		v := r.pending[0]
+		r.pending = r.pending[1:]
 		if err := out(v); err != nil {
 			return err
 		}
@@ -84,14 +84,14 @@ func (r *run) exec(s node, out sink) error {
 func (r *run) hold(items []any, err error) {
 	switch err.(type) { // they are never wrapped
 	case jumpSignal, returnSignal, exitSignal:
-		r.held = append(items, r.held...)
+		r.pending = append(items, r.pending...)
 	}
 }
 
 // drop forgets what a condition has collected.
 func (r *run) drop(err error) error {
 	if err != nil {
-		r.held = nil
+		r.pending = nil
 	}
 	return err
 }

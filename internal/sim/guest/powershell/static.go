@@ -149,10 +149,10 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 		if !ok {
 			return nil, lacking("[%s]::TryParse() without [ref]", kind)
 		}
-		if held := to.get(); held != nil {
-			if _, err := r.convert(kind, held); failed(err) != nil {
+		if value := to.get(); value != nil {
+			if _, err := r.convert(kind, value); failed(err) != nil {
 				return nil, broken("PSInvalidCastException", "PSInvalidCastException", "Cannot convert the \"%s\" value of type \"%s\" to type "+
-					"\"%s\".", text(held), kindOf(held), typeName(kind))
+					"\"%s\".", text(value), kindOf(value), typeName(kind))
 			}
 		}
 		v, err := r.parseAs(kind, typeName(kind), args[:1])
