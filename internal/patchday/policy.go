@@ -97,6 +97,7 @@ func Read(cluster, pool map[string]string) (Policy, error) {
 
 // NewWindow returns the windows that open by a cron expression in a time zone.
 func NewWindow(expression string, duration time.Duration, zone string) (*Window, error) {
+	expression = strings.TrimSpace(expression)
 	if strings.Contains(expression, "TZ=") || strings.HasPrefix(expression, "@") {
 		return nil, fmt.Errorf("%q: use five fields, and the annotation for the time zone", expression)
 	}

@@ -69,3 +69,18 @@ func TestRead(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowsThatAreNone: an annotation has any text, and the library that reads it knows more forms and panics on some.
+func TestWindowsThatAreNone(t *testing.T) {
+	for _, expression := range []string{"", " ", "@every 1ns", " @every 1ns", "\n@daily", "TZ=UTC", "CRON_TZ=", "* * * *", "* * * * * *",
+		"*/0 * * * *", "0-99999999999999999999 * * * *", "5-1 * * * *", "-1 * * * *", "1/ * * * *", "* * * * MON-", "\x00 * * * *"} {
+		if w, err := NewWindow(expression, time.Hour, "UTC"); err == nil {
+			t.Errorf("%q is taken: %v", expression, w.text)
+		}
+	}
+	for _, zone := range []string{"../../etc/passwd", "/etc/localtime", "Europe/Berlin 0", "\x00"} {
+		if _, err := NewWindow("0 1 * * *", time.Hour, zone); err == nil {
+			t.Errorf("zone %q is taken", zone)
+		}
+	}
+}
