@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${V:-v0.0.0-check}
+commit=$(git rev-parse HEAD)
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
 openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$work/key.pem" 2>/dev/null
@@ -14,6 +15,7 @@ openssl pkey -in "$work/key.pem" -pubout -out "$work/release.pub"
 
 make_in() { # FOLDER: a clone there, and its release in FOLDER/dist
   git clone --quiet . "$1/casement"
+  git -C "$1/casement" checkout --quiet --detach "$commit" # the branch may have moved on since the first
   SIGNING_KEY=$work/key.pem DIST=$1/dist "$1/casement/hack/release.sh" "$version" > "$1.log" 2>&1 || { tail -20 "$1.log"; exit 1; }
 }
 mkdir -p "$work/a" "$work/b/of/another/depth"
