@@ -2,11 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -55,13 +53,8 @@ func (g *gauge) stop() {
 func (g *gauge) working(ctx context.Context) error {
 	for _, one := range g.managers {
 		err := until(ctx, func(context.Context) (bool, error) {
-			resp, err := http.Get(one.metrics)
-			if err != nil {
-				return false, nil // it does not listen yet
-			}
-			defer resp.Body.Close()
-			page, err := io.ReadAll(resp.Body)
-			return bytes.Contains(page, []byte(`controller_runtime_max_concurrent_reconciles{controller="azuremachinepool"}`)), err
+			waits, _ := scrape(one.metrics) // none before the manager serves them
+			return waits["azuremachinepool"] != nil, nil
 		})
 		if err != nil {
 			return err
