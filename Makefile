@@ -236,7 +236,7 @@ bench-lint: build bin/kubeconform ## Measure the budgets of casement lint alone
 bench-scale: build bin/kwok bin/kwok.yaml ## What clusters of several sizes cost, kwok's bare nodes too: make bench-scale KINDS=deployment,pool,kwok SIZES=50,100; REQUESTS=1 lists who asks what, LOAD=30 beside that many busy processes; writes bin/scale.svg
 	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool$(comma)kwok) $(if $(REQUESTS),-requests) $(if $(LOAD),-load $(LOAD)) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
 
-bench-manager: build ## What MACHINES=2000 of CLUSTERS=1, POOLS=0 and SUBSCRIPTIONS=1 cost one casement-manager: creation, REST=1m, a rollout of ROLL=0, ARRIVING=0 (all at once) a second, an OUTAGE=1m, recovery, a day DAY=0 times as fast; THROTTLE=1 limits requests as Azure does, SHARDS=namespace or filter runs two
+bench-manager: build ## What MACHINES=2000 of CLUSTERS=1, POOLS=0 and SUBSCRIPTIONS=1 cost one casement-manager: creation, REST=1m, a rollout of ROLL=0, ARRIVING=0 (all at once) objects a second, an OUTAGE=1m, recovery, a day DAY=0 times as fast; THROTTLE=1 limits requests as Azure does, SHARDS=namespace or filter runs two
 	go run ./test/bench -manager $(or $(MACHINES),2000) -clusters $(or $(CLUSTERS),1) -pools $(or $(POOLS),0) -subscriptions $(or $(SUBSCRIPTIONS),1) -shards "$(SHARDS)" -throttle $(or $(THROTTLE),0) -rest $(or $(REST),1m) -arriving $(or $(ARRIVING),0) -roll $(or $(ROLL),0) -outage $(or $(OUTAGE),1m) -day $(or $(DAY),0)
 
 bench-fleet: build ## What fifty clusters of three machines cost at the same time: make bench-fleet CLUSTERS=50, LOAD=30 beside busy processes

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -33,8 +34,8 @@ type herd struct {
 	// members are the names of the machines that are to be provisioned, with their cluster.
 	members map[string]*clusterv1.Cluster
 	pools   int
-	// arriving is how many objects of a kind are made or deleted a second, 0 for all at once.
-	arriving int
+	// pace limits how many objects are made or deleted a second.
+	pace flowcontrol.RateLimiter
 	// played are the objects whose provisioning Cluster API has noted, by kind and name.
 	played map[string]bool
 }
@@ -72,26 +73,25 @@ func each(ctx context.Context, n int, do func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// arrive calls do for 0 to n-1, so many a second as arriving says, and plays Cluster API meanwhile.
+// arrive calls do for 0 to n-1, some at the same time, and plays Cluster API meanwhile.
 func (h *herd) arrive(ctx context.Context, n int, do func(int) error) error {
-	if h.arriving == 0 {
-		return each(ctx, n, do)
-	}
+	made := make(chan error, 1)
+	go func() { made <- each(ctx, n, do) }()
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	for from := 0; from < n; from += h.arriving {
-		if err := each(ctx, min(h.arriving, n-from), func(i int) error { return do(from + i) }); err != nil {
-			return err
+	for {
+		select {
+		case err := <-made:
+			return errors.Join(err, ctx.Err())
+		case <-second.C:
+			if _, err := h.play(ctx); err != nil {
+				return err
+			}
 		}
-		if _, err := h.play(ctx); err != nil {
-			return err
-		}
-		<-second.C
 	}
-	return ctx.Err()
 }
 
-// fill creates clusters with machines and pools, and returns when all are provisioned.
+// fill creates clusters, each with its machines and pools, and returns when all are provisioned.
 func (h *herd) fill(ctx context.Context, secret string, machines, clusters, pools int) error {
 	for _, space := range h.spaces {
 		if err := h.prepare(ctx, space, secret); err != nil {
@@ -99,36 +99,51 @@ func (h *herd) fill(ctx context.Context, secret string, machines, clusters, pool
 		}
 	}
 	h.clusters, h.members, h.played = make([]*clusterv1.Cluster, clusters), map[string]*clusterv1.Cluster{}, map[string]bool{}
-	err := h.arrive(ctx, clusters, func(i int) (err error) {
-		h.clusters[i], err = h.cluster(ctx, i)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = h.arrive(ctx, pools, func(i int) error { return h.pool(ctx, fmt.Sprintf("pool-%04d", i), h.clusters[i%clusters]) })
-	if err != nil {
-		return err
+	for i := range h.clusters {
+		h.clusters[i] = h.newCluster(i)
 	}
 	h.pools = pools
-	if err := h.add(ctx, 0, machines); err != nil {
+	h.expect(0, machines)
+	var orders []func() error
+	for i, cluster := range h.clusters {
+		first := sync.OnceValue(func() error { return h.cluster(ctx, cluster, h.subscriptions[i%len(h.subscriptions)]) })
+		orders = append(orders, first)
+		in := func(count int, do func(number int) error) {
+			for number := i; number < count; number += clusters {
+				orders = append(orders, func() error {
+					if err := first(); err != nil {
+						return err
+					}
+					return do(number)
+				})
+			}
+		}
+		in(pools, func(number int) error { return h.pool(ctx, fmt.Sprintf("pool-%04d", number), cluster) })
+		in(machines, func(number int) error { return h.machine(ctx, machineName(number), cluster) })
+	}
+	if err := h.arrive(ctx, len(orders), func(i int) error { return orders[i]() }); err != nil {
 		return err
 	}
 	return h.settle(ctx)
 }
 
-// add creates the machines from one number on and before another.
-func (h *herd) add(ctx context.Context, from, to int) error {
-	name := func(i int) string { return fmt.Sprintf("win-%05d", i) }
+func machineName(i int) string { return fmt.Sprintf("win-%05d", i) }
+
+// expect notes the machines from one number on and before another, in turn in each cluster.
+func (h *herd) expect(from, to int) {
 	for i := from; i < to; i++ {
-		h.members[name(i)] = h.clusters[i%len(h.clusters)]
+		h.members[machineName(i)] = h.clusters[i%len(h.clusters)]
 	}
-	return h.arrive(ctx, to-from, func(i int) error { return h.machine(ctx, name(from+i), h.clusters[(from+i)%len(h.clusters)]) })
 }
 
 // roll replaces so many machines, as a rollout does that makes all new ones first, and returns when the old ones are gone.
 func (h *herd) roll(ctx context.Context, machines, count int) error {
-	if err := h.add(ctx, machines, machines+count); err != nil {
+	h.expect(machines, machines+count)
+	err := h.arrive(ctx, count, func(i int) error {
+		name := machineName(machines + i)
+		return h.machine(ctx, name, h.members[name])
+	})
+	if err != nil {
 		return err
 	}
 	if err := h.settle(ctx); err != nil {
@@ -136,9 +151,12 @@ func (h *herd) roll(ctx context.Context, machines, count int) error {
 	}
 	old := make([]string, count)
 	for i := range old {
-		old[i] = fmt.Sprintf("win-%05d", i)
+		old[i] = machineName(i)
 	}
-	err := h.arrive(ctx, count, func(i int) error {
+	err = h.arrive(ctx, count, func(i int) error {
+		if err := h.pace.Wait(ctx); err != nil {
+			return err
+		}
 		o := &infrav1.AzureMachine{ObjectMeta: h.meta(old[i], h.members[old[i]])}
 		return h.client.Delete(ctx, o)
 	})
@@ -291,20 +309,29 @@ func (h *herd) prepare(ctx context.Context, space, secret string) error {
 	return nil
 }
 
-// cluster creates a Cluster and its AzureCluster.
-func (h *herd) cluster(ctx context.Context, i int) (*clusterv1.Cluster, error) {
+// newCluster returns a Cluster that is to be created.
+func (h *herd) newCluster(i int) *clusterv1.Cluster {
 	name := fmt.Sprintf("bench%d", i)
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: h.spaces[i%len(h.spaces)], Name: name},
 		Spec: clusterv1.ClusterSpec{InfrastructureRef: reference("AzureCluster", name)}}
 	cluster.ObjectMeta = h.meta(name, cluster)
+	return cluster
+}
+
+// cluster creates a Cluster and its AzureCluster.
+func (h *herd) cluster(ctx context.Context, cluster *clusterv1.Cluster, subscription string) error {
+	if err := h.pace.Wait(ctx); err != nil {
+		return err
+	}
+	name := cluster.Name
 	if err := create(ctx, h.client, cluster); err != nil {
-		return nil, err
+		return err
 	}
 	azure := &infrav1.AzureCluster{ObjectMeta: h.owned(name, cluster, "Cluster", cluster)}
-	azure.Spec.Location, azure.Spec.SubscriptionID = location, h.subscriptions[i%len(h.subscriptions)]
+	azure.Spec.Location, azure.Spec.SubscriptionID = location, subscription
 	azure.Spec.ControlPlaneEnabled = true
 	azure.Spec.IdentityRef = &corev1.ObjectReference{Kind: "AzureClusterIdentity", Name: "identity"}
-	return cluster, create(ctx, h.client, azure)
+	return create(ctx, h.client, azure)
 }
 
 // location is where all clusters are.
@@ -312,6 +339,9 @@ const location = "westeurope"
 
 // template is a Machine's, with a secret of bootstrap data that this creates.
 func (h *herd) template(ctx context.Context, name string, of *clusterv1.Cluster, kind string) (clusterv1.MachineSpec, error) {
+	if err := h.pace.Wait(ctx); err != nil {
+		return clusterv1.MachineSpec{}, err
+	}
 	secret := &corev1.Secret{ObjectMeta: h.meta(name, of), Type: clusterv1.ClusterSecretType, Data: map[string][]byte{
 		"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n# " + strings.Repeat("x", 4<<10) + "\n"),
 	}}

@@ -11,9 +11,12 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
@@ -38,7 +41,7 @@ type managerBench struct {
 	shards string
 	// throttle is how strictly the local Azure limits requests: 1 as Azure, 0 not at all.
 	throttle float64
-	// arriving is how many machines, and clusters and pools before them, are made a second; 0 is all at once.
+	// arriving is how many clusters, pools and machines in all are made a second, cluster after cluster; 0 is all at once.
 	arriving int
 	// roll is how many machines are replaced.
 	roll int
@@ -62,6 +65,7 @@ type stage struct {
 }
 
 func (b managerBench) measure(show func(row), bin string) error {
+	log.SetLogger(klog.Background())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dir, err := os.MkdirTemp("", "cb")
@@ -70,7 +74,10 @@ func (b managerBench) measure(show func(row), bin string) error {
 	}
 	defer os.RemoveAll(dir)
 	b.clusters, b.subscriptions = max(1, b.clusters), max(1, b.subscriptions)
-	s := &stage{managerBench: b, show: show, bin: bin, dir: dir, herd: &herd{arriving: b.arriving}}
+	s := &stage{managerBench: b, show: show, bin: bin, dir: dir, herd: &herd{pace: flowcontrol.NewFakeAlwaysRateLimiter()}}
+	if b.arriving > 0 {
+		s.herd.pace = flowcontrol.NewTokenBucketRateLimiter(float32(b.arriving), 1)
+	}
 	defer func() { s.gauge.stop() }()
 	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(dir, "management"), Binary: filepath.Join(bin, "casement-kube")})
 	if err != nil {
