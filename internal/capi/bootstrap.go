@@ -4,7 +4,6 @@ import (
 	"context"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -52,9 +51,6 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 		ClusterCache:        clusters,
 		TokenTTL:            kubeadmconfig.DefaultTokenTTL,
 	}
-	if !cfg.Upstream {
-		configs.APIReader = kindReader{mgr.GetAPIReader(), mgr.GetClient()}
-	}
 	if err := configs.SetupWithManager(ctx, mgr, common.options(4*workers)); err != nil {
 		return nil, err
 	}
@@ -64,23 +60,6 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 		}
 	}
 	return mgr, setUpWebhooks(mgr, &admission.KubeadmConfig{}, &admission.KubeadmConfigTemplate{})
-}
-
-// kindReader reads objects from the API server but the metadata of kinds from a cache: for each joining
-// machine's config the kind of its control plane is read, whose schema the API server would decode from
-// etcd each time.
-type kindReader struct {
-	client.Reader
-	cached client.Reader
-}
-
-// Get implements client.Reader.
-func (r kindReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	kind := obj.GetObjectKind().GroupVersionKind().GroupKind()
-	if _, ok := obj.(*metav1.PartialObjectMetadata); ok && kind == apiextensionsv1.Kind("CustomResourceDefinition") {
-		return r.cached.Get(ctx, key, obj, opts...)
-	}
-	return r.Reader.Get(ctx, key, obj, opts...)
 }
 
 // joinPools renders the data of machine pools as soon as their cluster has a control

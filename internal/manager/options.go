@@ -114,8 +114,9 @@ func Defaults() Options {
 		Resync:     10 * time.Minute,
 		ReadTTL:    time.Minute,
 		// The cloud provider changes a balancer in ten to twenty seconds.
-		LeaveDelay:  time.Minute,
-		Concurrency: Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 2},
+		LeaveDelay: time.Minute,
+		// Passes wait for API servers more than they compute, and machines are the most objects.
+		Concurrency: Concurrency{AzureCluster: 10, AzureMachine: 30, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 2},
 	}
 }
 

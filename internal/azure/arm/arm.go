@@ -56,6 +56,7 @@ type Client struct {
 	endpoint       *url.URL
 	subscriptionID string
 	gate           gate
+	outage         outage
 	counter        counter
 	registrations  registrations
 }
@@ -239,6 +240,12 @@ func (c *Client) Post(ctx context.Context, id, apiVersion string, body any, opti
 
 // do sends one request. An answer that is not a success is returned as an *Error.
 func (c *Client) do(ctx context.Context, method, target, apiVersion string, body any, options []Option) (*http.Response, error) {
+	resp, err := c.send(ctx, method, target, apiVersion, body, options)
+	c.outage.learn(err, time.Now())
+	return resp, err
+}
+
+func (c *Client) send(ctx context.Context, method, target, apiVersion string, body any, options []Option) (*http.Response, error) {
 	req, err := c.request(ctx, method, target, apiVersion, body, options)
 	if err != nil {
 		return nil, err
