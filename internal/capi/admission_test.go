@@ -6,7 +6,6 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,27 +72,6 @@ func TestAskOfChanges(t *testing.T) {
 			test.change(after)
 			if err := test.by.Update(ctx, after, client.DryRunAll); (err != nil) != test.asks {
 				t.Errorf("asked: %v, want %v", err, test.asks)
-			}
-		})
-	}
-}
-
-// TestSharedCache checks which fields of secrets the shared cache keeps.
-func TestSharedCache(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		kept bool
-	}{{"demo-kubeconfig", true}, {"demo-ca", true}, {"demo-etcd", true}, {"demo-md-0-abcde", false}} {
-		t.Run(test.name, func(t *testing.T) {
-			s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: test.name, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
-				Data: map[string][]byte{"value": []byte("x")}}
-			out, err := withoutForeignData(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, ok := out.(*corev1.Secret)
-			if !ok || len(got.ManagedFields) > 0 || (len(got.Data) > 0) != test.kept {
-				t.Errorf("the cache has %v", out)
 			}
 		})
 	}

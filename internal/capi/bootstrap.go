@@ -21,13 +21,13 @@ import (
 
 const bootstrapName = "cluster-api-kubeadm-bootstrap-manager"
 
-func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager, error) {
+func newBootstrap(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme, bootstrapv1beta1.AddToScheme, bootstrapv1.AddToScheme)
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, common, scheme, bootstrapName, cfg.Ports.Bootstrap,
+	mgr, err := newManager(cfg, scheme, bootstrapName, cfg.Ports.Bootstrap,
 		setup.ManagerCacheOptions(scheme, bootstrapName, "", syncPeriod), setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := common.connect(ctx, mgr, clustercache.Options{
+	clusters, err := cfg.connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(bootstrapName, 50, 100),
@@ -45,13 +45,13 @@ func newBootstrap(ctx context.Context, cfg Config, common shared) (ctrl.Manager,
 		return nil, err
 	}
 	configs := &kubeadmconfig.Reconciler{
-		Client:              common.client(mgr),
+		Client:              cfg.client(mgr),
 		SecretCachingClient: secrets,
 		APIReader:           mgr.GetAPIReader(),
 		ClusterCache:        clusters,
 		TokenTTL:            kubeadmconfig.DefaultTokenTTL,
 	}
-	if err := configs.SetupWithManager(ctx, mgr, common.options(4*workers)); err != nil {
+	if err := configs.SetupWithManager(ctx, mgr, concurrency(4*workers)); err != nil {
 		return nil, err
 	}
 	if !cfg.Upstream {

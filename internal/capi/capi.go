@@ -27,8 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-
-	"casement.dev/casement/internal/queue"
 )
 
 // Concurrency of every reconciler. Upstream's defaults (up to 100) are for a
@@ -65,8 +63,6 @@ type Config struct {
 	Certificate *tls.Certificate
 	// Ports of the three webhook servers.
 	Ports Ports
-	// Kinds are further kinds that controllers added to the managers read.
-	Kinds []func(*runtime.Scheme) error
 	// Upstream runs the managers without the differences that Differences lists.
 	Upstream bool
 }
@@ -114,23 +110,15 @@ func EnableFeatures(more string, upstream bool) error {
 // established before; their webhooks answer once they are started.
 func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	var managers []ctrl.Manager
-	common := shared{}
-	if !cfg.Upstream {
-		objects, err := newSharedCache(cfg)
-		if err != nil {
-			return nil, err
-		}
-		common.objects = objects
-	}
 	for _, p := range []struct {
 		name string
-		make func(context.Context, Config, shared) (ctrl.Manager, error)
+		make func(context.Context, Config) (ctrl.Manager, error)
 	}{
 		{"core", newCore},
 		{"kubeadm bootstrap", newBootstrap},
 		{"kubeadm control plane", newControlPlane},
 	} {
-		mgr, err := p.make(ctx, cfg, common)
+		mgr, err := p.make(ctx, cfg)
 		if err != nil {
 			return nil, fmt.Errorf("set up the %s provider: %w", p.name, err)
 		}
@@ -139,40 +127,20 @@ func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	return managers, nil
 }
 
-// shared is the state that the managers have in common: the cache, nil with Config.Upstream.
-type shared struct{ objects *sharedCache }
-
-// betweenPasses is how long an object rests.
-var betweenPasses = queue.Rest{Factor: 5, Longest: time.Second, PerObject: 10 * time.Millisecond}
-
-// options are the options of a controller with n workers.
-func (s shared) options(n int) controller.Options {
-	options := concurrency(n)
-	if s.objects != nil {
-		options.NewQueue = queue.New(betweenPasses)
-	}
-	return options
-}
-
 // client returns the client of a manager's reconcilers.
-func (s shared) client(mgr ctrl.Manager) client.Client {
-	if s.objects == nil {
+func (c Config) client(mgr ctrl.Manager) client.Client {
+	if c.Upstream {
 		return mgr.GetClient()
 	}
 	return newOwnWrites(mgr.GetClient(), mgr.GetAPIReader())
 }
 
-// newManager makes a manager of a provider. port is the port of its webhooks; cacheOptions are for its own
-// cache, if it has one.
-func newManager(cfg Config, common shared, scheme *runtime.Scheme, userAgent string, port int,
+// newManager makes a manager of a provider. port is the port of its webhooks.
+func newManager(cfg Config, scheme *runtime.Scheme, userAgent string, port int,
 	cacheOptions cache.Options, clientOptions client.Options) (ctrl.Manager, error) {
 	rc := restclient.CopyConfig(cfg.REST)
 	rc.UserAgent = userAgent
 	rc.QPS, rc.Burst = 200, 400
-	newCache := cache.New
-	if common.objects != nil {
-		newCache = common.objects.forManager
-	}
 	return ctrl.NewManager(rc, ctrl.Options{
 		Controller: config.Controller{
 			// The same controller names occur in several managers.
@@ -185,7 +153,6 @@ func newManager(cfg Config, common shared, scheme *runtime.Scheme, userAgent str
 		PprofBindAddress:       "0",
 		Metrics:                server.Options{BindAddress: "0"},
 		Cache:                  cacheOptions,
-		NewCache:               newCache,
 		Client:                 clientOptions,
 		WebhookServer: webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, TLSOpts: []func(*tls.Config){
 			// Otherwise the server watches the files, with one of the user's 128 inotify instances.
@@ -201,10 +168,10 @@ func concurrency(n int) controller.Options {
 }
 
 // connect keeps connections to workload clusters.
-func (s shared) connect(ctx context.Context, mgr ctrl.Manager, o clustercache.Options) (clustercache.ClusterCache, error) {
+func (c Config) connect(ctx context.Context, mgr ctrl.Manager, o clustercache.Options) (clustercache.ClusterCache, error) {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, o, concurrency(workers))
-	if c, ok := clusters.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok && s.objects != nil {
-		c.SetConnectionCreationRetryInterval(connectRetry)
+	if cache, ok := clusters.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok && !c.Upstream {
+		cache.SetConnectionCreationRetryInterval(connectRetry)
 	}
 	return clusters, err
 }

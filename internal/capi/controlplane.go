@@ -22,13 +22,13 @@ import (
 
 const controlPlaneName = "cluster-api-kubeadm-control-plane-manager"
 
-func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manager, error) {
+func newControlPlane(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1beta1.AddToScheme, controlplanev1.AddToScheme)
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, common, scheme, controlPlaneName, cfg.Ports.ControlPlane,
+	mgr, err := newManager(cfg, scheme, controlPlaneName, cfg.Ports.ControlPlane,
 		setup.ManagerCacheOptions(scheme, controlPlaneName, "", syncPeriod), setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := common.connect(ctx, mgr, clustercache.Options{
+	clusters, err := cfg.connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(controlPlaneName, 50, 100),
@@ -54,7 +54,7 @@ func newControlPlane(ctx context.Context, cfg Config, common shared) (ctrl.Manag
 	options := concurrency(workers)
 	options.ReconciliationTimeout = longPass
 	err = (&kubeadmcontrolplane.Reconciler{
-		Client:                      common.client(mgr),
+		Client:                      cfg.client(mgr),
 		APIReader:                   mgr.GetAPIReader(),
 		SecretCachingClient:         secrets,
 		ClusterCache:                clusters,

@@ -54,12 +54,12 @@ func coreKinds() []func(*runtime.Scheme) error {
 	}
 }
 
-func newCore(ctx context.Context, cfg Config, common shared) (ctrl.Manager, error) {
+func newCore(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	scheme, err := newScheme(coreKinds()...)
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(cfg, common, scheme, coreName, cfg.Ports.Core,
+	mgr, err := newManager(cfg, scheme, coreName, cfg.Ports.Core,
 		setup.ManagerCacheOptions(scheme, coreName, "", syncPeriod), setup.ManagerClientOptions())
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func newCore(ctx context.Context, cfg Config, common shared) (ctrl.Manager, erro
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := common.connect(ctx, mgr, clustercache.Options{
+	clusters, err := cfg.connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(coreName, 50, 100),
@@ -79,14 +79,14 @@ func newCore(ctx context.Context, cfg Config, common shared) (ctrl.Manager, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := coreReconcilers(ctx, mgr, clusters, common); err != nil {
+	if err := coreReconcilers(ctx, cfg, mgr, clusters); err != nil {
 		return nil, err
 	}
 	conversion.SetAPIVersionGetter(apiVersionGetter(mgr.GetClient()))
 	return mgr, coreWebhooks(mgr, clusters)
 }
 
-func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, common shared) error {
+func coreReconcilers(ctx context.Context, cfg Config, mgr ctrl.Manager, clusters clustercache.ClusterCache) error {
 	secretMetadata, err := secretMetadataCache(mgr)
 	if err != nil {
 		return err
@@ -94,11 +94,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 	if err := mgr.Add(secretMetadata); err != nil {
 		return err
 	}
-	machines := mgr
-	if common.objects != nil {
-		clusters, machines = uncopiedNodes{clusters}, quietManager{mgr}
-	}
-	c, reader, opts := common.client(mgr), mgr.GetAPIReader(), common.options(workers)
+	c, reader, opts := cfg.client(mgr), mgr.GetAPIReader(), concurrency(workers)
 	for _, setUp := range []func() error{
 		func() error { return (&clusterclass.Reconciler{Client: c}).SetupWithManager(ctx, mgr, opts) },
 		func() error {
@@ -118,7 +114,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 		func() error {
 			return (&machine.Reconciler{
 				Client: c, APIReader: reader, ClusterCache: clusters, RemoteConditionsGracePeriod: conditionsGrace,
-			}).SetupWithManager(ctx, machines, common.options(4*workers))
+			}).SetupWithManager(ctx, mgr, concurrency(4*workers))
 		},
 		func() error {
 			// It creates all missing machines one after the other, and is ended in the middle of one.

@@ -5,8 +5,8 @@ import "fmt"
 // Difference is one way in which Cluster API on a local plane is not as upstream ships it.
 type Difference struct {
 	// What differs from upstream, Why, and the rule that keeps the difference Safe. Test is the name of
-	// that rule's test, or "" if the rule is upstream's own.
-	What, Why, Safe, Test string
+	// that rule's test, or "" if the rule is upstream's own. Buys is what it costs to leave the difference out, as measured.
+	What, Why, Safe, Test, Buys string
 }
 
 // Differences returns all of them. They are for a machine with a few processors that runs everything; --upstream turns them off.
@@ -16,36 +16,29 @@ func Differences() []Difference {
 			"The gate lets an object have one pass a second, and a machine one in five seconds, which is most of the time that " +
 				"a small cluster takes.",
 			"A pass never acts on a list that lacks what its controller created or deleted: the read waits until the cache has it, " +
-				"or until the time of the pass is over, after which the pass can write nothing.", "TestOwnWrites, TestOwnWritesOutliveNoPass"},
-		{"An object rests after a pass: five times as long as the pass took, a second at most, and 10 ms for each object of its " +
-			"kind that is being reconciled (internal/queue).",
-			"One pass serves several events, and what a machine costs does not grow with their number.",
-			"An event during the rest triggers a pass after it; retries and later times stay as they are.", "TestRest"},
-		{"The three managers share one cache (cache.go).",
-			"Each alone would watch and decode the same Machines and Clusters.",
-			"It keeps all that one of their own caches keeps.", "TestSharedCache"},
-		{"Machines are not reconciled when the status of their MachineSet or MachineDeployment alone changes (quiet.go).",
-			"The status of a set changes with each of its machines, and a pass over all of them followed.",
-			"The Machine controller reads the spec and the annotations of a set, and no status.", "TestQuiet"},
-		{"Lists of all nodes of a cluster share the cache's objects (nodes.go).",
-			"The copies for a new cluster grow with the square of its size.",
-			"Only lists without options, whose readers in Cluster API copy what they change.", "TestUncopiedNodes"},
+				"or until the time of the pass is over, after which the pass can write nothing.", "TestOwnWrites, TestOwnWritesOutliveNoPass",
+			"50 nodes in 125 s for 192 s of a processor"},
 		{"The bootstrap data of machine pools is made as soon as their control plane is initialized (bootstrap.go, joinPools).",
 			"No event of a pool's config says so; it waits for half a minute.",
-			"It triggers the same pass earlier.", ""},
+			"It triggers the same pass earlier.", "",
+			"not measured: it is half a minute of a pool's first boot"},
 		{"A failed connection to a workload cluster is tried again after 2 s in place of 30 s.",
 			"A control plane boots within seconds.",
-			"A cluster that answers is connected to once.", ""},
+			"A cluster that answers is connected to once.", "",
+			"2 nodes in 41 s"},
 		{"Machine, MachineSet and ClusterResourceSetBinding are served in their stored version alone (components.go).",
 			"The API server converts each change to each served version by webhook, 20 times for one machine.",
-			"Controllers write these kinds; no template has them.", "TestServedVersions"},
+			"Controllers write these kinds; no template has them.", "TestServedVersions",
+			"50 nodes in 61 s for 104 s of a processor"},
 		{"Webhooks are not asked about updates that leave spec, labels and annotations alone, nor about updates of Machines and " +
 			"KubeadmConfigs by Cluster API itself (components.go).",
 			"Five calls for each machine, to servers of the same process.",
-			"What users write is checked as upstream checks it.", "TestAskOfChanges"},
+			"What users write is checked as upstream checks it.", "TestAskOfChanges",
+			"50 nodes in 70 s for 119 s of a processor"},
 		{"A pass over a MachineSet may take three minutes in place of one.",
 			"It creates all missing machines one after the other.",
-			"As upstream has it for control planes.", ""},
+			"As upstream has it for control planes.", "",
+			"not measured: a pass that ends in the middle of a creation leaves it in doubt, and upstream creates again"},
 	}
 }
 

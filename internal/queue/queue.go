@@ -1,8 +1,7 @@
-// Package queue has the work queues of the controllers that share a process with others: an object rests between two
-// passes over it, so that one pass serves several events.
+// Package queue has the work queues of the controllers: an object rests between two passes over it, so that one pass serves
+// several events.
 //
-// It knows no kind of object. Managers use it: internal/manager for casement's controllers, and internal/capi for those of
-// Cluster API on the local plane.
+// It knows no kind of object. Package manager uses it.
 package queue
 
 import (
@@ -22,22 +21,10 @@ const sampleEvery = 15 * time.Second
 // Queue is the interface of a controller's work queue.
 type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Rest is how long an object waits after a pass, the longer of two times.
+// Rest is how long an object waits after a pass: Factor times as long as the pass took, but not longer than Longest.
 type Rest struct {
-	// Factor times as long as the pass took, but not longer than Longest.
 	Factor  time.Duration
 	Longest time.Duration
-	// PerObject for each object of the queue that is reconciled or rests, but not longer than longestTurn:
-	// the cost of one of a thousand objects does not grow with their number.
-	PerObject time.Duration
-}
-
-// longestTurn bounds the rest that depends on the number of objects.
-const longestTurn = 10 * time.Second
-
-// after returns the rest after a pass that took a time, among a number of objects.
-func (r Rest) after(took time.Duration, objects int) time.Duration {
-	return max(min(r.Factor*took, r.Longest), min(r.PerObject*time.Duration(objects), longestTurn))
 }
 
 // New returns a function that makes the work queue of a controller. The queue is client-go's with slow
@@ -107,7 +94,7 @@ func (q *restingQueue) Done(r reconcile.Request) {
 	defer q.mu.Unlock()
 	now := time.Now()
 	t := q.turns[r]
-	rest := q.rest.after(now.Sub(t.begun), len(q.turns))
+	rest := min(q.rest.Factor*now.Sub(t.begun), q.rest.Longest)
 	q.turns[r] = turn{next: now.Add(rest)}
 	q.TypedRateLimitingInterface.Done(r)
 	if t.again {

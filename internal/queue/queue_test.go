@@ -74,25 +74,3 @@ func TestRest(t *testing.T) {
 		})
 	}
 }
-
-// TestRestAmongMany checks that an object rests longer among many others.
-func TestRestAmongMany(t *testing.T) {
-	rest := Rest{Factor: 5, Longest: time.Second, PerObject: 4 * time.Millisecond}
-	for _, test := range []struct {
-		name    string
-		took    time.Duration
-		objects int
-		want    time.Duration
-	}{
-		{"alone", 10 * time.Millisecond, 1, 50 * time.Millisecond},
-		{"among a hundred", 10 * time.Millisecond, 100, 400 * time.Millisecond},
-		{"a long pass among a hundred", time.Minute, 100, time.Second},
-		{"among too many", 10 * time.Millisecond, 10_000, longestTurn},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := rest.after(test.took, test.objects); got != test.want {
-				t.Errorf("rests %v, want %v", got, test.want)
-			}
-		})
-	}
-}

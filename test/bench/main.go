@@ -65,7 +65,7 @@ func main() {
 	flag.IntVar(&alone.pools, "pools", 0, "with -manager, pools of two instances beside the machines")
 	flag.IntVar(&alone.subscriptions, "subscriptions", 1, "with -manager, subscriptions that the clusters are in")
 	flag.StringVar(&alone.shards, "shards", "", "with -manager, divide the clusters between two managers: by namespace, or by filter")
-	flag.IntVar(&alone.arriving, "arriving", 0, "with -manager, clusters, pools and machines in all that are made a second; 0 makes all at once")
+	flag.IntVar(&alone.arriving, "arriving", 0, "with -manager, clusters, pools and machines that are made a second; 0 makes all at once")
 	flag.IntVar(&alone.roll, "roll", 0, "with -manager, machines to replace")
 	flag.IntVar(&alone.speed, "day", 0, "with -manager, an idle day, so many times as fast")
 	flag.Float64Var(&alone.throttle, "throttle", 0, "with -manager, how strictly Azure limits requests: 1 as it does, 0 not at all")

@@ -137,7 +137,7 @@ func (s *supervisor) managers(ctx context.Context, ports webhookPorts, certifica
 		return nil, err
 	}
 	managers, err := capi.New(ctx, capi.Config{REST: admin, Upstream: s.opts.Upstream, WebhookHost: planeHost, Certificate: certificate,
-		Ports: ports.Ports, Kinds: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
+		Ports: ports.Ports})
 	if err != nil {
 		return nil, err
 	}
