@@ -52,6 +52,10 @@ type listing struct {
 	// marks are the change times that the last overview of the group listed, or nil without an
 	// overview.
 	marks map[string]mark
+	// failure is how the last read failed, at the time failed. Readers that waited for it share it: one after the other, the
+	// calls of a cluster's machines would keep all workers busy while Azure does not answer.
+	failure error
+	failed  time.Time
 }
 
 func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
@@ -152,13 +156,19 @@ func (r *reader) get(ctx context.Context, id, apiVersion string) (entry, error) 
 func nothing(err error) bool { return arm.ClassOf(err) == arm.NotFound || arm.Unnamable(err) }
 
 func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, error) {
-	l := r.listing(collectionOf(id))
+	l, asked := r.listing(collectionOf(id)), r.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.failed.After(asked) {
+		return entry{}, l.failure
+	}
 	if old := l.items == nil || r.now().Sub(l.at) > r.ttl; old && !r.confirmed(ctx, l, collectionOf(id)) {
 		at := r.now()
 		items, err := r.list(ctx, collectionOf(id), apiVersion)
 		if err != nil {
+			if ctx.Err() == nil {
+				l.failure, l.failed = err, r.now()
+			}
 			return entry{}, err
 		}
 		l.at, l.read, l.items = at, at, items
