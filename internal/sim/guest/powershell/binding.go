@@ -106,6 +106,14 @@ func (b *binder) find(name string) (*parameter, error) {
 // bind puts arguments into parameters. Parameters that the pipeline may fill wait for it.
 func (b *binder) bind(args []argumentValue) error {
 	var rest []argumentValue
+	if b.p.binding && b.f.name != "" {
+		args = append(args, b.r.defaults(b.f.shownName(), func(name string) string {
+			if one, _ := b.find(name); one != nil {
+				return one.name
+			}
+			return ""
+		}, args)...)
+	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.parameter == "" {
@@ -204,7 +212,7 @@ func (b *binder) give(one parameter, value any) error {
 	b.given[one.name] = true
 	b.narrow(one)
 	b.bound.set(one.shown, v)
-	b.to.vars[one.name] = &cell{value: v, kind: castOf(one, "")}
+	b.to.vars[one.name] = &cell{value: v, kind: castOf(one, ""), checks: one.validators}
 	return nil
 }
 
@@ -353,7 +361,7 @@ func (b *binder) settle() error {
 				return err
 			}
 		}
-		b.to.vars[one.name] = &cell{value: v, kind: castOf(one, "")}
+		b.to.vars[one.name] = &cell{value: v, kind: castOf(one, ""), checks: one.validators}
 	}
 	if b.p.binding {
 		b.to.vars["pscmdlet"] = &cell{value: b.cmdlet()}
@@ -404,7 +412,7 @@ func (b *binder) take(v any) error {
 				b.unfilled[one.name] = b.to.vars[one.name].again()
 			}
 			b.bound.set(one.shown, converted)
-			b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, "")}
+			b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, ""), checks: one.validators}
 		}
 	}
 	var missing []string
@@ -456,7 +464,7 @@ func (c *cell) again() *cell {
 	if c == nil {
 		return &cell{}
 	}
-	return &cell{value: c.value, kind: c.kind}
+	return &cell{value: c.value, kind: c.kind, checks: c.checks}
 }
 
 func isCustom(v any) bool { o, ok := v.(*object); return ok && o.kind == customKind }

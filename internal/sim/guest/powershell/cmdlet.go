@@ -176,7 +176,12 @@ func (cmd *cmdlet) class() string {
 func (c *call) bindAll(args []argumentValue) error {
 	var rest []argumentValue
 	cmd := c.cmd
-	args = append(args, c.defaults(args)...)
+	args = append(args, c.defaults(cmd.name, func(name string) string {
+		if s, _ := cmd.find(name); s != nil {
+			return s.names[0]
+		}
+		return ""
+	}, args)...)
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.parameter == "" {
@@ -394,28 +399,24 @@ func changes(name string) bool {
 	return (strings.Contains(changing, " "+verb+" ") || verb == "mkdir") && !strings.Contains(unchanging, " "+strings.ToLower(name)+" ")
 }
 
-// defaults are the values of $PSDefaultParameterValues for parameters that are not given.
-func (c *call) defaults(args []argumentValue) (out []argumentValue) {
-	v, _ := c.lookup("psdefaultparametervalues")
+// defaults are the values of $PSDefaultParameterValues for parameters of a command that are not given; find returns the key of a parameter.
+func (r *run) defaults(command string, find func(name string) string, args []argumentValue) (out []argumentValue) {
+	v, _ := r.lookup("psdefaultparametervalues")
 	h, ok := v.(*hashtable)
 	if !ok || len(h.keys) == 0 {
 		return nil
 	}
+	key := func(name string) string { return cmp.Or(find(name), commonName(name)) }
 	for _, k := range h.keys {
 		pattern, name, ok := strings.Cut(text(k), ":")
 		if !ok {
 			continue
 		}
-		if yes, err := like(c.cmd.name, pattern, false); err != nil || !yes {
+		if yes, err := like(command, pattern, false); err != nil || !yes {
 			continue
 		}
-		given := false
-		s, _ := c.cmd.find(name)
-		for _, a := range args {
-			other, _ := c.cmd.find(a.parameter)
-			given = given || a.parameter != "" && (other != nil && other == s || s == nil && commonName(a.parameter) == commonName(name))
-		}
-		if value, _ := h.get(k); !given && (s != nil || commonName(name) != "") {
+		given := slices.ContainsFunc(args, func(a argumentValue) bool { return a.parameter != "" && key(a.parameter) == key(name) })
+		if value, _ := h.get(k); !given && key(name) != "" {
 			out = append(out, argumentValue{parameter: name, value: value, has: true, joined: true, splatted: true})
 		}
 	}

@@ -101,11 +101,11 @@ func (c *call) copyTree(from, to string, depth int) error {
 }
 
 func moveItem(c *call) error {
-	if err := c.need("destination"); err != nil {
-		return err
-	}
 	for i, name := range c.names() {
 		destination, err := c.delayed("destination", i)
+		if err == nil && destination == "" {
+			err = c.need("destination")
+		}
 		if err != nil {
 			return err
 		}
@@ -128,8 +128,12 @@ func moveItem(c *call) error {
 	return nil
 }
 
-// delayed returns a parameter as text; a script block gives one for each object of the pipeline.
+// delayed returns a parameter as text; a script block gives one for each object of the pipeline, and so does a property of its name.
 func (c *call) delayed(name string, i int) (string, error) {
+	if !c.has(name) && i < len(c.input) {
+		v, _ := c.ownProperty(c.input[i], name)
+		return text(v), nil
+	}
 	f, ok := c.given[name].(function)
 	if !ok || i >= len(c.input) {
 		return c.textOf(name), nil
@@ -160,9 +164,6 @@ func (c *call) moveFile(from, to string) error {
 }
 
 func renameItem(c *call) error {
-	if err := c.need("newname"); err != nil {
-		return err
-	}
 	for i, name := range c.names() {
 		at := c.path(name)
 		if !c.m.Root.Exists(at) {
@@ -172,6 +173,9 @@ func renameItem(c *call) error {
 			continue
 		}
 		to, err := c.delayed("newname", i)
+		if err == nil && to == "" {
+			err = c.need("newname")
+		}
 		if err != nil {
 			return err
 		}

@@ -160,6 +160,30 @@ func (c *call) names() []string {
 	return out
 }
 
+// driveItem returns what a drive of the session has under a name, or nothing.
+func (c *call) driveItem(drive, name string) *object {
+	low := strings.ToLower(name)
+	switch drive {
+	case "env":
+		if v, ok := c.env(name); ok {
+			return system(kindEntry, []string{"Name", "Value"}, "Name", name, "Value", v, "Key", name)
+		}
+	case "function":
+		if _, ok := c.function(low); ok {
+			return c.commandObject(name)
+		}
+	case "alias":
+		if to, ok := c.alias(low); ok {
+			return aliasObject(name, to)
+		}
+	case "variable":
+		if v, ok := c.lookup(low); ok {
+			return variableObject(name, v)
+		}
+	}
+	return nil
+}
+
 func getItem(c *call) error {
 	for _, name := range c.names() {
 		switch provider, rest := drive(name); provider {
@@ -168,13 +192,13 @@ func getItem(c *call) error {
 				return err
 			}
 			continue
-		case "env":
-			if v, ok := c.env(rest); ok {
-				if err := c.emit(system(kindEntry, []string{"Name", "Value"}, "Name",
-					rest, "Value", v, "Key", rest)); err != nil {
+		case "env", "function", "alias", "variable":
+			if o := c.driveItem(provider, rest); o == nil {
+				if err := c.fault(missingItem(map[string]string{"env": "Env", "function": "Function", "alias": "Alias",
+					"variable": "Variable"}[provider] + `:\` + rest)); err != nil {
 					return err
 				}
-			} else if err := c.fault(missingItem(`Env:\` + rest)); err != nil {
+			} else if err := c.emit(o); err != nil {
 				return err
 			}
 			continue
@@ -356,6 +380,14 @@ func newItem(c *call) error {
 			continue
 		} else if provider == "env" {
 			if err := c.setEnv(rest, c.given["value"]); err != nil {
+				return err
+			}
+			continue
+		} else if f, ok := c.given["value"].(function); ok && provider == "function" {
+			if err := c.set("function:"+rest, f); err != nil {
+				return err
+			}
+			if err := c.emit(c.commandObject(rest)); err != nil {
 				return err
 			}
 			continue

@@ -95,7 +95,11 @@ func startJob(c *call) error {
 // eachJob runs for the jobs that are named, or for all of them.
 func eachJob(one func(*call, *job) error) func(*call) error {
 	return func(c *call) error {
-		given := c.objects("job")
+		given, found := c.objects("job"), false
+		if id, ok := c.given["id"]; ok && !isNumber(first2(list(id))) { // the first argument that is no number is a name
+			c.given["name"] = id
+			delete(c.given, "id")
+		}
 		for _, j := range slices.Clone(c.jobs.all) {
 			name, _ := j.shown.get("Name")
 			id, _ := j.shown.get("Id")
@@ -113,8 +117,19 @@ func eachJob(one func(*call, *job) error) func(*call) error {
 			if !chosen || c.has("state") && !strings.EqualFold(text(state), c.textOf("state")) {
 				continue
 			}
+			found = true
 			if err := one(c, j); err != nil {
 				return err
+			}
+		}
+		for _, by := range []string{"name", "id"} {
+			if v, named := c.given[by]; named && !found && !strings.ContainsAny(text(v), "*?[") {
+				f := broken("PSArgumentException", map[string]string{"name": "JobWithSpecifiedNameNotFound", "id": "JobWithSpecifiedSessionNotFound"}[by],
+					"The command cannot find %s %s%s. Verify the value of the %s parameter%s then try the command again.",
+					map[string]string{"name": "the job because the job name", "id": "a job with the job ID"}[by], text(v),
+					map[string]string{"name": " was not found"}[by], c.shownName(by), map[string]string{"name": ", and", "id": " and"}[by])
+				f.category, f.target = "ObjectNotFound", v
+				return c.fault(f)
 			}
 		}
 		return nil

@@ -45,9 +45,11 @@ func convertToJSON(c *call) error {
 
 // isCode reports script blocks and types, whose properties only the real ones have.
 func isCode(v any) bool {
-	switch v.(type) {
+	switch v := v.(type) {
 	case function, typeValue:
 		return true
+	case *object:
+		return isFormatted(v)
 	}
 	return false
 }

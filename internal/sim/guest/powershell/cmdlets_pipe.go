@@ -412,6 +412,9 @@ func (r *run) keyOf(v, by any) (any, error) {
 
 func sortObject(c *call) error {
 	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
+	if slices.ContainsFunc(values, func(v any) bool { o, ok := v.(*object); return ok && isFormatted(o) }) {
+		return lacking("Sort-Object of what a Format cmdlet made")
+	}
 	keys := c.sortKeys()
 	computed := make([][]any, len(values))
 	at := make([]int, len(values))

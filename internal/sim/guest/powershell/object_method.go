@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"errors"
 	"strings"
 	"time"
 )
@@ -153,6 +154,18 @@ func (r *run) encodingCall(o *object, name, low string, args []any) (any, error)
 		b, err := bytesOf(first2(args))
 		if err != nil {
 			return nil, err
+		}
+		if len(args) == 3 {
+			from, err := r.number(args, 1)
+			n, err2 := r.number(args, 2)
+			if err := errors.Join(err, err2); err != nil {
+				return nil, err
+			}
+			if from < 0 || n < 0 || from+n > len(b) {
+				return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+					"Index and count must refer to a location within the buffer.\r\nParameter name: bytes")
+			}
+			b = b[from : from+n]
 		}
 		if err := r.take(2 * len(b)); err != nil {
 			return nil, err
