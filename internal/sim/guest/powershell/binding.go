@@ -106,14 +106,6 @@ func (b *binder) find(name string) (*parameter, error) {
 // bind puts arguments into parameters. Parameters that the pipeline may fill wait for it.
 func (b *binder) bind(args []argumentValue) error {
 	var rest []argumentValue
-	if b.p.binding && b.f.name != "" {
-		args = append(args, b.r.defaults(b.f.shownName(), func(name string) string {
-			if one, _ := b.find(name); one != nil {
-				return one.name
-			}
-			return ""
-		}, args)...)
-	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.parameter == "" {
@@ -175,7 +167,37 @@ func (b *binder) bind(args []argumentValue) error {
 	if err := b.positional(rest); err != nil {
 		return err
 	}
+	if err := b.presets(args); err != nil {
+		return err
+	}
 	return b.settle()
+}
+
+// presets gives what $PSDefaultParameterValues has for an advanced function and its caller has not given.
+func (b *binder) presets(args []argumentValue) error {
+	if !b.p.binding || b.f.name == "" {
+		return nil
+	}
+	find := func(name string) string {
+		if one, _ := b.find(name); one != nil {
+			return one.name
+		}
+		return ""
+	}
+	for _, a := range b.r.defaults(b.f.shownName(), find, args) {
+		one, err := b.find(a.parameter)
+		switch {
+		case err != nil || one != nil && b.given[one.name]:
+		case one != nil:
+			err = b.give(*one, a.value)
+		case b.p.should || !strings.Contains("whatif confirm", commonName(a.parameter)):
+			err = b.common.set(b.r, b.f.shownName(), commonName(a.parameter), a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // written returns an argument for a parameter: a number goes into a text as the script has it.

@@ -153,14 +153,7 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 		if c.common.kept[2] != nil {
 			c.common.kept[2].items = append(c.common.kept[2].items, f)
 		}
-		switch c.action {
-		case "stop":
-			f.ends = true
-		case "silentlycontinue", "ignore":
-			if _, own := c.common.preferences["erroractionpreference"]; own {
-				f.ends, f.silent = false, true
-			}
-		}
+		f.ends = f.ends || c.action == "stop" // no -ErrorAction holds back what binds no arguments
 	}
 	return s, err
 }
@@ -338,18 +331,23 @@ func (s *spec) noList(v any) error {
 // typedParameter converts a value to the type of a parameter.
 func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 	out, err := c.convert(kind, v)
-	if f := failed(err); f != nil && v == nil {
-		return nil, broken("ParameterBindingException", "ParameterBindingFailed", "Cannot bind parameter '%[1]s' to the target. Exception "+
+	f := failed(err)
+	if f == nil {
+		return out, err
+	}
+	switch {
+	case v == nil:
+		f = broken("ParameterBindingException", "ParameterBindingFailed", "Cannot bind parameter '%[1]s' to the target. Exception "+
 			"setting \"%[1]s\": \"%[2]s\"", shown, f.exception.message)
-	} else if f != nil {
-		if isList(v) {
-			return nil, broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
-				"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)
-		}
-		return nil, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s", shown,
+	case isList(v):
+		f = broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
+			"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)
+	default:
+		f = broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s", shown,
 			f.exception.message)
 	}
-	return out, err
+	f.stops = !c.piped || c.has(strings.ToLower(shown))
+	return nil, f
 }
 
 // empty refuses null and an empty text.

@@ -55,12 +55,8 @@ func copyItem(c *call) error {
 			if err := c.fault(c.copyTree(from, target, 0)); err != nil {
 				return err
 			}
-			if c.is("passthru") {
-				if o, err := c.fileObject(target); err == nil {
-					if err := c.emit(o); err != nil {
-						return err
-					}
-				}
+			if err := c.passed(target); err != nil {
+				return err
 			}
 		}
 	}
@@ -160,7 +156,22 @@ func (c *call) moveFile(from, to string) error {
 			return diskError(err, to)
 		}
 	}
-	return diskError(c.m.Root.Rename(from, to), to)
+	if err := c.m.Root.Rename(from, to); err != nil {
+		return diskError(err, to)
+	}
+	return c.passed(to)
+}
+
+// passed emits a file where -PassThru asks for it.
+func (c *call) passed(at string) error {
+	if !c.is("passthru") {
+		return nil
+	}
+	o, err := c.fileObject(at)
+	if err != nil {
+		return err
+	}
+	return c.emit(o)
 }
 
 func renameItem(c *call) error {

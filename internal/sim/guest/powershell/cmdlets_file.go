@@ -434,7 +434,7 @@ func (c *call) newFile(at string) error {
 		if err := c.m.Root.WriteFile(at, []byte(c.textOf("value")), 0o644); err != nil {
 			err = diskError(err, at)
 			if f := failed(err); f != nil && f.id == "GetContentWriterDirectoryNotFoundError" {
-				f.id = "NewItemIOError"
+				f.id, f.category = "NewItemIOError", "WriteError"
 			}
 			return c.fault(err)
 		}
@@ -471,6 +471,12 @@ func removeItem(c *call) error {
 				continue
 			}
 			if err := c.setEnv(rest, nil); err != nil {
+				return err
+			}
+			continue
+		case "variable":
+			c.given["name"] = rest
+			if err := removeVariable(c); err != nil {
 				return err
 			}
 			continue

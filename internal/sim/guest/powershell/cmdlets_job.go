@@ -122,17 +122,20 @@ func eachJob(one func(*call, *job) error) func(*call) error {
 				return err
 			}
 		}
-		for _, by := range []string{"name", "id"} {
-			if v, named := c.given[by]; named && !found && !strings.ContainsAny(text(v), "*?[") {
-				f := broken("PSArgumentException", map[string]string{"name": "JobWithSpecifiedNameNotFound", "id": "JobWithSpecifiedSessionNotFound"}[by],
-					"The command cannot find %s %s%s. Verify the value of the %s parameter%s then try the command again.",
-					map[string]string{"name": "the job because the job name", "id": "a job with the job ID"}[by], text(v),
-					map[string]string{"name": " was not found"}[by], c.shownName(by), map[string]string{"name": ", and", "id": " and"}[by])
-				f.category, f.target = "ObjectNotFound", v
-				return c.fault(f)
-			}
+		v, byName := c.given["name"]
+		id, byID := c.given["id"]
+		if found || !byName && !byID || strings.ContainsAny(text(v), "*?[") {
+			return nil
 		}
-		return nil
+		f := broken("PSArgumentException", "JobWithSpecifiedNameNotFound", "The command cannot find the job because the job name %s was not "+
+			"found. Verify the value of the Name parameter, and then try the command again.", text(v))
+		if byID {
+			f = broken("PSArgumentException", "JobWithSpecifiedSessionNotFound", "The command cannot find a job with the job ID %s. Verify the "+
+				"value of the Id parameter and then try the command again.", text(id))
+			v = id
+		}
+		f.category, f.target = "ObjectNotFound", v
+		return c.fault(f)
 	}
 }
 

@@ -219,9 +219,10 @@ func (r *run) fromJSON(data []byte) (any, error) {
 		return nil, broken("System.InvalidOperationException", "DuplicateKeysInJsonString", "%s", err.Error())
 	}
 	if err != nil {
-		return nil, broken("System.ArgumentException",
-			"System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand",
+		f := broken("System.ArgumentException", "System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand",
 			"Invalid JSON primitive: %v.", err)
+		f.stops = true
+		return nil, f
 	}
 	return v, nil
 }

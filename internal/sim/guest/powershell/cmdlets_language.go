@@ -510,7 +510,7 @@ func startSleep(c *call) error {
 		if err := c.needInput("seconds"); err != nil {
 			return err
 		}
-		v, err := c.convert("double", c.given["seconds"])
+		v, err := c.typedParameter("double", "Seconds", c.given["seconds"])
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func getMember(c *call) error {
 	}
 	for _, v := range values {
 		kind := kindOf(v)
-		if seen[kind] && kind != customKind {
+		if seen[kind] {
 			continue
 		}
 		seen[kind] = true

@@ -310,6 +310,14 @@ func common(of any, low string) (any, bool, error) {
 			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
 				fields: []field{{"Properties", props}, {"of", o}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", o}}}, true, nil
 		}
+		switch of := of.(type) {
+		case typeValue:
+			return nil, true, lacking("the properties that types have")
+		case *array:
+			if growing(of) {
+				return nil, true, lacking("the properties that lists have")
+			}
+		}
 		if of != nil {
 			o := propertiesOf(of)
 			props := newArray()
@@ -701,6 +709,12 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 		}
 	case kindFile, kindDirectory:
 		return r.fileProperty(o, low)
+	case kindReader:
+		if low == "endofstream" {
+			b, _ := o.get("bytes")
+			data, _ := b.([]byte)
+			return len(data) == 0, true, nil
+		}
 	case kindCommand:
 		if low == "parameters" {
 			return commandParameters(o)

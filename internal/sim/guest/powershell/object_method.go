@@ -242,6 +242,11 @@ func (r *run) streamCall(o *object, name, low string) (any, error) {
 		line, rest, _ := strings.Cut(string(data), "\n")
 		o.set("bytes", []byte(rest))
 		return strings.TrimSuffix(line, "\r"), r.take(len(data))
+	case low == "peek" && o.kind == kindReader:
+		if next := []rune(decode(data)); len(next) > 0 {
+			return int64(next[0]), r.take(len(data))
+		}
+		return int64(-1), nil
 	case low == "toarray" && o.kind == kindStream:
 		return data, nil
 	}

@@ -417,7 +417,8 @@ func cellItem(v any) string {
 }
 
 // columnWidths are the column widths of PowerShell's built-in table formats.
-var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 18}, kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
+var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 18},
+	kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
 
 // groupLine is what stands above a group.
 func (v *view) groupLine() string {
