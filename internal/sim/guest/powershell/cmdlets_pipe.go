@@ -336,9 +336,9 @@ func (c *call) selected(v any) error {
 		}
 		_, isFailure := v.(*failure)
 		_, isException := v.(exception)
-		if o, isObject := v.(*object); got == nil && !(isObject && o.closed) && !isFailure && !isException || isScalar(v) && !isFailure &&
-			!isException && !slices.ContainsFunc(propertyNames(v),
-			func(n string) bool { return strings.EqualFold(n, name) }) {
+		if o, isObject := v.(*object); got == nil && !(isObject && o.closed && !lacksMember(o.kind, name)) && !isFailure && !isException ||
+			isScalar(v) && !isFailure && !isException && !slices.ContainsFunc(propertyNames(v),
+				func(n string) bool { return strings.EqualFold(n, name) }) {
 			has := false
 			if isObject {
 				_, has = o.get(name)
