@@ -242,7 +242,7 @@ type (
 		kind string
 		of   node
 	}
-	// validated is what a [Validate...()] stands before.
+	// validated is what a [Validate...()] is written before.
 	validated struct {
 		position
 		by []validator

@@ -420,7 +420,7 @@ func cellItem(v any) string {
 var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 18},
 	kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
 
-// groupLine is what stands above a group.
+// groupLine is the line above a group.
 func (v *view) groupLine() string {
 	if v.group == "" {
 		return ""
