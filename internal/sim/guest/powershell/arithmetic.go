@@ -402,6 +402,10 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		switch left.(type) {
+		case char, bool:
+			return nil, undefined(operator, left, right)
+		}
 		right = by
 	}
 	if err := operands(operator, left, right); err != nil {
@@ -421,9 +425,6 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 		}
 		_, name, _ := wholeOf(n)
 		return name
-	}
-	if _, isChar := left.(char); isChar && (operator == "-shl" || operator == "-shr") {
-		return nil, undefined(operator, left, right)
 	}
 	kindA := kind(left, a)
 	if m, ok := left.(enumMember); ok && operator != "-shl" && operator != "-shr" { // flags stay flags

@@ -242,6 +242,12 @@ type (
 		kind string
 		of   node
 	}
+	// validated is what a [Validate...()] is written before.
+	validated struct {
+		position
+		by []validator
+		of node
+	}
 	binary struct {
 		position
 		operator    string

@@ -167,7 +167,37 @@ func (b *binder) bind(args []argumentValue) error {
 	if err := b.positional(rest); err != nil {
 		return err
 	}
+	if err := b.presets(args); err != nil {
+		return err
+	}
 	return b.settle()
+}
+
+// presets gives what $PSDefaultParameterValues has for an advanced function and its caller has not given.
+func (b *binder) presets(args []argumentValue) error {
+	if !b.p.binding || b.f.name == "" {
+		return nil
+	}
+	find := func(name string) string {
+		if one, _ := b.find(name); one != nil {
+			return one.name
+		}
+		return ""
+	}
+	for _, a := range b.r.defaults(b.f.shownName(), find, args) {
+		one, err := b.find(a.parameter)
+		switch {
+		case err != nil || one != nil && b.given[one.name]:
+		case one != nil:
+			err = b.give(*one, a.value)
+		case b.p.should || !strings.Contains("whatif confirm", commonName(a.parameter)):
+			err = b.common.set(b.r, b.f.shownName(), commonName(a.parameter), a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // written returns an argument for a parameter: a number goes into a text as the script has it.
@@ -204,7 +234,7 @@ func (b *binder) give(one parameter, value any) error {
 	b.given[one.name] = true
 	b.narrow(one)
 	b.bound.set(one.shown, v)
-	b.to.vars[one.name] = &cell{value: v, kind: castOf(one, "")}
+	b.to.vars[one.name] = &cell{value: v, kind: castOf(one, ""), checks: one.validators}
 	return nil
 }
 
@@ -353,7 +383,7 @@ func (b *binder) settle() error {
 				return err
 			}
 		}
-		b.to.vars[one.name] = &cell{value: v, kind: castOf(one, "")}
+		b.to.vars[one.name] = &cell{value: v, kind: castOf(one, ""), checks: one.validators}
 	}
 	if b.p.binding {
 		b.to.vars["pscmdlet"] = &cell{value: b.cmdlet()}
@@ -404,7 +434,7 @@ func (b *binder) take(v any) error {
 				b.unfilled[one.name] = b.to.vars[one.name].again()
 			}
 			b.bound.set(one.shown, converted)
-			b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, "")}
+			b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, ""), checks: one.validators}
 		}
 	}
 	var missing []string
@@ -456,7 +486,7 @@ func (c *cell) again() *cell {
 	if c == nil {
 		return &cell{}
 	}
-	return &cell{value: c.value, kind: c.kind}
+	return &cell{value: c.value, kind: c.kind, checks: c.checks}
 }
 
 func isCustom(v any) bool { o, ok := v.(*object); return ok && o.kind == customKind }

@@ -153,14 +153,7 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 		if c.common.kept[2] != nil {
 			c.common.kept[2].items = append(c.common.kept[2].items, f)
 		}
-		switch c.action {
-		case "stop":
-			f.ends = true
-		case "silentlycontinue", "ignore":
-			if _, own := c.common.preferences["erroractionpreference"]; own {
-				f.ends, f.silent = false, true
-			}
-		}
+		f.ends = f.ends || c.action == "stop" // no -ErrorAction holds back what binds no arguments
 	}
 	return s, err
 }
@@ -176,7 +169,12 @@ func (cmd *cmdlet) class() string {
 func (c *call) bindAll(args []argumentValue) error {
 	var rest []argumentValue
 	cmd := c.cmd
-	args = append(args, c.defaults(args)...)
+	args = append(args, c.defaults(cmd.name, func(name string) string {
+		if s, _ := cmd.find(name); s != nil {
+			return s.names[0]
+		}
+		return ""
+	}, args)...)
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.parameter == "" {
@@ -333,18 +331,23 @@ func (s *spec) noList(v any) error {
 // typedParameter converts a value to the type of a parameter.
 func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 	out, err := c.convert(kind, v)
-	if f := failed(err); f != nil && v == nil {
-		return nil, broken("ParameterBindingException", "ParameterBindingFailed", "Cannot bind parameter '%[1]s' to the target. Exception "+
+	f := failed(err)
+	if f == nil {
+		return out, err
+	}
+	switch {
+	case v == nil:
+		f = broken("ParameterBindingException", "ParameterBindingFailed", "Cannot bind parameter '%[1]s' to the target. Exception "+
 			"setting \"%[1]s\": \"%[2]s\"", shown, f.exception.message)
-	} else if f != nil {
-		if isList(v) {
-			return nil, broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
-				"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)
-		}
-		return nil, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s", shown,
+	case isList(v):
+		f = broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
+			"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)
+	default:
+		f = broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s", shown,
 			f.exception.message)
 	}
-	return out, err
+	f.stops = !c.piped || c.has(strings.ToLower(shown))
+	return nil, f
 }
 
 // empty refuses null and an empty text.
@@ -394,28 +397,24 @@ func changes(name string) bool {
 	return (strings.Contains(changing, " "+verb+" ") || verb == "mkdir") && !strings.Contains(unchanging, " "+strings.ToLower(name)+" ")
 }
 
-// defaults are the values of $PSDefaultParameterValues for parameters that are not given.
-func (c *call) defaults(args []argumentValue) (out []argumentValue) {
-	v, _ := c.lookup("psdefaultparametervalues")
+// defaults are the values of $PSDefaultParameterValues for parameters of a command that are not given; find returns the key of a parameter.
+func (r *run) defaults(command string, find func(name string) string, args []argumentValue) (out []argumentValue) {
+	v, _ := r.lookup("psdefaultparametervalues")
 	h, ok := v.(*hashtable)
 	if !ok || len(h.keys) == 0 {
 		return nil
 	}
+	key := func(name string) string { return cmp.Or(find(name), commonName(name)) }
 	for _, k := range h.keys {
 		pattern, name, ok := strings.Cut(text(k), ":")
 		if !ok {
 			continue
 		}
-		if yes, err := like(c.cmd.name, pattern, false); err != nil || !yes {
+		if yes, err := like(command, pattern, false); err != nil || !yes {
 			continue
 		}
-		given := false
-		s, _ := c.cmd.find(name)
-		for _, a := range args {
-			other, _ := c.cmd.find(a.parameter)
-			given = given || a.parameter != "" && (other != nil && other == s || s == nil && commonName(a.parameter) == commonName(name))
-		}
-		if value, _ := h.get(k); !given && (s != nil || commonName(name) != "") {
+		given := slices.ContainsFunc(args, func(a argumentValue) bool { return a.parameter != "" && key(a.parameter) == key(name) })
+		if value, _ := h.get(k); !given && key(name) != "" {
 			out = append(out, argumentValue{parameter: name, value: value, has: true, joined: true, splatted: true})
 		}
 	}

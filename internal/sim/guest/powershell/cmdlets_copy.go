@@ -55,12 +55,8 @@ func copyItem(c *call) error {
 			if err := c.fault(c.copyTree(from, target, 0)); err != nil {
 				return err
 			}
-			if c.is("passthru") {
-				if o, err := c.fileObject(target); err == nil {
-					if err := c.emit(o); err != nil {
-						return err
-					}
-				}
+			if err := c.passed(target); err != nil {
+				return err
 			}
 		}
 	}
@@ -101,11 +97,11 @@ func (c *call) copyTree(from, to string, depth int) error {
 }
 
 func moveItem(c *call) error {
-	if err := c.need("destination"); err != nil {
-		return err
-	}
 	for i, name := range c.names() {
 		destination, err := c.delayed("destination", i)
+		if err == nil && destination == "" {
+			err = c.need("destination")
+		}
 		if err != nil {
 			return err
 		}
@@ -128,8 +124,12 @@ func moveItem(c *call) error {
 	return nil
 }
 
-// delayed returns a parameter as text; a script block gives one for each object of the pipeline.
+// delayed returns a parameter as text; a script block gives one for each object of the pipeline, and so does a property of its name.
 func (c *call) delayed(name string, i int) (string, error) {
+	if !c.has(name) && i < len(c.input) {
+		v, _ := c.ownProperty(c.input[i], name)
+		return text(v), nil
+	}
 	f, ok := c.given[name].(function)
 	if !ok || i >= len(c.input) {
 		return c.textOf(name), nil
@@ -156,13 +156,25 @@ func (c *call) moveFile(from, to string) error {
 			return diskError(err, to)
 		}
 	}
-	return diskError(c.m.Root.Rename(from, to), to)
+	if err := c.m.Root.Rename(from, to); err != nil {
+		return diskError(err, to)
+	}
+	return c.passed(to)
+}
+
+// passed emits a file where -PassThru asks for it.
+func (c *call) passed(at string) error {
+	if !c.is("passthru") {
+		return nil
+	}
+	o, err := c.fileObject(at)
+	if err != nil {
+		return err
+	}
+	return c.emit(o)
 }
 
 func renameItem(c *call) error {
-	if err := c.need("newname"); err != nil {
-		return err
-	}
 	for i, name := range c.names() {
 		at := c.path(name)
 		if !c.m.Root.Exists(at) {
@@ -172,6 +184,9 @@ func renameItem(c *call) error {
 			continue
 		}
 		to, err := c.delayed("newname", i)
+		if err == nil && to == "" {
+			err = c.need("newname")
+		}
 		if err != nil {
 			return err
 		}

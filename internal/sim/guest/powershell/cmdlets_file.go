@@ -160,6 +160,30 @@ func (c *call) names() []string {
 	return out
 }
 
+// driveItem returns what a drive of the session has under a name, or nothing.
+func (c *call) driveItem(drive, name string) *object {
+	low := strings.ToLower(name)
+	switch drive {
+	case "env":
+		if v, ok := c.env(name); ok {
+			return system(kindEntry, []string{"Name", "Value"}, "Name", name, "Value", v, "Key", name)
+		}
+	case "function":
+		if _, ok := c.function(low); ok {
+			return c.commandObject(name)
+		}
+	case "alias":
+		if to, ok := c.alias(low); ok {
+			return aliasObject(name, to)
+		}
+	case "variable":
+		if v, ok := c.lookup(low); ok {
+			return variableObject(name, v)
+		}
+	}
+	return nil
+}
+
 func getItem(c *call) error {
 	for _, name := range c.names() {
 		switch provider, rest := drive(name); provider {
@@ -168,13 +192,13 @@ func getItem(c *call) error {
 				return err
 			}
 			continue
-		case "env":
-			if v, ok := c.env(rest); ok {
-				if err := c.emit(system(kindEntry, []string{"Name", "Value"}, "Name",
-					rest, "Value", v, "Key", rest)); err != nil {
+		case "env", "function", "alias", "variable":
+			if o := c.driveItem(provider, rest); o == nil {
+				if err := c.fault(missingItem(map[string]string{"env": "Env", "function": "Function", "alias": "Alias",
+					"variable": "Variable"}[provider] + `:\` + rest)); err != nil {
 					return err
 				}
-			} else if err := c.fault(missingItem(`Env:\` + rest)); err != nil {
+			} else if err := c.emit(o); err != nil {
 				return err
 			}
 			continue
@@ -359,6 +383,14 @@ func newItem(c *call) error {
 				return err
 			}
 			continue
+		} else if f, ok := c.given["value"].(function); ok && provider == "function" {
+			if err := c.set("function:"+rest, f); err != nil {
+				return err
+			}
+			if err := c.emit(c.commandObject(rest)); err != nil {
+				return err
+			}
+			continue
 		} else if provider != "" {
 			return lacking("New-Item on the drive %s:", provider)
 		}
@@ -402,7 +434,7 @@ func (c *call) newFile(at string) error {
 		if err := c.m.Root.WriteFile(at, []byte(c.textOf("value")), 0o644); err != nil {
 			err = diskError(err, at)
 			if f := failed(err); f != nil && f.id == "GetContentWriterDirectoryNotFoundError" {
-				f.id = "NewItemIOError"
+				f.id, f.category = "NewItemIOError", "WriteError"
 			}
 			return c.fault(err)
 		}
@@ -439,6 +471,12 @@ func removeItem(c *call) error {
 				continue
 			}
 			if err := c.setEnv(rest, nil); err != nil {
+				return err
+			}
+			continue
+		case "variable":
+			c.given["name"] = rest
+			if err := removeVariable(c); err != nil {
 				return err
 			}
 			continue

@@ -95,7 +95,11 @@ func startJob(c *call) error {
 // eachJob runs for the jobs that are named, or for all of them.
 func eachJob(one func(*call, *job) error) func(*call) error {
 	return func(c *call) error {
-		given := c.objects("job")
+		given, found := c.objects("job"), false
+		if id, ok := c.given["id"]; ok && !isNumber(first2(list(id))) { // the first argument that is no number is a name
+			c.given["name"] = id
+			delete(c.given, "id")
+		}
 		for _, j := range slices.Clone(c.jobs.all) {
 			name, _ := j.shown.get("Name")
 			id, _ := j.shown.get("Id")
@@ -113,11 +117,25 @@ func eachJob(one func(*call, *job) error) func(*call) error {
 			if !chosen || c.has("state") && !strings.EqualFold(text(state), c.textOf("state")) {
 				continue
 			}
+			found = true
 			if err := one(c, j); err != nil {
 				return err
 			}
 		}
-		return nil
+		v, byName := c.given["name"]
+		id, byID := c.given["id"]
+		if found || !byName && !byID || strings.ContainsAny(text(v), "*?[") {
+			return nil
+		}
+		f := broken("PSArgumentException", "JobWithSpecifiedNameNotFound", "The command cannot find the job because the job name %s was not "+
+			"found. Verify the value of the Name parameter, and then try the command again.", text(v))
+		if byID {
+			f = broken("PSArgumentException", "JobWithSpecifiedSessionNotFound", "The command cannot find a job with the job ID %s. Verify the "+
+				"value of the Id parameter and then try the command again.", text(id))
+			v = id
+		}
+		f.category, f.target = "ObjectNotFound", v
+		return c.fault(f)
 	}
 }
 

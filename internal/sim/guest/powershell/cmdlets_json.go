@@ -45,9 +45,11 @@ func convertToJSON(c *call) error {
 
 // isCode reports script blocks and types, whose properties only the real ones have.
 func isCode(v any) bool {
-	switch v.(type) {
+	switch v := v.(type) {
 	case function, typeValue:
 		return true
+	case *object:
+		return isFormatted(v)
 	}
 	return false
 }
@@ -217,9 +219,10 @@ func (r *run) fromJSON(data []byte) (any, error) {
 		return nil, broken("System.InvalidOperationException", "DuplicateKeysInJsonString", "%s", err.Error())
 	}
 	if err != nil {
-		return nil, broken("System.ArgumentException",
-			"System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand",
+		f := broken("System.ArgumentException", "System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand",
 			"Invalid JSON primitive: %v.", err)
+		f.stops = true
+		return nil, f
 	}
 	return v, nil
 }

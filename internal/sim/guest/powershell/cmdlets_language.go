@@ -26,7 +26,7 @@ var languageCmdlets = []cmdlet{
 	{name: "Invoke-Command",
 		parameters: "ScriptBlock:0 ArgumentList|Args NoNewScope? ComputerName|Cn Session Credential InputObject",
 		run:        invokeCommand},
-	{name: "Get-Command", parameters: "Name%+:0 CommandType|Type All?~", run: getCommand},
+	{name: "Get-Command", parameters: "Name%+:0 CommandType|Type Module All?~", run: getCommand},
 	{name: "Measure-Command", parameters: "Expression:0", run: measureCommand},
 	{name: "Start-Sleep", parameters: "Seconds+:0 Milliseconds+", run: startSleep},
 	{name: "Start-Process", byProperty: true, parameters: "FilePath%!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
@@ -303,13 +303,19 @@ func getAlias(c *call) error {
 			}
 			continue
 		}
-		if err := c.emit(system("System.Management.Automation.AliasInfo",
-			[]string{"CommandType", "Name", "Definition"}, "CommandType", "Alias", "Name", n, "Definition",
-			to)); err != nil {
+		if err := c.emit(aliasObject(n, to)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func aliasObject(name, to string) *object {
+	if c := cmdlets[strings.ToLower(to)]; c != nil {
+		to = c.name
+	}
+	return system("System.Management.Automation.AliasInfo", []string{"CommandType", "Name", "Definition"}, "CommandType", "Alias", "Name",
+		name, "Definition", to, "ResolvedCommandName", to, "ReferencedCommand", system(kindCommand, nil, "Name", to, "text", to), "text", name)
 }
 
 func invokeExpression(c *call) error {
@@ -369,10 +375,27 @@ func invokeCommand(c *call) error {
 
 // getCommand finds functions, aliases, cmdlets of the table and programs.
 func getCommand(c *call) error {
+	names := c.textsOf("name")
+	if c.has("module") {
+		m := c.modules[strings.ToLower(c.textOf("module"))]
+		if m == nil || m.scope == nil || c.has("name") {
+			return lacking("Get-Command -Module but for all that a script module has")
+		}
+		for _, key := range append(slices.Clone(m.aliases), m.functions...) {
+			o := c.commandObject(key)
+			if kind, _ := o.get("CommandType"); c.has("commandtype") && !strings.EqualFold(text(kind), c.textOf("commandtype")) {
+				continue
+			}
+			if err := c.emit(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if !c.has("name") {
 		return lacking("Get-Command without a name")
 	}
-	for _, name := range c.textsOf("name") {
+	for _, name := range names {
 		if strings.ContainsAny(name, "*?") {
 			return lacking("Get-Command with a pattern")
 		}
@@ -404,27 +427,63 @@ func (r *run) commandObject(name string) *object {
 	shown := []string{"CommandType", "Name", "Version", "Source"}
 	made := func(kind, name, source string) *object {
 		return system(kindCommand, shown, "CommandType", kind, "Name", name, "Version", "", "Source", source,
-			"Path", source, "Definition", source, "ModuleName", map[bool]string{true: source, false: ""}[kind == "Cmdlet"])
+			"Path", source, "Definition", source, "ModuleName", map[bool]string{true: source, false: ""}[kind == "Cmdlet" || kind == "Function"])
 	}
 	if to, ok := r.alias(low); ok {
-		return made("Alias", name, to)
+		return aliasObject(name, to)
 	}
 	if f, ok := r.function(low); ok {
-		o := made(map[bool]string{true: "Filter", false: "Function"}[f.filter], f.name, "")
+		o := made(map[bool]string{true: "Filter", false: "Function"}[f.filter], f.name, r.moduleOf(f))
 		o.set("ScriptBlock", f)
 		o.set("Definition", f.text)
 		return o
 	}
 	if c := cmdlets[low]; c != nil {
-		return made("Cmdlet", c.name, "Microsoft.PowerShell (simulated by casement)")
+		return made("Cmdlet", c.name, moduleOf(c.name))
 	}
 	if _, ok := noEffect[low]; ok {
 		return made("Cmdlet", name, "simulated by casement: no effect")
+	}
+	if strings.HasSuffix(low, ".ps1") && r.m.Root.Exists(r.path(name)) {
+		return made("ExternalScript", base(name), r.path(name))
 	}
 	if at, ok := r.host.Has(name); ok {
 		return made("Application", base(at), at)
 	}
 	return nil
+}
+
+// commandParameters are the parameters of a function or cmdlet by their names, as Get-Command has them.
+func commandParameters(o *object) (any, bool, error) {
+	name, _ := o.get("Name")
+	var names []string
+	block, _ := o.get("ScriptBlock")
+	f, isFunction := block.(function)
+	_, known, ok := strings.Cut("\n"+parameterNames, "\n"+text(name)+" ")
+	known, _, _ = strings.Cut(known, "\n")
+	switch {
+	case isFunction && f.body.parameters != nil:
+		for _, p := range f.body.parameters.list {
+			names = append(names, p.shown)
+		}
+	case ok && !isFunction:
+		names = strings.Fields(known)
+	case !isFunction:
+		return nil, false, nil
+	}
+	out := newHash()
+	out.kind = "System.Collections.Generic.Dictionary`2"
+	for _, n := range names {
+		out.set(n, system("System.Management.Automation.ParameterMetadata", []string{"Name"}, "Name", n, "text", n))
+	}
+	if !isFunction || f.body.parameters != nil && f.body.parameters.binding {
+		for _, n := range slices.Sorted(maps.Values(commonShown)) {
+			if n != "WhatIf" && n != "Confirm" || isFunction && f.body.parameters.should || !isFunction && changes(text(name)) {
+				out.set(n, system("System.Management.Automation.ParameterMetadata", []string{"Name"}, "Name", n, "text", n))
+			}
+		}
+	}
+	return out, true, nil
 }
 
 func measureCommand(c *call) error {
@@ -451,7 +510,7 @@ func startSleep(c *call) error {
 		if err := c.needInput("seconds"); err != nil {
 			return err
 		}
-		v, err := c.convert("double", c.given["seconds"])
+		v, err := c.typedParameter("double", "Seconds", c.given["seconds"])
 		if err != nil {
 			return err
 		}

@@ -9,9 +9,9 @@ import (
 
 func groupObject(c *call) error {
 	type group struct {
-		name  string
-		value any
-		items []any
+		name   string
+		values *array
+		items  []any
 	}
 	var order []*group
 	found := map[string]*group{}
@@ -19,13 +19,16 @@ func groupObject(c *call) error {
 		if v == nil {
 			continue
 		}
-		key, parts := any(v), []string{}
+		keys, parts := newArray(v), []string{}
+		if c.has("property") {
+			keys.items = nil
+		}
 		for _, by := range list(c.given["property"]) {
 			k, err := c.keyOf(v, by)
 			if err != nil {
 				return err
 			}
-			key = k
+			keys.items = append(keys.items, k)
 			parts = append(parts, text(k))
 		}
 		name := strings.Join(parts, ", ")
@@ -40,7 +43,7 @@ func groupObject(c *call) error {
 		}
 		g := found[strings.ToLower(name)]
 		if g == nil {
-			g = &group{name: name, value: key}
+			g = &group{name: name, values: keys}
 			found[strings.ToLower(name)] = g
 			order = append(order, g)
 		}
@@ -54,12 +57,11 @@ func groupObject(c *call) error {
 		return c.emit(h)
 	}
 	for _, g := range order {
-		kind := kindGroupInfo
+		kind, items := kindGroupInfo, newArray(g.items...)
 		if c.is("noelement") {
-			kind = kindGroupCount
+			kind, items = kindGroupCount, newArray()
 		}
-		o := system(kind, ownViews[kind].names, "Count", int64(len(g.items)), "Name", g.name,
-			"Group", newArray(g.items...), "Values", newArray(g.value))
+		o := system(kind, ownViews[kind].names, "Values", g.values, "Count", int64(len(g.items)), "Group", items, "Name", g.name)
 		if err := c.emit(o); err != nil {
 			return err
 		}
@@ -136,7 +138,12 @@ func measureText(c *call, values []any) error {
 
 // measured is a value in a message about measuring it.
 func measured(v any) string {
-	if isList(v) {
+	_, isTable := v.(*hashtable)
+	t, isType := v.(typeValue)
+	switch {
+	case isType:
+		return typeName(t.name)
+	case isTable, isList(v):
 		return kindOf(v)
 	}
 	return cellText(v)

@@ -35,6 +35,7 @@ func addType(c *call) error {
 		if !strings.Contains(simulatedAssemblies, " "+strings.ToLower(strings.TrimSpace(short))+" ") {
 			return lacking("the assembly %s (Add-Type -AssemblyName)", name)
 		}
+		c.web = c.web || strings.EqualFold(strings.TrimSpace(short), "System.Web")
 	}
 	return nil
 }
@@ -54,7 +55,7 @@ func getMember(c *call) error {
 	}
 	for _, v := range values {
 		kind := kindOf(v)
-		if seen[kind] && kind != customKind {
+		if seen[kind] {
 			continue
 		}
 		seen[kind] = true
@@ -84,8 +85,8 @@ func getMember(c *call) error {
 			if kinds != "" && kinds != "properties" && !slices.Contains(strings.Fields(kinds), strings.ToLower(own)) {
 				continue
 			}
-			if err := c.emit(system("Microsoft.PowerShell.Commands.MemberDefinition", []string{"Name", "MemberType", "Definition"}, "Name", f.name,
-				"MemberType", own, "Definition", definition, "TypeName", kind)); err != nil {
+			if err := c.emit(system(kindMember, []string{"Name", "MemberType", "Definition"}, "Name", f.name, "MemberType", own, "Definition",
+				definition, "TypeName", kind, "text", definition)); err != nil {
 				return err
 			}
 		}

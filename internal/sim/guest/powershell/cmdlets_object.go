@@ -3,11 +3,9 @@ package powershell
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +25,7 @@ var objectCmdlets = []cmdlet{
 		run: exportCSV, should: true},
 	{name: "Import-Csv", parameters: "Path%+:0 Delimiter:1 LiteralPath|PSPath%! Header Encoding~", run: importCSV},
 	{name: "ConvertFrom-StringData", scalar: true, parameters: "StringData&:0", run: convertFromStringData},
-	{name: "Get-Random", parameters: "InputObject:0 Minimum Maximum Count SetSeed~", run: getRandom},
+	{name: "Get-Random", parameters: "InputObject Minimum Maximum:0 Count SetSeed~", run: getRandom},
 	{name: "New-Guid", parameters: "", run: func(c *call) error {
 		g, err := statics["guid::newguid"](c.run, nil)
 		if err != nil {
@@ -242,7 +240,7 @@ func exportCSV(c *call) error {
 	at := c.path(name)
 	there := c.m.Root.Exists(at)
 	if there && c.is("noclobber") && !c.is("append") {
-		return c.fault(broken("System.IO.IOException", "NoClobber", "The file '%s' already exists.", at))
+		return clobbers(at)
 	}
 	if yes, err := c.should("Export-Csv", name); err != nil || !yes {
 		return err
@@ -270,7 +268,8 @@ func importCSV(c *call) error {
 			if err != nil {
 				return err
 			}
-			if err := c.readCSV(text); err != nil {
+			heads := c.textsOf("header")
+			if err := c.readCSV(text, &heads); err != nil {
 				return err
 			}
 		}
@@ -281,7 +280,7 @@ func importCSV(c *call) error {
 func quoteCSV(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 func convertFromCSV(c *call) error {
-	var parts []string
+	heads := c.textsOf("header")
 	for _, v := range c.objects("inputobject") {
 		if v == nil {
 			if err := c.fault(broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on "+
@@ -291,36 +290,54 @@ func convertFromCSV(c *call) error {
 			}
 			continue
 		}
-		parts = append(parts, text(v))
+		if err := c.readCSV(text(v), &heads); err != nil {
+			return err
+		}
 	}
-	return c.readCSV(strings.Join(parts, "\n"))
+	return nil
 }
 
-// readCSV emits an object for each line of a CSV.
-func (c *call) readCSV(text string) error {
-	rd := csv.NewReader(strings.NewReader(text))
-	rd.FieldsPerRecord, rd.LazyQuotes, rd.Comment = -1, true, '#'
+// readCSV emits an object for each record of a CSV. Where there are no heads yet, the first record has them.
+func (c *call) readCSV(s string, heads *[]string) error {
+	delimiter := byte(',')
 	if d := c.textOf("delimiter"); len(d) == 1 {
-		rd.Comma = rune(d[0])
+		delimiter = d[0]
 	}
-	heads := c.textsOf("header")
-	for {
-		row, err := rd.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
+	if *heads == nil && strings.HasPrefix(s, "#TYPE") {
+		_, s, _ = strings.Cut(s, "\n")
+	}
+	for s != "" {
+		if err := c.step(); err != nil {
+			return err
 		}
-		if err != nil {
-			return broken("System.ArgumentException", "", "The CSV cannot be read: %v", err)
+		var fields []string
+		if fields, s = csvRecord(s, delimiter); *heads == nil {
+			if *heads = fields; slices.Contains(fields, "") {
+				if err := c.warn("One or more headers were not specified. Default names starting with \"H\" have been used in place of any " +
+					"missing headers."); err != nil {
+					return err
+				}
+			}
+			for i, n := 0, 0; i < len(fields); i++ {
+				if fields[i] == "" {
+					n++
+					fields[i] = "H" + strconv.Itoa(n)
+				}
+			}
+			continue
 		}
-		if heads == nil {
-			heads = row
+		if len(fields) == 1 && fields[0] == "" {
 			continue
 		}
 		o := custom()
-		for i, h := range heads {
+		for i, h := range *heads {
+			if _, twice := o.get(h); twice {
+				return broken("ExtendedTypeSystemException", "AlreadyPresentPSMemberInfoInternalCollectionAdd",
+					"The member \"%s\" is already present.", h)
+			}
 			var v any
-			if i < len(row) {
-				v = row[i]
+			if i < len(fields) {
+				v = fields[i]
 			}
 			o.set(h, v)
 		}
@@ -328,6 +345,64 @@ func (c *call) readCSV(text string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// csvRecord reads a record and returns what follows it (Import-Csv): blanks before a field go, and those behind a quoted one; a quote
+// within a field is one of its characters, and an empty field at the end of the text is none.
+func csvRecord(s string, delimiter byte) (fields []string, rest string) {
+	var field []byte
+	i, quoted := 0, false
+	add := func() { fields, field = append(fields, string(field)), nil }
+	// tail reads the rest of a field, and reports the end of the record.
+	tail := func(blanks bool) bool {
+		n := strings.IndexAny(s[i:], string(rune(delimiter))+"\r\n")
+		if n < 0 {
+			n = len(s) - i
+		}
+		if left := s[i : i+n]; blanks || strings.TrimSpace(left) != "" {
+			field = append(field, left...)
+		}
+		add()
+		if i += n; i < len(s) && s[i] == delimiter {
+			i++
+			return false
+		}
+		return true
+	}
+	for i < len(s) {
+		c, ended := s[i], false
+		i++
+		switch {
+		case quoted && c == '"' && strings.HasPrefix(s[i:], `"`):
+			field = append(field, c)
+			i++
+		case quoted && c == '"':
+			quoted, ended = false, tail(false)
+		case !quoted && c == delimiter:
+			add()
+		case !quoted && c == '"' && len(field) == 0:
+			quoted = true
+		case !quoted && (c == '\n' || c == '\r'):
+			add()
+			i--
+			ended = true
+		case !quoted && (c == ' ' || c == '\t') && len(field) == 0:
+		default:
+			field = append(field, c)
+			if !quoted && (c == '"' || c == ' ' || c == '\t') {
+				ended = tail(c == '"')
+			}
+		}
+		if ended {
+			rest = strings.TrimPrefix(s[i:], "\r")
+			return fields, strings.TrimPrefix(rest, "\n")
+		}
+	}
+	if len(field) > 0 {
+		add()
+	}
+	return fields, ""
 }
 
 func convertFromStringData(c *call) error {
@@ -371,7 +446,10 @@ func (r *run) random(n int64) int64 {
 
 func getRandom(c *call) error {
 	items := c.objects("inputobject")
-	if len(items) > 0 && !(len(items) == 1 && !c.piped && isNumber(items[0])) {
+	if isList(c.given["maximum"]) {
+		items = list(c.given["maximum"])
+	}
+	if len(items) > 0 {
 		n, err := c.integerOf("count", 1)
 		if err != nil {
 			return err
@@ -393,13 +471,6 @@ func getRandom(c *call) error {
 	high, err := c.integerOf("maximum", math.MaxInt32)
 	if err != nil {
 		return err
-	}
-	if len(items) == 1 {
-		n, err := c.integer(items[0])
-		if err != nil {
-			return err
-		}
-		high = int(n)
 	}
 	if high <= low {
 		return broken("System.ArgumentException",

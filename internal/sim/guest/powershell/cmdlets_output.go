@@ -25,9 +25,9 @@ var outputCmdlets = []cmdlet{
 	{name: "Out-Null", parameters: "InputObject:0", each: func(*call, any) error { return nil }},
 	{name: "Out-Host", parameters: "Paging? InputObject:0", each: showEach, run: showEnd, start: showStart},
 	{name: "Out-Default", parameters: "InputObject:0", each: showEach, run: showEnd, start: showStart},
-	{name: "Out-String", ending: true, parameters: "Width~ Stream? InputObject", run: outString},
+	{name: "Out-String", ending: true, parameters: "Width# Stream? InputObject", run: outString},
 	{name: "Out-File", ending: true,
-		parameters: "FilePath|Path%!:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width~ InputObject LiteralPath|PSPath%!",
+		parameters: "FilePath|Path%!:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width# InputObject LiteralPath|PSPath%!",
 		run:        outFile, should: true},
 	{name: "Tee-Object", ending: true, parameters: "FilePath|Path%!:0 Append? Variable LiteralPath|PSPath%! InputObject", run: teeObject},
 	{name: "Format-Table",
@@ -89,6 +89,9 @@ func writeHostLine(c *call) error {
 			continue
 		}
 		if h, ok := v.(*hashtable); ok {
+			if len(h.keys) == 0 {
+				parts = append(parts, "")
+			}
 			for range h.keys {
 				parts = append(parts, "System.Collections.DictionaryEntry")
 			}
@@ -200,6 +203,9 @@ func writeError(c *call) error {
 	const kind = "Microsoft.PowerShell.Commands.WriteErrorException"
 	for _, v := range messages {
 		message := text(v)
+		if _, isDate := v.(time.Time); isDate { // by the culture, as its own ToString
+			message = cellText(v)
+		}
 		if v == nil {
 			message = "Exception of type '" + kind + "' was thrown."
 		}
@@ -288,8 +294,20 @@ func (r *run) printedText(values []any) (string, error) {
 	return b.String(), r.take(b.Len())
 }
 
+// wide is how objects are shown in lines of -Width.
+func (c *call) wide(values []any) (string, error) {
+	width, err := c.integerOf("width", 0)
+	if err != nil {
+		return "", err
+	}
+	outer := c.width
+	c.width = width
+	defer func() { c.width = outer }()
+	return c.printedText(values)
+}
+
 func outString(c *call) error {
-	s, err := c.printedText(c.objects("inputobject"))
+	s, err := c.wide(c.objects("inputobject"))
 	if err != nil {
 		return err
 	}
@@ -297,6 +315,13 @@ func outString(c *call) error {
 		return each(newArray(lines(s)...), c.emit)
 	}
 	return c.emit(s)
+}
+
+// clobbers is what -NoClobber says of a file; it ends the statement.
+func clobbers(at string) error {
+	f := broken("System.IO.IOException", "NoClobber", "The file '%s' already exists.", at)
+	f.category, f.target, f.stops = "ResourceExists", at, true
+	return f
 }
 
 func outFile(c *call) error {
@@ -314,13 +339,12 @@ func outFile(c *call) error {
 		}
 	}
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(c.path(name)) {
-		return c.fault(broken("System.IO.IOException", "NoClobber,Microsoft.PowerShell.Commands.OutFileCommand",
-			"The file '%s' already exists.", c.path(name)))
+		return clobbers(c.path(name))
 	}
 	if yes, err := c.should("Output to File", name); err != nil || !yes {
 		return err
 	}
-	s, err := c.printedText(c.objects("inputobject"))
+	s, err := c.wide(c.objects("inputobject"))
 	if err != nil {
 		return err
 	}
@@ -358,6 +382,9 @@ func teeObject(c *call) error {
 		}
 	}
 	if err := c.writeFile(name, encode(s, "unicode", !c.is("append") || c.isEmpty(name)), c.is("append")); err != nil {
+		if f := failed(err); f != nil {
+			f.id, f.command = f.id+",Microsoft.PowerShell.Commands.OutFileCommand", "out-file"
+		}
 		return err
 	}
 	return each(newArray(c.input...), c.emit)
@@ -365,19 +392,23 @@ func teeObject(c *call) error {
 
 // formatted passes lines on that no cmdlet changes any more, as Format-Table does: the objects of a start, of a group, of each row and
 // of their ends, of which the first has the lines. What has no rows is one object.
-func (c *call) formatted(s string, rows int) error {
+func (c *call) formatted(s rendering, rows int) error {
 	parts := slices.Repeat([]string{"FormatEntryData"}, max(rows, 1))
 	if rows > 0 {
 		parts = append(append([]string{"FormatStartData", "GroupStartData"}, parts...), "GroupEndData", "FormatEndData")
 	}
+	first := any(s)
 	for _, part := range parts {
-		if err := c.emit(system(kindFormatted+part, nil, "shown", s)); err != nil {
+		if err := c.emit(system(kindFormatted+part, nil, "shown", first)); err != nil {
 			return err
 		}
-		s = ""
+		first = nil
 	}
 	return nil
 }
+
+// asIs renders a text in any width.
+func asIs(s string) rendering { return func(int) string { return s } }
 
 func formatTable(c *call) error {
 	return c.format(func(rows []*object, v view) string {
@@ -390,10 +421,9 @@ func formatTable(c *call) error {
 }
 
 func formatList(c *call) error {
-	return c.format(func(rows []*object, v view) string { return asList(rows, v.names) })
+	return c.format(func(rows []*object, v view) string { return asList(rows, v.names, v.room) })
 }
 
-// formatWide shows one property of each object, in columns.
 // format renders the objects by their kinds, and by -GroupBy. What is no object is shown as text.
 func (c *call) format(render func([]*object, view) string) error {
 	var rows []*object
@@ -405,7 +435,8 @@ func (c *call) format(render func([]*object, view) string) error {
 		}
 		list := rows
 		rows = nil
-		return c.formatted(render(list, shown), len(list))
+		of := shown
+		return c.formatted(func(width int) string { of.room = width; return render(list, of) }, len(list))
 	}
 	var values []any
 	for _, v := range c.objects("inputobject") {
@@ -436,7 +467,7 @@ func (c *call) format(render func([]*object, view) string) error {
 					return err
 				}
 				group = label
-				if err := c.formatted("\r\n"+label+"\r\n", 0); err != nil {
+				if err := c.formatted(asIs("\r\n"+label+"\r\n"), 0); err != nil {
 					return err
 				}
 			}
@@ -479,19 +510,27 @@ func (c *call) format(render func([]*object, view) string) error {
 			}
 			parts := 0
 			if _, isDate := v.(time.Time); isDate { // it has a view, and no text of its own
+				if c.cmd.name == "Format-Table" {
+					return lacking("Format-Table of a date; choose properties")
+				}
 				parts = 1
 			}
-			if err := c.formatted(s, parts); err != nil {
+			if err := c.formatted(asIs(s), parts); err != nil {
 				return err
 			}
 			continue
 		}
-		if len(rows) > 0 && shown.kind != next.kind {
+		if len(rows) > 0 && (shown.kind != next.kind || shown.group != next.group) {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
 		if len(rows) == 0 {
+			if next.group != "" && next.group != shown.group && !grouped {
+				if err := c.formatted(asIs(next.groupLine()), 0); err != nil {
+					return err
+				}
+			}
 			shown = next
 		}
 		rows = append(rows, own...)

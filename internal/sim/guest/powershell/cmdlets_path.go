@@ -20,7 +20,7 @@ var pathCmdlets = []cmdlet{
 		run:        splitPath},
 	{name: "Resolve-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%! Relative?", run: resolvePath},
 	{name: "Convert-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%!", run: convertPath},
-	{name: "Test-Path", flat: true, parameters: "Path%!:0 LiteralPath|PSPath%! PathType|Type", run: testPath},
+	{name: "Test-Path", flat: true, parameters: "Path%!:0 LiteralPath|PSPath%! PathType|Type NewerThan OlderThan", run: testPath},
 }
 
 func pathObject(dir string) *object {
@@ -291,9 +291,8 @@ func (c *call) there(name string) (bool, error) {
 			}
 		}
 		return false, nil
-	case "function":
-		_, ok := c.function(strings.ToLower(rest))
-		return ok || strings.EqualFold(rest, "prompt"), nil
+	case "function", "alias":
+		return c.driveItem(provider, rest) != nil || provider == "function" && strings.EqualFold(rest, "prompt"), nil
 	case "variable":
 		names, _, err := c.variables(rest, nil)
 		return len(names) > 0, err
@@ -318,6 +317,19 @@ func (c *call) there(name string) (bool, error) {
 		return false, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind "+
 			"parameter 'PathType'. Cannot convert value \"%s\" to type "+
 			"\"Microsoft.PowerShell.Commands.TestPathType\".", kind)
+	}
+	for _, by := range []string{"newerthan", "olderthan"} {
+		if !c.has(by) {
+			continue
+		}
+		than, err := toTime(c.given[by])
+		if err != nil {
+			return false, err
+		}
+		found = slices.DeleteFunc(found, func(f string) bool {
+			info, err := c.m.Root.Stat(f)
+			return err != nil || (by == "newerthan") != info.ModTime().After(than)
+		})
 	}
 	return len(found) > 0, nil
 }

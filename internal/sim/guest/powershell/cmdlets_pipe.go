@@ -336,9 +336,9 @@ func (c *call) selected(v any) error {
 		}
 		_, isFailure := v.(*failure)
 		_, isException := v.(exception)
-		if o, isObject := v.(*object); got == nil && !(isObject && o.closed) && !isFailure && !isException || isScalar(v) && !isFailure &&
-			!isException && !slices.ContainsFunc(propertyNames(v),
-			func(n string) bool { return strings.EqualFold(n, name) }) {
+		if o, isObject := v.(*object); got == nil && !(isObject && o.closed && !lacksMember(o.kind, name)) && !isFailure && !isException ||
+			isScalar(v) && !isFailure && !isException && !slices.ContainsFunc(propertyNames(v),
+				func(n string) bool { return strings.EqualFold(n, name) }) {
 			has := false
 			if isObject {
 				_, has = o.get(name)
@@ -412,6 +412,9 @@ func (r *run) keyOf(v, by any) (any, error) {
 
 func sortObject(c *call) error {
 	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
+	if slices.ContainsFunc(values, func(v any) bool { o, ok := v.(*object); return ok && isFormatted(o) }) {
+		return lacking("Sort-Object of what a Format cmdlet made")
+	}
 	keys := c.sortKeys()
 	computed := make([][]any, len(values))
 	at := make([]int, len(values))

@@ -3,7 +3,6 @@ package powershell
 import (
 	"errors"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -334,112 +333,81 @@ func (r *run) processes() []*object {
 	return out
 }
 
-func getProcess(c *call) error {
-	for _, id := range list(c.given["id"]) {
-		found := false
+// processesOf runs for the processes with an Id or a name.
+func (c *call) processesOf(by string, wanted []any, run func(*object) error) error {
+	for _, v := range wanted {
+		found := by == "ProcessName" && strings.ContainsAny(text(v), "*?")
 		for _, p := range c.processes() {
-			if v, _ := p.get("Id"); equal(v, id, true) {
-				found = true
-				if err := c.emit(p); err != nil {
+			own, _ := p.get(by)
+			yes := equal(own, v, true)
+			if by == "ProcessName" {
+				var err error
+				if yes, err = like(text(own), text(v), false); err != nil {
 					return err
 				}
 			}
-		}
-		if !found {
-			if err := c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException",
-				"NoProcessFoundForGivenId,Microsoft.PowerShell.Commands.GetProcessCommand",
-				"Cannot find a process with the process identifier %s.", text(id))); err != nil {
+			if !yes {
+				continue
+			}
+			found = true
+			if err := run(p); err != nil {
 				return err
 			}
 		}
-	}
-	names := c.textsOf("name")
-	if len(names) == 0 && !c.has("id") {
-		names = []string{"*"}
-	}
-	for _, n := range names {
-		found := false
-		for _, p := range c.processes() {
-			v, _ := p.get("ProcessName")
-			yes, err := like(text(v), n, false)
-			if err != nil {
-				return err
-			}
-			if yes {
-				found = true
-				if err := c.emit(p); err != nil {
-					return err
-				}
-			}
+		if found {
+			continue
 		}
-		if !found && !strings.ContainsAny(n, "*?") {
-			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException",
-				"NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.GetProcessCommand",
-				"Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", n)
-			if err := c.fault(f); err != nil {
-				return err
-			}
+		f := broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenName",
+			"Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", text(v))
+		if by == "Id" {
+			f = broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenId",
+				"Cannot find a process with the process identifier %s.", text(v))
+		}
+		if err := c.fault(f); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func getProcess(c *call) error {
+	show := func(p *object) error { return c.emit(p) }
+	names := list(c.given["name"])
+	if len(names) == 0 && !c.has("id") {
+		names = []any{"*"}
+	}
+	if err := c.processesOf("Id", list(c.given["id"]), show); err != nil {
+		return err
+	}
+	return c.processesOf("ProcessName", names, show)
+}
+
 // stopProcess ends the process of a service, which stops, or starts again by its recovery, or one of a pod.
 func stopProcess(c *call) error {
-	names := c.textsOf("name")
-	ended := map[string]bool{}
-	for _, p := range c.m.PodProcesses() {
-		named := slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, p.Name) })
-		for _, v := range append(append(list(c.given["inputobject"]), c.input...), list(c.given["id"])...) {
-			if o, ok := v.(*object); ok {
-				v, _ = o.get("Id")
+	end := func(p *object) error {
+		name, _ := p.get("ProcessName")
+		id, _ := p.get("Id")
+		for _, inner := range c.m.PodProcesses() {
+			if equal(id, inner.ID, true) {
+				inner.End()
+				return nil
 			}
-			named = named || equal(v, p.ID, true)
 		}
-		if named {
-			p.End()
-			ended[strings.ToLower(p.Name)] = true
+		if err := c.m.Services.Kill(text(name)); err != nil {
+			return c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException", "CouldNotStopProcess",
+				"Cannot stop process \"%s\": %v", text(name), err))
 		}
+		return nil
 	}
-	for _, v := range append(append(list(c.given["inputobject"]), c.input...), list(c.given["id"])...) {
-		o, isObject := v.(*object)
-		if isObject {
+	ids := list(c.given["id"])
+	for _, v := range append(list(c.given["inputobject"]), c.input...) {
+		if o, ok := v.(*object); ok {
 			v, _ = o.get("Id")
 		}
-		found := isObject || slices.ContainsFunc(c.m.PodProcesses(), func(p machine.PodProcess) bool { return equal(v, p.ID, true) })
-		for _, p := range c.processes() {
-			id, _ := p.get("Id")
-			n, _ := p.get("ProcessName")
-			if equal(id, v, true) {
-				names = append(names, text(n))
-				found = true
-			}
-		}
-		if !found {
-			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenId",
-				"Cannot find a process with the process identifier %s.", text(v))
-			if err := c.fault(f); err != nil {
-				return err
-			}
-		}
+		ids = append(ids, v)
 	}
-	for _, n := range names {
-		if ended[strings.ToLower(n)] {
-			continue
-		}
-		if _, ok := c.m.Services.Get(n); !ok {
-			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException",
-				"NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.StopProcessCommand",
-				"Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", n)
-			if err := c.fault(f); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := c.m.Services.Kill(n); err != nil {
-			return c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException", "CouldNotStopProcess",
-				"Cannot stop process \"%s\": %v", n, err))
-		}
+	if err := c.processesOf("Id", ids, end); err != nil {
+		return err
 	}
-	return nil
+	return c.processesOf("ProcessName", list(c.given["name"]), end)
 }

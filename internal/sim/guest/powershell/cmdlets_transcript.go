@@ -47,7 +47,7 @@ func startTranscript(c *call) error {
 	}
 	file := c.path(name)
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(file) {
-		return broken("System.IO.IOException", "NoClobber", "The file '%s' already exists.", file)
+		return clobbers(file)
 	}
 	if yes, err := c.should("Start-Transcript", file); err != nil || !yes {
 		return err

@@ -92,9 +92,8 @@ func (r *run) addTo(a *array, v any) (bool, error) {
 }
 
 // listMembers are methods of .NET's lists and sets that the simulation has not; no item is asked for them.
-const listMembers = " intersectwith exceptwith symmetricexceptwith issubsetof issupersetof ispropersubsetof ispropersupersetof overlaps " +
-	"setequals removewhere trygetvalue binarysearch convertall findlast findlastindex findindex asreadonly ensurecapacity setrange " +
-	"trypeek trypop trydequeue "
+const listMembers = " symmetricexceptwith ispropersubsetof ispropersupersetof removewhere trygetvalue binarysearch convertall findlast " +
+	"findlastindex findindex asreadonly ensurecapacity setrange trypeek trypop trydequeue "
 
 func indexIn(a *array, v any) int {
 	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, true) && kindOf(item) == kindOf(v) })
@@ -129,6 +128,8 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		return int64(-1), nil
 	case "getenumerator":
 		return a, nil
+	case "movenext", "reset":
+		return nil, lacking("%s of an enumerator", name)
 	case "clone":
 		copied := *a
 		copied.items = append([]any(nil), a.items...)
@@ -156,8 +157,17 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	case "getlowerbound":
 		return int64(0), nil
 	case "foreach", "where":
-		if _, block := first2(args).(function); block || low == "where" || !strings.Contains(a.kind, "List`1") {
+		if low == "where" || !strings.Contains(a.kind, "List`1") {
 			return r.eachCall(a, low, args)
+		}
+		if block, ok := first2(args).(function); ok { // the list's own: it has no $_ and returns nothing
+			for _, item := range a.items {
+				err := r.callFunction(block, []argumentValue{{value: item, has: true}}, nil, func(any) error { return nil })
+				if err != nil {
+					return nil, err
+				}
+			}
+			return void{}, nil
 		}
 	case "copyto":
 		if to, ok := first2(args).(*array); ok {
@@ -373,6 +383,25 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 				return nil, true, err
 			}
 		}
+	case "intersectwith", "exceptwith", "issubsetof", "issupersetof", "overlaps", "setequals":
+		if !strings.Contains(a.kind, "HashSet") {
+			return nil, false, nil
+		}
+		other := newArray(list(first2(args))...)
+		within := func(one, of *array) bool {
+			return !slices.ContainsFunc(one.items, func(v any) bool { return indexIn(of, v) < 0 })
+		}
+		switch low {
+		case "issubsetof":
+			return within(a, other), true, nil
+		case "issupersetof":
+			return within(other, a), true, nil
+		case "setequals":
+			return within(a, other) && within(other, a), true, nil
+		case "overlaps":
+			return slices.ContainsFunc(other.items, func(v any) bool { return indexIn(a, v) >= 0 }), true, nil
+		}
+		a.items = slices.DeleteFunc(a.items, func(v any) bool { return (indexIn(other, v) >= 0) == (low == "exceptwith") })
 	case "remove":
 		i := indexIn(a, first2(args))
 		if i >= 0 {

@@ -53,9 +53,6 @@ func typeName(name string) string {
 	if full, ok := properNames[name]; ok {
 		return full
 	}
-	if full, ok := properEnumerations[name]; ok {
-		return full
-	}
 	if generic, _, ok := strings.Cut(name, "["); ok && strings.HasPrefix(name, "collections.generic.") {
 		return typeName(generic) + map[bool]string{true: "`2", false: "`1"}[strings.HasSuffix(generic, "dictionary")]
 	}
@@ -216,6 +213,12 @@ func (r *run) convert(kind string, v any) (any, error) {
 			return nil, cannot(v, kind)
 		}
 		return uriOf(text(v), false)
+	case "datetimeoffset":
+		if t, ok := v.(time.Time); ok {
+			return offsetObject(t), nil
+		} else if o, ok := v.(*object); ok && o.kind == "System.DateTimeOffset" {
+			return o, nil
+		}
 	case "ipaddress", "net.ipaddress":
 		return toAddress(v)
 	case "regex", "text.regularexpressions.regex":
@@ -225,7 +228,12 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if !readable(v) {
 			return nil, cannot(v, kind)
 		}
-		return regexObject([]any{text(v)})
+		o, err := regexObject([]any{text(v)})
+		if failed(err) != nil {
+			err = uncast("InvalidCastFromStringToRegex", "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", text(v), kindRegex,
+				failed(err).exception.message)
+		}
+		return o, err
 	case "securestring", "security.securestring":
 		if s, ok := v.(secret); ok {
 			return s, nil
@@ -669,7 +677,11 @@ func toAddress(v any) (any, error) {
 	if o, ok := v.(*object); !readable(v) && !(ok && o.kind == kindIPAddress) {
 		return nil, cannot(v, "ipaddress")
 	}
-	a, err := netip.ParseAddr(text(v))
+	written := text(v)
+	if n, err := strconv.ParseUint(written, 10, 32); err == nil { // one number is the whole address
+		written = netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String()
+	}
+	a, err := netip.ParseAddr(written)
 	if err != nil {
 		return nil, unread(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")
 	}

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -157,7 +158,11 @@ func (r *run) unary(n unary) (any, error) {
 	case "-join":
 		return r.join(v, "")
 	}
-	return r.split(n.operator == "-csplit", v, newArray(`\s+`))
+	trimmed := newArray()
+	for _, item := range orNull(v) {
+		trimmed.items = append(trimmed.items, strings.TrimSpace(text(item)))
+	}
+	return r.split(n.operator == "-csplit", trimmed, newArray(`\s+`))
 }
 
 func (r *run) stepped(n step) (any, error) {
@@ -293,7 +298,11 @@ func (r *run) put(target node, v any) error {
 		if strings.HasPrefix(t.name, "env:") && len(t.shown) == len(t.name) {
 			return r.set("env:"+t.shown[len("env:"):], v)
 		}
-		return r.set(t.name, v)
+		err := r.set(t.name, v)
+		if f := failed(err); f != nil { // it is named as the script has it
+			f.exception.message = strings.Replace(f.exception.message, " "+t.name+" ", " "+t.shown+" ", 1)
+		}
+		return err
 	case cast:
 		converted, err := r.converted(parameter{kinds: []string{t.kind}}, plain(v))
 		if err == nil && plain(v) == nil {
@@ -312,6 +321,26 @@ func (r *run) put(target node, v any) error {
 			if c := r.scope.vars[inner.name]; c != nil {
 				c.kind = t.kind
 			}
+		}
+		return nil
+	case validated:
+		if err := r.put(t.of, v); err != nil {
+			return err
+		}
+		inner := t.of
+		if typed, ok := inner.(cast); ok {
+			inner = typed.of
+		}
+		if of, ok := inner.(variable); ok && r.scope.vars[of.name] != nil {
+			c := r.scope.vars[of.name]
+			c.checks = t.by
+			err := r.set(of.name, c.value)
+			if f := failed(err); f != nil {
+				delete(r.scope.vars, of.name)
+				f.exception.message = fmt.Sprintf("The attribute cannot be added because variable %s with value %s would no longer be valid.",
+					of.shown, text(c.value))
+			}
+			return err
 		}
 		return nil
 	case arrayLiteral:

@@ -28,8 +28,8 @@ type failure struct {
 	ends bool
 	// leaves is set until the advanced function that it ends has ended; its caller goes on.
 	leaves bool
-	// quiet is set once the failure has been printed, silent for one that is not to be.
-	quiet, silent bool
+	// quiet is set once the failure has been printed.
+	quiet bool
 	// stops is set for one that ends its statement also under an -ErrorAction of its cmdlet.
 	stops bool
 	// whole is set for ids that take no name of a cmdlet.

@@ -347,7 +347,6 @@ func makeException(kind string, args []any) exception {
 		if name != "" {
 			e.message += "\r\nParameter name: " + name
 		}
-		e.more = custom(field{"ParamName", name})
 	case "io.filenotfoundexception":
 		if name, ok := first2(args[min(1, len(args)):]).(string); ok {
 			e.more = custom(field{"FileName", name})

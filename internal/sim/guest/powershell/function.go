@@ -166,7 +166,8 @@ func (s *functionStage) end() error {
 func (s *functionStage) invocation() any {
 	name := base(s.f.name)
 	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand",
-		system(kindCommand, nil, "Name", name, "CommandType", "Function", "Definition", s.f.text, "ScriptBlock", s.f, "text", name),
+		system(kindCommand, nil, "Name", name, "CommandType", "Function", "Definition", s.f.text, "ScriptBlock", s.f, "ModuleName",
+			s.r.moduleOf(s.f), "text", name),
 		"ScriptName", s.r.file, "PSScriptRoot", parent(s.r.file), "PSCommandPath", s.r.file, "InvocationName", cmp.Or(s.invoked, name),
 		"Line", "", "BoundParameters", s.scope.vars["psboundparameters"].valueOr(), "ExpectingInput", s.piped)
 }
@@ -261,8 +262,12 @@ func (r *run) trapped(b *block, err error, out sink) error {
 			continue
 		}
 		r.remember(f)
+		seen := *f
+		if inner := f.exception.within([]string{t.kind}); inner != nil {
+			seen.exception = *inner
+		}
 		outer := r.scope.vars["_"]
-		r.scope.vars["_"] = &cell{value: f}
+		r.scope.vars["_"] = &cell{value: &seen}
 		end := r.statements(t.body, out)
 		r.scope.vars["_"] = outer
 		if outer == nil {

@@ -180,6 +180,9 @@ func (r *run) target(c command, out sink, piped bool) (stage, error) {
 // program.
 func (r *run) named(c command, name string, args []argumentValue, out sink, piped bool) (stage, error) {
 	low, asked := strings.ToLower(name), name
+	if m, rest, ok := strings.Cut(low, `\`); ok && (r.modules[m] != nil || knownModules[m] || m == "microsoft.powershell.core") {
+		low, name = rest, name[len(m)+1:]
+	}
 	for range 8 {
 		target, ok := r.alias(low)
 		if !ok {
@@ -215,6 +218,9 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 	}
 	if known, ok := unsimulatedCommands[low]; ok {
 		return nil, lacking("%s", known)
+	}
+	if _, ok := r.function("get-" + low); ok || cmdlets["get-"+low] != nil {
+		return r.named(c, "Get-"+name, args, out, piped) // what has no verb gets
 	}
 	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && !r.defined[low] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
 		return nil, lacking("the cmdlet %s, if the image has one of that name", name)
@@ -294,7 +300,7 @@ func (r *run) splat(name string) ([]argumentValue, error) {
 		}
 		return out, nil
 	}
-	for _, item := range list(v) {
+	for _, item := range orNull(v) {
 		if s, ok := item.(string); ok && name == "args" {
 			if a := scriptArgument(s); a.parameter != "" {
 				out = append(out, a)

@@ -45,6 +45,17 @@ func (r *run) nameOf(n node) (string, error) {
 	return text(v), err
 }
 
+// keyOfMember is what a member's name is as the key of a table: a number is no text.
+func (r *run) keyOfMember(n node) (any, error) {
+	switch n := n.(type) {
+	case constant:
+		return n.value, nil
+	case variable:
+		return r.eval(n)
+	}
+	return nil, nil
+}
+
 // member reads a property.
 func (r *run) member(m member) (any, error) {
 	name, err := r.nameOf(m.name)
@@ -54,6 +65,12 @@ func (r *run) member(m member) (any, error) {
 	of, err := r.owner(m.of, m.static)
 	if err != nil {
 		return nil, err
+	}
+	if h, ok := of.(*hashtable); ok {
+		if key, err := r.keyOfMember(m.name); isNumber(key) || err != nil {
+			v, _ := h.get(key)
+			return v, err
+		}
 	}
 	if m.static {
 		t, ok := of.(typeValue)
@@ -93,7 +110,7 @@ func (r *run) property(of any, name string) (any, error) {
 		if v, ok, err := r.derived(o, low); ok || err != nil {
 			return v, err
 		}
-		if o.closed {
+		if o.closed && !lacksMember(o.kind, name) {
 			return nil, lacking("the property %s of %s", name, o.kind)
 		}
 	case *array:
@@ -293,6 +310,14 @@ func common(of any, low string) (any, bool, error) {
 			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
 				fields: []field{{"Properties", props}, {"of", o}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", o}}}, true, nil
 		}
+		switch of := of.(type) {
+		case typeValue:
+			return nil, true, lacking("the properties that types have")
+		case *array:
+			if growing(of) {
+				return nil, true, lacking("the properties that lists have")
+			}
+		}
 		if of != nil {
 			o := propertiesOf(of)
 			props := newArray()
@@ -331,7 +356,9 @@ func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 	case "isreadonly", "isfixedsize", "issynchronized":
 		return false, nil
 	case "length":
-		return int64(1), nil
+		if r.strictness() < 2 {
+			return int64(1), nil
+		}
 	}
 	return r.noProperty(name)
 }
@@ -560,6 +587,10 @@ func exceptionProperty(r *run, e exception, name, low string) (any, error) {
 			return nil, nil
 		}
 		return *e.inner, nil
+	case "paramname":
+		if _, parameter, ok := strings.Cut(e.message, "\r\nParameter name: "); ok || strings.HasPrefix(e.kind, "System.Argument") {
+			return parameter, nil
+		}
 	case "hresult":
 		return int64(-2146233088), nil
 	case "errorrecord":
@@ -605,6 +636,10 @@ func (r *run) putMember(t member, v any) error {
 	}
 	switch o := of.(type) {
 	case *hashtable:
+		if key, err := r.keyOfMember(t.name); isNumber(key) || err != nil {
+			o.set(key, v)
+			return err
+		}
 		o.set(name, v)
 		return nil
 	case *reference:
@@ -674,7 +709,17 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 		}
 	case kindFile, kindDirectory:
 		return r.fileProperty(o, low)
-	case kindMatches:
+	case kindReader:
+		if low == "endofstream" {
+			b, _ := o.get("bytes")
+			data, _ := b.([]byte)
+			return len(data) == 0, true, nil
+		}
+	case kindCommand:
+		if low == "parameters" {
+			return commandParameters(o)
+		}
+	case kindMatches, kindMatchGroups:
 		if low == "count" {
 			items, _ := o.get("items")
 			return int64(len(list(items))), true, nil

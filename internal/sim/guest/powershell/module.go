@@ -150,6 +150,16 @@ func (c *call) imported(name string) (*module, error) {
 	return m, nil
 }
 
+// moduleOf returns the name of the module that a function is of, or nothing.
+func (r *run) moduleOf(f function) string {
+	for _, m := range r.modules {
+		if m.scope != nil && m.scope == f.home {
+			return m.name
+		}
+	}
+	return ""
+}
+
 // exports reports whether a module exports a name.
 func (m *module) exports(kind, name string) bool {
 	if m.exported == nil {

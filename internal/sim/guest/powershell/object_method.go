@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"errors"
 	"strings"
 	"time"
 )
@@ -154,6 +155,18 @@ func (r *run) encodingCall(o *object, name, low string, args []any) (any, error)
 		if err != nil {
 			return nil, err
 		}
+		if len(args) == 3 {
+			from, err := r.number(args, 1)
+			n, err2 := r.number(args, 2)
+			if err := errors.Join(err, err2); err != nil {
+				return nil, err
+			}
+			if from < 0 || n < 0 || from+n > len(b) {
+				return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+					"Index and count must refer to a location within the buffer.\r\nParameter name: bytes")
+			}
+			b = b[from : from+n]
+		}
 		if err := r.take(2 * len(b)); err != nil {
 			return nil, err
 		}
@@ -229,6 +242,11 @@ func (r *run) streamCall(o *object, name, low string) (any, error) {
 		line, rest, _ := strings.Cut(string(data), "\n")
 		o.set("bytes", []byte(rest))
 		return strings.TrimSuffix(line, "\r"), r.take(len(data))
+	case low == "peek" && o.kind == kindReader:
+		if next := []rune(decode(data)); len(next) > 0 {
+			return int64(next[0]), r.take(len(data))
+		}
+		return int64(-1), nil
 	case low == "toarray" && o.kind == kindStream:
 		return data, nil
 	}

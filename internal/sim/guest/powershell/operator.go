@@ -80,9 +80,13 @@ func (r *run) filter(a *array, operator string, right any, exact bool) (any, err
 		if err != nil {
 			return nil, err
 		}
-		if truth(v) {
-			out.items = append(out.items, item)
+		if !truth(v) {
+			continue
 		}
+		if operator == "-like" || operator == "-notlike" {
+			item = text(item) // what is compared is a text
+		}
+		out.items = append(out.items, item)
 	}
 	return out, nil
 }

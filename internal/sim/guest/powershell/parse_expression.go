@@ -193,6 +193,20 @@ func (p *parser) operand(from position, operator string, size int) (node, error)
 // bracket reads a cast, or a type with what follows it.
 func (p *parser) bracket() (node, error) {
 	from := position(p.pos)
+	if a, err := p.attribute(); err != nil {
+		return nil, err
+	} else if a != nil {
+		one := parameter{}
+		if err := p.apply(&one, a); err != nil {
+			return nil, err
+		}
+		p.lines()
+		of, err := p.unary()
+		if err == nil && (one.validators == nil || !assignable(of)) {
+			err = p.missing("an attribute of an expression")
+		}
+		return validated{from, one.validators, of}, err
+	}
 	name, err := p.typeName()
 	if err != nil {
 		return nil, err
@@ -225,8 +239,6 @@ func (p *parser) typeName() (string, error) {
 				return typeKey(p.text[from+1 : p.pos-1]), nil
 			}
 		case isLetter(c) || isDigit(c) || c == '.' || c == ',' || c == ' ' || c == '`' || c == '+':
-		case c == '(':
-			return "", p.missing("an attribute of an expression")
 		default:
 			return "", p.fail("Missing type name after '['.")
 		}

@@ -411,6 +411,8 @@ func assignable(n node) bool {
 		return true
 	case cast:
 		return assignable(n.of)
+	case validated:
+		return assignable(n.of)
 	case parenthesis:
 		return assignable(n.body)
 	case arrayLiteral:

@@ -129,7 +129,8 @@ func (p *parser) variable() (node, error) {
 		name = strings.ReplaceAll(name, "`", "")
 		return variable{from, strings.ToLower(name), name}, nil
 	case c == '$' || c == '^':
-		return nil, p.missing("$" + string(c))
+		p.pos++
+		return constant{from, nil, ""}, nil // a script has no line before it
 	case c == '?':
 		p.pos++
 		return variable{from, "?", "?"}, nil
@@ -162,7 +163,7 @@ func (p *parser) variableName() string {
 func (p *parser) expansion() (n node, ok bool, err error) {
 	next := p.ahead(1)
 	switch {
-	case next == '(', next == '{', next == '?':
+	case next == '(', next == '{', next == '?', next == '$', next == '^':
 	case isLetter(next), isDigit(next):
 	case next == ':' && isLetter(p.ahead(2)):
 	default:

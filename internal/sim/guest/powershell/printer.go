@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -23,6 +24,9 @@ type printer struct {
 	rows []*object
 }
 
+// rendering is what a Format cmdlet made, for lines of a width.
+type rendering func(width int) string
+
 // view is how the objects of a kind are shown.
 type view struct {
 	kind  string
@@ -33,6 +37,10 @@ type view struct {
 	// widths and right are those of the table once its head has been printed.
 	widths []int
 	right  []bool
+	// group is the line above a table of objects that belong together.
+	group string
+	// room is what a line holds, 0 for a console's.
+	room int
 	// headless leaves the head out, wrapped breaks what is too wide.
 	headless, wrapped bool
 }
@@ -58,6 +66,7 @@ var ownViews = map[string]view{
 
 const (
 	kindEntry     = "System.Collections.DictionaryEntry"
+	kindMember    = "Microsoft.PowerShell.Commands.MemberDefinition"
 	kindPair      = "System.Collections.Generic.KeyValuePair`2"
 	kindGroupInfo = "Microsoft.PowerShell.Commands.GroupInfo"
 	// kindGroupCount is what Group-Object -NoElement gives.
@@ -69,7 +78,7 @@ const (
 var standing = map[string]string{
 	kindFile: "LastWriteTime Length Name", kindService: "Status Name DisplayName", kindProcess: "Id Handles CPU SI Name",
 	"Microsoft.PowerShell.Commands.GenericMeasureInfo": "Count Average Sum Maximum Minimum Property",
-	kindEntry: "Key Value Name", kindGroupInfo: "Values Count Group Name", kindGroupCount: "Values Count Group Name",
+	kindEntry: "Key Value Name", kindGroupInfo: "Name Count Group Values", kindGroupCount: "Name Count Values",
 	"System.Version": "Major Minor Build Revision MajorRevision MinorRevision",
 }
 
@@ -140,16 +149,19 @@ func displayed(v any) ([]*object, view) {
 			}
 			return []*object{custom(field{"Capacity", room}, field{"MaxCapacity", int64(math.MaxInt32)}, field{"Length", n})},
 				view{kind: autoKind, names: []string{"Capacity", "MaxCapacity", "Length"}}
-		case v.kind == kindRegex:
-			options, _ := v.get("Options")
-			return []*object{custom(field{"Options", options}, field{"RightToLeft", false}, field{"MatchTimeout", -time.Millisecond})},
-				view{kind: autoKind, names: []string{"Options", "RightToLeft", "MatchTimeout"}}
 		case v.shown != nil:
-			kind := v.kind
-			if kind == kindUri || kind == kindIPAddress || kind == kindPair { // they have no view of their own
+			kind, group := v.kind, ""
+			switch kind {
+			case kindUri, kindIPAddress, kindPair, kindRegex: // they have no view of their own
 				kind = autoKind
+			case kindFile, kindDirectory:
+				at, _ := v.get("FullName")
+				kind, group = kindFile, "    Directory: "+parent(text(at))
+			case kindMember:
+				of, _ := v.get("TypeName")
+				group = "   TypeName: " + text(of)
 			}
-			return []*object{v}, view{kind: kind, names: v.shown, list: listed[v.kind], fixed: columnWidths[v.kind]}
+			return []*object{v}, view{kind: kind, names: v.shown, list: listed[v.kind], fixed: columnWidths[kind], group: group}
 		}
 		out := view{kind: autoKind}
 		for _, f := range v.fields {
@@ -197,8 +209,7 @@ func (p *printer) put(v any) error {
 		return err
 	}
 	rows, shown := displayed(v)
-	if o, ok := v.(*object); ok && rows != nil && shown.kind == autoKind && o.closed && o.shown == nil && o.kind != kindBuilder &&
-		o.kind != kindRegex {
+	if o, ok := v.(*object); ok && rows != nil && shown.kind == autoKind && o.closed && o.shown == nil && o.kind != kindBuilder {
 		return lacking("the display of %s; choose properties with Select-Object or Format-List", o.kind)
 	}
 	if asLine(v) {
@@ -218,11 +229,16 @@ func (p *printer) put(v any) error {
 		}
 		rows = []*object{o}
 	}
+	if p.view != nil && p.view.group != shown.group && p.view.kind == shown.kind {
+		p.end()
+	}
 	switch {
 	case rows == nil:
 		return p.line(v)
 	case p.view == nil:
 		p.view = &shown
+		p.view.room = p.r.width
+		fmt.Fprint(p.writer(), shown.groupLine())
 	case p.view.kind == autoKind && p.view.list, p.view.kind != autoKind && p.view.kind != shown.kind:
 		p.content()
 		return p.asides(rows)
@@ -253,7 +269,7 @@ func (p *printer) asides(rows []*object) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(p.writer(), asList([]*object{o}, names))
+		fmt.Fprint(p.writer(), asList([]*object{o}, names, p.r.width))
 	}
 	return p.r.ctx.Err()
 }
@@ -333,8 +349,10 @@ func (r *run) shown(v any) (string, error) {
 		return v.message + "\r\n", nil
 	case *object:
 		if isFormatted(v) {
-			s, _ := v.get("shown")
-			return text(s), nil
+			if s, ok := v.get("shown"); ok && s != nil {
+				return s.(rendering)(r.width), nil
+			}
+			return "", nil
 		}
 		if v.kind == kindMatch {
 			s, _ := v.get("text")
@@ -399,11 +417,20 @@ func cellItem(v any) string {
 }
 
 // columnWidths are the column widths of PowerShell's built-in table formats.
-var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 18}, kindFile: {"Mode": 6, "Length": 14}}
+var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 18},
+	kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
+
+// groupLine is the line above a group.
+func (v *view) groupLine() string {
+	if v.group == "" {
+		return ""
+	}
+	return "\r\n\r\n" + v.group + "\r\n\r\n"
+}
 
 func (v *view) render(rows []*object) string {
 	if v.list {
-		return asList(rows, v.names)
+		return asList(rows, v.names, v.room)
 	}
 	return v.table(rows)
 }
@@ -419,6 +446,18 @@ func isRight(value any) bool {
 	return false
 }
 
+// cell is the value of a column, as its view has it.
+func (v *view) cell(o *object, name string) any {
+	value, has := o.get(name)
+	if low := strings.ToLower(name); !has && (low == "count" || low == "length") && o.kind != kindDirectory {
+		return int64(1) // each single object has them
+	}
+	if t, ok := value.(time.Time); ok && v.kind == kindFile {
+		return formattedCell{fmt.Sprintf("%10s  %8s", dated(t, "d"), dated(t, "t")), true}
+	}
+	return value
+}
+
 // table renders rows, with the head where it has not been printed.
 func (v *view) table(list []*object) string {
 	var rows [][]string
@@ -427,8 +466,7 @@ func (v *view) table(list []*object) string {
 	if start {
 		v.right = make([]bool, len(v.names))
 		for i, n := range v.names {
-			first, _ := list[0].get(n)
-			v.right[i] = isRight(first)
+			v.right[i] = isRight(v.cell(list[0], n)) || v.kind == kindFile && n == "Length"
 		}
 		if v.fixed != nil && v.fixed["Value"] == 0 && v.names[len(v.names)-1] == "Value" {
 			v.right = make([]bool, len(v.names))
@@ -447,10 +485,7 @@ func (v *view) table(list []*object) string {
 	for _, o := range list {
 		row := make([]string, len(v.names))
 		for i, n := range v.names {
-			value, has := o.get(n)
-			if low := strings.ToLower(n); !has && (low == "count" || low == "length") && o.kind != kindDirectory {
-				value = int64(1) // each single object has them
-			}
+			value := v.cell(o, n)
 			row[i] = strings.NewReplacer("\r\n", "...", "\n", "...").Replace(cellText(value))
 			if _, own := ownViews[v.kind]; !own && !strings.Contains(cellText(value), "\n") {
 				row[i] = cellText(value)
@@ -474,11 +509,12 @@ func (v *view) table(list []*object) string {
 // behind it are left out.
 func (v *view) measure(rows [][]string) {
 	_, own := ownViews[v.kind]
-	left := lineWidth
+	left := cmp.Or(v.room, lineWidth)
 	v.widths = make([]int, len(v.names))
 	for i, n := range v.names {
 		width := v.fixed[n]
 		if width == 0 || !own || len(v.fixed) == 0 {
+			width = max(width, utf8.RuneCountInString(n))
 			for _, row := range rows {
 				width = max(width, utf8.RuneCountInString(row[i]))
 			}
@@ -556,7 +592,7 @@ func wrapText(s string, width int) []string {
 	return out
 }
 
-func asList(rows []*object, names []string) string {
+func asList(rows []*object, names []string, room int) string {
 	var out strings.Builder
 	for _, o := range rows {
 		shown := names
@@ -576,7 +612,7 @@ func asList(rows []*object, names []string) string {
 		for _, n := range shown {
 			v, _ := o.get(n)
 			head := fmt.Sprintf("%-*s : ", width, n)
-			for _, line := range wrapText(cellText(v), max(lineWidth-width-3, 1)) {
+			for _, line := range wrapText(cellText(v), max(cmp.Or(room, lineWidth)-width-3, 1)) {
 				out.WriteString(strings.TrimRight(head+line, " ") + "\r\n")
 				head = strings.Repeat(" ", width+3)
 			}

@@ -10,13 +10,16 @@ import (
 // real_members.txt the members of types as reflection names them. What is in them and not
 // simulated is refused by name; what is not in them does not exist, which PowerShell reports.
 //
+// real_modules.txt has the cmdlets of modules.
 // real_aliases.txt has the aliases of Windows PowerShell 5.1. real_short_names.txt has the full names of types by short ones,
-// real_types.txt those that have none, real_bases.txt the classes above exceptions, real_enumerations.txt the members of enumerations.
+// real_types.txt those that have none, real_bases.txt the classes above exceptions, real_enumerations.txt enumerations with their members.
 var (
 	//go:embed real_parameters.txt
 	parameterNames string
 	//go:embed real_members.txt
 	memberNames string
+	//go:embed real_modules.txt
+	moduleNames string
 	//go:embed real_aliases.txt
 	aliasNames string
 	//go:embed real_types.txt
@@ -38,7 +41,13 @@ var (
 	// or, in System.Management.Automation, below RuntimeException.
 	bases = listing(baseNames)
 	// enumerationTypes are enumerations with their members and, behind =, their values.
-	enumerationTypes = listing(enumerationNames)
+	enumerationTypes = func() map[string]string {
+		out := map[string]string{}
+		for full, members := range listing(enumerationNames) {
+			out[typeKey(full)] = members
+		}
+		return out
+	}()
 )
 
 // listing reads lines of a name and what belongs to it.
@@ -63,6 +72,16 @@ func table(text, separator string) map[string]string {
 		out[strings.ToLower(name)] = " " + strings.ToLower(rest) + " "
 	}
 	return out
+}
+
+// moduleOf returns the module of a cmdlet.
+func moduleOf(cmdlet string) string {
+	for line := range strings.Lines(moduleNames) {
+		if name, rest, _ := strings.Cut(strings.TrimSpace(line), ": "); strings.Contains(" "+rest+" ", " "+cmdlet+" ") {
+			return name
+		}
+	}
+	return "Microsoft.PowerShell (simulated by casement)"
 }
 
 // hasPrefix reports whether a name of a list begins so.

@@ -95,7 +95,7 @@ func (r *run) replace(exact bool, left, right any) (any, error) {
 	with := ""
 	if len(items) == 2 {
 		if _, ok := items[1].(function); ok {
-			return nil, broken("RuntimeException", "", "A script block as the replacement is not known to this version.")
+			return nil, lacking("a script block as the replacement of -replace, which Windows PowerShell takes for its text")
 		}
 		with = text(items[1])
 	}
@@ -169,6 +169,9 @@ func (r *run) count(re *regexp2.Regexp, s string) (int, error) {
 func (r *run) split(exact bool, left, right any) (any, error) {
 	options := list(right)
 	if len(options) == 0 {
+		if right != nil {
+			return nil, broken("RuntimeException", "BadOperatorArgument", "The argument to operator '-split' is not valid: %s.", kindOf(right))
+		}
 		options = []any{""}
 	}
 	if f, ok := options[0].(function); ok {

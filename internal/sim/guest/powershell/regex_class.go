@@ -1,6 +1,8 @@
 package powershell
 
 import (
+	"time"
+
 	"github.com/dlclark/regexp2"
 )
 
@@ -18,8 +20,8 @@ func regexObject(args []any) (any, error) {
 	if _, err := compiled(at(args, 0), options); err != nil {
 		return nil, err
 	}
-	return &object{kind: kindRegex, closed: true, fields: []field{{"text", at(args, 0)}, {"Options",
-		enumerationOf("text.regularexpressions.regexoptions", options)}}}, nil
+	return system(kindRegex, []string{"Options", "RightToLeft", "MatchTimeout"}, "text", at(args, 0), "Options",
+		enumerationOf("text.regularexpressions.regexoptions", options), "RightToLeft", false, "MatchTimeout", -time.Millisecond), nil
 }
 
 // compiled is a regular expression of the class Regex, which minds the case.

@@ -66,6 +66,10 @@ type run struct {
 	using *scope
 	// defined are the names of all functions that there have been.
 	defined map[string]bool
+	// width is what a line of Out-String -Width and its like holds, 0 elsewhere.
+	width int
+	// web is set once Add-Type has loaded System.Web, which Windows PowerShell has not from the start.
+	web bool
 }
 
 // frame is a function that has been called, and where.
@@ -77,6 +81,8 @@ type frame struct {
 type cell struct {
 	value any
 	kind  string // a cast for what is assigned
+	// checks are the validators of what is assigned.
+	checks []validator
 	// fixed is the option ReadOnly or Constant; private cells are seen in their own scope alone.
 	fixed   string
 	private bool
@@ -384,6 +390,14 @@ func (r *run) set(name string, value any) error {
 			return err
 		}
 		value = converted
+	}
+	for _, by := range c.checks {
+		if why, err := r.check(by, value); err != nil {
+			return err
+		} else if why != "" {
+			return broken("ValidationMetadataException", "ValidateSetFailure",
+				"The variable cannot be validated because the value %s is not a valid value for the %s variable.", text(value), rest)
+		}
 	}
 	c.value = value
 	return nil

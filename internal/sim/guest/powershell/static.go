@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"casement.dev/casement/internal/dotnet"
 	"github.com/dlclark/regexp2"
@@ -304,6 +305,23 @@ var textStatics = map[string]staticMethod{
 	"text.encoding::ascii":            encodingObject("ascii"),
 	"text.encoding::default":          encodingObject("default"),
 	"text.encoding::bigendianunicode": encodingObject("bigendianunicode"),
+	"web.httputility::urlencode": func(r *run, a []any) (any, error) {
+		if !r.web {
+			return nil, lacking("[Web.HttpUtility] before Add-Type -AssemblyName System.Web")
+		}
+		var b strings.Builder
+		for _, c := range []byte(at(a, 0)) {
+			switch {
+			case c == ' ':
+				b.WriteByte('+')
+			case c < utf8.RuneSelf && unicode.IsLetter(rune(c)), isDigit(c), strings.IndexByte("-_.!*()", c) >= 0:
+				b.WriteByte(c)
+			default:
+				fmt.Fprintf(&b, "%%%02x", c)
+			}
+		}
+		return b.String(), nil
+	},
 	"uri::escapedatastring": func(_ *run, a []any) (any, error) {
 		return dotnet.EscapeData(at(a, 0)), nil
 	},

@@ -14,6 +14,9 @@ var properNames = func() map[string]string {
 	for _, full := range typeNames {
 		out[typeKey(full)] = full
 	}
+	for full := range listing(enumerationNames) {
+		out[typeKey(full)] = full
+	}
 	return out
 }()
 
@@ -30,17 +33,6 @@ func baseOf(key string) string {
 		return "management.automation.runtimeexception"
 	}
 	return "systemexception"
-}
-
-// properEnumerations are the full names of enumerations whose key is not enough to write them.
-var properEnumerations = map[string]string{
-	"dayofweek": "System.DayOfWeek", "datetimekind": "System.DateTimeKind", "stringcomparison": "System.StringComparison",
-	"consolecolor": "System.ConsoleColor", "management.automation.errorcategory": "System.Management.Automation.ErrorCategory",
-	"management.automation.actionpreference": "System.Management.Automation.ActionPreference",
-	"io.fileattributes":                      "System.IO.FileAttributes", "net.securityprotocoltype": "System.Net.SecurityProtocolType",
-	"stringsplitoptions":        "System.StringSplitOptions",
-	"net.sockets.addressfamily": "System.Net.Sockets.AddressFamily", "urihostnametype": "System.UriHostNameType",
-	"serviceprocess.servicecontrollerstatus": "System.ServiceProcess.ServiceControllerStatus",
 }
 
 // enumeration returns the members of an enumeration.

@@ -121,7 +121,7 @@ var languageScripts = []script{
 	{"match", "if ('node-12' -match '(?<n>\\d+)$') { $Matches[0]; $Matches.n }; 'x' -notmatch 'y'", "12\n12\nTrue\n", 0},
 	{"match with a look-ahead", "'foobar' -match 'foo(?=bar)'; 'FOO' -cmatch 'foo'", "True\nFalse\n", 0},
 	{"replace", "'a-b-c' -replace '-', '+'; 'v1.2' -replace 'v(\\d)\\.(\\d)', '$2.$1'; 'aXb' -creplace 'x', '_'", "a+b+c\n2.1\naXb\n", 0},
-	{"split and join", "('a,b;c' -split '[,;]') -join '|'; -split ' a  b '; 'a.b.c'.Split('.')[1]", "a|b|c\n\na\nb\n\nb\n", 0},
+	{"split and join", "('a,b;c' -split '[,;]') -join '|'; -split ' a  b '; 'a.b.c'.Split('.')[1]", "a|b|c\na\nb\nb\n", 0},
 	{"format", "'{0} is {1:N2} and {2:D3} {3:X} {4,5}|{5,-3}|' -f 'a', 1234.567, 7, 255, 'r', 'l'",
 		"a is 1,234.57 and 007 FF     r|l  |\n", 0},
 	{"comparison of lists", "(1,2,3,2 -eq 2).Count; 1,2 -contains 2; 3 -in 1,2; 'a','b' -notcontains 'c'", "2\nTrue\nFalse\nTrue\n", 0},
