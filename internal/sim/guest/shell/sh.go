@@ -171,6 +171,10 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 
 // notFound fails as the shell does that starts a program.
 func (p *Process) notFound(where, name string) int {
+	p.lost = true
+	if strings.ContainsAny(name, "\n\t\r") && !p.posix {
+		name = quoteBash(name)
+	}
 	switch {
 	case p.posix:
 		return p.Fail(127, "%s: %s: not found", where, name)

@@ -171,6 +171,15 @@ func scExe(_ context.Context, p *Process) int {
 	switch verb {
 	case "query", "queryex":
 		p.Printf("%s", scState(row))
+		if verb == "queryex" {
+			pid := "0"
+			for _, t := range p.tasks() {
+				if t.service == row.Name {
+					pid = t.row[1]
+				}
+			}
+			p.Printf("        PID                : %s\r\n        FLAGS              : \r\n", pid)
+		}
 	case "qc":
 		p.Printf("%s", scConfiguration(row))
 	case "start", "stop":
