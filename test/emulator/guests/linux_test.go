@@ -21,7 +21,7 @@ import (
 // The least results of the guests for the scripts of linuxFile.
 const (
 	linuxFile         = "testdata/linux.jsonl"
-	leastSame         = 228
+	leastSame         = 229
 	mostDifferent     = 0
 	linuxBase         = "/root/judge"
 	linuxScript       = linuxBase + "/script.sh"
@@ -178,6 +178,10 @@ printf '"a b"\n' | xargs -I{} echo '<{}>'`,
 		{ID: "a wrong name of a declaration", Script: "echo a; export 1x=2 2>/dev/null; echo $?; f() { :; }; type f >/dev/null && echo b",
 			Stdout: "a\n1\nb\n"},
 		{ID: "keys with blanks and dots", Script: `declare -A m=([a.b]=1 [c d]=2); echo "${m[a.b]} ${m[c d]}"`, Stdout: "1 2\n"},
+		{ID: "exported functions", Script: `f() { echo "f $1"; }; export -f f; bash -c 'f 1'; echo x | xargs -I{} bash -c 'f {}'`,
+			Stdout: "f 1\nf x\n"},
+		{ID: "diff names the lines that GNU diff names", Script: `printf 'a\nb\na\nc\nd\n' >x; printf 'a\nc\na\nb\nd\n' >y; diff x y`, Code: 1,
+			Stdout: "2,3d1\n< b\n< a\n4a3,4\n> a\n> b\n"},
 		{ID: "a separator of records is a pattern", Script: `printf 'a--b\n' | awk 'BEGIN{RS="--"} {print length($0)}'`, Stdout: "1\n2\n"},
 	} {
 		t.Run(c.ID, func(t *testing.T) {

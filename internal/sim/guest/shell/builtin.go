@@ -303,6 +303,11 @@ func (pr *printing) directive(spec string, c byte) bool {
 		if (c|0x20) == 'g' && !strings.Contains(spec, ".") {
 			spec += ".6"
 		}
+		if strings.Contains(spec, "#") { // which has no effect on numbers of that size
+			short, _ := f.Float64()
+			fmt.Fprintf(&pr.out, spec+string(rune(c)), short)
+			break
+		}
 		fmt.Fprintf(&pr.out, spec+string(rune(c)), f)
 	default:
 		return false

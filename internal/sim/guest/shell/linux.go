@@ -221,6 +221,9 @@ func runSh(ctx context.Context, p *Process) int {
 		}
 		return run(ctx, args[0], o)
 	case len(args) > 0 && !fromInput:
+		if p.Guest.Root.IsDir(p.Abs(args[0])) {
+			return p.Fail(126, "%s: %s: Is a directory", args[0], args[0])
+		}
 		data, err := p.Guest.Root.ReadAtMost(p.Abs(args[0]), maxScript)
 		if err != nil {
 			return p.Fail(127, "%s: %s: %s", p.Args[0], args[0], reason(err))

@@ -406,6 +406,9 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 	if !o.has("wildcards") {
 		wanted = nil
 	}
+	if len(data) == 0 {
+		return p.Fail(2, "tar: This does not look like a tar archive")
+	}
 	seen, code := map[string]bool{}, 0
 	for r := tar.NewReader(bytes.NewReader(data)); ; {
 		h, err := r.Next()

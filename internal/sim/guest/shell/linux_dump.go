@@ -19,6 +19,9 @@ import (
 // od prints bytes: as letters, and as numbers of one, two or four bytes.
 func od(_ context.Context, p *Process, o options) int {
 	text, code := p.inputs(o.operands)
+	if text == "" && code != 0 {
+		return code
+	}
 	data := []byte(text)
 	number := func(flag string, other int) int {
 		if n, err := strconv.ParseInt(o.value(flag), 0, 64); err == nil {
@@ -722,6 +725,9 @@ func launched(ctx context.Context, p *Process, o options) int {
 // xxd prints bytes in hexadecimal digits, and reads them.
 func xxd(_ context.Context, p *Process, o options) int {
 	text, code := p.inputs(o.operands)
+	if code != 0 {
+		return 2
+	}
 	data := []byte(text)
 	if o.has("r") {
 		if !o.has("p") {
@@ -788,7 +794,9 @@ func latin(data []byte) string {
 func shuf(_ context.Context, p *Process, o options) int {
 	var lines []string
 	code := 0
-	switch {
+	switch n, err := strconv.Atoi(cmp.Or(o.value("n"), "0")); {
+	case err != nil || n < 0:
+		return p.Fail(1, "shuf: invalid line count: '%s'", o.value("n"))
 	case o.has("r"):
 		return p.Refuse("shuf -r")
 	case o.has("i"):
@@ -829,6 +837,8 @@ func join(_ context.Context, p *Process, o options) int {
 	}
 	var rows [2][][]string
 	var keys [2]int
+	var wrong [2]string // the first line out of order, of which join speaks where a line has no partner
+	single := false
 	key := func(i int, row []string) string {
 		if keys[i] < len(row) {
 			return fold(row[keys[i]])
@@ -849,6 +859,9 @@ func join(_ context.Context, p *Process, o options) int {
 			row := strings.Split(line, sep)
 			if sep == "" {
 				row = blanks.Split(strings.TrimLeft(line, " \t"), -1)
+			}
+			if n := len(rows[i]); n > 0 && wrong[i] == "" && key(i, row) < key(i, rows[i][n-1]) {
+				wrong[i] = line
 			}
 			rows[i] = append(rows[i], row)
 		}
@@ -892,10 +905,7 @@ func join(_ context.Context, p *Process, o options) int {
 			pair[i] = rows[i][0]
 			show(pair)
 		}
-		if left := rows[i]; len(left) > 1 && key(i, left[1]) < key(i, left[0]) && !o.has("nocheck-order") {
-			code = p.Fail(1, "join: %s: is not sorted: %s", o.operands[i], strings.Join(left[1], cmp.Or(sep, " ")))
-		}
-		rows[i] = rows[i][1:]
+		rows[i], single = rows[i][1:], true
 	}
 	if o.has("header") && len(rows[0]) > 0 && len(rows[1]) > 0 {
 		show([2][]string{rows[0][0], rows[1][0]})
@@ -925,6 +935,11 @@ func join(_ context.Context, p *Process, o options) int {
 				}
 			}
 			rows[0], rows[1] = a[n:], b[m:]
+		}
+	}
+	for i, line := range wrong {
+		if line != "" && single && !o.has("nocheck-order") {
+			code = p.Fail(1, "join: %s: is not sorted: %s", o.operands[i], line)
 		}
 	}
 	return code

@@ -73,7 +73,8 @@ func reason(err error) string {
 		return "Permission denied"
 	}
 	if pe, ok := asPathError(err); ok {
-		return pe.Err.Error()
+		text := pe.Err.Error()
+		return strings.ToUpper(text[:1]) + text[1:]
 	}
 	return err.Error()
 }

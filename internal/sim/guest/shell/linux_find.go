@@ -95,13 +95,13 @@ func find(ctx context.Context, p *Process) int {
 				}
 				return depth < f.max
 			}
-			if !f.quit && depth >= f.min && test(ctx, found{name, root, depth, info}) && !f.acts {
+			if !f.quit && depth >= f.min && test(ctx, found{name, root, depth, info}) && !f.acts && !f.quit {
 				p.Printf("%s\n", name)
 			}
 			return !f.prune && !f.quit && depth < f.max
 		})
 		for _, x := range deepFirst(late) {
-			if !f.quit && test(ctx, x) && !f.acts {
+			if !f.quit && test(ctx, x) && !f.acts && !f.quit {
 				p.Printf("%s\n", x.name)
 			}
 		}

@@ -101,6 +101,9 @@ func jq(ctx context.Context, p *Process) int {
 		answer.Out = inASCII(answer.Out)
 	}
 	p.Printf("%s", answer.Out)
+	if what, refused := strings.CutPrefix(answer.Err, "casement does not simulate "); refused {
+		return p.refuseAs(answer.Code, "%s", what)
+	}
 	if answer.Err != "" {
 		return p.Fail(answer.Code, "%s", answer.Err)
 	}

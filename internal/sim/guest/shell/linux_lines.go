@@ -176,12 +176,12 @@ func nl(_ context.Context, p *Process, o options) int {
 func paste(_ context.Context, p *Process, o options) int {
 	seps := "\t"
 	if o.has("d") {
-		seps = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(o.value("d"))
+		seps = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00", `\\`, `\`).Replace(o.value("d")) // \0 is none
 	}
 	join := func(parts []string) string {
 		var b strings.Builder
 		for i, part := range parts {
-			if i > 0 && seps != "" {
+			if i > 0 && seps != "" && seps[(i-1)%len(seps)] != 0 {
 				b.WriteByte(seps[(i-1)%len(seps)])
 			}
 			b.WriteString(part)

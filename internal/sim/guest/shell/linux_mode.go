@@ -348,6 +348,9 @@ func install(_ context.Context, p *Process, o options) int {
 	if o.has("v") && o.has("d", "D") {
 		return p.refuseAs(1, "install -v of folders")
 	}
+	if len(o.operands) == 0 {
+		return p.Fail(1, "install: missing file operand")
+	}
 	if o.has("d") {
 		for _, d := range o.operands {
 			if err := p.makeDir(p.Abs(d), 0o755); err != nil {

@@ -71,7 +71,11 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 	}
 	if !o.has("i", "s") {
 		in := p.opened(files)
-		in.unreadable = func(name string, err error) { in.code = p.Fail(2, "sed: can't read %s: %s", name, reason(err)) }
+		in.unreadable = func(name string, err error) {
+			if in.code = p.Fail(2, "sed: can't read %s: %s", name, reason(err)); errors.Is(err, errIsDirectory) {
+				in.code = 4
+			}
+		}
 		lines := func() (string, bool) { return in.until(program.End[0]) }
 		c, err := program.Run(p.meter, lines, o.has("n"), p.Stdout, guestFiles{p, map[string]bool{}})
 		if err != nil {

@@ -253,6 +253,11 @@ func df(_ context.Context, p *Process, o options) int {
 	if o.has("T") {
 		return p.Refuse("df -T")
 	}
+	for _, name := range o.operands {
+		if !p.Guest.Root.Exists(p.Abs(name)) {
+			return p.Fail(1, "df: %s: No such file or directory", name)
+		}
+	}
 	if o.has("h") {
 		p.Printf("Filesystem      Size  Used Avail Use%% Mounted on\n/dev/root       125G  7.7G  117G   7%% /\n")
 		return 0

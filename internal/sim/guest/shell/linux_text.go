@@ -478,12 +478,14 @@ func wc(_ context.Context, p *Process, o options) int {
 	}
 	var rows []row
 	var total []int
-	code, width, size := 0, 1, 0
+	code, width, size, least := 0, 1, 0, 1
 	for _, f := range orStdin(o.operands) {
 		data, err := p.read(f)
 		if err != nil {
-			code = p.failed(f, err)
-			continue
+			if code = p.failed(f, err); !errors.Is(err, errIsDirectory) {
+				continue
+			}
+			least = 7 // a folder's size says nothing of what is counted
 		}
 		size += len(data)
 		r := row{count(string(data)), f}
@@ -505,7 +507,7 @@ func wc(_ context.Context, p *Process, o options) int {
 	case len(o.operands) == 0 && len(total) > 1:
 		width = 7
 	case len(o.operands) > 0 && (len(total) > 1 || len(o.operands) > 1):
-		width = len(strconv.Itoa(size))
+		width = max(least, len(strconv.Itoa(size)))
 	}
 	for _, r := range rows {
 		var cells []string

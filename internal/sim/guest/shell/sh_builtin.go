@@ -600,7 +600,7 @@ func (r *runner) unsetCall(args []string) {
 			continue
 		}
 		base, key, item := strings.Cut(strings.TrimSuffix(name, "]"), "[")
-		if kind == "-f" {
+		if kind == "-f" || kind == "" && !r.posix && !syntax.ValidName(base) { // it may be a function's
 			delete(r.funcs, name)
 			continue
 		}

@@ -103,6 +103,8 @@ type shFunction struct {
 	source string
 	file   string
 	base   int
+	// exported is set where programs get it, in a variable of the environment.
+	exported bool
 }
 
 // shFrame is a call of a function, or a file that is sourced.
@@ -1025,6 +1027,11 @@ func (r *runner) environment(temp map[string]*variable) map[string]string {
 			}
 		}
 	}
+	for name, f := range r.funcs {
+		if f.exported {
+			out["BASH_FUNC_"+name+"%%"] = "() " + f.source[f.body.Pos().Offset():f.body.End().Offset()]
+		}
+	}
 	if r.umask != "" {
 		out[umaskName] = r.umask
 	}
@@ -1070,20 +1077,24 @@ func (r *runner) complain(complaint string) {
 // syntax error has run when it finds the error.
 func (r *runner) parse(text string) ([]*syntax.Stmt, string, string, int) {
 	text = strings.ReplaceAll(text, "\r\n", carriageReturn+"\n")
-	stmts, complaint, at, tree := r.parsed(text)
+	read := func(text string) ([]*syntax.Stmt, string, string, int) {
+		stmts, complaint, at, tree := r.parsed(text)
+		for n := 0; n < maxWrongNames && strings.HasSuffix(complaint, "invalid var name"); n++ { // which bash says when it gets there
+			text = text[:at] + "''" + text[at:]
+			r.meter.Hold(-tree)
+			stmts, complaint, at, tree = r.parsed(text)
+		}
+		return stmts, text, complaint, tree
+	}
+	stmts, text, complaint, tree := read(text)
 	for m := openDocument.FindStringSubmatch(complaint); m != nil; m = openDocument.FindStringSubmatch(complaint) {
 		text = strings.TrimSuffix(text, "\n") + "\n" + m[1] + "\n" // the end of a text ends its documents
 		r.meter.Hold(-tree)
-		stmts, complaint, at, tree = r.parsed(text)
-	}
-	for n := 0; n < maxWrongNames && strings.HasSuffix(complaint, "invalid var name"); n++ { // which bash says when it gets there
-		text = text[:at] + "''" + text[at:]
-		r.meter.Hold(-tree)
-		stmts, complaint, at, tree = r.parsed(text)
+		stmts, text, complaint, tree = read(text)
 	}
 	if complaint != "" && !r.posix {
 		if other := respelled(text); other != text {
-			more, still, _, size := r.parsed(other)
+			more, other, still, size := read(other)
 			if still == "" {
 				r.meter.Hold(-tree)
 				return more, other, "", size
@@ -1108,14 +1119,14 @@ func respelled(text string) string {
 		}
 		return `$(("` + m[3:len(m)-2] + `"))`
 	})
-	text = plainLet.ReplaceAllString(text, `$1\let `)
+	text = plainLet.ReplaceAllString(text, `$1\let`)
 	text = dottedKeys.ReplaceAllString(text, "$1['$2']$3")
 	return quotedKeys.ReplaceAllStringFunc(text, func(m string) string { return strings.ReplaceAll(m, "\"", "'") })
 }
 
 var (
 	openDocument    = regexp.MustCompile("unclosed here-document `(.+)`")
-	plainLet        = regexp.MustCompile(`((?m:^|[;&|({]|\bdo|\bthen|\belse)\s*)let `)
+	plainLet        = regexp.MustCompile(`((?m:^|[;&|({]|\bdo|\bthen|\belse)\s*)let\b`)
 	casesInverted   = regexp.MustCompile(`(\$\{\w+)~(~?)\}`)
 	expressionParts = regexp.MustCompile(`\$\(\([^()"]*\)\)`)
 	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w*)\[(\w[\w ./:@%+-]*[ ./:@%+-][\w ./:@%+-]*)\](\+?=|[}:#%/^,@-])`)
