@@ -905,7 +905,7 @@ func join(_ context.Context, p *Process, o options) int {
 			pair[i] = rows[i][0]
 			show(pair)
 		}
-		rows[i], single = rows[i][1:], true
+		rows[i], single = rows[i][1:], single || len(rows[1-i]) > 0
 	}
 	if o.has("header") && len(rows[0]) > 0 && len(rows[1]) > 0 {
 		show([2][]string{rows[0][0], rows[1][0]})
