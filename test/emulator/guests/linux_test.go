@@ -21,7 +21,7 @@ import (
 // The least results of the guests for the scripts of linuxFile.
 const (
 	linuxFile         = "testdata/linux.jsonl"
-	leastSame         = 228
+	leastSame         = 229
 	mostDifferent     = 0
 	linuxBase         = "/root/judge"
 	linuxScript       = linuxBase + "/script.sh"
@@ -159,6 +159,32 @@ func TestLinuxFacts(t *testing.T) {
 			Stdout: "{\"positional\":[\"x\",\"y\"],\"named\":{\"a\":\"1\"}}\n1234567\n"},
 		{ID: "sha256sum counts the files that differ", Script: "echo a >f; sha256sum f >s; echo b >f; sha256sum -c s 2>&1", Code: 1,
 			Stdout: "f: FAILED\nsha256sum: WARNING: 1 computed checksum did NOT match\n"},
+		{ID: "rm asks", Script: "touch a b c; printf 'y\\nn\\n' | rm -i a b 2>/dev/null; rm -I -r c </dev/null 2>/dev/null; ls",
+			Stdout: "b\nc\n"},
+		{ID: "mv -u keeps what is newer", Script: "touch new; touch -t 202001020304 old; mv -u old new; ls", Stdout: "new\nold\n"},
+		{ID: "folders that mkdir and rm name", Script: "mkdir -pv a/b; touch a/b/f; rm -rv a", Stdout: "mkdir: created directory 'a'\n" +
+			"mkdir: created directory 'a/b'\nremoved 'a/b/f'\nremoved directory 'a/b'\nremoved directory 'a'\n"},
+		{ID: "words of the lines of xargs", Script: `printf 'a b\nc\n' | xargs -L1 sh -c 'echo $#' _
+printf '"a b"\n' | xargs -I{} echo '<{}>'`,
+			Stdout: "2\n1\n<a b>\n"},
+		{ID: "a program of xargs that ends with 127", Script: "echo | xargs sh -c 'exit 127'; echo $?; echo | xargs nosuch 2>/dev/null; echo $?",
+			Stdout: "123\n127\n"},
+		{ID: "fields of join", Script: "printf '1 a\\n2 b\\n' >l; printf '1 x\\n3 y\\n' >r; " +
+			"join -a1 -a2 -e - -o 0,1.2,2.2 l r; join -v2 l r", Stdout: "1 a x\n2 b -\n3 - y\n3 y\n"},
+		{ID: "numbers of printf have 64 bits", Script: "printf '%.2f %.1f %g\\n' 1.005 99.55 3.14159265", Stdout: "1.00 99.6 3.14159\n"},
+		{ID: "lines that a zero byte ends", Script: `printf 'a\nb\n' | sed -z 's/\n/,/g'; printf 'a\tb\n' | sed -n l`, Stdout: "a,b,a\\tb$\n"},
+		{ID: "what is no date", Script: "date -d 2024-13-01 2>&1; date -d garbage 2>&1", Code: 1,
+			Stdout: "date: invalid date '2024-13-01'\ndate: invalid date 'garbage'\n"},
+		{ID: "a wrong name of a declaration", Script: "echo a; export 1x=2 2>/dev/null; echo $?; f() { :; }; type f >/dev/null && echo b",
+			Stdout: "a\n1\nb\n"},
+		{ID: "keys with blanks and dots", Script: `declare -A m=([a.b]=1 [c d]=2); echo "${m[a.b]} ${m[c d]}"`, Stdout: "1 2\n"},
+		{ID: "jq cuts no number", Script: `jq -nc '[1, "vx", "x" | ltrimstr("v")], ("a.b.b" | rtrimstr(".b"))'; seq 2 -1 1 | join - /dev/null`,
+			Stdout: "[1,\"x\",\"x\"]\n\"a.b\"\n"},
+		{ID: "exported functions", Script: `f() { echo "f $1"; }; export -f f; bash -c 'f 1'; echo x | xargs -I{} bash -c 'f {}'`,
+			Stdout: "f 1\nf x\n"},
+		{ID: "diff names the lines that GNU diff names", Script: `printf 'a\nb\na\nc\nd\n' >x; printf 'a\nc\na\nb\nd\n' >y; diff x y`, Code: 1,
+			Stdout: "2,3d1\n< b\n< a\n4a3,4\n> a\n> b\n"},
+		{ID: "a separator of records is a pattern", Script: `printf 'a--b\n' | awk 'BEGIN{RS="--"} {print length($0)}'`, Stdout: "1\n2\n"},
 	} {
 		t.Run(c.ID, func(t *testing.T) {
 			if got := runLinuxScript(t, c); c.verdict(got) != "same" {

@@ -72,14 +72,12 @@ func (r *run) recordsOf(in Input) func() (string, bool) {
 			}
 			rest, read = b.String(), true
 		}
-		if rest == "" || rest == "\n" {
+		if rest == "" {
 			return "", false
 		}
 		at := r.compile(sep).Find(r.meter, rest)
 		if at == nil || at[1] == 0 {
-			rec := strings.TrimSuffix(rest, "\n")
-			rest = ""
-			return rec, true
+			at = []int{len(rest), len(rest)}
 		}
 		rec := rest[:at[0]]
 		rest = rest[at[1]:]

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -23,6 +24,27 @@ type Value struct {
 	Kind string   `json:"kind"`
 	Text string   `json:"text,omitempty"`
 	List []string `json:"list,omitempty"`
+}
+
+// MarshalJSON keeps the bytes of a binary value, which are no text.
+func (v Value) MarshalJSON() ([]byte, error) {
+	type plain Value
+	if v.Kind == "Binary" {
+		v.Text = base64.StdEncoding.EncodeToString([]byte(v.Text))
+	}
+	return json.Marshal(plain(v))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	type plain Value
+	if err := json.Unmarshal(data, (*plain)(v)); err != nil || v.Kind != "Binary" {
+		return err
+	}
+	if plain, err := base64.StdEncoding.DecodeString(v.Text); err == nil { // older files have the bytes
+		v.Text = string(plain)
+	}
+	return nil
 }
 
 // Key is a key of the registry with its values, under their names as written.

@@ -17,6 +17,8 @@ func (u Unsupported) Error() string { return string(u) }
 
 // Program is a parsed script.
 type Program struct {
+	// End is what ends a line.
+	End      string
 	commands []*command
 	labels   map[string]int
 }
@@ -31,6 +33,7 @@ type command struct {
 	sub      *substitution
 	pairs    map[rune]rune // of y
 	active   bool          // amid a range
+	closed   bool          // behind a range that a line's number began
 	until    int
 }
 
@@ -67,7 +70,7 @@ type parser struct {
 
 // Parse reads a script, whose -e parts are joined by newlines.
 func Parse(script string, extended bool) (*Program, error) {
-	p := parser{text: script, extended: extended, program: Program{labels: map[string]int{}}}
+	p := parser{text: script, extended: extended, program: Program{End: "\n", labels: map[string]int{}}}
 	for {
 		p.skip(" \t\n;")
 		if p.at >= len(p.text) {
@@ -175,9 +178,14 @@ func (p *parser) body(c *command) error {
 		digits := p.label(" \t\n;}")
 		c.code, _ = strconv.Atoi(digits)
 		return p.ended()
-	case 'd', 'D', 'p', 'P', 'n', 'N', 'g', 'G', 'h', 'H', 'x', '=':
+	case 'l':
+		if p.skip(" \t"); p.digits() != "" {
+			return Unsupported("the width of l")
+		}
 		return p.ended()
-	case 'l', 'e', 'F', 'z', 'R', 'W', 'v':
+	case 'd', 'D', 'p', 'P', 'n', 'N', 'g', 'G', 'h', 'H', 'x', '=', 'z':
+		return p.ended()
+	case 'e', 'F', 'R', 'W', 'v':
 		return Unsupported("the command " + string(c.name))
 	}
 	return fmt.Errorf("unknown command: `%c'", c.name)

@@ -89,10 +89,10 @@ var (
 // false at the end.
 type Lines func() (text string, ok bool)
 
-// LinesOf returns the lines of a text.
-func LinesOf(text string) Lines {
+// LinesOf returns the lines of a text, which a byte ends.
+func LinesOf(text string, end byte) Lines {
 	return func() (line string, ok bool) {
-		if i := strings.IndexByte(text, '\n') + 1; i > 0 {
+		if i := strings.IndexByte(text, end) + 1; i > 0 {
 			line, text = text[:i], text[i:]
 			return line, true
 		}
@@ -105,7 +105,7 @@ func LinesOf(text string) Lines {
 // is -n.
 func (p *Program) Run(meter *limit.Meter, input Lines, quiet bool, out io.Writer, files Files) (int, error) {
 	for _, c := range p.commands {
-		c.active = false
+		c.active, c.closed = false, false
 	}
 	r := &run{Program: p, meter: meter, input: input, quiet: quiet, out: out, files: files}
 	for again := false; again || r.next(); {
@@ -149,7 +149,7 @@ func (r *run) more() bool {
 // line takes the next line, which more has seen.
 func (r *run) line() (text string) {
 	r.meter.Step()
-	text, r.newline = strings.CutSuffix(r.ahead, "\n")
+	text, r.newline = strings.CutSuffix(r.ahead, r.End)
 	r.isAhead = false
 	r.at++
 	return text
@@ -164,10 +164,10 @@ func (r *run) finish() {
 
 func (r *run) print(text string) {
 	if r.newline || r.more() {
-		text += "\n"
+		text += r.End
 	}
 	r.write(text)
-	r.unended = !strings.HasSuffix(text, "\n")
+	r.unended = !strings.HasSuffix(text, r.End)
 }
 
 func (r *run) flush() {
@@ -180,7 +180,7 @@ func (r *run) flush() {
 // write writes a text, and first the newline that the line before it lacks.
 func (r *run) write(text string) {
 	if r.unended {
-		text, r.unended = "\n"+text, false
+		text, r.unended = r.End+text, false
 	}
 	_, _ = io.WriteString(r.out, text) // a failed write is the reader's affair
 }
@@ -238,9 +238,12 @@ func (r *run) inRange(c *command) (bool, error) {
 	case c.to == nil:
 		return r.matches(c.from)
 	case c.active:
-		return r.goesOn(c)
+		ok, err := r.goesOn(c)
+		c.closed = !c.active
+		return ok, err
 	}
-	if c.from.line == 0 && c.from.re == nil && !c.from.last && !c.from.empty && c.from.step == 0 { // 0,/re/
+	numbered := c.from.re == nil && !c.from.last && !c.from.empty && c.from.step == 0
+	if numbered && c.from.line == 0 { // 0,/re/
 		c.active = r.at == 1
 		if c.active {
 			return r.goesOn(c)
@@ -248,10 +251,14 @@ func (r *run) inRange(c *command) (bool, error) {
 		return false, nil
 	}
 	ok, err := r.matches(c.from)
+	if numbered { // also behind a line that a command took
+		ok = r.at >= c.from.line && !c.closed
+	}
 	if !ok || err != nil {
 		return false, err
 	}
 	c.active = true
+	defer func() { c.closed = !c.active }()
 	switch {
 	case c.to.step == -1:
 		c.until = r.at + c.to.line
@@ -316,6 +323,10 @@ func (r *run) execute(c *command) (int, error) {
 		return -1, errQuit
 	case 'Q':
 		return -1, errSilent
+	case 'l':
+		r.write(unambiguous(r.text()))
+	case 'z':
+		r.space.set("")
 	case '=':
 		r.write(strconv.Itoa(r.at) + "\n")
 	case 'a':
@@ -339,13 +350,36 @@ func (r *run) execute(c *command) (int, error) {
 			r.appended = append(r.appended, string(data))
 		}
 	case 'w':
-		return -1, r.files.AppendFile(c.text, r.text()+"\n")
+		return -1, r.files.AppendFile(c.text, r.text()+r.End)
 	case 'b', 't', 'T':
 		return r.jump(c), nil
 	default:
 		return -1, r.move(c.name)
 	}
 	return -1, nil
+}
+
+// unambiguous writes a text as l does: in lines of 69 letters, with what no terminal shows as an escape.
+func unambiguous(text string) string {
+	var b strings.Builder
+	width := 0
+	for _, c := range text {
+		part := string(c)
+		if i := strings.IndexRune("\\\a\b\f\n\r\t\v", c); i >= 0 {
+			part = `\` + `\abfnrtv`[i:i+1]
+		} else if c < ' ' || c > '~' {
+			part = ""
+			for _, octet := range []byte(string(c)) {
+				part += fmt.Sprintf(`\%03o`, octet)
+			}
+		}
+		if width += len(part); width > 69 {
+			b.WriteString("\\\n")
+			width = len(part)
+		}
+		b.WriteString(part)
+	}
+	return b.String() + "$\n"
 }
 
 func (r *run) jump(c *command) int {
@@ -368,11 +402,11 @@ func (r *run) move(name byte) error {
 	case 'h':
 		r.hold.set(r.text())
 	case 'H':
-		r.hold.add("\n" + r.text())
+		r.hold.add(r.End + r.text())
 	case 'g':
 		r.space.set(r.hold.String())
 	case 'G':
-		r.space.add("\n" + r.hold.String())
+		r.space.add(r.End + r.hold.String())
 	case 'x':
 		r.space, r.hold = r.hold, r.space
 	case 'n':
@@ -391,15 +425,15 @@ func (r *run) move(name byte) error {
 			return errQuit
 		}
 		r.flush()
-		r.space.add("\n" + r.line())
+		r.space.add(r.End + r.line())
 	case 'P':
-		if first, _, more := strings.Cut(r.text(), "\n"); more {
-			r.write(first + "\n")
+		if first, _, more := strings.Cut(r.text(), r.End); more {
+			r.write(first + r.End)
 		} else {
 			r.print(first)
 		}
 	case 'D':
-		_, rest, more := strings.Cut(r.text(), "\n")
+		_, rest, more := strings.Cut(r.text(), r.End)
 		if !more {
 			return errDelete
 		}
@@ -447,7 +481,7 @@ func (r *run) substitute(s *substitution) error {
 		r.print(r.text())
 	}
 	if s.file != "" {
-		return r.files.AppendFile(s.file, r.text()+"\n")
+		return r.files.AppendFile(s.file, r.text()+r.End)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			code, err := p.Run(nil, LinesOf(test.input), test.quiet, &out, none{})
+			code, err := p.Run(nil, LinesOf(test.input, '\n'), test.quiet, &out, none{})
 			if err != nil || code != 0 || out.String() != test.want {
 				t.Errorf("got %q, %d, %v; want %q", out.String(), code, err, test.want)
 			}

@@ -254,12 +254,24 @@ func (b *batch) echo(rest string) int {
 	return 0
 }
 
+// chdir changes the directory, which takes the letters of the folders that are there.
 func (b *batch) chdir(args string) int {
-	if strings.HasPrefix(strings.ToLower(args), "/d") && separates(args[2:]) {
+	drives := strings.HasPrefix(strings.ToLower(args), "/d") && separates(args[2:])
+	if drives {
 		args = strings.TrimSpace(args[2:])
-		return b.enter(args, true)
 	}
-	return b.enter(args, false)
+	code := b.enter(args, drives)
+	parts := strings.Split(b.cmd.dir, `\`)
+	for i := 1; i < len(parts) && args != "" && code == 0; i++ {
+		entries, _ := b.shell.guest.Root.ReadDir(strings.Join(parts[:i], `\`) + `\`) // what cannot be read stays as it is
+		for _, e := range entries {
+			if strings.EqualFold(e.Name(), parts[i]) {
+				parts[i] = e.Name()
+			}
+		}
+	}
+	b.cmd.dir = strings.Join(parts, `\`)
+	return code
 }
 
 // enter changes the directory; another drive's only with /d.

@@ -327,13 +327,12 @@ func (o fileOptions) split(line string) ([]string, bool) {
 
 // maskMatch reports whether a name matches a pattern of * and ?.
 func maskMatch(mask, name string) bool {
-	mask, name = strings.ToLower(mask), strings.ToLower(name)
-	if mask == "*.*" {
-		mask = "*"
-	}
+	mask, name = strings.ReplaceAll(strings.ToLower(mask), "*.*", "*"), strings.ToLower(name)
 	i, j, star, mark := 0, 0, -1, 0
 	for j < len(name) {
 		switch {
+		case i < len(mask) && mask[i] == '?' && name[j] == '.': // it stands for no letter as well
+			i++
 		case i < len(mask) && (mask[i] == '?' || mask[i] == name[j]):
 			i, j = i+1, j+1
 		case i < len(mask) && mask[i] == '*':
@@ -345,7 +344,7 @@ func maskMatch(mask, name string) bool {
 			return false
 		}
 	}
-	return strings.Trim(mask[i:], "*") == ""
+	return strings.Trim(mask[i:], "*?") == ""
 }
 
 // echoBody shows the command of a loop as cmd.exe does each time around, while echo is on.

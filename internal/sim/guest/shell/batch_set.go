@@ -46,7 +46,7 @@ func (b *batch) list(prefix string) int {
 			names = append(names, k)
 		}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(strings.ToUpper(a), strings.ToUpper(b)) })
 	for _, k := range names {
 		b.print(k + "=" + b.cmd.env[k] + "\r\n")
 	}

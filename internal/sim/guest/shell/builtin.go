@@ -1,12 +1,12 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"math/big"
 	"regexp"
-
 	"strconv"
 	"strings"
 	"time"
@@ -286,24 +286,26 @@ func (pr *printing) directive(spec string, c byte) bool {
 	case 'e', 'E', 'f', 'F', 'g', 'G':
 		a := pr.next()
 		start := cFloat.FindString(a)
-		if len(start) > 2 && (start[1]|0x20) == 'x' {
-			start += "p0"
-		}
-		f, err := strconv.ParseFloat(strings.TrimSpace(start), 64)
-		if strings.HasSuffix(strings.ToLower(start), "nan") {
-			f, err = math.NaN(), nil
-		}
-		if a != "" && (err != nil || len(cFloat.FindString(a)) < len(a)) {
+		if a != "" && (start == "" || len(start) < len(a)) {
 			pr.bad = true
 			pr.p.Fail(1, "printf: %s: invalid number", a)
 		}
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			word := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%f", f), "+"))
-			if strings.HasPrefix(start, "-") && math.IsNaN(f) {
-				word = "-" + word
-			}
+		start = strings.ToLower(strings.TrimSpace(start))
+		if strings.Contains(start, "n") { // inf and nan
 			width, _, _ := strings.Cut(strings.ReplaceAll(spec, "0", ""), ".")
-			fmt.Fprintf(&pr.out, width+"s", word)
+			fmt.Fprintf(&pr.out, width+"s", strings.TrimPrefix(strings.TrimSuffix(start, "inity"), "+"))
+			break
+		}
+		f, _, err := big.ParseFloat(cmp.Or(start, "0"), 0, 64, big.ToNearestEven) // a long double has 64 bits
+		if err != nil {
+			return false
+		}
+		if (c|0x20) == 'g' && !strings.Contains(spec, ".") {
+			spec += ".6"
+		}
+		if strings.Contains(spec, "#") { // which has no effect on numbers of that size
+			short, _ := f.Float64()
+			fmt.Fprintf(&pr.out, spec+string(rune(c)), short)
 			break
 		}
 		fmt.Fprintf(&pr.out, spec+string(rune(c)), f)

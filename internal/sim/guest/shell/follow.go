@@ -71,56 +71,49 @@ func readFrom(root *guestfs.Root, name string, offset int64) ([]byte, error) {
 // tail prints the ends of files, or what follows a line.
 func tail(ctx context.Context, p *Process, o options) int {
 	files, goOn := o.operands, o.has("f", "F")
+	what, count := "lines", cmp.Or(o.value("n"), "10")
 	if o.has("c") {
-		return tailBytes(p, o)
+		what, count = "bytes", o.value("c")
 	}
-	count := cmp.Or(o.value("n"), "10")
-	n, err := strconv.Atoi(strings.TrimPrefix(count, "+"))
-	if err != nil {
-		return p.Fail(1, "tail: invalid number of lines: '%s'", count)
+	n, ok := sized(strings.TrimLeft(count, "+-"))
+	if !ok {
+		return p.Fail(1, "tail: invalid number of %s: '%s'", what, count)
 	}
-	heads, code := (len(files) > 1 || o.has("v")) && !o.has("q"), 0
+	heads, code, before := (len(files) > 1 || o.has("v")) && !o.has("q"), 0, ""
+	if n == 0 && count[0] != '+' && !goOn {
+		return 0
+	}
 	sizes := make([]int64, len(files))
 	for i, f := range orStdin(files) {
 		data, err := p.read(f)
 		if err != nil {
-			code = p.failed(f, err)
+			code = p.Fail(1, "tail: cannot open '%s' for reading: %s", f, reason(err))
 			continue
 		}
 		if len(files) > 0 {
 			sizes[i] = int64(len(data))
 		}
 		if heads {
-			p.Printf("%s==> %s <==\n", map[bool]string{true: "\n"}[i > 0], f)
+			p.Printf("%s==> %s <==\n", before, f)
+			before = "\n"
 		}
 		text := string(data)
-		if strings.HasPrefix(count, "+") {
-			skipped := p.linesAfter(text)
-			text = strings.Join(skipped[min(max(n-1, 0), len(skipped)):], "")
-		} else {
-			text = p.lastLines(text, max(n, -n))
+		switch from := max(n-1, 0); {
+		case count[0] == '+' && o.has("c"):
+			text = text[min(from, len(text)):]
+		case count[0] == '+':
+			lines := p.linesAfter(text)
+			text = strings.Join(lines[min(from, len(lines)):], "")
+		case o.has("c"):
+			text = text[max(len(text)-n, 0):]
+		default:
+			text = p.lastLines(text, n)
 		}
 		p.Printf("%s", text)
 	}
 	if goOn && len(files) > 0 {
 		return follow(ctx, p, files, sizes, heads)
 	}
-	return code
-}
-
-// tailBytes prints the last bytes of files, or those from one on.
-func tailBytes(p *Process, o options) int {
-	count := o.value("c")
-	n, err := strconv.Atoi(strings.TrimPrefix(count, "+"))
-	if err != nil {
-		return p.Fail(1, "tail: invalid number of bytes: '%s'", count)
-	}
-	text, code := p.inputs(o.operands)
-	from := len(text) - max(n, -n)
-	if strings.HasPrefix(count, "+") {
-		from = n - 1
-	}
-	p.Printf("%s", text[min(max(from, 0), len(text)):])
 	return code
 }
 

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -103,6 +104,9 @@ func timeout(ctx context.Context, p *Process, o options) int {
 	if !ok {
 		return p.Fail(125, "timeout: invalid time interval '%s'", o.operands[0])
 	}
+	if name, known := signal(cmp.Or(o.value("s"), "TERM")); !known || o.has("v") {
+		return p.refuseAs(125, "timeout -s %s, or -v", name)
+	}
 	if d == 0 {
 		return p.shell.child(ctx, p, o.operands[1:])
 	}
@@ -116,10 +120,13 @@ func timeout(ctx context.Context, p *Process, o options) int {
 		}
 	})
 	code := p.shell.child(end, p, o.operands[1:])
-	if context.Cause(end) == errTimeout {
-		return 124
+	if context.Cause(end) != errTimeout {
+		return code
 	}
-	return code
+	if name, _ := signal(cmp.Or(o.value("s"), "TERM")); name == "KILL" || o.has("preserve-status") {
+		return 128 + signalNumbers[name]
+	}
+	return 124
 }
 
 func sudo(ctx context.Context, p *Process, o options) int {
@@ -158,7 +165,9 @@ func (s *Shell) child(ctx context.Context, p *Process, args []string) int {
 	}
 	c := *p
 	c.Args = args
-	return s.launch(ctx, &c, p.name())
+	code := s.launch(ctx, &c, p.name())
+	p.lost = c.lost
+	return code
 }
 
 // runSh implements sh, dash and bash with -c SCRIPT, a file, or standard input. Options before
@@ -212,6 +221,9 @@ func runSh(ctx context.Context, p *Process) int {
 		}
 		return run(ctx, args[0], o)
 	case len(args) > 0 && !fromInput:
+		if p.Guest.Root.IsDir(p.Abs(args[0])) {
+			return p.Fail(126, "%s: %s: Is a directory", args[0], args[0])
+		}
 		data, err := p.Guest.Root.ReadAtMost(p.Abs(args[0]), maxScript)
 		if err != nil {
 			return p.Fail(127, "%s: %s: %s", p.Args[0], args[0], reason(err))

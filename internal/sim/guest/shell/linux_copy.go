@@ -193,11 +193,12 @@ func moveFiles(_ context.Context, p *Process, o options) int {
 	}
 	for _, f := range sources {
 		from, to := p.Abs(f), target(f)
-		if _, err := p.Guest.Root.Lstat(from); err != nil {
+		info, err := p.Guest.Root.Lstat(from)
+		if err != nil {
 			code = p.Fail(1, "mv: cannot stat '%s': %s", f, reason(err))
 			continue
 		}
-		if o.has("n") && p.Guest.Root.Exists(to) {
+		if old, err := p.Guest.Root.Stat(to); err == nil && (o.has("n") || o.has("u") && !info.ModTime().After(old.ModTime())) {
 			continue
 		}
 		if from == to {
@@ -250,6 +251,12 @@ func link(_ context.Context, p *Process, o options) int {
 		}
 		if err := make(target, name); err != nil {
 			code = p.Fail(1, "ln: failed to create link '%s': %s", name, reason(err))
+		} else if o.has("v") {
+			shown := args[len(args)-1]
+			if into {
+				shown = strings.TrimPrefix(strings.TrimSuffix(shown, "/")+"/"+path.Base(target), "./")
+			}
+			p.Printf("'%s' %s> '%s'\n", shown, map[bool]string{true: "-", false: "="}[o.has("s")], target)
 		}
 	}
 	return code

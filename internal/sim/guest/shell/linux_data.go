@@ -93,6 +93,9 @@ func ungzip(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("unexpected end of file")
 	}
+	if len(out) == maxUnzipped {
+		return nil, fmt.Errorf("is larger than %d MiB when it is unpacked (a bound of the simulation)", maxUnzipped>>20)
+	}
 	return out, nil
 }
 
@@ -115,43 +118,51 @@ func gzipCommand(_ context.Context, p *Process, o options) int {
 	undo := o.has("d", "t") || p.name() != "gzip"
 	toStdout := o.has("c") || p.name() == "zcat"
 	code := 0
+	fail := func(c int, format string, a ...any) { // an error is 1 and a warning is 2
+		p.Fail(c, "gzip: "+format, a...)
+		code = map[bool]int{true: 1, false: 2}[c == 1 || code == 1]
+	}
 	for _, f := range orStdin(o.operands) {
 		data, err := p.read(f)
-		if err != nil {
-			code = p.Fail(1, "gzip: %s: %s", f, reason(err))
+		out, to := []byte(nil), f+".gz"
+		switch {
+		case errors.Is(err, errIsDirectory):
+			fail(2, "%s is a directory -- ignored", f)
 			continue
-		}
-		if !undo && !toStdout && strings.HasSuffix(f, ".gz") {
-			fmt.Fprintf(p.Stderr, "gzip: %s already has .gz suffix -- unchanged\n", f)
+		case err != nil:
+			fail(1, "%s: %s", f, reason(err))
 			continue
-		}
-		out := zipped(p.meter, data)
-		to := f + ".gz"
-		if undo {
+		case !undo && !toStdout && strings.HasSuffix(f, ".gz"):
+			p.Fail(0, "gzip: %s already has .gz suffix -- unchanged", f)
+			continue
+		case undo:
+			if to = strings.TrimSuffix(f, ".gz"); to == f && f != "-" && !toStdout && !o.has("t") {
+				fail(2, "%s: unknown suffix -- ignored", f)
+				continue
+			}
 			if out, err = ungzip(data); err != nil {
-				return p.Fail(1, "gzip: %s: %v", f, err)
+				fail(1, "%s: %v", f, err)
+				continue
 			}
-			if to = strings.TrimSuffix(f, ".gz"); to == f && f != "-" && !toStdout {
-				return p.Fail(2, "gzip: %s: unknown suffix -- ignored", f)
-			}
+		default:
+			out = zipped(p.meter, data)
 		}
-		if o.has("t") {
+		switch {
+		case o.has("t"):
 			continue
-		}
-		if toStdout || f == "-" {
+		case toStdout || f == "-":
 			_, _ = p.Stdout.Write(out) // a failed write is the reader's affair
 			continue
+		case p.Guest.Root.Exists(p.Abs(to)) && !o.has("f"):
+			fail(2, "%s already exists;\tnot overwritten", to)
+			continue
 		}
-		if p.Guest.Root.Exists(p.Abs(to)) && !o.has("f") {
-			return p.Fail(2, "gzip: %s already exists; not overwritten", to)
+		err = p.Guest.Root.WriteFile(p.Abs(to), out, modeOf(p, p.Abs(f)))
+		if err == nil && !o.has("k") {
+			err = p.Guest.Root.Remove(p.Abs(f))
 		}
-		if err := p.Guest.Root.WriteFile(p.Abs(to), out, modeOf(p, p.Abs(f))); err != nil {
-			return p.failed(to, err)
-		}
-		if !o.has("k") {
-			if err := p.Guest.Root.Remove(p.Abs(f)); err != nil {
-				return p.failed(f, err)
-			}
+		if err != nil {
+			fail(1, "%s: %s", to, reason(err))
 		}
 	}
 	return code
@@ -379,6 +390,8 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 		if data, err = ungzip(data); err != nil {
 			return p.Fail(2, "tar: %v", err)
 		}
+	} else if o.has("z") {
+		return p.Fail(2, "\ngzip: stdin: not in gzip format\ntar: Child returned status 1\ntar: Error is not recoverable: exiting now")
 	}
 	strip, err := strconv.Atoi(cmp.Or(o.value("strip-components"), "0"))
 	if err != nil || strip < 0 {
@@ -392,6 +405,9 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 	}
 	if !o.has("wildcards") {
 		wanted = nil
+	}
+	if len(data) == 0 {
+		return p.Fail(2, "tar: This does not look like a tar archive")
 	}
 	seen, code := map[string]bool{}, 0
 	for r := tar.NewReader(bytes.NewReader(data)); ; {
@@ -424,6 +440,10 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 			if h.Typeflag == tar.TypeReg {
 				_, _ = io.Copy(p.Stdout, io.LimitReader(r, maxUnzipped)) // a failed write is the reader's affair
 			}
+			continue
+		}
+		if slices.Contains(parts, "..") {
+			code = p.Fail(2, "tar: %s: Member name contains '..'", h.Name)
 			continue
 		}
 		name := rename(path.Join(parts[strip:]...))

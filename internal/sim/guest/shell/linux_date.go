@@ -21,8 +21,11 @@ func date(_ context.Context, p *Process, o options) int {
 		now = info.ModTime().UTC()
 	}
 	if o.has("d") {
-		at, ok := parseDate(o.value("d"), now)
-		if !ok {
+		at, err := parseDate(o.value("d"), now)
+		if err == errNoDate {
+			return p.Fail(1, "date: invalid date '%s'", o.value("d"))
+		}
+		if err != nil {
 			return p.refuseAs(1, "date -d %q", o.value("d"))
 		}
 		now = at.UTC()
@@ -180,15 +183,29 @@ var dateItems = regexp.MustCompile(`^(?:` + strings.Join([]string{
 
 const monthNames = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 
-// parseDate reads the dates of date -d and touch -d.
-func parseDate(text string, now time.Time) (time.Time, bool) {
+// dateWords are the beginnings of words that a date may have.
+var dateWords = regexp.MustCompile(`^(?:` + monthNames + `|sun|mon|tue|wed|thu|fri|sat|year|month|fortnight|week|day|hour|min|sec|` +
+	`next|last|this|first|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|now|today|yesterday|tomorrow|ago|` +
+	`am|pm|utc|gmt|ut|wet|west|bst|art|brt|brst|nst|ndt|ast|adt|clt|clst|est|edt|cst|cdt|mst|mdt|pst|pdt|akst|akdt|hst|hast|hadt|` +
+	`sst|wat|cet|cest|met|mez|mest|mesz|eet|eest|cat|sast|eat|msk|msd|ist|sgt|kst|jst|gst|nzst|nzdt|dst|[a-z](?:[^a-z]|$)|tz=|[^a-z])`)
+
+const (
+	errNoDate      = saying("no date")
+	errUnknownDate = saying("a date of an unknown form")
+)
+
+// parseDate reads the dates of date -d and touch -d. It says which texts are no date for the real one either.
+func parseDate(text string, now time.Time) (time.Time, error) {
 	rest := strings.TrimSpace(strings.ToLower(text))
 	set := map[string]string{}
 	add := map[string]int{}
 	for rest != "" {
 		m := dateItems.FindStringSubmatch(rest)
+		if m == nil && !dateWords.MatchString(rest) {
+			return now, errNoDate
+		}
 		if m == nil {
-			return now, false
+			return now, errUnknownDate
 		}
 		item := map[string]string{}
 		for i, name := range dateItems.SubexpNames() {
@@ -209,7 +226,7 @@ func parseDate(text string, now time.Time) (time.Time, bool) {
 		}
 		for name, value := range item {
 			if set[name] != "" && name != "relative" && name != "utc" {
-				return now, false
+				return now, errNoDate
 			}
 			set[name] = value
 		}
@@ -220,7 +237,7 @@ func parseDate(text string, now time.Time) (time.Time, bool) {
 }
 
 // dateOf makes a date of what was named, the rest as GNU's parser: the day is today, the time midnight unless only a distance was named.
-func dateOf(set map[string]string, add map[string]int, now time.Time) (time.Time, bool) {
+func dateOf(set map[string]string, add map[string]int, now time.Time) (time.Time, error) {
 	n := func(name string, other int) int {
 		if v, err := strconv.Atoi(set[name]); err == nil {
 			return v
@@ -242,7 +259,7 @@ func dateOf(set map[string]string, add map[string]int, now time.Time) (time.Time
 		hour, minute, second = n("hour", 0), n("minute", 0), n("second", 0)
 		nano, _ = strconv.Atoi((set["fraction"] + "000000000")[:9])
 		if set["half"] != "" && (hour < 1 || hour > 12) {
-			return now, false
+			return now, errNoDate
 		} else if set["half"] != "" {
 			hour = hour%12 + map[string]int{"pm": 12}[set["half"]]
 		}
@@ -250,11 +267,11 @@ func dateOf(set map[string]string, add map[string]int, now time.Time) (time.Time
 		hour, minute, second, nano = now.Hour(), now.Minute(), now.Second(), now.Nanosecond()
 	}
 	if set["year"] != "" && set["day"] == "" {
-		return now, false
+		return now, errUnknownDate
 	}
 	t := time.Date(year, month, day, hour, minute, second, nano, time.UTC)
 	if t.Day() != day || t.Month() != month || hour > 23 || minute > 59 || second > 59 {
-		return now, false
+		return now, errNoDate
 	}
 	if zone := strings.NewReplacer(":", "", " ", "").Replace(set["zone"]); zone != "" {
 		value, _ := strconv.Atoi(zone)
@@ -262,7 +279,7 @@ func dateOf(set map[string]string, add map[string]int, now time.Time) (time.Time
 			value *= 100
 		}
 		if value > 2400 || value < -2400 {
-			return now, false
+			return now, errNoDate
 		}
 		t = t.Add(-time.Duration(value/100)*time.Hour - time.Duration(value%100)*time.Minute)
 	}
@@ -279,7 +296,10 @@ func dateOf(set map[string]string, add map[string]int, now time.Time) (time.Time
 		time.Duration(add["second"]+add["sec"])*time.Second)
 	if epoch := set["epoch"]; epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
-		return time.Unix(seconds, 0).UTC(), err == nil && len(set) == 1
+		if err != nil || len(set) > 1 {
+			return now, errUnknownDate
+		}
+		return time.Unix(seconds, 0).UTC(), nil
 	}
-	return t, true
+	return t, nil
 }

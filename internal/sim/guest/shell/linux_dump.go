@@ -9,17 +9,19 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/pmezard/go-difflib/difflib"
 )
 
 // od prints bytes: as letters, and as numbers of one, two or four bytes.
 func od(_ context.Context, p *Process, o options) int {
 	text, code := p.inputs(o.operands)
+	if text == "" && code != 0 {
+		return code
+	}
 	data := []byte(text)
 	number := func(flag string, other int) int {
 		if n, err := strconv.ParseInt(o.value(flag), 0, 64); err == nil {
@@ -582,12 +584,8 @@ func (p *Process) diffFiles(o options, a, b string) int {
 		p.Printf("Files %s and %s differ\n", a, b)
 		return 1
 	}
-	if len(compared[0])+len(compared[1]) > maxDiffLines || pairs(compared) > maxPairs {
-		return p.Refuse("diff of more than %d lines, or %d pairs of equal lines", maxDiffLines, maxPairs)
-	}
-	m := difflib.NewMatcherWithJunk(compared[0], compared[1], false, nil)
 	if o.has("u", "U") {
-		p.unified(o, a, b, lines, m)
+		p.unified(o, a, b, lines, compared)
 		return 1
 	}
 	side := func(sign string, part []string) {
@@ -604,45 +602,25 @@ func (p *Process) diffFiles(o options, a, b string) int {
 		}
 		return strconv.Itoa(to)
 	}
-	for _, op := range m.GetOpCodes() {
-		switch op.Tag {
-		case 'r':
-			p.Printf("%sc%s\n", at(op.I1, op.I2), at(op.J1, op.J2))
-		case 'd':
-			p.Printf("%sd%d\n", at(op.I1, op.I2), op.J1)
-		case 'i':
-			p.Printf("%da%s\n", op.I1, at(op.J1, op.J2))
-		default:
-			continue
+	for _, h := range p.hunks(compared, 0) {
+		letter, from, to := "c", at(h.from[0], h.to[0]), at(h.from[1], h.to[1])
+		switch {
+		case h.from[0] == h.to[0]:
+			letter, from = "a", strconv.Itoa(h.from[0])
+		case h.from[1] == h.to[1]:
+			letter, to = "d", strconv.Itoa(h.from[1])
 		}
-		side("<", lines[0][op.I1:op.I2])
-		if op.Tag == 'r' {
+		p.Printf("%s%s%s\n", from, letter, to)
+		side("<", lines[0][h.from[0]:h.to[0]])
+		if letter == "c" {
 			p.Printf("---\n")
 		}
-		side(">", lines[1][op.J1:op.J2])
+		side(">", lines[1][h.from[1]:h.to[1]])
 	}
 	return 1
 }
 
-// Bounds of what diff compares, which takes about a second: the comparison itself cannot be ended.
-const (
-	maxDiffLines = 100_000
-	maxPairs     = 1 << 20
-)
-
-// pairs counts the lines of one file that equal a line of the other.
-func pairs(lines [2][]string) (n int) {
-	count := map[string]int{}
-	for _, line := range lines[1] {
-		count[line]++
-	}
-	for _, line := range lines[0] {
-		n += count[line]
-	}
-	return n
-}
-
-func (p *Process) unified(o options, a, b string, lines [2][]string, m *difflib.SequenceMatcher) {
+func (p *Process) unified(o options, a, b string, lines, compared [2][]string) {
 	context := 3
 	if o.has("U") {
 		context, _ = strconv.Atoi(o.value("U"))
@@ -667,9 +645,15 @@ func (p *Process) unified(o options, a, b string, lines [2][]string, m *difflib.
 		}
 		return fmt.Sprintf("%d,%d", from+1, to-from)
 	}
-	for _, group := range m.GetGroupedOpCodes(context) {
-		first, last := group[0], group[len(group)-1]
-		p.Printf("@@ -%s +%s @@\n", at(first.I1, last.I2), at(first.J1, last.J2))
+	for all := p.hunks(compared, context); len(all) > 0; {
+		n := 1
+		for n < len(all) && all[n].from[0]-all[n-1].to[0] <= 2*context {
+			n++
+		}
+		first, last := all[0], all[n-1]
+		head := min(context, first.from[0])
+		tail := min(context, len(lines[0])-last.to[0])
+		p.Printf("@@ -%s +%s @@\n", at(first.from[0]-head, last.to[0]+tail), at(first.from[1]-head, last.to[1]+tail))
 		side := func(sign string, part []string) {
 			for _, line := range part {
 				p.Printf("%s%s", sign, line)
@@ -678,14 +662,15 @@ func (p *Process) unified(o options, a, b string, lines [2][]string, m *difflib.
 				}
 			}
 		}
-		for _, op := range group {
-			if op.Tag == 'e' {
-				side(" ", lines[0][op.I1:op.I2])
-				continue
-			}
-			side("-", lines[0][op.I1:op.I2])
-			side("+", lines[1][op.J1:op.J2])
+		done := first.from[0] - head
+		for _, h := range all[:n] {
+			side(" ", lines[0][done:h.from[0]])
+			side("-", lines[0][h.from[0]:h.to[0]])
+			side("+", lines[1][h.from[1]:h.to[1]])
+			done = h.to[0]
 		}
+		side(" ", lines[0][done:last.to[0]+tail])
+		all = all[n:]
 	}
 }
 
@@ -740,6 +725,9 @@ func launched(ctx context.Context, p *Process, o options) int {
 // xxd prints bytes in hexadecimal digits, and reads them.
 func xxd(_ context.Context, p *Process, o options) int {
 	text, code := p.inputs(o.operands)
+	if code != 0 {
+		return 2
+	}
 	data := []byte(text)
 	if o.has("r") {
 		if !o.has("p") {
@@ -806,7 +794,9 @@ func latin(data []byte) string {
 func shuf(_ context.Context, p *Process, o options) int {
 	var lines []string
 	code := 0
-	switch {
+	switch n, err := strconv.Atoi(cmp.Or(o.value("n"), "0")); {
+	case err != nil || n < 0:
+		return p.Fail(1, "shuf: invalid line count: '%s'", o.value("n"))
 	case o.has("r"):
 		return p.Refuse("shuf -r")
 	case o.has("i"):
@@ -821,7 +811,7 @@ func shuf(_ context.Context, p *Process, o options) int {
 		}
 	case o.has("e"):
 		lines = slices.Clone(o.operands)
-	default:
+	case o.value("n") != "0": // of which nothing is read
 		var text string
 		text, code = p.inputs(o.operands)
 		lines = p.linesOf(text)
@@ -838,83 +828,128 @@ func shuf(_ context.Context, p *Process, o options) int {
 
 // join joins the lines of two sorted files by a field.
 func join(_ context.Context, p *Process, o options) int {
-	if o.has("o", "e", "v", "i") || len(o.operands) != 2 {
-		return p.Refuse("join %s", strings.Join(p.Args[1:], " "))
+	if len(o.operands) != 2 {
+		return p.Fail(1, "join: missing operand")
 	}
-	sep := o.value("t")
-	cells := func(line string) []string {
-		if sep != "" {
-			return strings.Split(line, sep)
-		}
-		return strings.Fields(line)
+	sep, fold, code := o.value("t"), func(s string) string { return s }, 0
+	if o.has("i") {
+		fold = strings.ToLower
 	}
 	var rows [2][][]string
 	var keys [2]int
-	for i := range rows {
-		text, code := p.inputs(o.operands[i : i+1])
-		if code != 0 {
-			return code
+	var wrong [2]string // the first line out of order, of which join speaks where a line has no partner
+	single := false
+	key := func(i int, row []string) string {
+		if keys[i] < len(row) {
+			return fold(row[keys[i]])
 		}
+		return ""
+	}
+	for i := range rows {
 		n, err := strconv.Atoi(cmp.Or(o.value(strconv.Itoa(i+1)), o.value("j"), "1"))
 		if err != nil || n < 1 {
 			return p.Fail(1, "join: invalid field number: '%s'", o.value(strconv.Itoa(i+1)))
 		}
 		keys[i] = n - 1
+		text, failed := p.inputs(o.operands[i : i+1])
+		if failed != 0 {
+			return failed
+		}
 		for _, line := range p.linesOf(text) {
-			rows[i] = append(rows[i], cells(line))
+			row := strings.Split(line, sep)
+			if sep == "" {
+				row = blanks.Split(strings.TrimLeft(line, " \t"), -1)
+			}
+			if n := len(rows[i]); n > 0 && wrong[i] == "" && key(i, row) < key(i, rows[i][n-1]) {
+				wrong[i] = line
+			}
+			rows[i] = append(rows[i], row)
 		}
 	}
-	key := func(i int, row []string) string {
-		if keys[i] < len(row) {
-			return row[keys[i]]
-		}
-		return ""
-	}
-	rest := func(i int, row []string) []string {
-		if keys[i] >= len(row) {
-			return row
-		}
-		return slices.Concat(row[:keys[i]], row[keys[i]+1:])
-	}
-	show := func(k string, parts ...string) {
-		p.Printf("%s\n", strings.Join(append([]string{k}, parts...), cmp.Or(sep, " ")))
-	}
-	alone := func(i int, row []string) {
-		if slices.Contains(o.values("a"), strconv.Itoa(i+1)) {
-			show(key(i, row), rest(i, row)...)
+	columns := strings.FieldsFunc(strings.Join(o.values("o"), " "), func(r rune) bool { return r == ',' || r == ' ' })
+	for _, c := range columns {
+		if !joinColumn.MatchString(c) {
+			return p.refuseAs(1, "join -o %s", c)
 		}
 	}
-	a, b := rows[0], rows[1]
-	for len(a)+len(b) > 0 {
+	show := func(pair [2][]string) {
+		var parts []string
+		for _, c := range columns {
+			part := cmp.Or(key(0, pair[0]), key(1, pair[1]))
+			if c != "0" {
+				row, n := pair[c[0]-'1'], 0
+				if n, _ = strconv.Atoi(c[2:]); n <= len(row) { // its form is checked
+					part = row[n-1]
+				} else {
+					part = ""
+				}
+			}
+			parts = append(parts, part)
+		}
+		for i, row := range pair {
+			if at := keys[i]; len(columns) == 0 && len(row) > 0 {
+				if len(parts) == 0 && at < len(row) {
+					parts = append(parts, row[at])
+				}
+				parts = append(append(parts, row[:min(at, len(row))]...), row[min(at+1, len(row)):]...)
+			}
+		}
+		for i := range parts {
+			parts[i] = cmp.Or(parts[i], o.value("e"))
+		}
+		p.Printf("%s\n", strings.Join(parts, cmp.Or(sep, " ")))
+	}
+	alone := func(i int) {
+		if number := strconv.Itoa(i + 1); slices.Contains(o.values("a"), number) || slices.Contains(o.values("v"), number) {
+			pair := [2][]string{}
+			pair[i] = rows[i][0]
+			show(pair)
+		}
+		rows[i], single = rows[i][1:], single || len(rows[1-i]) > 0
+	}
+	if o.has("header") && len(rows[0]) > 0 && len(rows[1]) > 0 {
+		show([2][]string{rows[0][0], rows[1][0]})
+		rows[0], rows[1] = rows[0][1:], rows[1][1:]
+	}
+	for len(rows[0])+len(rows[1]) > 0 {
 		p.meter.Step()
+		a, b := rows[0], rows[1]
 		switch {
 		case len(b) == 0 || len(a) > 0 && key(0, a[0]) < key(1, b[0]):
-			alone(0, a[0])
-			a = a[1:]
+			alone(0)
 		case len(a) == 0 || key(1, b[0]) < key(0, a[0]):
-			alone(1, b[0])
-			b = b[1:]
+			alone(1)
 		default:
-			k := key(0, a[0])
 			n, m := 1, 1
-			for n < len(a) && key(0, a[n]) == k {
+			for n < len(a) && key(0, a[n]) == key(0, a[0]) {
 				n++
 			}
-			for m < len(b) && key(1, b[m]) == k {
+			for m < len(b) && key(1, b[m]) == key(0, a[0]) {
 				m++
 			}
 			for _, x := range a[:n] {
 				for _, y := range b[:m] {
-					show(k, append(rest(0, x), rest(1, y)...)...)
+					if !o.has("v") {
+						show([2][]string{x, y})
+					}
 				}
 			}
-			a, b = a[n:], b[m:]
+			rows[0], rows[1] = a[n:], b[m:]
 		}
 	}
-	return 0
+	for i, line := range wrong {
+		if line != "" && single && !o.has("nocheck-order") {
+			code = p.Fail(1, "join: %s: is not sorted: %s", o.operands[i], line)
+		}
+	}
+	return code
 }
 
-// expandTabs writes tabs as blanks.
+var (
+	blanks     = regexp.MustCompile(`[ \t]+`)
+	joinColumn = regexp.MustCompile(`^(0|[12]\.[1-9]\d?)$`)
+)
+
 // expandCommand writes blanks for tabs.
 func expandCommand(_ context.Context, p *Process, o options) int {
 	stop, err := strconv.Atoi(cmp.Or(o.value("t"), "8"))

@@ -1,14 +1,20 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,33 +26,33 @@ func fileCommands() Table {
 		"cat":   flagged("n|number b|number-nonblank A|show-all E|show-ends T|show-tabs v|show-nonprinting e t s|squeeze-blank u", cat),
 		"mkdir": flagged("p|parents m|mode: v|verbose", mkdir),
 		"rmdir": flagged("p|parents v|verbose ignore-fail-on-non-empty", rmdir),
-		"rm":    flagged("r|R|recursive f|force v|verbose d|dir i|I one-file-system preserve-root no-preserve-root", remove),
+		"rm":    flagged("r|R|recursive f|force v|verbose d|dir i I one-file-system preserve-root no-preserve-root", remove),
 		"cp": flagged("r|R|recursive a|archive p f|force n|no-clobber v|verbose d L|dereference "+
 			"P|no-dereference T|no-target-directory t|target-directory: preserve=? u|update "+
 			"l|link", copyFiles),
 		"mv":       flagged("f|force n|no-clobber v|verbose T|no-target-directory t|target-directory: u|update", moveFiles),
 		"ln":       flagged("s|symbolic f|force n|no-dereference v|verbose T|no-target-directory r|relative", link),
 		"readlink": flagged("f|canonicalize e|canonicalize-existing m|canonicalize-missing n|no-newline", readlink),
-		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet relative-to: z|zero", realpath),
+		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet relative-to:", realpath),
 		"ls": flagged("a|all A|almost-all l 1 d|directory r|reverse R|recursive t S h|human-readable "+
-			"F|classify p i n C X color=?", list),
+			"F|classify p i n C color=? time-style:", list),
 		"touch":  flagged("c|no-create a m d|date: r|reference: t:", touch),
 		"chmod":  minusMode(flagged("R|recursive v|verbose f|silent|quiet c|changes reference:", chmod)),
-		"chown":  flagged("R|recursive v|verbose f|silent|quiet h|no-dereference c|changes from:", chown),
-		"chgrp":  flagged("R|recursive v|verbose f|silent|quiet h|no-dereference c|changes", chown),
+		"chown":  flagged("R|recursive f|silent|quiet h|no-dereference", chown),
+		"chgrp":  flagged("R|recursive f|silent|quiet h|no-dereference", chown),
 		"mktemp": flagged("d|directory p: tmpdir=? t q|quiet u|dry-run suffix:", mktemp),
-		"stat":   flagged("c|format: printf: L|dereference t|terse", stat),
+		"stat":   flagged("c|format: printf: L|dereference", stat),
 		"du":     flagged("s|summarize h|human-readable k m b|bytes a|all c|total d|max-depth:", diskUsage),
 		"install": flagged("d|directory m|mode: o|owner: g|group: D v|verbose C|compare T "+
 			"p|preserve-timestamps t|target-directory:", install),
 		"truncate": flagged("s|size: c|no-create r|reference:", truncate),
-		"basename": flagged("+ a|multiple s|suffix: z|zero", basename),
-		"dirname":  flagged("z|zero", dirname),
+		"basename": flagged("+ a|multiple s|suffix:", basename),
+		"dirname":  flagged("", dirname),
 		"unlink":   flagged("", unlink),
 		"find":     find, "dd": dd,
 		"fallocate": flagged("l|length: o|offset:", truncate),
 		"xargs": flagged("+ 0|null d|delimiter: n|max-args: I|replace: L|max-lines: r|no-run-if-empty "+
-			"t|verbose P|max-procs: i=?", xargs),
+			"t|verbose P|max-procs: a|arg-file: x|exit", xargs),
 	}
 }
 
@@ -67,7 +73,8 @@ func reason(err error) string {
 		return "Permission denied"
 	}
 	if pe, ok := asPathError(err); ok {
-		return pe.Err.Error()
+		text := pe.Err.Error()
+		return strings.ToUpper(text[:1]) + text[1:]
 	}
 	return err.Error()
 }
@@ -232,12 +239,18 @@ func mkdir(_ context.Context, p *Process, o options) int {
 			code = p.Fail(1, "mkdir: cannot create directory '%s': No such file or directory", name)
 			continue
 		}
+		made := []string{name}
+		for above := path.Dir(name); !root.IsDir(p.Abs(above)); above = path.Dir(above) {
+			made = append(made, above)
+		}
 		if err := p.makeDir(d, 0o777&^p.umask()); err != nil {
 			code = p.Fail(1, "mkdir: cannot create directory '%s': %s", name, reason(err))
 			continue
 		}
-		if o.has("v") {
-			p.Printf("mkdir: created directory '%s'\n", name)
+		for _, one := range slices.Backward(made) {
+			if o.has("v") {
+				p.Printf("mkdir: created directory '%s'\n", one)
+			}
 		}
 		if o.has("m") {
 			info, err := root.Stat(d)
@@ -275,9 +288,15 @@ func (p *Process) makeDir(d string, mode fs.FileMode) error {
 }
 
 func rmdir(_ context.Context, p *Process, o options) int {
+	if len(o.operands) == 0 {
+		return p.Fail(1, "rmdir: missing operand")
+	}
 	code := 0
 	for _, name := range o.operands {
 		d := p.Abs(name)
+		if o.has("v") {
+			p.Printf("rmdir: removing directory, '%s'\n", name)
+		}
 		if info, err := p.Guest.Root.Lstat(d); err == nil && !info.IsDir() {
 			code = p.Fail(1, "rmdir: failed to remove '%s': Not a directory", name)
 			continue
@@ -302,6 +321,15 @@ func remove(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 && !force {
 		return p.Fail(1, "rm: missing operand")
 	}
+	in, err := p.open("-")
+	if err != nil {
+		return p.failed("-", err)
+	}
+	if o.last("i", "I", "f") == "I" && (recursive || len(o.operands) > 3) &&
+		!in.agrees("rm: remove %d argument%s%s? ", len(o.operands), map[bool]string{true: "s"}[len(o.operands) > 1],
+			map[bool]string{true: " recursively"}[recursive]) {
+		return 0
+	}
 	for _, f := range o.operands {
 		name := p.Abs(f)
 		info, err := p.Guest.Root.Lstat(name)
@@ -321,19 +349,48 @@ func remove(_ context.Context, p *Process, o options) int {
 			code = p.Fail(1, "rm: cannot remove '%s': Is a directory", f)
 			continue
 		}
+		if info.IsDir() && o.last("i", "f") == "i" {
+			return p.Refuse("the questions of rm -i about a folder")
+		}
+		if o.last("i", "f") == "i" && !in.agrees("rm: remove regular file '%s'? ", f) {
+			continue
+		}
 		drop := p.Guest.Root.RemoveAll
 		if !recursive {
 			drop = p.Guest.Root.Remove
+		}
+		var all []string
+		if o.has("v") {
+			all = p.below(f, info)
 		}
 		if err := drop(name); err != nil {
 			code = p.Fail(1, "rm: cannot remove '%s': %s", f, reason(err))
 			continue
 		}
-		if o.has("v") {
-			p.Printf("removed '%s'\n", f)
-		}
+		p.Printf("%s", strings.Join(all, ""))
 	}
 	return code
+}
+
+// agrees asks a question, and reports whether the next line agrees.
+func (s *stream) agrees(format string, a ...any) bool {
+	fmt.Fprintf(s.p.Stderr, format, a...)
+	answer, _ := s.line()
+	return strings.HasPrefix(strings.ToLower(answer), "y")
+}
+
+// below says what rm -v does of a removed file, and of all that is in a folder.
+func (p *Process) below(name string, info fs.FileInfo) (all []string) {
+	if !info.IsDir() {
+		return []string{fmt.Sprintf("removed '%s'\n", name)}
+	}
+	entries, _ := p.Guest.Root.ReadDir(p.Abs(name)) // what cannot be read is not removed either
+	for _, e := range entries {
+		if inner, err := e.Info(); err == nil {
+			all = append(all, p.below(strings.TrimSuffix(name, "/")+"/"+e.Name(), inner)...)
+		}
+	}
+	return append(all, fmt.Sprintf("removed directory '%s'\n", name))
 }
 
 // unlink removes one file.
@@ -351,6 +408,8 @@ func unlink(_ context.Context, p *Process, o options) int {
 	return 0
 }
 
+var touchTime = regexp.MustCompile(`^(\d\d|\d{4})?(\d{8})(?:\.(\d\d))?$`)
+
 func touch(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
 		return p.Fail(1, "touch: missing file operand")
@@ -358,7 +417,19 @@ func touch(_ context.Context, p *Process, o options) int {
 	when := p.now()
 	switch {
 	case o.has("t"):
-		return p.Refuse("touch -t")
+		m := touchTime.FindStringSubmatch(o.value("t"))
+		if m == nil {
+			return p.Fail(1, "touch: invalid date format '%s'", o.value("t"))
+		}
+		year := cmp.Or(m[1], strconv.Itoa(when.Year()))
+		if len(year) == 2 {
+			year = map[bool]string{true: "19", false: "20"}[year > "68"] + year
+		}
+		t, err := time.Parse("20060102150405", year+m[2]+cmp.Or(m[3], "00"))
+		if err != nil {
+			return p.Fail(1, "touch: invalid date format '%s'", o.value("t"))
+		}
+		when = t
 	case o.has("r"):
 		info, err := p.Guest.Root.Stat(p.Abs(o.value("r")))
 		if err != nil {
@@ -366,8 +437,11 @@ func touch(_ context.Context, p *Process, o options) int {
 		}
 		when = info.ModTime()
 	case o.has("d"):
-		t, ok := parseDate(o.value("d"), when)
-		if !ok {
+		t, err := parseDate(o.value("d"), when)
+		if err == errNoDate {
+			return p.Fail(1, "touch: invalid date format '%s'", o.value("d"))
+		}
+		if err != nil {
 			return p.Refuse("touch -d %s", o.value("d"))
 		}
 		when = t
@@ -380,7 +454,7 @@ func touch(_ context.Context, p *Process, o options) int {
 			if !p.Guest.Root.Exists(name) {
 				err = p.Guest.Root.AppendFile(name, nil, p.creates(0o666))
 			}
-			if err == nil {
+			if err == nil && (!o.has("a") || o.has("m")) { // there are no times of access
 				err = p.Guest.Root.Chtimes(name, when)
 			}
 			if err != nil {

@@ -2,8 +2,10 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -93,13 +95,13 @@ func find(ctx context.Context, p *Process) int {
 				}
 				return depth < f.max
 			}
-			if !f.quit && depth >= f.min && test(ctx, found{name, root, depth, info}) && !f.acts {
+			if !f.quit && depth >= f.min && test(ctx, found{name, root, depth, info}) && !f.acts && !f.quit {
 				p.Printf("%s\n", name)
 			}
 			return !f.prune && !f.quit && depth < f.max
 		})
 		for _, x := range deepFirst(late) {
-			if !f.quit && test(ctx, x) && !f.acts {
+			if !f.quit && test(ctx, x) && !f.acts && !f.quit {
 				p.Printf("%s\n", x.name)
 			}
 		}
@@ -247,8 +249,10 @@ func (f *findRun) primary() (predicate, bool) {
 	case "-perm":
 		return f.perm(f.next())
 	case "-newermt":
-		when, ok := parseDate(f.peek(), f.p.now())
-		if !ok {
+		when, err := parseDate(f.peek(), f.p.now())
+		if err == errNoDate {
+			f.failed = "I cannot figure out how to interpret '" + f.peek() + "' as a date or time"
+		} else if err != nil {
 			f.refused = t + " " + f.peek()
 		}
 		f.at++
@@ -528,11 +532,16 @@ const maxCommandLine = 128 << 10
 
 // xargs runs a command with the words of its input.
 func xargs(ctx context.Context, p *Process, o options) int {
-	data, err := p.read("-")
-	if err != nil {
-		return p.failed("-", err)
+	for _, f := range []string{"n", "L"} {
+		if n, err := strconv.Atoi(o.value(f)); o.has(f) && (err != nil || n <= 0) {
+			return p.Fail(1, "xargs: value %s for -%s option should be >= 1", o.value(f), f)
+		}
 	}
-	items, err := p.xargsItems(string(data), o)
+	data, err := p.read(cmp.Or(o.value("a"), "-"))
+	if err != nil {
+		return p.Fail(1, "xargs: Cannot open input file '%s': %s", o.value("a"), reason(err))
+	}
+	batches, err := p.batches(string(data), o)
 	if err != nil {
 		return p.Fail(1, "xargs: %v", err)
 	}
@@ -540,33 +549,13 @@ func xargs(ctx context.Context, p *Process, o options) int {
 	if len(command) == 0 {
 		command = []string{"echo"}
 	}
-	for _, f := range []string{"n", "L"} {
-		if n, err := strconv.Atoi(o.value(f)); o.has(f) && (err != nil || n <= 0) {
-			return p.Fail(1, "xargs: value %s for -%s option should be >= 1", o.value(f), f)
-		}
-	}
-	size := len(items)
-	if n, err := strconv.Atoi(o.value("n")); err == nil && n > 0 {
-		size = n
-	}
-	if n, err := strconv.Atoi(o.value("L")); err == nil && n > 0 {
-		size = n
-	}
-	if o.has("I") {
-		size = 1
-	}
-	if len(items) == 0 && (o.has("r") || o.has("I")) {
-		return 0
+	if len(batches) == 0 && !o.has("r", "I") {
+		batches = [][]string{nil}
 	}
 	code := 0
-	for first := true; first || len(items) > 0; first = false {
+	for _, items := range batches {
 		p.meter.Look()
-		n, length := 0, 0
-		for n < min(size, len(items)) && (n == 0 || length+len(items[n]) < maxCommandLine) {
-			length += len(items[n]) + 1
-			n++
-		}
-		argv := slices.Concat(command, items[:n])
+		argv := slices.Concat(command, items)
 		if place := o.value("I"); place != "" {
 			argv = slices.Clone(command)
 			for i := range argv {
@@ -576,14 +565,18 @@ func xargs(ctx context.Context, p *Process, o options) int {
 				argv[i] = strings.ReplaceAll(argv[i], place, items[0])
 			}
 		}
-		items = items[n:]
 		c := *p
-		c.Stdin = bytes.NewReader(nil)
+		if !o.has("a") {
+			c.Stdin = bytes.NewReader(nil)
+		}
+		if o.has("t") {
+			fmt.Fprintln(p.Stderr, strings.Join(argv, " "))
+		}
 		switch got := p.shell.child(ctx, &c, argv); {
-		case got == refusedCode || got == 126:
+		case c.lost:
 			return got
 		case got == 255:
-			return 124
+			return p.Fail(124, "xargs: %s: exited with status 255; aborting", argv[0])
 		case got != 0:
 			code = 123
 		}
@@ -591,10 +584,12 @@ func xargs(ctx context.Context, p *Process, o options) int {
 	return code
 }
 
-// xargsItems takes the input apart: words with quotes, lines, or what a byte ends.
-func (p *Process) xargsItems(text string, o options) ([]string, error) {
+// batches takes the input of xargs apart: into words with quotes, lines, or what a byte ends, so many as one command takes.
+func (p *Process) batches(text string, o options) (all [][]string, err error) {
 	p.meter.Hold(lineSize * len(text)) // as many words as there can be
-	if o.has("0") || o.has("d") {
+	var items []string
+	switch {
+	case o.has("0", "d"):
 		sep := "\x00"
 		if o.has("d") {
 			sep = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00").Replace(o.value("d"))
@@ -602,49 +597,79 @@ func (p *Process) xargsItems(text string, o options) ([]string, error) {
 		if len(sep) != 1 {
 			return nil, errDelimiter
 		}
-		if text == "" {
-			return nil, nil
+		if text != "" {
+			items = strings.Split(strings.TrimSuffix(text, sep), sep)
 		}
-		return strings.Split(strings.TrimSuffix(text, sep), sep), nil
-	}
-	if o.has("I") || o.has("L") {
-		var items []string
-		for _, l := range p.linesOf(text) {
-			if l = strings.TrimLeft(l, " \t"); l != "" {
-				items = append(items, l)
+	case o.has("L"):
+		n, _ := strconv.Atoi(o.value("L")) // it is checked
+		lines, goesOn := 0, false
+		for _, line := range p.linesOf(text) {
+			words, err := quotedWords(p.meter, line, " \t\n")
+			switch {
+			case err != nil:
+				return nil, err
+			case len(words) == 0:
+				continue
+			case !goesOn && lines%n == 0:
+				all = append(all, nil)
+			}
+			all[len(all)-1] = append(all[len(all)-1], words...)
+			if goesOn = strings.HasSuffix(line, " ") || strings.HasSuffix(line, "\t"); !goesOn {
+				lines++
 			}
 		}
-		return items, nil
+		return all, nil
+	case o.has("I"):
+		items, err = quotedWords(p.meter, text, "\n")
+	default:
+		items, err = quotedWords(p.meter, text, " \t\n")
 	}
-	return quotedWords(p.meter, text)
+	size := len(items)
+	if o.has("n") {
+		size, _ = strconv.Atoi(o.value("n")) // it is checked
+	}
+	if o.has("I") {
+		size = 1
+	}
+	for len(items) > 0 {
+		n, length := 0, 0
+		for n < min(size, len(items)) && (n == 0 || length+len(items[n]) < maxCommandLine) {
+			length += len(items[n]) + 1
+			n++
+		}
+		all, items = append(all, items[:n]), items[n:]
+	}
+	return all, err
 }
 
 // errDelimiter is what GNU's xargs says of -d with no byte, or more than one.
 var errDelimiter = errors.New("invalid input delimiter specification: the delimiter must be either a single character or an escape " +
 	"sequence starting with \\")
 
-// quotedWords returns the words of a text in which ' " and \ protect blanks.
-func quotedWords(m *limit.Meter, text string) (items []string, err error) {
+// quotedWords returns the words of a text that some letters end, which ' " and \ protect.
+func quotedWords(m *limit.Meter, text, ends string) (items []string, err error) {
 	var b strings.Builder
 	open := false
 	for i := 0; i < len(text); i++ {
 		m.Step()
-		switch c := text[i]; c {
-		case ' ', '\t', '\n':
+		switch c := text[i]; {
+		case strings.IndexByte(ends, c) >= 0:
 			if open {
 				items = append(items, b.String())
 			}
 			b.Reset()
 			open = false
-		case '\'', '"':
+		case !open && (c == ' ' || c == '\t'):
+		case c == '\'' || c == '"':
 			end := strings.IndexByte(text[i+1:], c)
-			if end < 0 {
-				return nil, fs.ErrInvalid
+			if end < 0 || strings.Contains(text[i+1:i+1+end], "\n") {
+				return items, fmt.Errorf("unmatched %s quote; by default quotes are special to xargs unless you use the -0 option",
+					map[byte]string{'\'': "single", '"': "double"}[c])
 			}
 			b.WriteString(text[i+1 : i+1+end])
 			i += end + 1
 			open = true
-		case '\\':
+		case c == '\\':
 			if i++; i < len(text) {
 				b.WriteByte(text[i])
 				open = true

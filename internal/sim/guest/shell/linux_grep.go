@@ -156,10 +156,10 @@ type grepping struct {
 	named bool
 }
 
-// numbered is a line, by its number from 0.
+// numbered is a line, by its number from 0 and where it begins.
 type numbered struct {
-	at   int
-	line string
+	at, offset int
+	line       string
 }
 
 func (g grepping) run(in *stream) bool {
@@ -169,11 +169,12 @@ func (g grepping) run(in *stream) bool {
 	before, _ := strconv.Atoi(cmp.Or(o.value("B"), o.value("C"), "0"))
 	count, shown, context := 0, -1, 0
 	var recent []numbered // those before that are not shown
-	for i := 0; ; i++ {
+	for i, offset, next := 0, 0, 0; ; i, offset = i+1, next {
 		line, ok := in.until(g.end())
 		if !ok {
 			break
 		}
+		next += len(line)
 		line = strings.TrimSuffix(line, string(g.end()))
 		if len(line) > maxMatched {
 			g.p.meter.Look()
@@ -182,12 +183,12 @@ func (g grepping) run(in *stream) bool {
 		}
 		if g.m.match(line) == o.has("v") {
 			if context > 0 && !o.has("c", "l", "L", "q", "o") {
-				g.line(i, line, '-')
+				g.line(i, offset, line, '-')
 				shown = i
 				context--
 			} else if before > 0 {
 				g.p.meter.Hold(len(line))
-				recent = append(recent, numbered{i, line})
+				recent = append(recent, numbered{i, offset, line})
 				for len(recent) > before {
 					g.p.meter.Hold(-len(recent[0].line))
 					recent = recent[1:]
@@ -213,16 +214,19 @@ func (g grepping) run(in *stream) bool {
 		for _, r := range recent {
 			g.p.meter.Hold(-len(r.line))
 			if !o.has("o") {
-				g.line(r.at, r.line, '-')
+				g.line(r.at, r.offset, r.line, '-')
 			}
 		}
 		recent = nil
 		if o.has("o") && !o.has("v") {
+			at := 0
 			for _, found := range g.m.find(line) {
-				g.line(i, found, ':')
+				at += max(strings.Index(line[at:], found), 0)
+				g.line(i, offset+at, found, ':')
+				at += len(found)
 			}
 		} else if !o.has("o") {
-			g.line(i, line, ':')
+			g.line(i, offset, line, ':')
 		}
 		shown, context = i, after
 		if count == limit && after == 0 {
@@ -231,18 +235,12 @@ func (g grepping) run(in *stream) bool {
 	}
 	switch {
 	case o.has("q"):
-	case o.has("l"):
-		if count > 0 {
-			g.p.Printf("%s\n", g.name())
-		}
-	case o.has("L"):
-		if count == 0 {
-			g.p.Printf("%s\n", g.name())
+	case o.has("l", "L"):
+		if (count > 0) == o.has("l") {
+			g.p.Printf("%s%s", g.name(), map[bool]string{true: "\x00", false: "\n"}[o.has("Z")])
 		}
 	case o.has("c"):
-		if g.named {
-			g.p.Printf("%s:", g.name())
-		}
+		g.heads(':')
 		g.p.Printf("%d\n", count)
 	}
 	return count > 0
@@ -256,12 +254,23 @@ func (g grepping) name() string {
 	return g.file
 }
 
-func (g grepping) line(i int, text string, mark byte) {
+// heads writes the name of the file before a line.
+func (g grepping) heads(mark byte) {
+	if g.o.has("Z") {
+		mark = 0
+	}
 	if g.named {
 		g.p.Printf("%s%c", g.name(), mark)
 	}
+}
+
+func (g grepping) line(i, offset int, text string, mark byte) {
+	g.heads(mark)
 	if slices.ContainsFunc(g.o.given, func(o given) bool { return o == given{"n", ""} }) {
 		g.p.Printf("%d%c", i+1, mark)
+	}
+	if g.o.has("b") {
+		g.p.Printf("%d%c", offset, mark)
 	}
 	g.p.Printf("%s%c", text, g.end())
 }

@@ -101,6 +101,9 @@ func jq(ctx context.Context, p *Process) int {
 		answer.Out = inASCII(answer.Out)
 	}
 	p.Printf("%s", answer.Out)
+	if what, refused := strings.CutPrefix(answer.Err, "casement does not simulate "); refused {
+		return p.refuseAs(answer.Code, "%s", what)
+	}
 	if answer.Err != "" {
 		return p.Fail(answer.Code, "%s", answer.Err)
 	}
@@ -367,13 +370,15 @@ func (r *jqRun) value(d *json.Decoder) (any, error) {
 }
 
 // jqDefinitions are the functions that go through an object, in the order of its keys: the
-// engine sorts them.
+// engine sorts them. What is no text stays as it is where a beginning or an end is cut off.
 const jqDefinitions = `def keys_unsorted: _keys_in_order; def _each: if type == "object" then .[_keys_in_order[]] else .[] end; ` +
 	`def to_entries: [_keys_in_order[] as $k | {key: $k, value: .[$k]}]; def with_entries(f): to_entries | map(f) | from_entries; ` +
 	`def map(f): [_each | f]; def leaf_paths: paths(scalars); def add: reduce _each as $x (null; . + $x); ` +
 	`def tojson: _json_in_order; def tostring: if type == "string" then . else _json_in_order end; ` +
 	`def recurse: def r: ., (_each? | r); r; def paths: path(recurse) | select(length > 0); ` +
-	`def paths(f): paths as $p | select(getpath($p) | f) | $p; `
+	`def paths(f): paths as $p | select(getpath($p) | f) | $p; ` +
+	`def ltrimstr($x): if type == "string" and ($x | type) == "string" and startswith($x) then .[($x | length):] else . end; ` +
+	`def rtrimstr($x): if type == "string" and ($x | type) == "string" and endswith($x) then .[:length - ($x | length)] else . end; `
 
 // jqOrdered writes .[] as a function that keeps the order of an object's keys.
 func jqOrdered(v reflect.Value) {

@@ -3,8 +3,10 @@ package shell
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,10 +40,18 @@ func seq(_ context.Context, p *Process, o options) int {
 	if step == 0 || math.IsNaN(count) || count > maxRange+1 {
 		return p.Fail(1, "seq: invalid Zero increment value, or more than %d numbers (a bound of the simulation)", maxRange)
 	}
-	if o.has("f") {
-		return p.Refuse("seq -f")
+	format := o.value("f")
+	if m := seqFormat.FindStringSubmatch(format); m != nil {
+		format = m[1] + cmp.Or(m[2], ".6") + m[3]
+	} else if format != "" {
+		return p.Refuse("seq -f %s", format)
 	}
-	number := func(i int) string { return strconv.FormatFloat(from+float64(i)*step, 'f', places, 64) }
+	number := func(i int) string {
+		if format != "" {
+			return fmt.Sprintf(format, from+float64(i)*step)
+		}
+		return strconv.FormatFloat(from+float64(i)*step, 'f', places, 64)
+	}
 	sep, width, all := "\n", 0, int(max(count, 0))
 	if o.has("s") {
 		sep = o.value("s")
@@ -67,6 +77,9 @@ func seq(_ context.Context, p *Process, o options) int {
 	}
 	return 0
 }
+
+// seqFormat is a format of seq that Go writes as C does.
+var seqFormat = regexp.MustCompile(`^((?:[^%]|%%)*%[-+ 0]*\d*)(\.\d+)?([efg](?:[^%]|%%)*)$`)
 
 func tee(_ context.Context, p *Process, o options) int {
 	in, err := p.open("-")
@@ -115,19 +128,18 @@ func (p *Process) device(name string, data []byte) bool {
 	return true
 }
 
-// perLine returns a command that edits each line.
-func perLine(edit func(string) string) func(context.Context, *Process, options) int {
-	return func(_ context.Context, p *Process, o options) int {
-		return p.eachLine(o.operands, func(line string) {
-			p.meter.During(len(line), func() { p.Printf("%s\n", edit(line)) }) // letters take four bytes
+// rev reverses the letters of each line, whose last may lack its newline.
+func rev(_ context.Context, p *Process, o options) int {
+	in := p.opened(o.operands)
+	for line, ok := in.line(); ok; line, ok = in.line() {
+		body, ended := strings.CutSuffix(line, "\n")
+		p.meter.During(len(line), func() { // letters take four bytes
+			letters := []rune(body)
+			slices.Reverse(letters)
+			p.Printf("%s%s", string(letters), map[bool]string{true: "\n"}[ended])
 		})
 	}
-}
-
-func reversed(line string) string {
-	letters := []rune(line)
-	slices.Reverse(letters)
-	return string(letters)
+	return in.code
 }
 
 func tac(_ context.Context, p *Process, o options) int {
@@ -164,12 +176,12 @@ func nl(_ context.Context, p *Process, o options) int {
 func paste(_ context.Context, p *Process, o options) int {
 	seps := "\t"
 	if o.has("d") {
-		seps = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(o.value("d"))
+		seps = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00", `\\`, `\`).Replace(o.value("d")) // \0 is none
 	}
 	join := func(parts []string) string {
 		var b strings.Builder
 		for i, part := range parts {
-			if i > 0 && seps != "" {
+			if i > 0 && seps != "" && seps[(i-1)%len(seps)] != 0 {
 				b.WriteByte(seps[(i-1)%len(seps)])
 			}
 			b.WriteString(part)

@@ -5,20 +5,22 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
-// listed is a file that ls shows.
+// listed is a file that ls shows, and where it is.
 type listed struct {
-	name string
-	info fs.FileInfo
+	name, at string
+	info     fs.FileInfo
 }
 
 // list is ls. Without a terminal it prints one name per line.
 func list(_ context.Context, p *Process, o options) int {
-	if o.has("C", "i", "n") {
+	if style := o.value("time-style"); o.has("C", "i", "n") || style != "" && style != "long-iso" && style != "full-iso" && style[0] != '+' {
 		return p.Refuse("ls %s", strings.Join(p.Args[1:], " "))
 	}
 	names := o.operands
@@ -38,9 +40,9 @@ func list(_ context.Context, p *Process, o options) int {
 		case err != nil:
 			code = p.Fail(2, "ls: cannot access '%s': %s", n, reason(err))
 		case info.IsDir() && !o.has("d"):
-			dirs = append(dirs, listed{n, info})
+			dirs = append(dirs, listed{n, p.Abs(n), info})
 		default:
-			files = append(files, listed{n, info})
+			files = append(files, listed{n, p.Abs(n), info})
 		}
 	}
 	showFiles(p, o, files)
@@ -63,7 +65,7 @@ func listDir(p *Process, o options, dir string, named bool) {
 	if o.has("a") {
 		for _, dots := range []string{".", ".."} {
 			if info, err := p.Guest.Root.Stat(p.Abs(dir + "/" + dots)); err == nil {
-				entries = append(entries, listed{dots, info})
+				entries = append(entries, listed{dots, p.Abs(dir + "/" + dots), info})
 			}
 		}
 	}
@@ -77,13 +79,19 @@ func listDir(p *Process, o options, dir string, named bool) {
 		if err != nil || strings.HasPrefix(e.Name(), ".") && !o.has("a", "A") {
 			continue
 		}
-		entries = append(entries, listed{e.Name(), info})
+		entries = append(entries, listed{e.Name(), p.Abs(dir + "/" + e.Name()), info})
 		if info.IsDir() {
 			below = append(below, dir+"/"+e.Name())
 		}
 	}
 	if o.has("l") {
-		p.Printf("total %d\n", 4*len(entries))
+		blocks := int64(0)
+		for _, e := range entries {
+			if e.info.Mode()&fs.ModeSymlink == 0 {
+				blocks += (e.info.Size() + 4095) / 4096 * 4
+			}
+		}
+		p.Printf("total %s\n", map[bool]string{true: humanSize(blocks << 10), false: fmt.Sprint(blocks)}[o.has("h")])
 	}
 	showFiles(p, o, entries)
 	for _, d := range below {
@@ -113,11 +121,19 @@ func sortFiles(o options, files []listed) {
 
 func showFiles(p *Process, o options, files []listed) {
 	sortFiles(o, files)
-	width := 1
-	for _, f := range files {
-		width = max(width, len(fmt.Sprint(f.info.Size())))
+	sizes, links := make([]string, len(files)), make([]string, len(files))
+	width, most := 0, 0
+	for i, f := range files {
+		sizes[i], links[i] = fmt.Sprint(f.info.Size()), "1"
+		if o.has("h") {
+			sizes[i] = humanSize(f.info.Size())
+		}
+		if f.info.IsDir() && o.has("l") {
+			links[i] = fmt.Sprint(2 + len(p.foldersIn(f.at)))
+		}
+		width, most = max(width, len(sizes[i])), max(most, len(links[i]))
 	}
-	for _, f := range files {
+	for i, f := range files {
 		name := f.name
 		mode := f.info.Mode()
 		switch {
@@ -132,11 +148,44 @@ func showFiles(p *Process, o options, files []listed) {
 			p.Printf("%s\n", name)
 			continue
 		}
-		if target, err := p.Guest.Root.Readlink(p.Abs(f.name)); err == nil && mode&fs.ModeSymlink != 0 {
+		if target, err := p.Guest.Root.Readlink(f.at); err == nil && mode&fs.ModeSymlink != 0 {
 			name += " -> " + target
 		}
-		p.Printf("%s 1 root root %*d %s %s\n", modeText(mode), width, f.info.Size(), f.info.ModTime().UTC().Format("Jan _2 15:04"), name)
+		when, now := f.info.ModTime().UTC(), p.now()
+		format := "%b %e %H:%M"
+		if when.After(now) || now.Sub(when) > 31556952/2*time.Second {
+			format = "%b %e  %Y"
+		}
+		if style := o.value("time-style"); style != "" {
+			format = cmp.Or(map[string]string{"long-iso": "%Y-%m-%d %H:%M", "full-iso": "%Y-%m-%d %H:%M:%S.%N %z"}[style],
+				strings.TrimPrefix(style, "+"))
+		}
+		date, _ := dateText(format, when)
+		p.Printf("%s %*s root root %*s %s %s\n", modeText(mode), most, links[i], width, sizes[i], date, name)
 	}
+}
+
+// foldersIn returns the folders in one.
+func (p *Process) foldersIn(dir string) []fs.DirEntry {
+	entries, _ := p.Guest.Root.ReadDir(dir) // what cannot be read has none
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
+}
+
+// humanSize writes a number of bytes with a unit, rounded up.
+func humanSize(n int64) string {
+	size, unit := float64(n), -1
+	for ; size >= 1024; size /= 1024 {
+		unit++
+	}
+	switch {
+	case unit < 0:
+		return fmt.Sprint(n)
+	case math.Ceil(size*10) < 100:
+		return fmt.Sprintf("%.1f%c", math.Ceil(size*10)/10, "KMGTPE"[unit])
+	case math.Ceil(size) >= 1024:
+		return fmt.Sprintf("1.0%c", "KMGTPE"[unit+1])
+	}
+	return fmt.Sprintf("%.0f%c", math.Ceil(size), "KMGTPE"[unit])
 }
 
 // programPath returns the path of a command on the Linux image.

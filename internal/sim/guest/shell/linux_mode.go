@@ -141,6 +141,13 @@ func chmod(ctx context.Context, p *Process, o options) int {
 		if err := p.Guest.Root.Chmod(p.Abs(name), mode); err != nil {
 			code = p.failed(name, err)
 		}
+		before, after := info.Mode().Perm(), mode.Perm()
+		switch {
+		case before != after && o.has("v", "c"):
+			p.Printf("mode of '%s' changed from %04o (%s) to %04o (%s)\n", name, before, before.String()[1:], after, after.String()[1:])
+		case o.has("v"):
+			p.Printf("mode of '%s' retained as %04o (%s)\n", name, before, before.String()[1:])
+		}
 		return true
 	}
 	for _, f := range args[1:] {
@@ -250,8 +257,6 @@ func statText(format, name string, p *Process, info fs.FileInfo) (text, unknown 
 		switch format[i] {
 		case 'f':
 			fmt.Fprintf(&b, "%x", map[rune]int{'d': 0o040000, 'l': 0o120000, 'f': 0o100000}[kindLetter(info.Mode())]|int(info.Mode().Perm()))
-		case 'i':
-			b.WriteString("1024")
 		case 'b':
 			fmt.Fprintf(&b, "%d", (info.Size()+4095)/4096*8)
 		case 'B':
@@ -340,6 +345,12 @@ func install(_ context.Context, p *Process, o options) int {
 			return p.Fail(1, "install: invalid user or group '%s'", who)
 		}
 	}
+	if o.has("v") && o.has("d", "D") {
+		return p.refuseAs(1, "install -v of folders")
+	}
+	if len(o.operands) == 0 {
+		return p.Fail(1, "install: missing file operand")
+	}
 	if o.has("d") {
 		for _, d := range o.operands {
 			if err := p.makeDir(p.Abs(d), 0o755); err != nil {
@@ -362,14 +373,20 @@ func install(_ context.Context, p *Process, o options) int {
 	}
 	for _, f := range sources {
 		data, err := p.read(f)
+		if err == nil && o.has("v") && p.Guest.Root.Exists(target(f)) {
+			p.Printf("removed '%s'\n", p.shown(o, target(f)))
+		}
 		if err == nil {
 			err = p.Guest.Root.WriteFile(target(f), data, mode)
 		}
 		if err == nil {
 			err = p.Guest.Root.Chmod(target(f), mode)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			code = p.failed(f, err)
+		case o.has("v"):
+			p.Printf("'%s' -> '%s'\n", f, p.shown(o, target(f)))
 		}
 	}
 	return code

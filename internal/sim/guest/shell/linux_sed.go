@@ -63,13 +63,21 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 	if err != nil {
 		return p.Fail(1, "sed: -e expression #1: %v", err)
 	}
+	if o.has("z") {
+		program.End = "\x00"
+	}
 	if o.has("i") && len(files) == 0 {
 		return p.Fail(4, "sed: no input files")
 	}
 	if !o.has("i", "s") {
 		in := p.opened(files)
-		in.unreadable = func(name string, err error) { in.code = p.Fail(2, "sed: can't read %s: %s", name, reason(err)) }
-		c, err := program.Run(p.meter, in.line, o.has("n"), p.Stdout, guestFiles{p, map[string]bool{}})
+		in.unreadable = func(name string, err error) {
+			if in.code = p.Fail(2, "sed: can't read %s: %s", name, reason(err)); errors.Is(err, errIsDirectory) {
+				in.code = 4
+			}
+		}
+		lines := func() (string, bool) { return in.until(program.End[0]) }
+		c, err := program.Run(p.meter, lines, o.has("n"), p.Stdout, guestFiles{p, map[string]bool{}})
 		if err != nil {
 			return p.Fail(1, "sed: %v", err)
 		}
@@ -92,7 +100,7 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 // sedFile edits one file apart, in place with -i.
 func sedFile(p *Process, program *sed.Program, name string, data []byte, o options) int {
 	var out bytes.Buffer
-	c, err := program.Run(p.meter, sed.LinesOf(string(data)), o.has("n"), &out, guestFiles{p, map[string]bool{}})
+	c, err := program.Run(p.meter, sed.LinesOf(string(data), program.End[0]), o.has("n"), &out, guestFiles{p, map[string]bool{}})
 	if err != nil {
 		return p.Fail(1, "sed: %v", err)
 	}

@@ -109,9 +109,12 @@ func (s *streams) next() bool {
 }
 
 // line returns the next line, with its newline.
-func (s *streams) line() (text string, ok bool) {
+func (s *streams) line() (text string, ok bool) { return s.until('\n') }
+
+// until returns the next line, which a byte ends.
+func (s *streams) until(end byte) (text string, ok bool) {
 	for s.now != nil || s.next() {
-		if text, ok = s.now.line(); ok {
+		if text, ok = s.now.until(end); ok {
 			return text, true
 		}
 		s.now = nil

@@ -27,8 +27,8 @@ func systemCommands() Table {
 		"arch":     flagged("", func(_ context.Context, p *Process, _ options) int { p.Printf("x86_64\n"); return 0 }),
 		"nproc":    flagged("all ignore:", func(_ context.Context, p *Process, _ options) int { p.Printf("2\n"); return 0 }),
 		"date":     flagged("u|utc|universal d|date: I|iso-8601=? R|rfc-email rfc-3339: r|reference:", date),
-		"env":      flagged("+ i|ignore-environment u|unset: C|chdir: 0|null", env),
-		"printenv": flagged("0|null", printenv),
+		"env":      flagged("+ i|ignore-environment u|unset: C|chdir:", env),
+		"printenv": flagged("", printenv),
 		"uptime":   flagged("p|pretty s|since", uptime),
 		"df":       flagged("h|human-readable k T|print-type P|portability a|all", df),
 		"ps":       ps,
@@ -39,7 +39,7 @@ func systemCommands() Table {
 		"cloud-init":  cloudInit,
 		"reboot":      reboot,
 		"shutdown":    reboot,
-		"which":       flagged("a s", whichCommand),
+		"which":       flagged("a", whichCommand),
 		"lsb_release": flagged("a|all i|id r|release c|codename d|description s|short", lsbRelease),
 		"getent":      getent,
 		"sync":        func(context.Context, *Process) int { return 0 },
@@ -252,6 +252,11 @@ func uptime(_ context.Context, p *Process, o options) int {
 func df(_ context.Context, p *Process, o options) int {
 	if o.has("T") {
 		return p.Refuse("df -T")
+	}
+	for _, name := range o.operands {
+		if !p.Guest.Root.Exists(p.Abs(name)) {
+			return p.Fail(1, "df: %s: No such file or directory", name)
+		}
 	}
 	if o.has("h") {
 		p.Printf("Filesystem      Size  Used Avail Use%% Mounted on\n/dev/root       125G  7.7G  117G   7%% /\n")

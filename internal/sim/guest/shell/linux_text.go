@@ -19,9 +19,10 @@ func textCommands() Table {
 		"o|only-matching q|quiet|silent s|no-messages n|line-number H|with-filename h|no-filename " +
 		"l|files-with-matches L|files-without-match m|max-count: " +
 		"A|after-context: B|before-context: C|context: r|recursive R|dereference-recursive a|text color|colour=? " +
-		"z|null-data include: exclude: exclude-dir: no-group-separator line-buffered"
+		"z|null-data Z|null b|byte-offset include: exclude: exclude-dir: no-group-separator line-buffered"
 	return Table{
-		"sed":   flagged("n|quiet|silent e|expression: f|file: E|r|regexp-extended i|in-place=? s|separate u|unbuffered", sedCommand),
+		"sed": flagged("n|quiet|silent e|expression: f|file: E|r|regexp-extended i|in-place=? s|separate u|unbuffered "+
+			"z|null-data", sedCommand),
 		"grep":  flagged("# "+grepFlags, grepCommand),
 		"egrep": flagged("# "+grepFlags, grepCommand),
 		"fgrep": flagged("# "+grepFlags, grepCommand),
@@ -30,12 +31,12 @@ func textCommands() Table {
 		"sort": flagged("n|numeric-sort r|reverse u|unique t|field-separator: k|key: f|ignore-case "+
 			"V|version-sort h|human-numeric-sort b|ignore-leading-blanks o|output: c|check s|stable "+
 			"z|zero-terminated g|general-numeric-sort m|merge C d|dictionary-order i|ignore-nonprinting M|month-sort R|random-sort", sortLines),
-		"uniq":     flagged("c|count d|repeated u|unique i|ignore-case f|skip-fields: s|skip-chars: w|check-chars: D z|zero-terminated", uniq),
+		"uniq":     flagged("c|count d|repeated u|unique i|ignore-case f|skip-fields: s|skip-chars: w|check-chars: D|all-repeated", uniq),
 		"head":     flagged("# n|lines: c|bytes: q|quiet v|verbose", head),
 		"wc":       flagged("l|lines w|words c|bytes m|chars L|max-line-length", wc),
 		"seq":      flagged("+ s|separator: w|equal-width f|format:", seq),
 		"tee":      flagged("a|append i|ignore-interrupts", tee),
-		"rev":      flagged("", perLine(reversed)),
+		"rev":      flagged("", rev),
 		"envsubst": flagged("v|variables", envsubst), "fold": flagged("w|width: s|spaces b|bytes", fold),
 		"tac":   flagged("", tac),
 		"nl":    flagged("b|body-numbering: w|number-width: s|number-separator:", nl),
@@ -54,7 +55,7 @@ func textCommands() Table {
 		"zgrep":  zgrep,
 		"xxd":    flagged("p|ps|plain r|revert l|len: s|seek: u c|cols:", xxd),
 		"shuf":   flagged("n|head-count: i|input-range: e|echo r|repeat", shuf),
-		"join":   flagged("1: 2: t: a: o: e: v: i j: nocheck-order", join),
+		"join":   flagged("1: 2: t: a: o: e: v: i|ignore-case j: nocheck-order header", join),
 		"expand": flagged("t|tabs:", expandCommand),
 		"cksum":  flagged("", cksum),
 		"nice":   flagged("+ n|adjustment:", launched), "ionice": flagged("+ c|class: n|classdata: t|ignore", launched),
@@ -329,9 +330,6 @@ func uniq(_ context.Context, p *Process, o options) int {
 	if len(o.operands) > 1 {
 		return p.Refuse("uniq with a file for its output")
 	}
-	if o.has("D", "z") {
-		return p.Refuse("uniq -%s", o.last("D", "z"))
-	}
 	fields, _ := strconv.Atoi(o.value("f"))
 	letters, _ := strconv.Atoi(o.value("s"))
 	most, _ := strconv.Atoi(cmp.Or(o.value("w"), "-1"))
@@ -352,7 +350,7 @@ func uniq(_ context.Context, p *Process, o options) int {
 	}
 	group, n := "", 0
 	show := func() {
-		if n == 0 || o.has("d") && n < 2 || o.has("u") && n > 1 {
+		if n == 0 || o.has("d") && n < 2 || o.has("u") && n > 1 || o.has("D") {
 			return
 		}
 		if o.has("c") {
@@ -362,7 +360,9 @@ func uniq(_ context.Context, p *Process, o options) int {
 	}
 	code := p.eachLine(in, func(line string) {
 		if n > 0 && same(group, line) {
-			n++
+			if n++; o.has("D") {
+				p.Printf("%s", map[bool]string{true: group + "\n"}[n == 2]+line+"\n")
+			}
 			return
 		}
 		show()
@@ -377,23 +377,28 @@ func head(_ context.Context, p *Process, o options) int {
 	if isBytes {
 		count = o.value("c")
 	}
-	n, err := strconv.Atoi(strings.TrimPrefix(count, "+"))
-	if err != nil {
-		return p.Fail(1, "head: invalid number of lines: '%s'", count)
+	n, ok := sized(strings.TrimLeft(count, "+-"))
+	if !ok {
+		return p.Fail(1, "head: invalid number of %s: '%s'", map[bool]string{true: "bytes", false: "lines"}[isBytes], count)
 	}
-	code, files := 0, orStdin(o.operands)
-	for i, f := range files {
-		data, err := p.beginning(f, n, isBytes)
+	most := n // 0 is none, and -1 is all
+	if count[0] == '-' {
+		n, most = -n, -1
+	}
+	code, files, above := 0, orStdin(o.operands), ""
+	for _, f := range files {
+		data, err := p.beginning(f, most, isBytes)
 		if err != nil {
 			code = p.Fail(1, "head: cannot open '%s' for reading: %s", f, reason(err))
 			continue
 		}
 		if o.has("v") || len(files) > 1 && !o.has("q") {
-			p.Printf("%s==> %s <==\n", map[bool]string{true: "\n"}[i > 0], f)
+			p.Printf("%s==> %s <==\n", above, f)
+			above = "\n"
 		}
 		if isBytes {
 			end := n
-			if n < 0 {
+			if count[0] == '-' {
 				end = len(data) + n
 			}
 			_, _ = p.Stdout.Write(data[:min(max(end, 0), len(data))]) // a failed write is the reader's affair
@@ -473,12 +478,14 @@ func wc(_ context.Context, p *Process, o options) int {
 	}
 	var rows []row
 	var total []int
-	code, width, size := 0, 1, 0
+	code, width, size, least := 0, 1, 0, 1
 	for _, f := range orStdin(o.operands) {
 		data, err := p.read(f)
 		if err != nil {
-			code = p.failed(f, err)
-			continue
+			if code = p.failed(f, err); !errors.Is(err, errIsDirectory) {
+				continue
+			}
+			least = 7 // a folder's size says nothing of what is counted
 		}
 		size += len(data)
 		r := row{count(string(data)), f}
@@ -500,7 +507,7 @@ func wc(_ context.Context, p *Process, o options) int {
 	case len(o.operands) == 0 && len(total) > 1:
 		width = 7
 	case len(o.operands) > 0 && (len(total) > 1 || len(o.operands) > 1):
-		width = len(strconv.Itoa(size))
+		width = max(least, len(strconv.Itoa(size)))
 	}
 	for _, r := range rows {
 		var cells []string

@@ -47,7 +47,15 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 	r.ctx, r.end = context.WithCancelCause(ctx)
 	defer r.finish()
 	code := r.whole(func() {
-		if o.Options != "" {
+		for name, text := range o.Env {
+			name, is := strings.CutPrefix(name, "BASH_FUNC_")
+			if name = strings.TrimSuffix(name, "%%"); is && !r.posix {
+				if r.evalText(name+text, 1); r.funcs[name] != nil {
+					r.funcs[name].exported = true
+				}
+			}
+		}
+		if r.status = 0; o.Options != "" {
 			r.evalText(o.Options, 1)
 		}
 		r.script(script)
@@ -171,6 +179,10 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 
 // notFound fails as the shell does that starts a program.
 func (p *Process) notFound(where, name string) int {
+	p.lost = true
+	if strings.ContainsAny(name, "\n\t\r") && !p.posix {
+		name = quoteBash(name)
+	}
 	switch {
 	case p.posix:
 		return p.Fail(127, "%s: %s: not found", where, name)

@@ -600,7 +600,7 @@ func (r *runner) unsetCall(args []string) {
 			continue
 		}
 		base, key, item := strings.Cut(strings.TrimSuffix(name, "]"), "[")
-		if kind == "-f" {
+		if kind == "-f" || kind == "" && !r.posix && !syntax.ValidName(base) { // it may be a function's
 			delete(r.funcs, name)
 			continue
 		}
@@ -1493,8 +1493,12 @@ func (r *runner) typeCall(args []string) {
 	}
 }
 
-// printFunction refuses: bash prints a function in a layout of its own.
-func (r *runner) printFunction(string) { r.refuse("the text that bash prints of a function") }
+// printFunction refuses, where something reads it: bash prints a function in a layout of its own.
+func (r *runner) printFunction(string) {
+	if r.fds[1] == nil || r.fds[1].w != io.Discard {
+		r.refuse("the text that bash prints of a function")
+	}
+}
 
 func (r *runner) hash(args []string) {
 	for _, n := range args[1:] {

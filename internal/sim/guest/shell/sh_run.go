@@ -103,6 +103,8 @@ type shFunction struct {
 	source string
 	file   string
 	base   int
+	// exported is set where programs get it, in a variable of the environment.
+	exported bool
 }
 
 // shFrame is a call of a function, or a file that is sourced.
@@ -644,6 +646,9 @@ func (r *runner) pipeline(parts []*syntax.Stmt, errs []bool) {
 		}
 		do := func() { statuses[i] = sub.whole(func() { sub.stmt(part) }) }
 		if last {
+			if part.Cmd != nil {
+				r.at(part.Cmd)
+			}
 			do()
 			break
 		}
@@ -1022,6 +1027,11 @@ func (r *runner) environment(temp map[string]*variable) map[string]string {
 			}
 		}
 	}
+	for name, f := range r.funcs {
+		if f.exported {
+			out["BASH_FUNC_"+name+"%%"] = "() " + f.source[f.body.Pos().Offset():f.body.End().Offset()]
+		}
+	}
 	if r.umask != "" {
 		out[umaskName] = r.umask
 	}
@@ -1065,17 +1075,26 @@ func (r *runner) complain(complaint string) {
 
 // parse returns the statements of a text, and the bytes that their tree holds. A shell reads as it goes: what precedes a
 // syntax error has run when it finds the error.
-func (r *runner) parse(text string) (stmts []*syntax.Stmt, source, complaint string, tree int) {
+func (r *runner) parse(text string) ([]*syntax.Stmt, string, string, int) {
 	text = strings.ReplaceAll(text, "\r\n", carriageReturn+"\n")
-	stmts, complaint, tree = r.parsed(text)
+	read := func(text string) ([]*syntax.Stmt, string, string, int) {
+		stmts, complaint, at, tree := r.parsed(text)
+		for n := 0; n < maxWrongNames && strings.HasSuffix(complaint, "invalid var name"); n++ { // which bash says when it gets there
+			text = text[:at] + "''" + text[at:]
+			r.meter.Hold(-tree)
+			stmts, complaint, at, tree = r.parsed(text)
+		}
+		return stmts, text, complaint, tree
+	}
+	stmts, text, complaint, tree := read(text)
 	for m := openDocument.FindStringSubmatch(complaint); m != nil; m = openDocument.FindStringSubmatch(complaint) {
 		text = strings.TrimSuffix(text, "\n") + "\n" + m[1] + "\n" // the end of a text ends its documents
 		r.meter.Hold(-tree)
-		stmts, complaint, tree = r.parsed(text)
+		stmts, text, complaint, tree = read(text)
 	}
 	if complaint != "" && !r.posix {
 		if other := respelled(text); other != text {
-			more, still, size := r.parsed(other)
+			more, other, still, size := read(other)
 			if still == "" {
 				r.meter.Hold(-tree)
 				return more, other, "", size
@@ -1100,21 +1119,25 @@ func respelled(text string) string {
 		}
 		return `$(("` + m[3:len(m)-2] + `"))`
 	})
-	text = plainLet.ReplaceAllString(text, `$1\let `)
+	text = plainLet.ReplaceAllString(text, `$1\let`)
 	text = dottedKeys.ReplaceAllString(text, "$1['$2']$3")
 	return quotedKeys.ReplaceAllStringFunc(text, func(m string) string { return strings.ReplaceAll(m, "\"", "'") })
 }
 
 var (
 	openDocument    = regexp.MustCompile("unclosed here-document `(.+)`")
-	plainLet        = regexp.MustCompile(`((?m:^|[;&|({]|\bdo|\bthen|\belse)\s*)let `)
+	plainLet        = regexp.MustCompile(`((?m:^|[;&|({]|\bdo|\bthen|\belse)\s*)let\b`)
 	casesInverted   = regexp.MustCompile(`(\$\{\w+)~(~?)\}`)
 	expressionParts = regexp.MustCompile(`\$\(\([^()"]*\)\)`)
-	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w+)\[(\w[\w ./:@%+-]*[ ./:@%+-][\w ./:@%+-]*)\](\+?=|[}:#%/^,@-])`)
+	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w*)\[(\w[\w ./:@%+-]*[ ./:@%+-][\w ./:@%+-]*)\](\+?=|[}:#%/^,@-])`)
 	quotedKeys      = regexp.MustCompile(`\$\{\w+\["[^"$'\]]*"\]`)
 )
 
-func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, tree int) {
+// maxWrongNames is how many wrong names of declarations a text may have.
+const maxWrongNames = 20
+
+// parsed parses a text; offset is where the parser complains.
+func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, offset, tree int) {
 	lang := syntax.LangBash
 	if r.posix {
 		lang = syntax.LangPOSIX
@@ -1126,6 +1149,9 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, tr
 		}
 		if err != nil {
 			complaint = syntaxError(err)
+			if pe, ok := errors.AsType[syntax.ParseError](err); ok {
+				offset = min(int(pe.Pos.Offset()), len(text))
+			}
 			continue
 		}
 		if at := nameless(s); at.IsValid() {
@@ -1141,7 +1167,7 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, tr
 	if at, i := r.tooEarly(stmts); at.IsValid() {
 		stmts, complaint = wholeLines(stmts[:i], text), syntaxError(syntax.ParseError{Pos: at, Text: `"(" unexpected`})
 	}
-	return stmts, complaint, in.tree
+	return stmts, complaint, offset, in.tree
 }
 
 // wholeLines returns the statements on lines that end with them: a shell reads a line before it runs what is in it, so that a syntax

@@ -581,7 +581,7 @@ func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 		return
 	}
 	if has("-f") || has("-F") {
-		r.declareFunctions(flags, assigns)
+		r.declareFunctions(variant, flags, assigns)
 		return
 	}
 	if len(assigns) == 0 {
@@ -709,7 +709,7 @@ func (r *runner) inFunction() bool {
 	return slices.ContainsFunc(r.frames, func(f shFrame) bool { return f.name != "source" })
 }
 
-func (r *runner) declareFunctions(flags string, assigns []*syntax.Assign) {
+func (r *runner) declareFunctions(variant, flags string, assigns []*syntax.Assign) {
 	names := slices.Sorted(maps.Keys(r.funcs))
 	if len(assigns) > 0 {
 		names = nil
@@ -721,6 +721,8 @@ func (r *runner) declareFunctions(flags string, assigns []*syntax.Assign) {
 		switch {
 		case r.funcs[name] == nil:
 			r.status = 1
+		case variant == "export" && len(assigns) > 0:
+			r.funcs[name].exported = !strings.Contains(flags, "-n")
 		case strings.Contains(flags, "-F") && len(assigns) > 0:
 			fmt.Fprintln(r.stdout(), name)
 		case strings.Contains(flags, "-F"):

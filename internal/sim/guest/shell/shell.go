@@ -48,8 +48,8 @@ type Process struct {
 	skipped *atomic.Int64
 	// meter is the run's account.
 	meter *limit.Meter
-	// cut is set once nothing reads what the process writes.
-	cut bool
+	// cut is set once nothing reads what the process writes, and lost where there is no such program.
+	cut, lost bool
 }
 
 // bash reports whether the shell that runs the process is bash.
@@ -160,6 +160,10 @@ func (s *Shell) complete(o Session) Session {
 			"TEMP": `C:\Windows\Temp`, "TMP": `C:\Windows\Temp`, "USERNAME": user, "USERPROFILE": `C:\Users\` + user,
 			"PROGRAMFILES": `C:\Program Files`, "PROGRAMDATA": `C:\ProgramData`, "PATH": s.guest.SearchPath(), "OS": "Windows_NT",
 			"COMSPEC": `C:\Windows\system32\cmd.exe`, "HOMEDRIVE": "C:", "PROCESSOR_ARCHITECTURE": "AMD64",
+			"NUMBER_OF_PROCESSORS": "2", "PATHEXT": ".COM;.EXE;.BAT;.CMD;.VBS;.VBE;.JS;.JSE;.WSF;.WSH;.MSC", "PUBLIC": `C:\Users\Public`,
+			"ALLUSERSPROFILE": `C:\ProgramData`, "HOMEPATH": `\Users\` + user, "APPDATA": `C:\Users\` + user + `\AppData\Roaming`,
+			"LOCALAPPDATA": `C:\Users\` + user + `\AppData\Local`, "PROGRAMFILES(X86)": `C:\Program Files (x86)`,
+			"PROGRAMW6432": `C:\Program Files`, "COMMONPROGRAMFILES": `C:\Program Files\Common Files`,
 		})
 		if o.Dir == "" {
 			o.Dir = `C:\Windows\System32`

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/pmezard/go-difflib/difflib"
 )
 
 // choice asks for one of some keys; its exit code is the number of the one that comes, and that of
@@ -166,18 +164,20 @@ func fc(_ context.Context, p *Process) int {
 		p.Printf("FC: no differences encountered\r\n\r\n")
 		return 0
 	}
-	ops := difflib.NewMatcherWithJunk(compared[0], compared[1], false, nil).GetOpCodes()
-	for _, op := range ops {
-		if op.Tag == 'e' {
-			continue
+	all := p.hunks(compared, 0)
+	for i := range all {
+		if i > 0 && all[i].from[0]-all[i-1].to[0] < 2 {
+			return p.refuseAs(2, "fc of lines that are the same one at a time")
 		}
+	}
+	for _, h := range all {
 		around := 1
-		if op.I1 == len(lines[0]) || op.J1 == len(lines[1]) { // what follows the end of the other file is shown alone
+		if h.from[0] == len(lines[0]) || h.from[1] == len(lines[1]) { // what follows the end of the other file is shown alone
 			around = 0
 		}
-		for i, span := range [2][2]int{{op.I1, op.I2}, {op.J1, op.J2}} {
+		for i := range lines {
 			p.Printf("***** %s\r\n", []string{names[0], strings.ToUpper(names[1])}[i])
-			for n := max(span[0]-around, 0); n < min(span[1]+around, len(lines[i])); n++ {
+			for n := max(h.from[i]-around, 0); n < min(h.to[i]+around, len(lines[i])); n++ {
 				number := ""
 				if given["n"] {
 					number = strconv.Itoa(n+1) + ":  "

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -59,11 +60,9 @@ func typeFile(_ context.Context, p *Process) int {
 				code = p.Fail(1, "The system cannot find the file specified.\r")
 				continue
 			}
-			if len(data) > 1 && data[0] == 0xff && data[1] == 0xfe { // it shows UTF-16 by its mark
-				data = []byte(powershell.Text(data))
-			}
-			if len(names) > 1 {
-				p.Printf("\r\n%s\r\n\r\n\r\n", f)
+			data = readable(data)
+			if len(names) > 1 || strings.ContainsAny(n, "*?") {
+				p.Fail(0, "\r\n%s\r\n\r\n\r", f) // not where the text goes
 			}
 			if _, err := p.Stdout.Write(data); err != nil {
 				return 1
@@ -71,6 +70,14 @@ func typeFile(_ context.Context, p *Process) int {
 		}
 	}
 	return code
+}
+
+// readable returns UTF-16 with its mark as text that programs show.
+func readable(data []byte) []byte {
+	if len(data) > 1 && data[0] == 0xff && data[1] == 0xfe {
+		return []byte(powershell.Text(data))
+	}
+	return data
 }
 
 // dir lists folders: /b bare names, /s below too, /a:d folders, /a-d files.
@@ -189,8 +196,8 @@ func del(_ context.Context, p *Process) int {
 	if code != 0 {
 		return code
 	}
-	if given["s"] || given["p"] {
-		return p.refuseAs(1, "del /s and /p")
+	if given["p"] {
+		return p.refuseAs(1, "%s /p", p.Args[0])
 	}
 	if len(names) == 0 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
@@ -200,8 +207,19 @@ func del(_ context.Context, p *Process) int {
 		if p.Guest.Root.IsDir(p.Abs(n)) {
 			pattern = strings.TrimRight(n, `\/`) + `\*`
 		}
+		at := p.Abs(pattern)
+		i := strings.LastIndexByte(at, '\\') + 1
+		if mask := at[i:]; (mask == "*" || mask == "*.*") && !given["q"] {
+			if yes, code := p.sure(at[:i] + "*"); code != 0 || !yes {
+				return code
+			}
+		}
 		removed := 0
-		for _, f := range globWindows(p, pattern) {
+		found := globWindows(p, pattern)
+		if given["s"] {
+			found = p.filesWith(at[:i], at[i:])
+		}
+		for _, f := range found {
 			at := p.Abs(f)
 			info, err := p.Guest.Root.Stat(at)
 			if err != nil || info.IsDir() {
@@ -215,6 +233,9 @@ func del(_ context.Context, p *Process) int {
 			if err := p.Guest.Root.Remove(at); err != nil {
 				return p.Fail(1, "%s\r", windowsReason(err))
 			}
+			if given["s"] {
+				p.Printf("Deleted file - %s\r\n", at)
+			}
 			removed++
 		}
 		if removed == 0 {
@@ -225,6 +246,33 @@ func del(_ context.Context, p *Process) int {
 		}
 	}
 	return code
+}
+
+// sure asks whether to go on with all of a folder, until the answer is yes or no. It refuses where there is no answer.
+func (p *Process) sure(what string) (yes bool, code int) {
+	for in := bufio.NewReader(p.Stdin); ; {
+		p.Printf("%s, Are you sure (Y/N)? ", what)
+		line, err := in.ReadString('\n')
+		switch answer := strings.ToLower(strings.TrimSpace(line)); {
+		case strings.HasPrefix(answer, "y"):
+			return true, 0
+		case strings.HasPrefix(answer, "n"):
+			return false, 0
+		case err != nil:
+			return false, p.refuseAs(1, "the question of %s that nothing answers; give /q", p.Args[0])
+		}
+	}
+}
+
+// filesWith returns the files in a folder, and in those below it, whose names match.
+func (p *Process) filesWith(folder, mask string) (all []string) {
+	p.walk(folder, 0, func(name string, _ int, info fs.FileInfo) bool {
+		if at := p.Abs(name); !info.IsDir() && maskMatch(mask, at[strings.LastIndexByte(at, '\\')+1:]) {
+			all = append(all, at)
+		}
+		return true
+	})
+	return all
 }
 
 func removeDir(_ context.Context, p *Process) int {
@@ -246,6 +294,13 @@ func removeDir(_ context.Context, p *Process) int {
 			code = p.Fail(267, "The directory name is invalid.\r")
 		default:
 			remove := p.Guest.Root.Remove
+			if given["s"] && !given["q"] {
+				if yes, refused := p.sure(n); refused != 0 {
+					return refused
+				} else if !yes {
+					continue
+				}
+			}
 			if given["s"] {
 				remove = p.Guest.Root.RemoveAll
 			}
@@ -284,15 +339,18 @@ func copyWindows(_ context.Context, p *Process) int {
 	}
 	sources := strings.Split(names[0], "+")
 	joins := len(sources) > 1
-	var from []string
+	var from, shown []string
 	for _, source := range sources {
 		source = strings.ReplaceAll(source, "\x01", " ")
 		if root.IsDir(p.Abs(source)) {
 			source = strings.TrimRight(source, `\/`) + `\*`
 		}
-		for _, f := range globWindows(p, source) {
-			if info, err := root.Stat(p.Abs(f)); err == nil && !info.IsDir() {
+		for _, f := range namesOf(p, source) {
+			if info, err := root.Stat(p.Abs(f)); err == nil && !info.IsDir() || strings.EqualFold(f, "nul") {
 				from = append(from, p.Abs(f))
+				if joins || strings.ContainsAny(source, "*?") {
+					shown = append(shown, f+"\r\n")
+				}
 			}
 		}
 		joins = joins || len(names) == 2 && strings.ContainsAny(source, "*?") && !root.IsDir(to) && !strings.ContainsAny(names[1], "*?")
@@ -323,13 +381,16 @@ func copyWindows(_ context.Context, p *Process) int {
 		if strings.EqualFold(f, at) && !joins {
 			return p.Fail(1, "The file cannot be copied onto itself.\r\n        0 file(s) copied.\r")
 		}
-		if !joins && !asText {
+		if !joins && !asText && !strings.EqualFold(base(f), "nul") {
 			if err := copyTree(p, f, at); err != nil {
 				return p.Fail(1, "%s\r\n        0 file(s) copied.\r", windowsReason(err))
 			}
 			continue
 		}
-		data, err := root.ReadFile(f)
+		data, err := []byte(nil), error(nil)
+		if !strings.EqualFold(base(f), "nul") {
+			data, err = root.ReadFile(f)
+		}
 		if i := bytes.IndexByte(data, 0x1a); asText && i >= 0 {
 			data = data[:i]
 		}
@@ -355,7 +416,7 @@ func copyWindows(_ context.Context, p *Process) int {
 		}
 		from = from[:1]
 	}
-	p.Printf("        %d file(s) copied.\r\n", len(from))
+	p.Printf("%s        %d file(s) copied.\r\n", strings.Join(shown, ""), len(from))
 	return 0
 }
 
@@ -407,11 +468,17 @@ func moveWindows(_ context.Context, p *Process) int {
 	if len(names) != 2 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
-	moved := 0
-	for _, f := range globWindows(p, names[0]) {
+	moved, kind, found := 0, "file", globWindows(p, names[0])
+	if len(found) > 1 && !p.Guest.Root.IsDir(p.Abs(names[1])) {
+		return p.Fail(1, "Cannot move multiple files to a single file.\r")
+	}
+	for _, f := range found {
 		from, to := p.Abs(f), p.Abs(names[1])
 		if !p.Guest.Root.Exists(from) {
 			continue
+		}
+		if p.Guest.Root.IsDir(from) {
+			kind = "dir"
 		}
 		if p.Guest.Root.IsDir(to) {
 			to = p.Guest.Root.Abs(to, from[strings.LastIndexByte(from, '\\')+1:])
@@ -424,7 +491,7 @@ func moveWindows(_ context.Context, p *Process) int {
 	if moved == 0 {
 		return p.Fail(1, "The system cannot find the file specified.\r")
 	}
-	p.Printf("        %d file(s) moved.\r\n", moved)
+	p.Printf("        %d %s(s) moved.\r\n", moved, kind)
 	return 0
 }
 
@@ -436,21 +503,29 @@ func renameWindows(_ context.Context, p *Process) int {
 	if len(names) != 2 || strings.ContainsAny(names[1], `\/:`) {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
-	if strings.ContainsAny(names[0]+names[1], "*?") {
-		return p.refuseAs(1, "%s with patterns", p.Args[0])
+	extension, ofAll := strings.CutPrefix(names[1], "*.")
+	if strings.ContainsAny(extension, "*?") || !ofAll && strings.ContainsAny(names[0], "*?") {
+		return p.refuseAs(1, "%s with these patterns", p.Args[0])
 	}
-	from := p.Abs(names[0])
-	to := p.Guest.Root.Abs(from[:strings.LastIndexByte(from, '\\')+1], names[1])
-	switch {
-	case !p.Guest.Root.Exists(from):
+	found := globWindows(p, names[0])
+	if len(found) == 0 || !p.Guest.Root.Exists(p.Abs(found[0])) {
 		return p.Fail(1, "The system cannot find the file specified.\r")
-	case p.Guest.Root.Exists(to):
-		return p.Fail(1, "A duplicate file name exists, or the file\r\ncannot be found.\r")
 	}
-	if err := p.Guest.Root.Rename(from, to); err != nil {
-		return p.Fail(1, "%s\r", windowsReason(err))
+	for _, f := range found {
+		from := p.Abs(f)
+		i := strings.LastIndexByte(from, '\\') + 1
+		name := names[1]
+		if ofAll {
+			name = strings.TrimSuffix(from[i:], path.Ext(from[i:])) + "." + extension
+		}
+		to := p.Guest.Root.Abs(from[:i], name)
+		if p.Guest.Root.Exists(to) && !strings.EqualFold(from, to) {
+			code = p.Fail(1, "A duplicate file name exists, or the file\r\ncannot be found.\r")
+		} else if err := p.Guest.Root.Rename(from, to); err != nil {
+			code = p.Fail(1, "%s\r", windowsReason(err))
+		}
 	}
-	return 0
+	return code
 }
 
 // xcopy copies files, and with /s or /e the folders below. What it would ask is refused before anything is copied.

@@ -148,6 +148,8 @@ func scExe(_ context.Context, p *Process) int {
 	if verb == "config" || verb == "create" {
 		edit, code := scConfigure(p.Args[3:], verb == "create")
 		switch code {
+		case refusedCode:
+			return p.refuseAs(1, "sc start= boot and system")
 		case 0:
 		case scInvalidParameter:
 			return p.Fail(code, "[SC] %s FAILED 87:\r\n\r\nThe parameter is incorrect.\r\n\r", scCall[verb])
@@ -171,6 +173,15 @@ func scExe(_ context.Context, p *Process) int {
 	switch verb {
 	case "query", "queryex":
 		p.Printf("%s", scState(row))
+		if verb == "queryex" {
+			pid := "0"
+			for _, t := range p.tasks() {
+				if t.service == row.Name {
+					pid = t.row[1]
+				}
+			}
+			p.Printf("        PID                : %s\r\n        FLAGS              : \r\n", pid)
+		}
 	case "qc":
 		p.Printf("%s", scConfiguration(row))
 	case "start", "stop":
@@ -377,12 +388,22 @@ func scConfigure(args []string, create bool) (change func(*machine.Service), cod
 		if !driver {
 			return nil, scInvalidParameter
 		}
+		if start == "boot" || start == "system" {
+			return nil, refusedCode
+		}
 	}
 	return func(s *machine.Service) {
 		s.Start = cmp.Or(scStarts[start], s.Start)
 		s.Path = cmp.Or(given["binpath="], s.Path)
 		s.Display = cmp.Or(given["displayname="], s.Display)
 		settings := maps.Clone(s.Settings)
+		if start != "" {
+			delete(settings, "DelayedAutostart")
+		}
+		if start == "delayed-auto" {
+			settings = map[string]string{"DelayedAutostart": "1"}
+			maps.Copy(settings, s.Settings)
+		}
 		for option, setting := range scOptions {
 			if value, some := given[option]; some && setting != "" {
 				if settings == nil {
@@ -402,7 +423,7 @@ func scConfiguration(s machine.Service) string {
 	b.WriteString("[SC] QueryServiceConfig SUCCESS\r\n\r\nSERVICE_NAME: " + s.Name + "\r\n")
 	for _, line := range [][2]string{
 		{"TYPE", cmp.Or(scTypes[strings.ToLower(setting("Type", "own"))], scTypes["own"]) + " "},
-		{"START_TYPE", scStart(s.Start)},
+		{"START_TYPE", scStart(s.Start) + map[bool]string{true: "  (DELAYED)"}[s.Settings["DelayedAutostart"] != ""]},
 		{"ERROR_CONTROL", cmp.Or(scErrors[strings.ToLower(setting("ErrorControl", "normal"))], scErrors["normal"])},
 		{"BINARY_PATH_NAME", s.Path},
 		{"LOAD_ORDER_GROUP", setting("LoadOrderGroup", "")},

@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,6 +178,9 @@ func taskkill(_ context.Context, p *Process) int {
 	return code
 }
 
+// startTime is a time of day as schtasks takes it.
+var startTime = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d$`)
+
 // schtasks keeps the tasks of the Task Scheduler that PowerShell's cmdlets keep. Nothing runs them, which each that is made says.
 func schtasks(ctx context.Context, p *Process) int {
 	if len(p.Args) == 1 {
@@ -214,6 +218,9 @@ func schtasks(ctx context.Context, p *Process) int {
 		return p.Fail(1, "ERROR: Invalid syntax. Mandatory option 'tn' is missing.\r\nType \"SCHTASKS %s /?\" for usage.\r",
 			strings.ToUpper(verb[1:]))
 	}
+	if strings.ContainsAny(name, "*?") {
+		return p.refuseAs(1, "schtasks with the pattern %s", name)
+	}
 	registry, key := p.Guest.Registry(), machine.TasksKey+`\`+name
 	_, there := registry.Key(key)
 	if verb != "/create" && !there {
@@ -230,6 +237,8 @@ func schtasks(ctx context.Context, p *Process) int {
 				map[bool]string{true: "sc", false: "tr"}[kind == ""])
 		case !slices.Contains(strings.Fields("minute hourly daily weekly monthly once onstart onlogon onidle onevent"), kind):
 			return p.Fail(1, "ERROR: Invalid Schedule Type specified.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r")
+		case given["/st"] != "" && !startTime.MatchString(given["/st"]):
+			return p.refuseAs(1, "schtasks /st %s", given["/st"])
 		case kind == "once" && given["/st"] == "":
 			return p.Fail(1, "ERROR: Invalid syntax. /ST option is mandatory.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r")
 		case there && given["/f"] == "":

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -209,7 +208,7 @@ func findWindows(_ context.Context, p *Process) int {
 		}
 		var lines []string
 		n, found := 0, 0
-		for line := range strings.Lines(string(data)) {
+		for line := range strings.Lines(string(readable(data))) {
 			n++
 			line = strings.TrimRight(line, "\r\n")
 			if (text != "" && strings.Contains(fold(line), fold(text))) == f.invert {
@@ -329,8 +328,7 @@ func globWindows(p *Process, pattern string) []string {
 				continue
 			}
 			for _, e := range entries {
-				mask := strings.ToLower(strings.ReplaceAll(part, "*.*", "*"))
-				if ok, err := path.Match(mask, strings.ToLower(e.Name())); err == nil && ok {
+				if maskMatch(part, e.Name()) {
 					next = append(next, dir+`\`+e.Name())
 				}
 			}
