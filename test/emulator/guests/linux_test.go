@@ -182,8 +182,6 @@ printf '"a b"\n' | xargs -I{} echo '<{}>'`,
 			Stdout: "[1,\"x\",\"x\"]\n\"a.b\"\n"},
 		{ID: "exported functions", Script: `f() { echo "f $1"; }; export -f f; bash -c 'f 1'; echo x | xargs -I{} bash -c 'f {}'`,
 			Stdout: "f 1\nf x\n"},
-		{ID: "diff names the lines that GNU diff names", Script: `printf 'a\nb\na\nc\nd\n' >x; printf 'a\nc\na\nb\nd\n' >y; diff x y`, Code: 1,
-			Stdout: "2,3d1\n< b\n< a\n4a3,4\n> a\n> b\n"},
 		{ID: "a separator of records is a pattern", Script: `printf 'a--b\n' | awk 'BEGIN{RS="--"} {print length($0)}'`, Stdout: "1\n2\n"},
 	} {
 		t.Run(c.ID, func(t *testing.T) {

@@ -331,7 +331,7 @@ func maskMatch(mask, name string) bool {
 	i, j, star, mark := 0, 0, -1, 0
 	for j < len(name) {
 		switch {
-		case i < len(mask) && mask[i] == '?' && name[j] == '.': // it is for no letter as well
+		case i < len(mask) && mask[i] == '?' && name[j] == '.': // it matches no letter as well
 			i++
 		case i < len(mask) && (mask[i] == '?' || mask[i] == name[j]):
 			i, j = i+1, j+1

@@ -584,8 +584,12 @@ func (p *Process) diffFiles(o options, a, b string) int {
 		p.Printf("Files %s and %s differ\n", a, b)
 		return 1
 	}
+	all, ok := p.hunks(compared)
+	if !ok {
+		return refusedCode
+	}
 	if o.has("u", "U") {
-		p.unified(o, a, b, lines, compared)
+		p.unified(o, a, b, lines, all)
 		return 1
 	}
 	side := func(sign string, part []string) {
@@ -602,7 +606,7 @@ func (p *Process) diffFiles(o options, a, b string) int {
 		}
 		return strconv.Itoa(to)
 	}
-	for _, h := range p.hunks(compared, 0) {
+	for _, h := range all {
 		letter, from, to := "c", at(h.from[0], h.to[0]), at(h.from[1], h.to[1])
 		switch {
 		case h.from[0] == h.to[0]:
@@ -620,7 +624,7 @@ func (p *Process) diffFiles(o options, a, b string) int {
 	return 1
 }
 
-func (p *Process) unified(o options, a, b string, lines, compared [2][]string) {
+func (p *Process) unified(o options, a, b string, lines [2][]string, all []hunk) {
 	context := 3
 	if o.has("U") {
 		context, _ = strconv.Atoi(o.value("U"))
@@ -645,7 +649,7 @@ func (p *Process) unified(o options, a, b string, lines, compared [2][]string) {
 		}
 		return fmt.Sprintf("%d,%d", from+1, to-from)
 	}
-	for all := p.hunks(compared, context); len(all) > 0; {
+	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].from[0]-all[n-1].to[0] <= 2*context {
 			n++

@@ -164,7 +164,10 @@ func fc(_ context.Context, p *Process) int {
 		p.Printf("FC: no differences encountered\r\n\r\n")
 		return 0
 	}
-	all := p.hunks(compared, 0)
+	all, ok := p.hunks(compared)
+	if !ok {
+		return refusedCode
+	}
 	for i := range all {
 		if i > 0 && all[i].from[0]-all[i-1].to[0] < 2 {
 			return p.refuseAs(2, "fc of lines that are the same one at a time")
