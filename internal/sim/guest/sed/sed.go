@@ -332,10 +332,10 @@ func (r *run) execute(c *command) (int, error) {
 	case 'a':
 		r.appended = append(r.appended, c.text)
 	case 'i':
-		r.write(c.text)
+		r.write(r.ended(c.text))
 	case 'c':
 		if c.to == nil || !c.active || c.not {
-			r.write(c.text)
+			r.write(r.ended(c.text))
 		}
 		return -1, errDelete
 	case 'y':
@@ -358,6 +358,9 @@ func (r *run) execute(c *command) (int, error) {
 	}
 	return -1, nil
 }
+
+// ended is a text of i or c, which ends as the lines do; one of a does not.
+func (r *run) ended(text string) string { return strings.TrimSuffix(text, "\n") + r.End }
 
 // unambiguous writes a text as l does: in lines of 69 letters, with what no terminal shows as an escape.
 func unambiguous(text string) string {

@@ -43,6 +43,8 @@ func dataCommands() Table {
 	}
 }
 
+const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
 // base64Command encodes, and decodes with -d.
 func base64Command(_ context.Context, p *Process, o options) int {
 	data, err := p.read(orStdin(o.operands)[0])
@@ -50,11 +52,14 @@ func base64Command(_ context.Context, p *Process, o options) int {
 		return p.Fail(1, "base64: %s: %s", o.operands[0], reason(err))
 	}
 	if o.has("d") {
-		plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(data)), ""))
+		text := strings.Join(strings.Fields(string(data)), "")
+		plain, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			if text := strings.Join(strings.Fields(string(data)), ""); len(text)%4 != 0 {
-				plain, _ = base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+			good := len(text) - len(strings.TrimLeft(text, base64Letters))
+			if good%4 == 1 { // less than a byte
+				good--
 			}
+			plain, _ = base64.RawStdEncoding.DecodeString(text[:good])
 			_, _ = p.Stdout.Write(plain) // a failed write is the reader's affair
 			return p.Fail(1, "base64: invalid input")
 		}
