@@ -7,7 +7,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	addonsv1beta1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
@@ -44,18 +43,11 @@ import (
 
 const coreName = "cluster-api-controller-manager"
 
-// coreKinds are the kinds of the core provider.
-func coreKinds() []func(*runtime.Scheme) error {
-	return []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, storagev1.AddToScheme,
+func newCore(ctx context.Context, cfg Config) (ctrl.Manager, error) {
+	scheme, err := newScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, storagev1.AddToScheme,
 		clusterv1beta1.AddToScheme, clusterv1.AddToScheme, addonsv1beta1.AddToScheme, addonsv1.AddToScheme,
 		runtimev1alpha1.AddToScheme, runtimev1.AddToScheme,
-		ipamv1alpha1.AddToScheme, ipamv1beta1.AddToScheme, ipamv1.AddToScheme,
-	}
-}
-
-func newCore(ctx context.Context, cfg Config) (ctrl.Manager, error) {
-	scheme, err := newScheme(coreKinds()...)
+		ipamv1alpha1.AddToScheme, ipamv1beta1.AddToScheme, ipamv1.AddToScheme)
 	if err != nil {
 		return nil, err
 	}

@@ -471,17 +471,17 @@ func commandParameters(o *object) (any, bool, error) {
 	case !isFunction:
 		return nil, false, nil
 	}
+	if !isFunction || f.body.parameters != nil && f.body.parameters.binding {
+		for _, n := range slices.Sorted(maps.Values(commonShown)) {
+			if n != "WhatIf" && n != "Confirm" || isFunction && f.body.parameters.should || !isFunction && changes(text(name)) {
+				names = append(names, n)
+			}
+		}
+	}
 	out := newHash()
 	out.kind = "System.Collections.Generic.Dictionary`2"
 	for _, n := range names {
 		out.set(n, system("System.Management.Automation.ParameterMetadata", []string{"Name"}, "Name", n, "text", n))
-	}
-	if !isFunction || f.body.parameters != nil && f.body.parameters.binding {
-		for _, n := range slices.Sorted(maps.Values(commonShown)) {
-			if n != "WhatIf" && n != "Confirm" || isFunction && f.body.parameters.should || !isFunction && changes(text(name)) {
-				out.set(n, system("System.Management.Automation.ParameterMetadata", []string{"Name"}, "Name", n, "text", n))
-			}
-		}
 	}
 	return out, true, nil
 }
