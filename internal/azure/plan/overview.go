@@ -146,12 +146,10 @@ func (r *reader) unchanged(l *listing, before map[string]mark, o seen, collectio
 func (r *reader) touched(collection string) (last time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key, e := range r.own {
-		if collectionOf(key) == arm.Key(collection) {
-			for _, at := range []time.Time{e.at, r.children[key]} {
-				if at.After(last) {
-					last = at
-				}
+	for key, e := range r.own.in(collection) {
+		for _, at := range []time.Time{e.at, r.children[key]} {
+			if at.After(last) {
+				last = at
 			}
 		}
 	}
@@ -189,8 +187,8 @@ func (r *reader) written(collection string, now time.Time) (map[string]json.RawM
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	items, as := map[string]json.RawMessage{}, ages{own: map[string]time.Time{}, read: now}
-	for key, e := range r.own {
-		if e.body == nil || e.stale || collectionOf(key) != arm.Key(collection) {
+	for key, e := range r.own.in(collection) {
+		if e.body == nil || e.stale {
 			continue
 		}
 		items[key], as.own[key] = e.body, e.at

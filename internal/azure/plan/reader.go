@@ -22,7 +22,7 @@ type reader struct {
 
 	mu    sync.Mutex
 	lists map[string]*listing
-	own   map[string]entry
+	own   known
 	// overviews has the overviews by group.
 	overviews map[string]*overview
 	// groups has the times at which casement created new resource groups: all resources in them since then
@@ -43,6 +43,27 @@ type entry struct {
 	stale bool
 }
 
+// known has the resources that casement read on their own or wrote, by the key of their collection and by their own key:
+// what a pass asks of a collection does not grow with all that there is.
+type known map[string]map[string]entry
+
+// in returns the resources of a collection.
+func (k known) in(collection string) map[string]entry { return k[arm.Key(collection)] }
+
+// of returns the entry of a resource.
+func (k known) of(id string) (entry, bool) {
+	e, ok := k.in(collectionOf(id))[arm.Key(id)]
+	return e, ok
+}
+
+func (k known) set(id string, e entry) {
+	collection := arm.Key(collectionOf(id))
+	if k[collection] == nil {
+		k[collection] = map[string]entry{}
+	}
+	k[collection][arm.Key(id)] = e
+}
+
 // listing is one collection. Its lock is locked during a read, so that concurrent readers share it.
 type listing struct {
 	mu sync.Mutex
@@ -60,7 +81,7 @@ type listing struct {
 
 func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
 	return &reader{
-		client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: map[string]entry{}, overviews: map[string]*overview{},
+		client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: known{}, overviews: map[string]*overview{},
 		groups: map[string]time.Time{}, answers: map[string]json.RawMessage{}, children: map[string]time.Time{},
 	}
 }
@@ -88,22 +109,27 @@ func (r *reader) withChildren(id string, e entry) json.RawMessage {
 	if err != nil || !ok {
 		return e.body
 	}
-	for child, own := range r.own {
-		if !own.at.After(e.at) || arm.ParentOf(child) != key || !inline(child) || own.stale && own.body == nil {
+	for collection, entries := range r.own {
+		if collectionOf(collection) != key || !inline(collection+"/x") {
 			continue
 		}
-		member := kindOf(child)
+		member := arm.NameOf(collection)
 		for name := range properties {
 			if strings.EqualFold(name, member) {
 				member = name
 			}
 		}
-		children, _ := properties[member].([]any)
-		children = slices.DeleteFunc(children, func(c any) bool { return strings.EqualFold(keyOf(c), arm.NameOf(child)) })
-		if written, err := document(own.body); err == nil && own.body != nil {
-			children = append(children, written)
+		for child, own := range entries {
+			if !own.at.After(e.at) || own.stale && own.body == nil {
+				continue
+			}
+			children, _ := properties[member].([]any)
+			children = slices.DeleteFunc(children, func(c any) bool { return strings.EqualFold(keyOf(c), arm.NameOf(child)) })
+			if written, err := document(own.body); err == nil && own.body != nil {
+				children = append(children, written)
+			}
+			properties[member] = children
 		}
-		properties[member] = children
 	}
 	body, err := json.Marshal(doc)
 	if err != nil {
@@ -134,7 +160,7 @@ func (r *reader) find(ctx context.Context, id, apiVersion string) (entry, error)
 func (r *reader) fresh(id string) (entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	own, ok := r.own[arm.Key(id)]
+	own, ok := r.own.of(id)
 	if !ok || own.stale {
 		return own, ok
 	}
@@ -181,11 +207,8 @@ func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, er
 func (r *reader) outdate(collection string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key, e := range r.own {
-		if !e.stale && e.at.Before(at) && r.now().Sub(e.at) > r.ttl && collectionOf(key) == arm.Key(collection) {
-			delete(r.own, key)
-		}
-	}
+	own := r.own.in(collection)
+	maps.DeleteFunc(own, func(_ string, e entry) bool { return !e.stale && e.at.Before(at) && r.now().Sub(e.at) > r.ttl })
 }
 
 func (r *reader) listing(collection string) *listing {
@@ -259,14 +282,14 @@ func (r *reader) store(id string, body json.RawMessage) entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := entry{at: r.now(), body: body}
-	r.own[arm.Key(id)] = e
+	r.own.set(id, e)
 	r.wrote(id)
 	delete(r.answers, arm.Key(id))
 	if body == nil && alone(id) {
 		r.dropGroup(arm.Key(id))
 		delete(r.groups, arm.Key(id))
 	}
-	r.prune()
+	r.prune(id)
 	return e
 }
 
@@ -283,7 +306,7 @@ func (r *reader) began(id string, body json.RawMessage) {
 	defer r.mu.Unlock()
 	if len(body) > 0 {
 		r.answers[arm.Key(id)] = body
-		r.own[arm.Key(id)] = entry{at: r.now(), body: body}
+		r.own.set(id, entry{at: r.now(), body: body})
 	}
 }
 
@@ -315,17 +338,19 @@ func (r *reader) answered(id string) json.RawMessage {
 func (r *reader) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.own[arm.Key(id)] = entry{at: r.now(), body: r.own[arm.Key(id)].body, stale: true}
+	last, _ := r.own.of(id)
+	r.own.set(id, entry{at: r.now(), body: last.body, stale: true})
 	r.wrote(id)
 }
 
 // last returns the last known state of a resource, of any age, or nil.
 func (r *reader) last(id string) json.RawMessage {
 	r.mu.Lock()
-	own, l := r.own[arm.Key(id)].body, r.lists[arm.Key(collectionOf(id))]
+	own, _ := r.own.of(id)
+	l := r.lists[arm.Key(collectionOf(id))]
 	r.mu.Unlock()
-	if own != nil || l == nil {
-		return own
+	if own.body != nil || l == nil {
+		return own.body
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -366,17 +391,12 @@ func dropUnder[V any](m map[string]V, group string) {
 	maps.DeleteFunc(m, func(key string, _ V) bool { return strings.HasPrefix(key, group+"/") })
 }
 
-// prune drops old entries now and then, so that the cache does not grow with every machine that is
+// prune drops old entries of a resource's collection now and then, so that the cache does not grow with every machine that is
 // replaced.
-func (r *reader) prune() {
-	const many = 4096
-	if len(r.own) < many {
-		return
-	}
-	for key, e := range r.own {
-		if r.now().Sub(e.at) > r.ttl {
-			delete(r.own, key)
-		}
+func (r *reader) prune(id string) {
+	const many = 1024
+	if own := r.own.in(collectionOf(id)); len(own) >= many {
+		maps.DeleteFunc(own, func(_ string, e entry) bool { return r.now().Sub(e.at) > r.ttl })
 	}
 }
 
