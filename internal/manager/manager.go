@@ -37,6 +37,7 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/leave"
 	"casement.dev/casement/internal/controller/patch"
+	"casement.dev/casement/internal/controller/wake"
 	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/metric"
 	"casement.dev/casement/internal/queue"
@@ -194,6 +195,9 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 		Observe: metrics.Observe, Clouds: o.Azure.clouds(), TokenFile: o.Azure.TokenFile,
 		Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
 	ctx := context.Background()
+	if err := wake.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("index the objects of clusters: %w", err)
+	}
 	for _, c := range []struct {
 		name   string
 		atOnce int

@@ -35,7 +35,20 @@ import (
 	"casement.dev/casement/internal/grant"
 )
 
-// Inputs are the inputs of one kind.
+// field indexes the objects of clusters by ClusterOf.
+const field = "casement.cluster"
+
+// Index adds the index that Inputs reads to the kinds whose controllers have Inputs.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, kind := range []client.Object{&infrav1.AzureMachine{}, &infrav1.AzureMachinePool{}, &infrav1.AzureMachineTemplate{}} {
+		if err := indexer.IndexField(ctx, kind, field, func(o client.Object) []string { return []string{ClusterOf(o)} }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Inputs are the inputs of one kind, which Index has indexed.
 type Inputs struct {
 	Client client.Client
 	// List is an empty list of the kind.
@@ -108,16 +121,20 @@ func (i Inputs) ofAzureCluster(status bool) handler.MapFunc {
 	}
 }
 
-// of returns the requests for the objects of a cluster. They are read as the cache has them: a namespace may have thousands.
+// of returns the requests for the objects of a cluster.
 func (i Inputs) of(ctx context.Context, namespace, cluster string, unsettled bool) []reconcile.Request {
 	all, ok := i.List.DeepCopyObject().(client.ObjectList)
-	if !ok || i.Client.List(ctx, all, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
+	if !ok {
+		return nil
+	}
+	in := []client.ListOption{client.InNamespace(namespace), client.MatchingFields{field: cluster}, client.UnsafeDisableDeepCopy}
+	if err := i.Client.List(ctx, all, in...); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
 	_ = apimeta.EachListItem(all, func(item runtime.Object) error {
 		o, ok := item.(client.Object)
-		if ok && ClusterOf(o) == cluster && (!unsettled || i.Settled == nil || !i.Settled(o)) {
+		if ok && (!unsettled || i.Settled == nil || !i.Settled(o)) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 		}
 		return nil
