@@ -12,8 +12,8 @@ func (b *batch) call(ctx context.Context, rest string) int {
 		return b.lacks("%v", err)
 	}
 	words := batchWords(again)
-	if len(words) == 0 {
-		return 0
+	if len(words) == 0 { // with a blank behind it call succeeds
+		return b.fails(0, "")
 	}
 	if b.depth > 16 {
 		b.errorf("scripts call each other too deep (a bound of the simulation)")

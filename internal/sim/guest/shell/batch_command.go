@@ -89,15 +89,15 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 			return b.chdir(strings.TrimSpace(rest)), true
 		}
 	}
-	if !separates(rest) {
+	if !separates(rest) && (rest[0] != ':' || name != "goto" && name != "call") {
 		return 0, false
 	}
 	args := strings.TrimSpace(rest)
 	tail := strings.TrimLeft(rest, " \t,;=") // the blanks at the end count
 	switch name {
 	case "set":
-		if strings.HasPrefix(args, "/") || args == "" {
-			tail = args
+		if args == "" {
+			tail = ""
 		}
 		return b.set(tail), true
 	case "exit":
@@ -105,6 +105,9 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 	case "goto":
 		return b.jump(args), true
 	case "call":
+		if rest == "" {
+			return b.fails(1, ""), true
+		}
 		return b.call(ctx, tail), true
 	case "setlocal":
 		return b.setlocal(args), true
@@ -175,7 +178,11 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 	if c == nil {
 		return 0, false
 	}
-	p := b.process(splitArgs(name + " " + args))
+	words := batchWords(args)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, `"`, "")
+	}
+	p := b.process(append([]string{name}, words...))
 	code = b.shell.start(ctx, c, p)
 	if code != 0 {
 		b.cmd.level = code
@@ -283,9 +290,7 @@ func (b *batch) enter(to string, drives bool) int {
 	}
 	dir := b.shell.guest.Root.Abs(b.cmd.dir, to)
 	if !b.shell.guest.Root.IsDir(dir) {
-		b.errorf("The system cannot find the path specified.")
-		b.cmd.level = 1
-		return 1
+		return b.fails(1, "The system cannot find the path specified.")
 	}
 	if !drives && !strings.EqualFold(dir[:2], b.cmd.dir[:min(2, len(b.cmd.dir))]) {
 		return 0 // the other drive's own directory changes, which nothing uses
@@ -366,30 +371,40 @@ func (b *batch) shift(args string) int {
 	return 0
 }
 
-// splitArgs splits as the C runtime does, near enough: blanks outside quotes.
+// splitArgs splits a command line as the C runtime does: at blanks outside of quotes. Backslashes count where a quote follows: two are
+// one, and the last of an odd number makes the quote a letter, as a second quote within quotes does.
 func splitArgs(line string) []string {
 	var args []string
 	var cur strings.Builder
-	quoted, any := false, false
+	quoted, some := false, false
 	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '\\' && i+1 < len(line) && line[i+1] == '"':
+		slashes := len(line[i:]) - len(strings.TrimLeft(line[i:], `\`))
+		i += slashes
+		quote := i < len(line) && line[i] == '"'
+		if quote {
+			cur.WriteString(strings.Repeat(`\`, slashes/2))
+		} else {
+			cur.WriteString(strings.Repeat(`\`, slashes))
+		}
+		switch some = some || slashes > 0; {
+		case i == len(line):
+		case quote && (slashes%2 == 1 || quoted && strings.HasPrefix(line[i:], `""`)):
 			cur.WriteByte('"')
-			any = true
-			i++
-		case c == '"':
-			quoted, any = !quoted, true
-		case (c == ' ' || c == '\t') && !quoted:
-			if any || cur.Len() > 0 {
+			i += (slashes + 1) % 2
+		case quote:
+			quoted, some = !quoted, true
+		case (line[i] == ' ' || line[i] == '\t') && !quoted:
+			if some {
 				args = append(args, cur.String())
 			}
 			cur.Reset()
-			any = false
+			some = false
 		default:
-			cur.WriteByte(c)
+			cur.WriteByte(line[i])
+			some = true
 		}
 	}
-	if any || cur.Len() > 0 {
+	if some {
 		args = append(args, cur.String())
 	}
 	return args

@@ -214,30 +214,13 @@ func compareWords(operator, left, right string, fold bool) bool {
 	order := 0
 	switch {
 	case errX == nil && errY == nil:
-		order = int(min(max(x-y, -1), 1))
-		if x < y {
-			order = -1
-		} else if x > y {
-			order = 1
-		}
+		order = cmp.Compare(x, y)
 	case fold:
 		order = strings.Compare(strings.ToLower(left), strings.ToLower(right))
 	default: // by the letters, and lower case comes first
 		order = cmp.Or(strings.Compare(strings.ToLower(left), strings.ToLower(right)), -strings.Compare(left, right))
 	}
-	switch operator {
-	case "equ":
-		return order == 0
-	case "neq":
-		return order != 0
-	case "lss":
-		return order < 0
-	case "leq":
-		return order <= 0
-	case "gtr":
-		return order > 0
-	}
-	return order >= 0
+	return ordered(operator, order)
 }
 
 // endlocal goes back to what setlocal kept.
@@ -251,9 +234,7 @@ func (b *batch) endlocal() {
 
 func (b *batch) setlocal(args string) int {
 	if len(b.saved) >= 32 {
-		b.errorf("Maximum setlocal recursion level reached.")
-		b.cmd.level = 1
-		return 1
+		return b.fails(1, "Maximum setlocal recursion level reached.")
 	}
 	b.saved = append(b.saved, b.cmd.cmdState)
 	b.cmd.env = maps.Clone(b.cmd.env)
@@ -269,9 +250,7 @@ func (b *batch) setlocal(args string) int {
 			b.cmd.plain = true
 		default:
 			b.endlocal()
-			b.errorf("The parameter is incorrect.")
-			b.cmd.level = 1
-			return 1
+			return b.fails(1, "The parameter is incorrect.")
 		}
 	}
 	return 0
@@ -279,6 +258,10 @@ func (b *batch) setlocal(args string) int {
 
 // jump implements goto. A missing label ends the script.
 func (b *batch) jump(label string) int {
+	if label == "" {
+		b.ended = true
+		return b.fails(1, "No batch label specified to GOTO command.")
+	}
 	label = strings.ToLower(strings.TrimLeft(strings.TrimSpace(label), ":"))
 	if i := strings.IndexAny(label, " \t,;=:+"); i >= 0 {
 		label = label[:i]

@@ -100,38 +100,41 @@ func (b *batch) modified(v, modifiers string) string {
 		return ""
 	}
 	full := b.shell.guest.Root.Abs(b.cmd.dir, v)
+	if strings.HasSuffix(v, `\`) {
+		full = strings.TrimSuffix(full, `\`) + `\`
+	}
 	i := strings.LastIndexByte(full, '\\') + 1
 	name, extension := full[i:], ""
 	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
 		name, extension = name[:dot], name[dot:]
 	}
-	if strings.ContainsAny(modifiers, "f") {
-		return full
-	}
-	out := ""
-	if strings.Contains(modifiers, "z") {
-		if info, err := b.shell.guest.Root.Stat(full); err == nil {
-			out += strconv.FormatInt(info.Size(), 10)
+	var shown []string // as dir shows a file
+	has := func(letter string) bool { return strings.Contains(modifiers, letter) }
+	if info, err := b.shell.guest.Root.Stat(full); err == nil {
+		if has("a") {
+			letter := func(is bool, letter string) string { return map[bool]string{true: letter, false: "-"}[is] }
+			shown = append(shown, letter(info.IsDir(), "d")+letter(info.Mode()&0o200 == 0, "r")+letter(!info.IsDir(), "a")+"------")
+		}
+		if has("t") {
+			shown = append(shown, info.ModTime().UTC().Format("01/02/2006 03:04 PM"))
+		}
+		if has("z") {
+			shown = append(shown, strconv.FormatInt(info.Size(), 10))
 		}
 	}
-	if strings.Contains(modifiers, "t") {
-		if info, err := b.shell.guest.Root.Stat(full); err == nil {
-			out += info.ModTime().UTC().Format("01/02/2006 03:04 PM")
+	path := ""
+	for _, part := range []struct{ letter, text string }{{"d", full[:2]}, {"p", full[2:i]}, {"n", name}, {"x", extension}} {
+		if has(part.letter) {
+			path += part.text
 		}
 	}
-	if strings.Contains(modifiers, "d") {
-		out += full[:2]
+	if has("f") || has("s") && path == "" { // there are no short names
+		path = full
 	}
-	if strings.Contains(modifiers, "p") {
-		out += full[2:i]
+	if path != "" {
+		shown = append(shown, path)
 	}
-	if strings.Contains(modifiers, "n") {
-		out += name
-	}
-	if strings.Contains(modifiers, "x") {
-		out += extension
-	}
-	return out
+	return strings.Join(shown, " ")
 }
 
 // variableOf returns a variable with what follows its name: :a=b replaces, :~1,2 cuts.
@@ -225,7 +228,7 @@ func (b *batch) variable(name string) (string, bool) {
 	case "DATE":
 		return now.Format("Mon 01/02/2006"), true
 	case "TIME":
-		return now.Format("15:04:05.00"), true
+		return fmt.Sprintf("%2d", now.Hour()) + now.Format(":04:05.00"), true
 	case "RANDOM":
 		return strconv.Itoa(now.Nanosecond() / 100 % 32768), true
 	case "CMDEXTVERSION":

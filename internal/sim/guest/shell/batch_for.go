@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,6 +17,9 @@ func (b *batch) loop(ctx context.Context, n forCommand) int {
 	set, err := b.late(n.set)
 	if err != nil {
 		return b.lacks("%v", err)
+	}
+	if n.options != "" && n.mode != "f" && n.mode != "r" {
+		return b.lacks("for /%s %s", n.mode, n.options)
 	}
 	outer := b.loops
 	b.loops = maps.Clone(outer)
@@ -48,7 +52,7 @@ func (b *batch) loop(ctx context.Context, n forCommand) int {
 		if e != nil {
 			return b.lacks("%v", e)
 		}
-		b.walk(b.shell.guest.Root.Abs(b.cmd.dir, root), batchWords(set), each, 0)
+		b.walk(b.shell.guest.Root.Abs(b.cmd.dir, root), batchWords(set), each)
 	}
 	if err != nil {
 		b.errorf("%v", err)
@@ -81,49 +85,27 @@ func (b *batch) count(set string, each func(string) bool) error {
 
 // items returns a word of the set: files or folders that match a pattern, or itself.
 func (b *batch) items(word string, folders bool) []string {
-	plain := strings.Trim(word, `"`)
+	plain, p := strings.Trim(word, `"`), b.process(nil)
 	if !strings.ContainsAny(plain, "*?") {
-		if folders && !b.shell.guest.Root.IsDir(b.shell.guest.Root.Abs(b.cmd.dir, plain)) {
-			return []string{word}
-		}
 		return []string{word}
 	}
-	var out []string
-	prefix := plain[:strings.LastIndexAny(plain, `\/:`)+1]
-	for _, at := range globWindows(b.process(nil), plain) {
-		if b.shell.guest.Root.IsDir(at) == folders {
-			out = append(out, prefix+at[strings.LastIndexByte(at, '\\')+1:])
-		}
-	}
-	return out
+	return slices.DeleteFunc(namesOf(p, plain), func(f string) bool { return p.Guest.Root.IsDir(p.Abs(f)) != folders })
 }
 
 // walk implements for /r: for each folder below a root, the words of the set in it.
-func (b *batch) walk(dir string, words []string, each func(string) bool, depth int) bool {
-	entries, err := b.shell.guest.Root.ReadDir(dir)
-	if err != nil || depth > 64 {
+func (b *batch) walk(root string, words []string, each func(string) bool) {
+	goOn := true
+	b.process(nil).walk(root, 0, func(name string, _ int, info fs.FileInfo) bool {
+		for _, w := range words {
+			if !info.IsDir() || !goOn {
+				return false
+			}
+			for _, item := range b.items(strings.TrimSuffix(b.shell.guest.Root.Abs(name, ""), `\`)+`\`+strings.Trim(w, `"`), false) {
+				goOn = goOn && each(item)
+			}
+		}
 		return true
-	}
-	for _, w := range words {
-		plain := strings.Trim(w, `"`)
-		if !strings.ContainsAny(plain, "*?") {
-			if !each(strings.TrimSuffix(dir, `\`) + `\` + plain) {
-				return false
-			}
-			continue
-		}
-		for _, e := range entries {
-			if !e.IsDir() && maskMatch(plain, e.Name()) && !each(b.shell.guest.Root.Abs(dir, e.Name())) {
-				return false
-			}
-		}
-	}
-	for _, e := range entries {
-		if e.IsDir() && !b.walk(b.shell.guest.Root.Abs(dir, e.Name()), words, each, depth+1) {
-			return false
-		}
-	}
-	return true
+	})
 }
 
 // fileOptions are the options of for /f.

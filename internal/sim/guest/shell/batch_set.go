@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,20 +41,15 @@ func quotedAssignment(s string) string {
 }
 
 func (b *batch) list(prefix string) int {
-	var names []string
-	for k := range b.cmd.env {
-		if len(k) >= len(prefix) && strings.EqualFold(k[:len(prefix)], prefix) {
-			names = append(names, k)
-		}
-	}
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(b.cmd.env)), func(k string) bool {
+		return !strings.HasPrefix(strings.ToUpper(k), strings.ToUpper(prefix))
+	})
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(strings.ToUpper(a), strings.ToUpper(b)) })
 	for _, k := range names {
 		b.print(k + "=" + b.cmd.env[k] + "\r\n")
 	}
 	if len(names) == 0 {
-		b.errorf("Environment variable %s not defined", prefix)
-		b.cmd.level = 1
-		return 1
+		return b.fails(1, fmt.Sprintf("Environment variable %s not defined", prefix))
 	}
 	return 0
 }
@@ -84,9 +80,7 @@ func (b *batch) assign(name, v string) int {
 func (b *batch) ask(rest string) int {
 	name, prompt, ok := strings.Cut(quotedAssignment(rest), "=")
 	if !ok {
-		b.errorf("The syntax of the command is incorrect.")
-		b.cmd.level = 1
-		return 1
+		return b.fails(1, "The syntax of the command is incorrect.")
 	}
 	b.print(strings.Trim(prompt, `"`))
 	line, err := b.readLine()
@@ -275,28 +269,12 @@ func (m *sum) unary() (int32, error) {
 
 func calculate(operator string, a, b int32) (int32, error) {
 	switch operator {
-	case "+":
-		return a + b, nil
-	case "-":
-		return a - b, nil
-	case "*":
-		return a * b, nil
 	case "/", "%":
 		if b == 0 {
 			return 0, saying("Divide by zero error.")
 		}
-		if operator == "/" {
-			return int32(int64(a) / int64(b)), nil
-		}
-		return int32(int64(a) % int64(b)), nil
-	case "&":
-		return a & b, nil
-	case "|":
-		return a | b, nil
-	case "^":
-		return a ^ b, nil
-	case "<<":
-		return a << (uint32(b) & 31), nil
+	case "<<", ">>":
+		b &= 31
 	}
-	return a >> (uint32(b) & 31), nil
+	return int32(calculated(operator, int64(a), int64(b))), nil
 }

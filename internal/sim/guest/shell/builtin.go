@@ -58,13 +58,17 @@ func echo(_ context.Context, p *Process) int {
 }
 
 // unescape undoes backslashes as in the format of printf.
-func unescape(text string) string { text, _ = escapes(text, false, true); return text }
+func unescape(text string) string { text, _ = escapes(text, false, true, false); return text }
 
 // unescapeEcho evaluates escapes as echo -e and %b do, in which an octal number starts with
 // 0. end reports that \c ended the text.
-func unescapeEcho(text string, bash bool) (out string, end bool) { return escapes(text, true, bash) }
+func unescapeEcho(text string, bash bool) (out string, end bool) {
+	return escapes(text, true, bash, bash)
+}
 
-func escapes(text string, zero, bash bool) (string, bool) {
+// escapes undoes backslashes. zero is set where an octal number may start with 0, strict where it must, and bash where \e and \x
+// are known.
+func escapes(text string, zero, bash, strict bool) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {
@@ -110,7 +114,7 @@ func escapes(text string, zero, bash bool) (string, bool) {
 				}
 			}
 		case '0', '1', '2', '3', '4', '5', '6', '7':
-			if zero && c != '0' && bash {
+			if c != '0' && strict {
 				b.WriteString(`\` + string(rune(c)))
 				continue
 			}
@@ -201,7 +205,7 @@ func (pr *printing) format(format string) string {
 				pr.end = true
 				return ""
 			}
-			text, _ := escapes(format[i:end], false, pr.p.bash())
+			text, _ := escapes(format[i:end], false, pr.p.bash(), false)
 			pr.out.WriteString(text)
 			i = end - 1
 			continue
@@ -264,7 +268,7 @@ func (pr *printing) directive(spec string, c byte) bool {
 		fmt.Fprintf(&pr.out, strings.ReplaceAll(spec, "0", "0")+"s", byteText(pr.next()))
 	case 'b':
 		var text string
-		text, pr.end = unescapeEcho(pr.next(), false)
+		text, pr.end = escapes(pr.next(), true, pr.p.bash(), false)
 		fmt.Fprintf(&pr.out, spec+"s", byteText(text))
 	case 'q':
 		if !pr.p.bash() {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -209,19 +210,60 @@ func (t *testing) binary(a, op, b string) bool {
 		}
 		return false
 	}
-	switch op {
-	case "-eq":
-		return x == y
-	case "-ne":
-		return x != y
-	case "-lt":
-		return x < y
-	case "-le":
-		return x <= y
-	case "-gt":
-		return x > y
+	return ordered(op, cmp.Compare(x, y))
+}
+
+// ordered reports whether an operator, by its sign or its letters, holds for two values whose comparison gives c.
+func ordered(op string, c int) bool {
+	switch strings.TrimPrefix(op, "-") {
+	case "=", "==", "eq", "equ":
+		return c == 0
+	case "!=", "ne", "neq":
+		return c != 0
+	case "<", "lt", "lss":
+		return c < 0
+	case "<=", "le", "leq":
+		return c <= 0
+	case ">", "gt", "gtr":
+		return c > 0
+	case ">=", "ge", "geq":
+		return c >= 0
 	}
-	return x >= y
+	return false
+}
+
+// calculated is what an operator of two numbers gives, a comparison 1 where it holds; y is not 0 where it divides.
+func calculated(op string, x, y int64) int64 {
+	holds := false
+	switch op {
+	case "+":
+		return x + y
+	case "-":
+		return x - y
+	case "*":
+		return x * y
+	case "/":
+		return x / y
+	case "%":
+		return x % y
+	case "&":
+		return x & y
+	case "|":
+		return x | y
+	case "^":
+		return x ^ y
+	case "<<":
+		return x << (uint64(y) & 63)
+	case ">>":
+		return x >> (uint64(y) & 63)
+	case "||":
+		holds = x != 0 || y != 0
+	case "&&":
+		holds = x != 0 && y != 0
+	default:
+		holds = ordered(op, cmp.Compare(x, y))
+	}
+	return map[bool]int64{true: 1}[holds]
 }
 
 func (t *testing) files(a, op, b string) bool {

@@ -62,20 +62,23 @@ func (o options) last(names ...string) (last string) {
 type flag struct {
 	name            string
 	value, optional bool
+	// many may come again, and refused is known and not simulated, where switches are slashed.
+	many, refused bool
 }
 
 // declaration is the flags that a command implements. Any other is refused by name.
 type declaration struct {
 	flags map[string]flag
-	// ordered takes no flags after the first operand, words takes -word for one flag,
-	// and count takes -5 for -n 5.
-	ordered, words, count bool
+	// ordered takes no flags after the first operand, words takes -word for one flag, count
+	// takes -5 for -n 5, and glued takes /s/q and /c:VALUE.
+	ordered, words, count, glued bool
 }
 
 // declare reads a declaration: flags with blanks between, the names of one with |
 // between, short ones of one letter. One that ends with : takes a value, with =? one
-// that may be missing. The first word may say how flags are written: + before all
-// operands, - as words with one dash, # a number for -n.
+// that may be missing, one with ! is not simulated, and one with * may come again. The first
+// word may say how flags are written: + before all operands, - as words with one dash, # a
+// number for -n, / one behind the other.
 func declare(text string) declaration {
 	d := declaration{flags: map[string]flag{}}
 	for _, word := range strings.Fields(text) {
@@ -89,14 +92,15 @@ func declare(text string) declaration {
 		case "#":
 			d.count = true
 			continue
+		case "/":
+			d.glued = true
+			continue
 		}
 		f := flag{}
-		if rest, ok := strings.CutSuffix(word, "=?"); ok {
-			word, f.optional = rest, true
-		}
-		if rest, ok := strings.CutSuffix(word, ":"); ok {
-			word, f.value = rest, true
-		}
+		word, f.refused = strings.CutSuffix(word, "!")
+		word, f.many = strings.CutSuffix(word, "*")
+		word, f.optional = strings.CutSuffix(word, "=?")
+		word, f.value = strings.CutSuffix(word, ":")
 		names := strings.Split(word, "|")
 		f.name = names[0]
 		for _, n := range names {
@@ -219,4 +223,46 @@ func (d declaration) short(o *options, arg string, next func() (string, bool)) s
 		o.given = append(o.given, given{f.name, value})
 	}
 	return ""
+}
+
+// slashed separates switches as programs of Windows have them from operands: behind a slash, or a dash where they are words, in letters of
+// any case. wrong is the first that is not as declared: unknown (its kind is '?'), not simulated ('!'), there twice ('+'), or without its
+// value (':').
+func (d declaration) slashed(args []string) (o options, kind byte, wrong string) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a == "" || a[0] != '/' && !(d.words && a[0] == '-') {
+			o.operands = append(o.operands, a)
+			continue
+		}
+		name, value, colon := strings.Cut(a[1:], ":")
+		if f := d.flags[strings.ToLower(name)]; colon && d.glued && (f.value || f.optional) {
+			o.given = append(o.given, given{f.name, value})
+			continue
+		}
+		names := []string{strings.ToLower(a[1:])}
+		if d.glued {
+			names = strings.Split(names[0], "/")
+		}
+		for _, name := range names {
+			f, known := d.flags[name]
+			switch {
+			case !known:
+				return o, '?', "/" + name
+			case f.refused:
+				return o, '!', "/" + name
+			case !f.many && !d.glued && o.has(f.name):
+				return o, '+', "/" + name
+			case f.value && i+1 == len(args):
+				return o, ':', "/" + name
+			}
+			value := ""
+			if f.value {
+				i++
+				value = args[i]
+			}
+			o.given = append(o.given, given{f.name, value})
+		}
+	}
+	return o, 0, ""
 }

@@ -18,9 +18,9 @@ func linuxCommands() Table {
 		"awk":  flagged("+ F|field-separator: v|assign: f|file:", awkCommand),
 		"mawk": flagged("+ F: v: f:", awkCommand), "gawk": flagged("+ F: v: f:", awkCommand),
 		"tail": flagged("# n|lines: c|bytes: f|follow=? F q|quiet v|verbose pid: s|sleep-interval:", tail),
-		"journalctl": flagged("u|unit: n|lines: f|follow S|since: o|output: no-pager b|boot=? k|dmesg x|catalog "+
-			"e|pager-end q|quiet a|all no-hostname r|reverse", journalctl),
-		"crictl": crictl, "ctr": ctrLinux, "kubelet": versionedLinux("kubelet"), "scp": scp,
+		"journalctl": flagged("u|unit: n|lines: f|follow S|since: o|output: no-pager b|boot=? x|catalog "+
+			"e|pager-end q|quiet a|all no-hostname", journalctl),
+		"crictl": crictl, "ctr": ctr, "kubelet": versioned("kubelet"), "scp": scp,
 		"wget": flagged("+ q|quiet O|output-document: T|timeout: t|tries: S|server-response spider no-check-certificate header: "+
 			"no-verbose nv", wget), "apt-get": aptGet, "apt": aptGet,
 		"ping": ping, "nslookup": nslookup, "dig": lookup, "nc": flagged("+ z v w: n", netcat),
@@ -35,7 +35,7 @@ func linuxCommands() Table {
 		t[name] = noEffect
 	}
 	for _, name := range []string{"kubectl", "containerd", "runc"} {
-		t[name] = versionedLinux(name)
+		t[name] = versioned(name)
 	}
 	t["waagent"], t["unattended-upgrade"] = waagent, noEffect
 	return t
@@ -147,15 +147,19 @@ func sudo(ctx context.Context, p *Process, o options) int {
 		}
 		return 0
 	}
-	for len(args) > 0 {
-		k, v, ok := strings.Cut(args[0], "=")
-		if !ok {
-			return p.shell.child(ctx, &c, args)
-		}
-		c.Env[k] = v
-		args = args[1:]
+	if args = c.assigned(args); len(args) > 0 {
+		return p.shell.child(ctx, &c, args)
 	}
 	return 0
+}
+
+// assigned puts the variables that stand before a program's name into the environment, and returns what follows them.
+func (p *Process) assigned(args []string) []string {
+	for len(args) > 0 && strings.Contains(args[0], "=") {
+		k, v, _ := strings.Cut(args[0], "=")
+		p.Env[k], args = v, args[1:]
+	}
+	return args
 }
 
 // child runs args with p's streams.

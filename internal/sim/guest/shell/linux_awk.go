@@ -33,9 +33,6 @@ func awkCommand(ctx context.Context, p *Process, o options) int {
 		vars := map[string]string{}
 		if o.has("F") {
 			vars["FS"] = unescape(o.value("F"))
-			if vars["FS"] == "t" {
-				vars["FS"] = "\t"
-			}
 		}
 		for _, v := range o.values("v") {
 			name, value, _ := strings.Cut(v, "=")

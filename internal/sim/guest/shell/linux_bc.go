@@ -158,8 +158,7 @@ func (c *calculation) comparison() decimal {
 	}
 	y := c.sum()
 	d := c.aligned(x, max(x.scale, y.scale)).Cmp(c.aligned(y, max(x.scale, y.scale)))
-	truth := map[string]bool{"==": d == 0, "!=": d != 0, "<=": d <= 0, ">=": d >= 0, "<": d < 0, ">": d > 0}[op]
-	return decimal{big.NewInt(map[bool]int64{true: 1}[truth]), 0}
+	return decimal{big.NewInt(map[bool]int64{true: 1}[ordered(op, d)]), 0}
 }
 
 func ten(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }

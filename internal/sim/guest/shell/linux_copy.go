@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -54,9 +55,6 @@ func (p *Process) shown(o options, to string) string {
 }
 
 func copyFiles(_ context.Context, p *Process, o options) int {
-	if o.has("l") {
-		return p.Refuse("cp -l")
-	}
 	sources, target, code := p.targets(o)
 	if code != 0 {
 		return code
@@ -217,9 +215,6 @@ func moveFiles(_ context.Context, p *Process, o options) int {
 }
 
 func link(_ context.Context, p *Process, o options) int {
-	if o.has("r") {
-		return p.Refuse("ln -r")
-	}
 	args := o.operands
 	if len(args) == 1 {
 		args = append(args, ".")
@@ -329,5 +324,5 @@ func relativePath(from, to string) string {
 	for from = path.Clean(from); to != from && !strings.HasPrefix(to, strings.TrimSuffix(from, "/")+"/"); from = path.Dir(from) {
 		up += "../"
 	}
-	return orDot(strings.TrimSuffix(up+strings.TrimPrefix(strings.TrimPrefix(to, from), "/"), "/"))
+	return cmp.Or(strings.TrimSuffix(up+strings.TrimPrefix(strings.TrimPrefix(to, from), "/"), "/"), ".")
 }

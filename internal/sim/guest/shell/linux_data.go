@@ -30,7 +30,7 @@ func dataCommands() Table {
 		"curl": curl, "jq": jq,
 		"base64": flagged("d|D|decode w|wrap: i|ignore-garbage", base64Command),
 		"gzip": flagged("d|decompress c|stdout k|keep f|force n|no-name q|quiet 1|fast 2 3 4 5 6 7 8 9|best "+
-			"t|test v|verbose r|recursive S|suffix: N|name", gzipCommand),
+			"t|test", gzipCommand),
 		"gunzip":    flagged("c|stdout k|keep f|force q|quiet t|test", gzipCommand),
 		"zcat":      flagged("f|force", gzipCommand),
 		"tar":       tarCommand,
@@ -117,9 +117,6 @@ func zipped(meter *limit.Meter, data []byte) []byte {
 
 // gzipCommand is gzip, gunzip and zcat: streams, or files in place.
 func gzipCommand(_ context.Context, p *Process, o options) int {
-	if o.has("v", "r", "S", "N") {
-		return p.Refuse("gzip -%s", o.last("v", "r", "S", "N"))
-	}
 	undo := o.has("d", "t") || p.name() != "gzip"
 	toStdout := o.has("c") || p.name() == "zcat"
 	code := 0
@@ -262,15 +259,10 @@ func tarCommand(ctx context.Context, p *Process) int {
 	}
 	o, unknown := declare("x|extract|get c|create t|list f|file: z|gzip|gunzip C|directory: v|verbose " +
 		"p|preserve-permissions k|keep-old-files strip-components: no-same-owner same-owner overwrite exclude: " +
-		"a|auto-compress O|to-stdout m|touch no-same-permissions h|dereference T|files-from: transform|xform: mode: " +
-		"owner: group: numeric-owner sort: mtime: n no-recursion wildcards X|exclude-from: j|bzip2 J|xz r|append u|update d|diff").parse(args)
+		"a|auto-compress O|to-stdout m|touch no-same-permissions T|files-from: transform|xform: mode: " +
+		"owner: group: numeric-owner sort: n wildcards").parse(args)
 	if unknown != "" {
-		return p.Refuse("tar %s", unknown)
-	}
-	for _, f := range []string{"h", "X", "j", "J", "r", "u", "d", "no-recursion", "mtime"} {
-		if o.has(f) {
-			return p.refuseAs(2, "tar -%s", f)
-		}
+		return p.refuseAs(2, "tar %s", unknown)
 	}
 	if o.has("T") {
 		data, err := p.read(o.value("T"))
@@ -280,7 +272,7 @@ func tarCommand(ctx context.Context, p *Process) int {
 		o.operands = append(o.operands, strings.Fields(string(data))...)
 	}
 	inner := *p
-	inner.Dir = p.Abs(orDot(o.value("C")))
+	inner.Dir = p.Abs(cmp.Or(o.value("C"), "."))
 	if !p.Guest.Root.IsDir(inner.Dir) {
 		return p.Fail(2, "tar: %s: Cannot open: No such file or directory\ntar: Error is not recoverable: exiting now", o.value("C"))
 	}
@@ -291,13 +283,6 @@ func tarCommand(ctx context.Context, p *Process) int {
 		return tarRead(ctx, &inner, p, o)
 	}
 	return p.Fail(2, "tar: You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
-}
-
-func orDot(s string) string {
-	if s == "" {
-		return "."
-	}
-	return s
 }
 
 func tarCreate(ctx context.Context, p, outer *Process, o options) int {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -178,7 +179,7 @@ func visible(text string) string {
 
 // column makes a table of words, or fills lines.
 func column(_ context.Context, p *Process, o options) int {
-	if !o.has("t") || o.has("R") {
+	if !o.has("t") {
 		return p.Refuse("column other than column -t")
 	}
 	text, code := p.inputs(o.operands)
@@ -189,17 +190,13 @@ func column(_ context.Context, p *Process, o options) int {
 	widths := []int{}
 	for _, line := range p.linesOf(text) {
 		cells := strings.Fields(line)
-		if o.has("s") {
-			cells = strings.FieldsFunc(line, func(r rune) bool { return false })
-			cells = cells[:0]
-			for rest := line; ; {
-				i := strings.IndexAny(rest, o.value("s"))
-				if i < 0 {
-					cells = append(cells, rest)
-					break
+		if sep := o.value("s"); sep != "" {
+			cells = strings.Split(strings.Map(func(r rune) rune {
+				if strings.ContainsRune(sep, r) {
+					return 0
 				}
-				cells, rest = append(cells, rest[:i]), rest[i+1:]
-			}
+				return r
+			}, line), "\x00")
 		}
 		if strings.TrimSpace(line) != "" {
 			rows = append(rows, cells)
@@ -476,9 +473,6 @@ func diff(_ context.Context, p *Process, o options) int {
 	if len(o.operands) != 2 {
 		return p.Fail(2, "diff: missing operand after '%s'", strings.Join(o.operands, " "))
 	}
-	if o.has("y", "c", "x", "B") {
-		return p.Refuse("diff -%s", o.last("y", "c", "x", "B"))
-	}
 	a, b := o.operands[0], o.operands[1]
 	root := p.Guest.Root
 	switch dirA, dirB := root.IsDir(p.Abs(a)), root.IsDir(p.Abs(b)); {
@@ -503,13 +497,8 @@ func (p *Process) diffFolders(o options, a, b string) (code int) {
 			names[e.Name()] |= 1 << i
 		}
 	}
-	var sorted []string
-	for n := range names {
-		sorted = append(sorted, n)
-	}
-	slices.Sort(sorted)
 	join := func(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
-	for _, n := range sorted {
+	for _, n := range slices.Sorted(maps.Keys(names)) {
 		x, y := join(a, n), join(b, n)
 		dirX, dirY := p.Guest.Root.IsDir(p.Abs(x)), p.Guest.Root.IsDir(p.Abs(y))
 		switch {
@@ -592,14 +581,6 @@ func (p *Process) diffFiles(o options, a, b string) int {
 		p.unified(o, a, b, lines, all)
 		return 1
 	}
-	side := func(sign string, part []string) {
-		for _, line := range part {
-			p.Printf("%s %s", sign, line)
-			if !strings.HasSuffix(line, "\n") {
-				p.Printf("\n\\ No newline at end of file\n")
-			}
-		}
-	}
 	at := func(from, to int) string {
 		if to-from > 1 {
 			return fmt.Sprintf("%d,%d", from+1, to)
@@ -615,11 +596,11 @@ func (p *Process) diffFiles(o options, a, b string) int {
 			letter, to = "d", strconv.Itoa(h.from[1])
 		}
 		p.Printf("%s%s%s\n", from, letter, to)
-		side("<", lines[0][h.from[0]:h.to[0]])
+		p.side("< ", lines[0][h.from[0]:h.to[0]])
 		if letter == "c" {
 			p.Printf("---\n")
 		}
-		side(">", lines[1][h.from[1]:h.to[1]])
+		p.side("> ", lines[1][h.from[1]:h.to[1]])
 	}
 	return 1
 }
@@ -658,29 +639,31 @@ func (p *Process) unified(o options, a, b string, lines [2][]string, all []hunk)
 		head := min(context, first.from[0])
 		tail := min(context, len(lines[0])-last.to[0])
 		p.Printf("@@ -%s +%s @@\n", at(first.from[0]-head, last.to[0]+tail), at(first.from[1]-head, last.to[1]+tail))
-		side := func(sign string, part []string) {
-			for _, line := range part {
-				p.Printf("%s%s", sign, line)
-				if !strings.HasSuffix(line, "\n") {
-					p.Printf("\n\\ No newline at end of file\n")
-				}
-			}
-		}
 		done := first.from[0] - head
 		for _, h := range all[:n] {
-			side(" ", lines[0][done:h.from[0]])
-			side("-", lines[0][h.from[0]:h.to[0]])
-			side("+", lines[1][h.from[1]:h.to[1]])
+			p.side(" ", lines[0][done:h.from[0]])
+			p.side("-", lines[0][h.from[0]:h.to[0]])
+			p.side("+", lines[1][h.from[1]:h.to[1]])
 			done = h.to[0]
 		}
-		side(" ", lines[0][done:last.to[0]+tail])
+		p.side(" ", lines[0][done:last.to[0]+tail])
 		all = all[n:]
+	}
+}
+
+// side prints lines of one of two texts behind a sign.
+func (p *Process) side(sign string, part []string) {
+	for _, line := range part {
+		p.Printf("%s%s", sign, line)
+		if !strings.HasSuffix(line, "\n") {
+			p.Printf("\n\\ No newline at end of file\n")
+		}
 	}
 }
 
 // cmpCommand says where two files differ first.
 func cmpCommand(_ context.Context, p *Process, o options) int {
-	if len(o.operands) < 1 || len(o.operands) > 2 || o.has("l", "n", "b") {
+	if len(o.operands) < 1 || len(o.operands) > 2 {
 		return p.Refuse("cmp %s", strings.Join(p.Args[1:], " "))
 	}
 	names := append(o.operands, "-")[:2]
@@ -801,8 +784,6 @@ func shuf(_ context.Context, p *Process, o options) int {
 	switch n, err := strconv.Atoi(cmp.Or(o.value("n"), "0")); {
 	case err != nil || n < 0:
 		return p.Fail(1, "shuf: invalid line count: '%s'", o.value("n"))
-	case o.has("r"):
-		return p.Refuse("shuf -r")
 	case o.has("i"):
 		low, high, _ := strings.Cut(o.value("i"), "-")
 		from, err := strconv.Atoi(low)

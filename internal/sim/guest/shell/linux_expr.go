@@ -91,12 +91,6 @@ func (e *exprRun) primary() string {
 }
 
 func (e *exprRun) apply(a, op, b string) string {
-	truth := func(ok bool) string {
-		if ok {
-			return "1"
-		}
-		return "0"
-	}
 	null := func(s string) bool { return s == "" || strings.Trim(s, "-0") == "" }
 	switch op {
 	case "|":
@@ -117,56 +111,17 @@ func (e *exprRun) apply(a, op, b string) string {
 	}
 	x, errX := strconv.ParseInt(a, 10, 64)
 	y, errY := strconv.ParseInt(b, 10, 64)
-	if errX != nil || errY != nil {
-		c := strings.Compare(a, b)
-		switch op {
-		case "<":
-			return truth(c < 0)
-		case "<=":
-			return truth(c <= 0)
-		case "=", "==":
-			return truth(c == 0)
-		case "!=":
-			return truth(c != 0)
-		case ">=":
-			return truth(c >= 0)
-		case ">":
-			return truth(c > 0)
-		}
+	switch numbers, compares := errX == nil && errY == nil, strings.Contains("< <= = == != >= >", op); {
+	case !numbers && compares:
+		return map[bool]string{true: "1", false: "0"}[ordered(op, strings.Compare(a, b))]
+	case !numbers:
 		e.err = "non-integer argument"
 		return ""
+	case y == 0 && (op == "/" || op == "%"):
+		e.err = "division by zero"
+		return ""
 	}
-	switch op {
-	case "<":
-		return truth(x < y)
-	case "<=":
-		return truth(x <= y)
-	case "=", "==":
-		return truth(x == y)
-	case "!=":
-		return truth(x != y)
-	case ">=":
-		return truth(x >= y)
-	case ">":
-		return truth(x > y)
-	case "+":
-		x += y
-	case "-":
-		x -= y
-	case "*":
-		x *= y
-	default:
-		if y == 0 {
-			e.err = "division by zero"
-			return ""
-		}
-		if op == "/" {
-			x /= y
-		} else {
-			x %= y
-		}
-	}
-	return strconv.FormatInt(x, 10)
+	return strconv.FormatInt(calculated(op, x, y), 10)
 }
 
 // match is STRING : PATTERN, which starts at the first letter.

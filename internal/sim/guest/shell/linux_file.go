@@ -28,10 +28,9 @@ func fileCommands() Table {
 		"rmdir": flagged("p|parents v|verbose ignore-fail-on-non-empty", rmdir),
 		"rm":    flagged("r|R|recursive f|force v|verbose d|dir i I one-file-system preserve-root no-preserve-root", remove),
 		"cp": flagged("r|R|recursive a|archive p f|force n|no-clobber v|verbose d L|dereference "+
-			"P|no-dereference T|no-target-directory t|target-directory: preserve=? u|update "+
-			"l|link", copyFiles),
+			"P|no-dereference T|no-target-directory t|target-directory: preserve=? u|update", copyFiles),
 		"mv":       flagged("f|force n|no-clobber v|verbose T|no-target-directory t|target-directory: u|update", moveFiles),
-		"ln":       flagged("s|symbolic f|force n|no-dereference v|verbose T|no-target-directory r|relative", link),
+		"ln":       flagged("s|symbolic f|force n|no-dereference v|verbose T|no-target-directory", link),
 		"readlink": flagged("f|canonicalize e|canonicalize-existing m|canonicalize-missing n|no-newline", readlink),
 		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet relative-to:", realpath),
 		"ls": flagged("a|all A|almost-all l 1 d|directory r|reverse R|recursive t S h|human-readable "+
@@ -63,16 +62,16 @@ func (p *Process) failed(name string, err error) int {
 
 func reason(err error) string {
 	switch {
-	case isErr(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist):
 		return "No such file or directory"
 	case errors.Is(err, syscall.ENOTEMPTY): // which is an fs.ErrExist too
 		return "Directory not empty"
-	case isErr(err, fs.ErrExist):
+	case errors.Is(err, fs.ErrExist):
 		return "File exists"
-	case isErr(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission):
 		return "Permission denied"
 	}
-	if pe, ok := asPathError(err); ok {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		text := pe.Err.Error()
 		return strings.ToUpper(text[:1]) + text[1:]
 	}
@@ -302,7 +301,7 @@ func rmdir(_ context.Context, p *Process, o options) int {
 			continue
 		}
 		if err := p.Guest.Root.Remove(d); err != nil {
-			if !o.has("ignore-fail-on-non-empty") || isErr(err, fs.ErrNotExist) {
+			if !o.has("ignore-fail-on-non-empty") || errors.Is(err, fs.ErrNotExist) {
 				code = p.Fail(1, "rmdir: failed to remove '%s': %s", name, reason(err))
 			}
 			continue

@@ -67,9 +67,6 @@ func find(ctx context.Context, p *Process) int {
 	for len(args) > 0 && !strings.HasPrefix(args[0], "-") && args[0] != "(" && args[0] != "!" {
 		roots, args = append(roots, args[0]), args[1:]
 	}
-	if len(roots) == 0 {
-		roots = []string{"."}
-	}
 	f := &findRun{p: p, tokens: args, max: 1 << 20, batch: map[int][]string{}}
 	test, ok := f.or()
 	if f.refused != "" {
@@ -81,7 +78,7 @@ func find(ctx context.Context, p *Process) int {
 	if !ok || f.at < len(f.tokens) {
 		return p.Fail(1, "find: the expression is wrong")
 	}
-	for _, root := range roots {
+	for _, root := range orFolder(roots) {
 		if _, err := p.Guest.Root.Lstat(p.Abs(root)); err != nil {
 			f.code = p.Fail(1, "find: '%s': %s", root, reason(err))
 			continue
@@ -136,6 +133,14 @@ func (f *findRun) next() string {
 	t := f.peek()
 	f.at++
 	return t
+}
+
+// argument returns the word behind a predicate.
+func (f *findRun) argument(of string) string {
+	if f.at == len(f.tokens) {
+		f.failed = "missing argument to '" + of + "'"
+	}
+	return f.next()
 }
 
 func (f *findRun) or() (predicate, bool) {
@@ -193,7 +198,7 @@ func (f *findRun) primary() (predicate, bool) {
 		inner, ok := f.primary()
 		return func(ctx context.Context, x found) bool { return !inner(ctx, x) }, ok
 	case "-maxdepth", "-mindepth":
-		n, err := strconv.Atoi(f.next())
+		n, err := strconv.Atoi(f.argument(t))
 		if n < 0 {
 			return nil, false
 		}
@@ -204,24 +209,18 @@ func (f *findRun) primary() (predicate, bool) {
 		}
 		return always, err == nil
 	case "-name", "-iname", "-path", "-wholename", "-ipath":
-		if f.at == len(f.tokens) {
-			return nil, false
-		}
-		return f.named(t, f.next())
+		return f.named(t, f.argument(t))
 	case "-regex", "-iregex":
-		if f.at == len(f.tokens) {
-			return nil, false
-		}
-		re, err := regex.Compile(f.peek(), regex.Options{Line: true, IgnoreCase: t == "-iregex"})
-		if err != nil || f.regextype || strings.ContainsAny(f.peek(), `|+?{`) {
-			f.refused = t + " " + f.peek() // Emacs' syntax, which is not POSIX's
+		text := f.argument(t)
+		re, err := regex.Compile(text, regex.Options{Line: true, IgnoreCase: t == "-iregex"})
+		if err != nil || f.regextype || strings.ContainsAny(text, `|+?{`) {
+			f.refused = t + " " + text // Emacs' syntax, which is not POSIX's
 			return always, true
 		}
-		f.at++
 		return func(_ context.Context, x found) bool { return re.Match(f.p.meter, x.name) }, true
 	case "-regextype":
 		f.regextype = true
-		return always, f.next() != ""
+		return always, f.argument(t) != ""
 	case "-quit":
 		return func(context.Context, found) bool { f.quit = true; return true }, true
 	case "-readable", "-writable":
@@ -229,7 +228,7 @@ func (f *findRun) primary() (predicate, bool) {
 	case "-executable":
 		return func(_ context.Context, x found) bool { return x.info.IsDir() || x.info.Mode()&0o111 != 0 }, true
 	case "-type":
-		kinds := strings.ReplaceAll(f.next(), ",", "")
+		kinds := strings.ReplaceAll(f.argument(t), ",", "")
 		if kinds == "" || strings.Trim(kinds, "bcdpflsD") != "" {
 			return nil, false
 		}
@@ -245,32 +244,29 @@ func (f *findRun) primary() (predicate, bool) {
 			return x.info.Size() == 0
 		}, true
 	case "-size":
-		return f.size(f.next())
+		return f.size(f.argument(t))
 	case "-perm":
-		return f.perm(f.next())
+		return f.perm(f.argument(t))
 	case "-newermt":
-		when, err := parseDate(f.peek(), f.p.now())
+		text := f.argument(t)
+		when, err := parseDate(text, f.p.now())
 		if err == errNoDate {
-			f.failed = "I cannot figure out how to interpret '" + f.peek() + "' as a date or time"
+			f.failed = "I cannot figure out how to interpret '" + text + "' as a date or time"
 		} else if err != nil {
-			f.refused = t + " " + f.peek()
+			f.refused = t + " " + text
 		}
-		f.at++
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(when) }, true
 	case "-newer":
-		info, err := f.p.Guest.Root.Stat(f.p.Abs(f.peek()))
+		text := f.argument(t)
+		info, err := f.p.Guest.Root.Stat(f.p.Abs(text))
 		if err != nil {
-			f.failed = "'" + f.peek() + "': " + reason(err)
+			f.failed = "'" + text + "': " + reason(err)
 		}
-		f.at++
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(info.ModTime()) }, err == nil
 	case "-mtime", "-mmin":
-		return f.age(t, f.next())
+		return f.age(t, f.argument(t))
 	case "-xtype", "-lname", "-ilname":
-		if f.at == len(f.tokens) {
-			return nil, false
-		}
-		word := f.next()
+		word := f.argument(t)
 		m := compilePattern(word, false, t == "-ilname")
 		if m.err != nil {
 			return nil, false
@@ -287,10 +283,7 @@ func (f *findRun) primary() (predicate, bool) {
 			return strings.ContainsRune(word, kindLetter(info.Mode()))
 		}, true
 	case "-user", "-group", "-uid", "-gid":
-		if f.at == len(f.tokens) {
-			return nil, false
-		}
-		name := f.next()
+		name := f.argument(t)
 		return func(context.Context, found) bool { return name == "root" || name == "0" }, true // every file is root's
 	case "-nouser", "-nogroup":
 		return func(context.Context, found) bool { return false }, true
@@ -368,7 +361,13 @@ func (f *findRun) printf(format string) (predicate, bool) {
 		if format[i] != '%' {
 			continue
 		}
-		if i++; strings.IndexByte("%pfhPmsdyl", format[i]) < 0 {
+		if i++; format[i] == 'T' && i+1 < len(format) {
+			i++
+			if _, known := timeText(format[i:i+1], f.p.now()); known {
+				continue
+			}
+		}
+		if strings.IndexByte("%pfhPmsdyl", format[i]) < 0 {
 			f.refused = "-printf %" + format[i:i+1]
 			return always, true
 		}
@@ -402,6 +401,10 @@ func (f *findRun) printf(format string) (predicate, bool) {
 				b.WriteString(strconv.FormatInt(x.info.Size(), 10))
 			case 'd':
 				b.WriteString(strconv.Itoa(x.depth))
+			case 'T':
+				i++
+				text, _ := timeText(format[i:i+1], x.info.ModTime()) // it is checked
+				b.WriteString(text)
 			case 'y':
 				b.WriteRune(kindLetter(x.info.Mode()))
 			case 'l':
@@ -412,6 +415,15 @@ func (f *findRun) printf(format string) (predicate, bool) {
 		f.p.Printf("%s", b.String())
 		return true
 	}, true
+}
+
+// timeText is a time as %T of -printf has it: @ is the seconds, and other letters are those of date but for fractions.
+func timeText(letter string, at time.Time) (text string, known bool) {
+	if letter == "@" {
+		return fmt.Sprintf("%d.%09d0", at.Unix(), at.Nanosecond()), true
+	}
+	text, unknown := dateText("%"+letter, at.UTC())
+	return text, unknown == "" && !strings.Contains("STXcrs+", letter)
 }
 
 // compared reads +N, -N or N.
@@ -473,10 +485,7 @@ func (f *findRun) action(t string) (predicate, bool) {
 		}, true
 	case "-printf":
 		f.acts = true
-		if f.at == len(f.tokens) {
-			return nil, false
-		}
-		return f.printf(f.next())
+		return f.printf(f.argument(t))
 	case "-exec":
 		return f.exec()
 	}

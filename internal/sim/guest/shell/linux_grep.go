@@ -128,10 +128,7 @@ func grepCommand(_ context.Context, p *Process, o options) int {
 
 // filesBelow returns the files of folders, or of the current one.
 func (p *Process) filesBelow(names []string) (files []string) {
-	if len(names) == 0 {
-		names = []string{"."}
-	}
-	for _, n := range names {
+	for _, n := range orFolder(names) {
 		if !p.Guest.Root.IsDir(p.Abs(n)) {
 			files = append(files, n)
 			continue
@@ -139,7 +136,7 @@ func (p *Process) filesBelow(names []string) (files []string) {
 		p.walk(n, 0, func(name string, _ int, info fs.FileInfo) bool {
 			if info.Mode().IsRegular() {
 				files = append(files, strings.TrimPrefix(name,
-					map[bool]string{true: "./"}[len(names) == 1 && n == "." && !slices.Contains(p.Args, ".")]))
+					map[bool]string{true: "./"}[len(names) == 0]))
 			}
 			return true
 		})

@@ -56,59 +56,6 @@ func linuxFile(s *Shell, name string) string {
 	return ""
 }
 
-// versionedLinux implements --version of a node's program; the version is the one of its file.
-func versionedLinux(name string) Command {
-	return func(ctx context.Context, p *Process) int {
-		if !p.Guest.Image.Plain && (name == "containerd" || name == "runc") {
-			return p.Refuse("%s", name)
-		}
-		if !p.Guest.Image.Plain || !slices.Contains(p.Args[1:], "--version") && p.Arg(1) != "version" {
-			return quiet(name)(ctx, p)
-		}
-		file := p.Args[0]
-		if !strings.Contains(file, "/") {
-			file = linuxFile(p.shell, name)
-		}
-		version := p.Guest.Image.KubernetesVersion
-		if program, ok := p.Guest.Program(p.Abs(file)); ok && program.Version != "" {
-			version = program.Version
-		}
-		switch name {
-		case "kubectl":
-			p.Printf("Client Version: %s\n", version)
-		case "containerd":
-			p.Printf("containerd github.com/containerd/containerd/v2 v%s simulated-by-casement\n", strings.TrimPrefix(version, "v"))
-		case "runc":
-			p.Printf("runc version %s\n", strings.TrimPrefix(version, "v"))
-		default:
-			p.Printf("Kubernetes %s\n", version)
-		}
-		return 0
-	}
-}
-
-// pulledOnLinux lists the container images that were pulled before kubelet ran.
-const pulledOnLinux = "/var/lib/containerd/casement-images.txt"
-
-// ctrLinux pulls images on a machine of a plain image, of which it keeps the names.
-func ctrLinux(ctx context.Context, p *Process) int {
-	at := slices.Index(p.Args, "pull")
-	if !p.Guest.Image.Plain || at < 1 || p.Args[at-1] != "images" && p.Args[at-1] != "image" && p.Args[at-1] != "i" {
-		return quiet("ctr")(ctx, p)
-	}
-	if err := p.Guest.Root.MkdirAll(path.Dir(pulledOnLinux)); err != nil {
-		return p.failed(pulledOnLinux, err)
-	}
-	ref := p.Args[len(p.Args)-1]
-	known, _ := p.Guest.Root.ReadFile(pulledOnLinux) // missing is empty
-	if !slices.Contains(strings.Fields(string(known)), ref) {
-		if err := p.Guest.Root.WriteFile(pulledOnLinux, append(known, ref+"\n"...), 0o644); err != nil {
-			return p.failed(pulledOnLinux, err)
-		}
-	}
-	return p.NoEffect(ctx, "ctr images pull")
-}
-
 // aptVerbs have no effect in a guest, whose archive has nothing newer.
 var aptVerbs = []string{"update", "upgrade", "dist-upgrade", "full-upgrade", "autoremove", "clean", "autoclean"}
 

@@ -22,7 +22,7 @@ import (
 
 // jqFlags are read apart from the other commands' ones: some take two values.
 var jqFlags = declare("r|raw-output c|compact-output e|exit-status n|null-input s|slurp S|sort-keys " +
-	"j|join-output R|raw-input M|monochrome-output C|color-output tab indent: a|ascii-output f|from-file:")
+	"j|join-output R|raw-input M|monochrome-output tab indent: a|ascii-output f|from-file:")
 
 // jq runs a filter of jq with gojq. Objects are printed in the order of the input, as
 // far as that is known.
@@ -61,8 +61,8 @@ func jq(ctx context.Context, p *Process) int {
 		i += 2
 	}
 	o, unknown := jqFlags.parse(args)
-	if unknown != "" || o.has("C") {
-		return p.refuseAs(2, "jq %s", cmp.Or(unknown, "-C"))
+	if unknown != "" {
+		return p.refuseAs(2, "jq %s", unknown)
 	}
 	filter, files := ".", o.operands
 	switch {

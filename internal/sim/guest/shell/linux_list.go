@@ -23,10 +23,7 @@ func list(_ context.Context, p *Process, o options) int {
 	if style := o.value("time-style"); o.has("C", "i", "n") || style != "" && style != "long-iso" && style != "full-iso" && style[0] != '+' {
 		return p.Refuse("ls %s", strings.Join(p.Args[1:], " "))
 	}
-	names := o.operands
-	if len(names) == 0 {
-		names = []string{"."}
-	}
+	names := orFolder(o.operands)
 	code := 0
 	var files, dirs []listed
 	for _, n := range names {
@@ -194,8 +191,6 @@ func (s *Shell) programPath(name string) string {
 		return ""
 	}
 	switch name {
-	case "kubeadm", "kubelet", "kubectl":
-		return "/usr/bin/" + name
 	case "reboot", "shutdown", "modprobe", "sysctl", "swapoff", "iptables", "useradd", "groupadd", "usermod":
 		return "/usr/sbin/" + name
 	}
@@ -213,13 +208,8 @@ func whichCommand(_ context.Context, p *Process, o options) int {
 				at = n
 			}
 		}
-		for _, dir := range strings.Split(p.Env["PATH"], ":") {
-			file := path.Join(dir, n)
-			if info, err := p.Guest.Root.Stat(file); err == nil && !strings.Contains(n, "/") &&
-				info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				at = file
-				break
-			}
+		if !strings.Contains(n, "/") {
+			at = cmp.Or(p.shell.inPath(p.Dir, p.Env["PATH"], n, isExecutable), at)
 		}
 		if at == "" {
 			code = 1

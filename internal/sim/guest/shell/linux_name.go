@@ -3,19 +3,14 @@ package shell
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 )
 
 func mktemp(_ context.Context, p *Process, o options) int {
-	dir, template := "", "tmp.XXXXXXXXXX"
-	if t := p.Env["TMPDIR"]; t != "" {
-		dir = t
-	} else {
-		dir = "/tmp"
-	}
+	dir, template := cmp.Or(p.Env["TMPDIR"], "/tmp"), "tmp.XXXXXXXXXX"
 	if given := cmp.Or(o.value("p"), o.value("tmpdir")); given != "" {
 		dir = given
 	}
@@ -35,12 +30,8 @@ func mktemp(_ context.Context, p *Process, o options) int {
 	for start > 0 && template[start-1] == 'X' {
 		start--
 	}
-	for try := range 100 {
-		stamp := strconv.FormatInt(p.Guest.Clock.Now().UnixNano()+int64(try), 36)
-		for len(stamp) < end-start {
-			stamp = "A" + stamp
-		}
-		name := template[:start] + stamp[len(stamp)-(end-start):] + template[end:]
+	for range 100 {
+		name := template[:start] + strings.Repeat(rand.Text(), (end-start)/26+1)[:end-start] + template[end:]
 		if dir != "" {
 			name = strings.TrimSuffix(dir, "/") + "/" + name
 		}

@@ -3,8 +3,6 @@ package shell
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -30,7 +28,7 @@ func systemCommands() Table {
 		"env":      flagged("+ i|ignore-environment u|unset: C|chdir:", env),
 		"printenv": flagged("", printenv),
 		"uptime":   flagged("p|pretty s|since", uptime),
-		"df":       flagged("h|human-readable k T|print-type P|portability a|all", df),
+		"df":       flagged("h|human-readable k P|portability a|all", df),
 		"ps":       ps,
 		"systemctl": flagged("q|quiet no-pager now f|force no-block t|type: state: a|all l|full p|property: "+
 			"value no-legend plain runtime wait failed n|lines: o|output:", systemctl),
@@ -47,10 +45,6 @@ func systemCommands() Table {
 		"nohup":       func(ctx context.Context, p *Process) int { return p.shell.child(ctx, p, p.Args[1:]) },
 	}
 }
-
-func isErr(err, target error) bool { return errors.Is(err, target) }
-
-func asPathError(err error) (*fs.PathError, bool) { return errors.AsType[*fs.PathError](err) }
 
 func hostname(_ context.Context, p *Process) int {
 	switch a := p.Arg(1); {
@@ -131,7 +125,7 @@ func id(_ context.Context, p *Process, o options) int {
 	}
 	account, ok := p.Guest.Account(name)
 	if !ok {
-		return p.Fail(1, "id: '%s': no such user", name)
+		return p.Fail(1, "%s: '%s': no such user", p.name(), name)
 	}
 	member := p.Guest.GroupsOf(name)
 	switch {
@@ -163,18 +157,12 @@ func id(_ context.Context, p *Process, o options) int {
 	return 0
 }
 
-func groupsCommand(_ context.Context, p *Process, o options) int {
-	name := p.user()
-	if len(o.operands) > 0 {
-		name = o.operands[0]
-		p.Printf("%s : ", name)
+func groupsCommand(ctx context.Context, p *Process, o options) int {
+	if len(o.operands) > 0 && p.Guest.HasUser(o.operands[0]) {
+		p.Printf("%s : ", o.operands[0])
 	}
-	var words []string
-	for _, g := range p.Guest.GroupsOf(name) {
-		words = append(words, g.Name)
-	}
-	p.Printf("%s\n", strings.Join(words, " "))
-	return 0
+	o.given = []given{{name: "G"}, {name: "n"}}
+	return id(ctx, p, o)
 }
 
 func uname(_ context.Context, p *Process, o options) int {
@@ -204,14 +192,8 @@ func env(ctx context.Context, p *Process, o options) int {
 	if o.has("C") {
 		c.Dir = p.Abs(o.value("C"))
 	}
-	args := o.operands
-	for len(args) > 0 {
-		k, v, ok := strings.Cut(args[0], "=")
-		if !ok {
-			return p.shell.child(ctx, &c, args)
-		}
-		c.Env[k] = v
-		args = args[1:]
+	if args := c.assigned(o.operands); len(args) > 0 {
+		return p.shell.child(ctx, &c, args)
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Env)) {
 		if k != umaskName {
@@ -250,9 +232,6 @@ func uptime(_ context.Context, p *Process, o options) int {
 }
 
 func df(_ context.Context, p *Process, o options) int {
-	if o.has("T") {
-		return p.Refuse("df -T")
-	}
 	for _, name := range o.operands {
 		if !p.Guest.Root.Exists(p.Abs(name)) {
 			return p.Fail(1, "df: %s: No such file or directory", name)

@@ -25,8 +25,7 @@ var curlFlags = declare(
 	`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw:
 	data-binary: data-urlencode: json: G|get
 	I|head i|include L|location w|write-out: u|user: A|user-agent: e|referer: k|insecure cacert: cert|E: key: url:
-	m|max-time: create-dirs output-dir: D|dump-header: T|upload-file:
-	F|form: b|cookie: c|cookie-jar: x|proxy: resolve: unix-socket: oauth2-bearer: v|verbose
+	m|max-time: create-dirs output-dir: D|dump-header: oauth2-bearer:
 	s|silent S|show-error compressed retry: retry-delay: retry-max-time: retry-connrefused retry-all-errors
 	connect-timeout: noproxy: proto: proto-redir: tlsv1.2 tlsv1.3 tls-max: http1.1 http2
 	4|ipv4 6|ipv6 N|no-buffer progress-bar no-progress-meter max-redirs: speed-limit: speed-time: keepalive-time:
@@ -47,13 +46,8 @@ func curl(ctx context.Context, p *Process) int {
 	if strings.HasSuffix(unknown, ":") {
 		return p.Fail(2, "curl: option %s requires parameter", strings.TrimSuffix(unknown, ":"))
 	}
-	for _, f := range []string{"F", "b", "c", "x", "resolve", "unix-socket", "v", "T"} {
-		if o.has(f) && unknown == "" {
-			unknown = "-" + f
-		}
-	}
 	if unknown != "" {
-		return p.Refuse("curl %s", unknown)
+		return p.refuseAs(2, "curl %s", unknown)
 	}
 	for _, f := range o.values("K") {
 		data, err := p.read(f)

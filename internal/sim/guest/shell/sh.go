@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -167,10 +168,8 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	}
 	c := s.find(name)
 	if c == nil {
-		for _, dir := range strings.Split(p.Env["PATH"], ":") {
-			if at := path.Join(s.guest.Root.Abs(p.Dir, orDot(dir)), name); dir != "" && s.guest.Root.Exists(at) && !s.guest.Root.IsDir(at) {
-				return p.Fail(126, "%s: %s: Permission denied", where, at)
-			}
+		if at := s.inPath(p.Dir, p.Env["PATH"], name, isFile); at != "" {
+			return p.Fail(126, "%s: %s: Permission denied", where, at)
 		}
 		return p.notFound(where, name)
 	}
@@ -199,9 +198,9 @@ func (s *Shell) installed(p *Process, name string) (file string, data []byte) {
 		return "", nil
 	}
 	for _, dir := range strings.Split(p.Env["PATH"], ":") {
-		file := path.Join(s.guest.Root.Abs(p.Dir, orDot(dir)), name)
+		file := path.Join(s.guest.Root.Abs(p.Dir, cmp.Or(dir, ".")), name)
 		info, err := s.guest.Root.Stat(file)
-		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		if err != nil || !isExecutable(info) {
 			if isBin(file) && dir != "/usr/local/bin" && dir != "/usr/local/sbin" && s.commands[name] != nil {
 				return "", nil
 			}
@@ -219,9 +218,22 @@ func (s *Shell) installed(p *Process, name string) (file string, data []byte) {
 // isProgram distinguishes the image's stub for a program from a script.
 func isProgram(data []byte) bool { return strings.HasPrefix(string(data), "simulated by casement") }
 
-func isBin(file string) bool {
-	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}, path.Dir(file))
+func isBin(file string) bool { return slices.Contains(linuxFolders, path.Dir(file)) }
+
+// inPath returns the first file of a name in the folders of a search path that is as it has to be, or "".
+func (s *Shell) inPath(dir, folders, name string, is func(fs.FileInfo) bool) string {
+	for folder := range strings.SplitSeq(folders, ":") {
+		at := path.Join(s.guest.Root.Abs(dir, cmp.Or(folder, ".")), name)
+		if info, err := s.guest.Root.Stat(at); err == nil && is(info) {
+			return at
+		}
+	}
+	return ""
 }
+
+func isFile(info fs.FileInfo) bool { return !info.IsDir() }
+
+func isExecutable(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&0o111 != 0 }
 
 // launchFile runs a script file by its first line.
 func (s *Shell) launchFile(ctx context.Context, p *Process, file string, data []byte, where string) int {

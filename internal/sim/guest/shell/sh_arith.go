@@ -57,8 +57,7 @@ func (a *arithmetic) fail(what, token string) {
 		}
 		a.r.fatal(2, "arithmetic expression: %s: \"%s\"", what, text)
 	}
-	a.r.errorf("%s: %s (error token is \"%s\")", text, what, token)
-	panic(unwound{code: 1})
+	a.r.abandon("%s: %s (error token is \"%s\")", text, what, token)
 }
 
 func (a *arithmetic) blanks() {
@@ -238,53 +237,10 @@ func (a *arithmetic) level(i int) int64 {
 }
 
 func (a *arithmetic) binary(op string, x, y int64) int64 {
-	truth := func(b bool) int64 {
-		if b {
-			return 1
-		}
-		return 0
-	}
-	switch op {
-	case "||":
-		return truth(x != 0 || y != 0)
-	case "&&":
-		return truth(x != 0 && y != 0)
-	case "|":
-		return x | y
-	case "^":
-		return x ^ y
-	case "&":
-		return x & y
-	case "==":
-		return truth(x == y)
-	case "!=":
-		return truth(x != y)
-	case "<=":
-		return truth(x <= y)
-	case ">=":
-		return truth(x >= y)
-	case "<":
-		return truth(x < y)
-	case ">":
-		return truth(x > y)
-	case "<<":
-		return x << (uint64(y) & 63)
-	case ">>":
-		return x >> (uint64(y) & 63)
-	case "+":
-		return x + y
-	case "-":
-		return x - y
-	case "*":
-		return x * y
-	}
-	if y == 0 {
+	if y == 0 && (op == "/" || op == "%") {
 		a.fail("division by 0", "0")
 	}
-	if op == "/" {
-		return x / y
-	}
-	return x % y
+	return calculated(op, x, y)
 }
 
 func (a *arithmetic) power() int64 {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -95,14 +96,19 @@ func (r *runner) mark(what string) {
 // asBuiltin runs a command of this package as a builtin.
 func asBuiltin(c Command) shBuiltin {
 	return func(r *runner, args []string) {
-		p := &Process{Args: args, Stdin: r.fds[0].reader(), Stdout: r.writer(1), Stderr: prefixed{r.stderr(), r.where()}, Dir: r.dir,
-			Guest: r.shell.guest, shell: r.shell, posix: r.posix, fds: r.fds, isSet: r.isSet, isOn: func(o string) bool { return r.options[o] }}
+		p := r.process(args)
 		r.status = r.shell.start(r.ctx, c, p)
-		if w, ok := p.Stdout.(closedFile); ok && args[0] != "test" && args[0] != "[" {
-			_ = w
+		if _, ok := p.Stdout.(closedFile); ok && args[0] != "test" && args[0] != "[" {
 			r.fail(1, "%s: write error: Bad file descriptor", args[0])
 		}
 	}
+}
+
+// process is the start of a command within the shell.
+func (r *runner) process(args []string) *Process {
+	return &Process{Args: args, Stdin: r.fds[0].reader(), Stdout: r.writer(1), Stderr: prefixed{r.stderr(), r.where()}, Dir: r.dir,
+		Guest: r.shell.guest, shell: r.shell, posix: r.posix, fds: r.fds, meter: r.meter, isSet: r.isSet,
+		isOn: func(o string) bool { return r.options[o] }}
 }
 
 // prefixed puts a text before each line that is written at once.
@@ -213,12 +219,7 @@ func (r *runner) sourceCall(args []string) {
 	}
 	root, file := r.shell.guest.Root, r.abs(args[1])
 	if !strings.Contains(args[1], "/") {
-		for _, dir := range strings.Split(r.value("PATH"), ":") {
-			if at := path.Join(r.abs(orDot(dir)), args[1]); root.Exists(at) && !root.IsDir(at) {
-				file = at
-				break
-			}
-		}
+		file = cmp.Or(r.shell.inPath(r.dir, r.value("PATH"), args[1], isFile), file)
 	}
 	var data []byte
 	var err error
@@ -265,8 +266,8 @@ func (r *runner) sourceCall(args []string) {
 func (r *runner) printf(args []string) {
 	if len(args) > 3 && args[1] == "-v" && !r.posix {
 		var b strings.Builder
-		p := &Process{Args: append([]string{"printf"}, args[3:]...), Stdout: &b, Stderr: prefixed{r.stderr(), r.where()}, Guest: r.shell.guest,
-			shell: r.shell, Dir: r.dir, meter: r.meter, isSet: r.isSet}
+		p := r.process(append([]string{"printf"}, args[3:]...))
+		p.Stdout = &b
 		r.status = printf(r.ctx, p)
 		r.grow(b.Len())
 		if err := r.set(args[2], b.String()); err != nil {
@@ -280,20 +281,21 @@ func (r *runner) printf(args []string) {
 	asBuiltin(printf)(r, args)
 }
 
-func (r *runner) cd(args []string) {
-	physical := r.options["physical"]
-	words := args[1:]
-	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
-		switch words[0] {
-		case "-P":
-			physical = true
-		case "-L", "-e", "-@", "--":
-		default:
-			r.fail(2, "cd: %s: invalid option", words[0])
-			return
-		}
-		words = words[1:]
+// letters reads the flags of a builtin; ok is false where one is not declared.
+func (r *runner) letters(known string, args []string) (o options, ok bool) {
+	o, unknown := declare("+ " + known).parse(args[1:])
+	if unknown != "" {
+		r.fail(2, "%s: %s: invalid option", args[0], strings.TrimSuffix(unknown, ":"))
 	}
+	return o, unknown == ""
+}
+
+func (r *runner) cd(args []string) {
+	o, ok := r.letters("P L e @", args)
+	if !ok {
+		return
+	}
+	words, physical := o.operands, r.options["physical"] || o.last("P", "L") == "P"
 	if len(words) > 1 && !r.posix {
 		r.fail(1, "cd: too many arguments")
 		return
@@ -335,7 +337,7 @@ func (r *runner) enter(name, target string, physical bool) bool {
 	root := r.shell.guest.Root
 	at := r.abs(target)
 	if physical {
-		at = (&Process{Guest: r.shell.guest, shell: r.shell, Dir: r.dir}).resolve(target, 0)
+		at = r.process(nil).resolve(target, 0)
 	}
 	if info, err := root.Stat(at); err != nil || !info.IsDir() {
 		switch {
@@ -363,7 +365,7 @@ func (r *runner) enter(name, target string, physical bool) bool {
 func (r *runner) pwd(args []string) {
 	at := r.dir
 	if len(args) > 1 && args[1] == "-P" {
-		at = (&Process{Guest: r.shell.guest, shell: r.shell, Dir: r.dir}).resolve(r.dir, 0)
+		at = r.process(nil).resolve(r.dir, 0)
 	}
 	fmt.Fprintln(r.stdout(), at)
 }
@@ -513,28 +515,13 @@ var (
 )
 
 func (r *runner) shopt(args []string) {
-	set, quiet, print, o := "", false, false, false
-	names := args[1:]
-	for len(names) > 0 && strings.HasPrefix(names[0], "-") {
-		for _, l := range names[0][1:] {
-			switch l {
-			case 's', 'u':
-				set = string(l)
-			case 'q':
-				quiet = true
-			case 'p':
-				print = true
-			case 'o':
-				o = true
-			default:
-				r.fail(2, "shopt: -%c: invalid option", l)
-				return
-			}
-		}
-		names = names[1:]
+	o, ok := r.letters("s u q p o", args)
+	if !ok {
+		return
 	}
+	set, names := o.last("s", "u"), o.operands
 	known := slices.Concat(shopts, idleShopts)
-	if o {
+	if o.has("o") {
 		known = setNames
 	}
 	if len(names) == 0 {
@@ -542,7 +529,7 @@ func (r *runner) shopt(args []string) {
 		if set != "" {
 			all = slices.DeleteFunc(all, func(n string) bool { return r.options[n] != (set == "s") })
 		}
-		r.printOptions(all, print, "shopt")
+		r.printOptions(all, o.has("p"), "shopt")
 		return
 	}
 	for _, n := range names {
@@ -565,8 +552,8 @@ func (r *runner) shopt(args []string) {
 		if !r.options[n] {
 			r.status = 1
 		}
-		if !quiet {
-			r.printOptions([]string{n}, print, "shopt")
+		if !o.has("q") {
+			r.printOptions([]string{n}, o.has("p"), "shopt")
 		}
 	}
 }
@@ -651,22 +638,15 @@ func (r *runner) declareCall(args []string) {
 	flags := ""
 	var assigns []*syntax.Assign
 	for _, word := range args[1:] {
-		if len(word) > 1 && (word[0] == '-' || word[0] == '+') && len(assigns) == 0 {
-			if word != "--" {
-				flags += word[:1] + strings.Join(strings.Split(word[1:], ""), word[:1])
-			}
+		if flags, assigns = declaredWord(word, flags, assigns); len(assigns) == 0 || !r.posix {
 			continue
 		}
-		name, value, some := strings.Cut(word, "=")
-		one := &syntax.Assign{Name: &syntax.Lit{Value: name}, Naked: !some}
-		if some {
-			one.Value = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: value}}}
-		}
-		if r.posix && !syntax.ValidName(name) {
+		one := assigns[len(assigns)-1]
+		name := one.Name.Value
+		if !syntax.ValidName(name) {
 			r.fatal(2, "%s: %s: bad variable name", args[0], name)
 		}
-		assigns = append(assigns, one)
-		if v := r.find(name); r.posix && v != nil && v.readonly && some {
+		if v := r.find(name); v != nil && v.readonly && !one.Naked {
 			r.fatal(2, "%s: %s: is read only", args[0], name)
 		}
 	}
@@ -1070,7 +1050,7 @@ func (r *runner) trap(args []string) {
 			if number, some := signalNumbers[n]; some && number > 0 && !r.posix {
 				shown = "SIG" + n
 			}
-			fmt.Fprintf(r.stdout(), "trap -- %s %s\n", "'"+strings.ReplaceAll(all[n], "'", `'\''`)+"'", shown)
+			fmt.Fprintf(r.stdout(), "trap -- %s %s\n", singleQuoted(all[n]), shown)
 		}
 		return
 	}
@@ -1226,7 +1206,14 @@ func (j *job) ended() bool {
 	}
 }
 
+// jobOf returns the job that a process id or %NUMBER names, or nil.
 func (r *runner) jobOf(spec string) *job {
+	if n, err := strconv.Atoi(spec); err == nil {
+		if i := slices.IndexFunc(r.jobs, func(j *job) bool { return j.pid == n }); i >= 0 {
+			return r.jobs[i]
+		}
+		return nil
+	}
 	live := slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return j.waited })
 	if len(live) == 0 {
 		return nil
@@ -1281,10 +1268,8 @@ func (r *runner) wait(args []string) {
 		if len(words) > 1 {
 			live = nil
 			for _, w := range words[1:] {
-				if n, err := strconv.Atoi(w); err == nil {
-					if i := slices.IndexFunc(r.jobs, func(j *job) bool { return j.pid == n && !j.waited }); i >= 0 {
-						live = append(live, r.jobs[i])
-					}
+				if j := r.jobOf(w); j != nil && !j.waited {
+					live = append(live, j)
 				}
 			}
 		}
@@ -1322,15 +1307,10 @@ func (r *runner) wait(args []string) {
 			r.refuse("wait %s", w)
 			return
 		}
-		var one *job
-		n, err := strconv.Atoi(w)
-		if i := slices.IndexFunc(r.jobs, func(j *job) bool { return j.pid == n }); err == nil && i >= 0 {
-			one = r.jobs[i]
-		} else if strings.HasPrefix(w, "%") {
-			one = r.jobOf(w)
-		}
+		one := r.jobOf(w)
+		_, err := strconv.Atoi(w)
 		switch {
-		case err != nil && one == nil && !strings.HasPrefix(w, "%"):
+		case err != nil && !strings.HasPrefix(w, "%"):
 			r.fail(1, "wait: `%s': not a pid or valid job spec", w)
 		case one == nil:
 			r.fail(127, "wait: pid %s is not a child of this shell", w)
@@ -1391,13 +1371,7 @@ func (r *runner) locate(name string) (kind, where string) {
 		}
 		return "", ""
 	}
-	for _, dir := range strings.Split(r.value("PATH"), ":") {
-		file := path.Join(dir, name)
-		if info, err := s.guest.Root.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return "file", file
-		}
-	}
-	if at := s.programPath(name); at != "" {
+	if at := cmp.Or(s.inPath(r.dir, r.value("PATH"), name, isExecutable), s.programPath(name)); at != "" {
 		return "file", at
 	}
 	return "", ""
@@ -1405,28 +1379,23 @@ func (r *runner) locate(name string) (kind, where string) {
 
 // commandCall is command: -v and -V look names up, else a command runs without functions.
 func (r *runner) commandCall(args []string) {
-	words := args[1:]
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") && len(words[0]) > 1 {
-		flag := words[0]
-		words = words[1:]
-		switch {
-		case flag == "--":
-		case strings.Trim(flag, "-pvV") != "":
-			r.fail(2, "command: %s: invalid option", flag)
-			return
-		case strings.Contains(flag, "V"):
-			r.typeCall(append([]string{"type"}, words...))
-			return
-		case strings.Contains(flag, "v"):
-			r.status = map[bool]int{true: 127, false: 1}[r.posix]
-			for _, n := range words {
-				if _, where := r.locate(n); where != "" {
-					fmt.Fprintln(r.stdout(), where)
-					r.status = 0
-				}
+	o, ok := r.letters("p v V", args)
+	words := o.operands
+	switch {
+	case !ok:
+		return
+	case o.has("V"):
+		r.typeCall(append([]string{"type"}, words...))
+		return
+	case o.has("v"):
+		r.status = map[bool]int{true: 127, false: 1}[r.posix]
+		for _, n := range words {
+			if _, where := r.locate(n); where != "" {
+				fmt.Fprintln(r.stdout(), where)
+				r.status = 0
 			}
-			return
 		}
+		return
 	}
 	if len(words) == 0 {
 		return
@@ -1439,27 +1408,18 @@ func (r *runner) commandCall(args []string) {
 }
 
 func (r *runner) typeCall(args []string) {
-	short, only, all := false, false, false
-	names := args[1:]
-	for len(names) > 0 && strings.HasPrefix(names[0], "-") && !r.posix {
-		for _, l := range names[0][1:] {
-			switch l {
-			case 't':
-				short = true
-			case 'p', 'P':
-				only = true
-			case 'a':
-				all = true
-			case '-', 'f':
-			default:
-				r.fail(2, "type: -%c: invalid option", l)
-				return
-			}
-		}
-		names = names[1:]
+	o, ok := options{operands: args[1:]}, true
+	if !r.posix {
+		o, ok = r.letters("t p P a f", args)
 	}
-	_ = all
-	for _, n := range names {
+	if o.has("a") {
+		r.refuse("type -a")
+	}
+	if !ok || o.has("a") {
+		return
+	}
+	short, only := o.has("t"), o.has("p", "P")
+	for _, n := range o.operands {
 		kind, where := r.locate(n)
 		out := r.stdout()
 		switch {
@@ -1514,7 +1474,7 @@ func (r *runner) hash(args []string) {
 func (r *runner) alias(args []string) {
 	if len(args) == 1 || args[1] == "-p" {
 		for _, n := range slices.Sorted(maps.Keys(r.aliases)) {
-			fmt.Fprintf(r.stdout(), "alias %s=%s\n", n, "'"+strings.ReplaceAll(r.aliases[n], "'", `'\''`)+"'")
+			fmt.Fprintf(r.stdout(), "alias %s=%s\n", n, singleQuoted(r.aliases[n]))
 		}
 		return
 	}
@@ -1523,7 +1483,7 @@ func (r *runner) alias(args []string) {
 		if some {
 			r.aliases[name] = text
 		} else if old, known := r.aliases[name]; known {
-			fmt.Fprintf(r.stdout(), "alias %s=%s\n", name, "'"+strings.ReplaceAll(old, "'", `'\''`)+"'")
+			fmt.Fprintf(r.stdout(), "alias %s=%s\n", name, singleQuoted(old))
 		} else {
 			r.fail(1, "alias: %s: not found", name)
 		}
@@ -1590,7 +1550,7 @@ func (r *runner) caller(args []string) {
 	at := len(r.frames) - 1 - n
 	file, name := r.name, "main"
 	if at > 0 {
-		file, name = orName(r.frames[at-1].file, r.name), r.frames[at-1].name
+		file, name = cmp.Or(r.frames[at-1].file, r.name), r.frames[at-1].name
 	}
 	if len(args) > 1 {
 		fmt.Fprintf(r.stdout(), "%d %s %s\n", r.frames[at].line, name, file)
@@ -1611,14 +1571,7 @@ func (r *runner) compgen(args []string) {
 	case kind == "-G":
 		list, _ = r.glob([]segment{{text: args[2]}})
 	case kind == "-v":
-		for _, scope := range r.scopes {
-			for n, v := range scope {
-				if v.set && strings.HasPrefix(n, args[2]) && !slices.Contains(list, n) {
-					list = append(list, n)
-				}
-			}
-		}
-		slices.Sort(list)
+		list = r.names(args[2], true)
 	case strings.Join(args[1:], " ") == "-A function":
 		list = slices.Sorted(maps.Keys(r.funcs))
 	default:
@@ -1675,9 +1628,7 @@ func (r *runner) testExpr(x syntax.TestExpr) bool {
 }
 
 func (r *runner) tester() *testing {
-	return &testing{p: &Process{Args: []string{"["}, Stderr: r.stderr(), Dir: r.dir, Guest: r.shell.guest, shell: r.shell, fds: r.fds,
-		isSet: r.isSet,
-		isOn:  func(o string) bool { return r.options[o] }}}
+	return &testing{p: r.process([]string{"["})}
 }
 
 func (r *runner) compare(op syntax.BinTestOperator, left string, right *syntax.Word) bool {
@@ -1740,17 +1691,5 @@ func (r *runner) compare(op syntax.BinTestOperator, left string, right *syntax.W
 		}()
 		x, y = r.arithmText(left), r.arithmText(text)
 	}()
-	switch op {
-	case syntax.TsEql:
-		return x == y && !wrong
-	case syntax.TsNeq:
-		return x != y
-	case syntax.TsLeq:
-		return x <= y
-	case syntax.TsGeq:
-		return x >= y
-	case syntax.TsLss:
-		return x < y && !wrong
-	}
-	return x > y && !wrong
+	return !wrong && ordered(op.String(), cmp.Compare(x, y))
 }

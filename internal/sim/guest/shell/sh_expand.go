@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -95,7 +96,7 @@ func (w *words) parts(parts []syntax.WordPart, quoted bool) {
 		case *syntax.SglQuoted:
 			text := p.Value
 			if p.Dollar {
-				text, _ = escapes(text, false, true)
+				text, _ = escapes(text, false, true, false)
 				text, _, _ = strings.Cut(text, "\x00")
 			}
 			w.add(text, true)
@@ -361,8 +362,7 @@ func (r *runner) expanded(out []string, word *syntax.Word) []string {
 		case len(found) > 0:
 			out = append(out, found...)
 		case r.options["failglob"]:
-			r.errorf("no match: %s", joined(field))
-			panic(unwound{code: 1})
+			r.abandon("no match: %s", joined(field))
 		case !r.options["nullglob"]:
 			out = append(out, joined(field))
 		}
@@ -474,8 +474,7 @@ func (r *runner) expandText(text string) string {
 		defer func() { r.meter.Hold(-in.tree) }()
 		r.readable(in)
 		if err != nil {
-			r.errorf("%s: bad substitution", text)
-			panic(unwound{code: 1})
+			r.abandon("%s: bad substitution", text)
 		}
 		if word != nil && deepest([]*syntax.Stmt{{Cmd: &syntax.CallExpr{Args: []*syntax.Word{word}}}}) > maxDepth {
 			panic(ended{r.exceed(errDeep.Error())})
@@ -603,7 +602,7 @@ func (g *globbing) walk(at string, parts []string) error {
 		}
 		return g.walk(name, parts[1:])
 	}
-	entries, err := root.ReadDir(r.abs(orDot(at)))
+	entries, err := root.ReadDir(r.abs(cmp.Or(at, ".")))
 	if err := r.shell.matched(r.ctx, at, entries); err != nil {
 		return err
 	}

@@ -51,9 +51,8 @@ func (r *runner) lookup(name string, index syntax.ArithmExpr) (e expanding) {
 	}
 	if index == nil {
 		if raw := r.scoped(name); raw != nil && raw.reference { // to an item
-			if base, key, item := strings.Cut(raw.text, "["); item && e.v != nil {
+			if _, key, item := strings.Cut(raw.text, "["); item && e.v != nil {
 				text, some := e.v.item(r.keyOf(e.v, strings.TrimSuffix(key, "]")))
-				_ = base
 				e.text, e.set = []string{text}, some
 				return e
 			}
@@ -107,14 +106,12 @@ func (r *runner) special(name string) (text string, some, special bool) {
 
 // flags is $-.
 func (r *runner) flags() string {
-	out := ""
-	for _, f := range []struct{ letter, name string }{{"a", "allexport"}, {"e", "errexit"}, {"f", "noglob"}, {"h", "hashall"}, {"i", ""},
-		{"m", "monitor"}, {"u", "nounset"}, {"v", "verbose"}, {"x", "xtrace"}, {"B", "braceexpand"}, {"C", "noclobber"}, {"E", "errtrace"}} {
-		if r.options[f.name] && !(r.posix && strings.ContainsAny(f.letter, "hB")) {
-			out += f.letter
+	return strings.Map(func(letter rune) rune {
+		if !r.options[setLetters[byte(letter)]] || r.posix && (letter == 'h' || letter == 'B') {
+			return -1
 		}
-	}
-	return out
+		return letter
+	}, "aefhmuvxBCE")
 }
 
 // separator is what "$*" joins by.
@@ -132,20 +129,7 @@ func (w *words) param(p *syntax.ParamExp, quoted bool) {
 	r := w.r
 	name := p.Param.Value
 	if p.Names != 0 {
-		names := map[string]bool{}
-		for _, scope := range r.scopes {
-			for n, v := range scope {
-				if strings.HasPrefix(n, name) && v.set {
-					names[n] = true
-				}
-			}
-		}
-		var all []string
-		for n := range names {
-			all = append(all, n)
-		}
-		slices.Sort(all)
-		w.list(expanding{list: true, star: p.Names == syntax.NamesPrefix, text: all}, quoted)
+		w.list(expanding{list: true, star: p.Names == syntax.NamesPrefix, text: r.names(name, true)}, quoted)
 		return
 	}
 	e := r.lookup(name, p.Index)
@@ -165,13 +149,11 @@ func (w *words) param(p *syntax.ParamExp, quoted bool) {
 			return
 		}
 		if target == "" {
-			r.errorf("%s: invalid indirect expansion", name)
-			panic(unwound{code: 1})
+			r.abandon("%s: invalid indirect expansion", name)
 		}
 		base, key, item := strings.Cut(strings.TrimSuffix(target, "]"), "[")
 		if _, _, special := r.special(base); !syntax.ValidName(base) && (item || !special && base != "@" && base != "*") {
-			r.errorf("%s: invalid variable name", target)
-			panic(unwound{code: 1})
+			r.abandon("%s: invalid variable name", target)
 		}
 		if item {
 			var index *syntax.Word
@@ -205,7 +187,7 @@ func (w *words) param(p *syntax.ParamExp, quoted bool) {
 	case p.Slice != nil:
 		e = r.slice(e, p.Slice)
 	case p.Repl != nil:
-		r.substitute(&e, p.Repl, quoted)
+		r.substitute(&e, p.Repl)
 	case p.Exp != nil && p.Exp.Op > syntax.AssignUnsetOrNull:
 		r.transform(&e, p.Exp)
 	}
@@ -354,8 +336,7 @@ func (r *runner) slice(e expanding, s *syntax.Slice) expanding {
 		if s.Length != nil {
 			if to = from + min(count, n-from); count < 0 {
 				if to = n + count; to < from {
-					r.errorf("%s: substring expression < 0", r.snippet(s.Length))
-					panic(unwound{code: 1})
+					r.abandon("%s: substring expression < 0", r.snippet(s.Length))
 				}
 			}
 		}
@@ -387,10 +368,10 @@ func (r *runner) slice(e expanding, s *syntax.Slice) expanding {
 }
 
 // substitute is ${x/a/b}.
-func (r *runner) substitute(e *expanding, s *syntax.Replace, quoted bool) {
+func (r *runner) substitute(e *expanding, s *syntax.Replace) {
 	pattern := ""
 	if s.Orig != nil {
-		pattern = patternText(r.quotedPattern(s.Orig, quoted))
+		pattern = patternText(r.single(s.Orig, false))
 	}
 	anchor := byte(0)
 	if !s.All && len(pattern) > 0 && (pattern[0] == '#' || pattern[0] == '%') {
@@ -398,17 +379,13 @@ func (r *runner) substitute(e *expanding, s *syntax.Replace, quoted bool) {
 	}
 	var with []segment
 	if s.With != nil {
-		with = r.quotedPattern(s.With, quoted)
+		with = r.single(s.With, false)
 	}
 	m := r.matcher(pattern, r.options["extglob"], r.options["nocasematch"])
 	for i, text := range e.text {
 		e.text[i] = r.replaced(m, text, anchor, s.All, pattern == "", with)
 	}
 }
-
-// quotedPattern expands a pattern or what replaces it, in which a backslash quotes within
-// double quotes as well.
-func (r *runner) quotedPattern(word *syntax.Word, _ bool) []segment { return r.single(word, false) }
 
 func (r *runner) replaced(m *shPattern, text string, anchor byte, all, empty bool, with []segment) string {
 	var b strings.Builder
@@ -527,7 +504,7 @@ func (r *runner) operator(e *expanding, op string) {
 				e.text[i] = transformQuoted(text)
 			}
 		case "E":
-			e.text[i], _ = escapes(text, false, true)
+			e.text[i], _ = escapes(text, false, true, false)
 		case "U":
 			e.text[i] = strings.ToUpper(text)
 		case "L":
@@ -548,5 +525,5 @@ func transformQuoted(text string) string {
 	if strings.ContainsAny(text, "\n\t\r\x1b\a\b\f\v") {
 		return quoteBash(text)
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return singleQuoted(text)
 }

@@ -360,6 +360,12 @@ func (r *runner) fatal(code int, format string, a ...any) {
 	panic(unwound{true, code})
 }
 
+// abandon gives up the line.
+func (r *runner) abandon(format string, a ...any) {
+	r.errorf(format, a...)
+	panic(unwound{code: 1})
+}
+
 // refuse says by name what is not simulated.
 func (r *runner) refuse(format string, a ...any) {
 	what := fmt.Sprintf(format, a...)
@@ -775,7 +781,7 @@ func (r *runner) forClause(c *syntax.ForClause) {
 			items = r.fields(l.Items)
 		}
 		i := -1
-		if c.Select {
+		if c.Select && len(items) > 0 {
 			ended := false
 			r.loop(func() bool { ended = !r.choose(l.Name.Value, items); return !ended }, c.Do, nil)
 			if ended && r.jump == noJump {
@@ -874,7 +880,7 @@ func (r *runner) call(c *syntax.CallExpr, redirs []*syntax.Redirect) (ok bool) {
 	}
 	if len(args) == 0 {
 		for _, a := range c.Assigns {
-			r.assign(a, &variable{})
+			r.assign(a)
 		}
 		if !r.substituted {
 			r.status = 0
@@ -1336,20 +1342,16 @@ func (r *runner) traceWords(words []string, assignment bool) {
 			quoted[i] = name + "=" + traceQuoted(value, true)
 			continue
 		}
-		quoted[i] = traceQuoted(w, false)
+		if quoted[i] = w; !r.posix || w != "[" && w != "]" {
+			quoted[i] = traceQuoted(w, false)
+		}
 	}
 	r.trace(strings.Join(quoted, " "))
 }
 
 func traceQuoted(word string, value bool) string {
-	switch {
-	case word == "" && value:
-		return ""
-	case word == "" || strings.ContainsAny(word, " \t\n'\"\\$`&|;<>()*?[]{}!^#~") && !(strings.Trim(word, "[]") == "" && len(word) <= 2):
-		if strings.ContainsAny(word, "\n\t\x1b\r") {
-			return quoteBash(word)
-		}
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	if word == "" && !value {
+		return "''"
 	}
-	return word
+	return quotedIfNeeded(word)
 }

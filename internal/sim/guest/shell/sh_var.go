@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -217,7 +218,7 @@ func (r *runner) dynamic(name string) *variable {
 		inside := false
 		for _, f := range slices.Backward(r.frames) {
 			inside = inside || f.name != "source"
-			items = append(items, map[string]string{"FUNCNAME": f.name, "BASH_SOURCE": orName(f.file, r.name),
+			items = append(items, map[string]string{"FUNCNAME": f.name, "BASH_SOURCE": cmp.Or(f.file, r.name),
 				"BASH_LINENO": strconv.Itoa(f.line)}[name])
 		}
 		switch {
@@ -230,13 +231,6 @@ func (r *runner) dynamic(name string) *variable {
 		return list(items)
 	}
 	return nil
-}
-
-func orName(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
 }
 
 func (r *runner) value(name string) string {
@@ -401,7 +395,7 @@ func (r *runner) weigh(n int) {
 }
 
 // assign is NAME=VALUE as a command of its own.
-func (r *runner) assign(a *syntax.Assign, attributes *variable) {
+func (r *runner) assign(a *syntax.Assign) {
 	name := a.Name.Value
 	if a.Array == nil {
 		text := ""
@@ -411,8 +405,7 @@ func (r *runner) assign(a *syntax.Assign, attributes *variable) {
 		key := ""
 		if a.Index != nil {
 			if key = r.subscript(name, a.Index); key == "" {
-				r.errorf("%s: bad array subscript", r.snippet(a))
-				panic(unwound{code: 1})
+				r.abandon("%s: bad array subscript", r.snippet(a))
 			}
 		}
 		if r.options["xtrace"] {
@@ -433,15 +426,17 @@ func (r *runner) assign(a *syntax.Assign, attributes *variable) {
 	if v.readonly {
 		r.must(errReadonly(name))
 	}
+	scope[name] = r.array(v, name, a)
+}
+
+// array returns what a variable is with the items of an assignment.
+func (r *runner) array(v *variable, name string, a *syntax.Assign) *variable {
 	made := v.clone()
 	if !a.Append {
 		made.list, made.dict, made.keys, made.text = nil, nil, nil, ""
 	}
 	if made.kind == scalar {
 		made.kind = indexedArray
-		if attributes.kind == associativeArray {
-			made.kind = associativeArray
-		}
 		if a.Append && made.set {
 			made.put("0", made.text)
 		}
@@ -450,7 +445,7 @@ func (r *runner) assign(a *syntax.Assign, attributes *variable) {
 	made.set = true
 	r.items(made, name, a.Array)
 	r.weigh(made.bytes() - v.bytes())
-	scope[name] = made
+	return made
 }
 
 // items gives an array the items of (a b [5]=c).
@@ -508,8 +503,7 @@ func (r *runner) must(err error) {
 	if readonly, some := errors.AsType[errReadonly](err); some && r.posix {
 		r.fatal(2, "%s: is read only", string(readonly))
 	}
-	r.errorf("%v", err)
-	panic(unwound{code: 1})
+	r.abandon("%v", err)
 }
 
 // subscript returns the key that an index means for a variable.
@@ -547,24 +541,29 @@ func (r *runner) declClause(c *syntax.DeclClause) {
 			continue
 		}
 		for _, word := range r.fields([]*syntax.Word{a.Value}) {
-			if len(word) > 1 && (word[0] == '-' || word[0] == '+') && len(assigns) == 0 {
-				if word != "--" {
-					flags += word[:1] + strings.Join(strings.Split(word[1:], ""), word[:1])
-				}
-				continue
-			}
-			name, value, some := strings.Cut(word, "=")
-			one := &syntax.Assign{Name: &syntax.Lit{Value: name}, Naked: !some}
-			if some {
-				one.Name.Value, one.Append = strings.CutSuffix(name, "+")
-				one.Value = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: value}}}
-			}
-			assigns = append(assigns, one)
+			flags, assigns = declaredWord(word, flags, assigns)
 		}
 	}
 	r.substituted, r.status = false, 0
 	r.declare(variant, flags, assigns)
 	r.statuses = []int{r.status}
+}
+
+// declaredWord adds a word of declare to its flags, each behind its sign, or to its names and values.
+func declaredWord(word, flags string, assigns []*syntax.Assign) (string, []*syntax.Assign) {
+	if len(word) > 1 && (word[0] == '-' || word[0] == '+') && len(assigns) == 0 {
+		if word != "--" {
+			flags += word[:1] + strings.Join(strings.Split(word[1:], ""), word[:1])
+		}
+		return flags, nil
+	}
+	name, value, some := strings.Cut(word, "=")
+	one := &syntax.Assign{Name: &syntax.Lit{Value: name}, Naked: !some}
+	if some {
+		one.Name.Value, one.Append = strings.CutSuffix(name, "+")
+		one.Value = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: value}}}
+	}
+	return flags, append(assigns, one)
 }
 
 func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
@@ -667,23 +666,12 @@ func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 		if a.Value != nil {
 			text = r.assigned(a.Value) // before the variable is the inner one
 		}
-		var made *variable
 		if a.Array != nil {
-			made = v.clone()
-			if !a.Append {
-				made.list, made.dict, made.keys, made.text = nil, nil, nil, ""
-			}
-			if made.kind == scalar {
-				made.kind = indexedArray
-			}
-			made.set = true
-			r.items(made, name, a.Array)
-			r.weigh(made.bytes() - v.bytes())
-			v = made
+			v = r.array(v, name, a)
 		}
 		scope[name] = v
 		switch {
-		case made != nil:
+		case a.Array != nil:
 		case v.reference && a.Value != nil:
 			v.text, v.set = text, true
 		case a.Value != nil || !a.Naked:
@@ -697,7 +685,7 @@ func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 			if err := r.store(v, name, key, text, a.Append); err != nil {
 				r.fail(1, "%s: %v", variant, err)
 			}
-		case v.kind != scalar && a.Naked && a.Array == nil && len(v.list)+len(v.dict) == 0 && local:
+		case v.kind != scalar && a.Naked && len(v.list)+len(v.dict) == 0 && local:
 			v.set = false
 		}
 		v.exported = v.exported || variant == "export"
@@ -734,14 +722,21 @@ func (r *runner) declareFunctions(variant, flags string, assigns []*syntax.Assig
 	}
 }
 
-func (r *runner) printVariables(variant, flags string) {
+// names returns the names of variables, or of those that are set, that begin so, sorted.
+func (r *runner) names(prefix string, set bool) []string {
 	names := map[string]bool{}
 	for _, scope := range r.scopes {
-		for name := range scope {
-			names[name] = true
+		for name, v := range scope {
+			if strings.HasPrefix(name, prefix) && (v.set || !set) {
+				names[name] = true
+			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (r *runner) printVariables(variant, flags string) {
+	for _, name := range r.names("", false) {
 		v := r.find(name)
 		switch {
 		case v == nil, variant == "export" && !v.exported, variant == "readonly" && !v.readonly, variant == "local" &&
@@ -763,7 +758,7 @@ func dashQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'",
 // plainAssignment is a line of what set prints.
 func plainAssignment(name string, v *variable) string {
 	if v.kind != scalar {
-		return name + "=" + strings.TrimSuffix(arrayText(v), "")
+		return name + "=" + arrayText(v)
 	}
 	return name + "=" + quotedIfNeeded(v.text)
 }
@@ -775,8 +770,10 @@ func quotedIfNeeded(text string) string {
 	if strings.ContainsAny(text, "\n\t\x1b\r") {
 		return quoteBash(text)
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return singleQuoted(text)
 }
+
+func singleQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func arrayText(v *variable) string {
 	var b strings.Builder

@@ -159,8 +159,8 @@ func TestBatch(t *testing.T) {
 		{"nssm", "nssm set kubelet start SERVICE_DEMAND_START\r\nnssm get kubelet start",
 			"Set parameter \"start\" for service \"kubelet\".\r\nSERVICE_DEMAND_START\r\n", 0},
 		{"sc", "sc.exe config kubelet start= disabled\r\nsc start kubelet", "[SC] ChangeServiceConfig " +
-			"SUCCESS\r\n[SC] StartService FAILED 1058:\r\n\r\nService kubelet: the service cannot be started, because it is " +
-			"disabled.\r\n\r\n", 1058},
+			"SUCCESS\r\n[SC] StartService FAILED 1058:\r\n\r\nThe service cannot be started, either because it is disabled " +
+			"or because it has no enabled devices associated with it.\r\n\r\n", 1058},
 		{"powershell", "powershell -Command \"Write-Host hi\"", "hi\r\n", 0},
 		{"echo is on", "@echo on\r\nyes1", "\r\nC:\\Windows\\System32>yes1 \r\nyes\n", 0},
 	} {

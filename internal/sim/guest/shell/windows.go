@@ -22,7 +22,7 @@ func windowsCommands(image machine.Image) Table {
 		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe,
 		"net": net, "net1": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows,
-		"scp": scp, "ctr": ctrWindows, "crictl": crictl, "kubelet": versioned("kubelet"),
+		"scp": scp, "ctr": ctr, "crictl": crictl, "kubelet": versioned("kubelet"),
 		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
 		"ping": ping, "nslookup": nslookup, "icacls": icacls,
 		"tar": tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
@@ -129,20 +129,15 @@ func systeminfo(_ context.Context, p *Process) int {
 
 // startSleep is timeout.exe: [/t] SECONDS [/nobreak].
 func startSleep(ctx context.Context, p *Process) int {
-	d := time.Duration(-1)
-	for _, a := range p.Args[1:] {
-		n, err := strconv.Atoi(a)
-		switch {
-		case err == nil:
-			d = time.Duration(max(n, 0)) * time.Second
-		case !strings.EqualFold(a, "/t") && !strings.EqualFold(a, "/nobreak"):
-			return p.Fail(1, "ERROR: Invalid syntax. casement does not simulate timeout %s\r", a)
-		}
-	}
-	if d < 0 {
+	o, kind, wrong := declare("t: nobreak").slashed(p.Args[1:])
+	seconds, err := strconv.Atoi(strings.Join(append(o.operands, o.values("t")...), " "))
+	switch {
+	case kind == '?':
+		return p.refuseAs(1, "timeout %s", wrong)
+	case kind != 0 || err != nil:
 		return p.Fail(1, "ERROR: Invalid syntax. Timeout value is required\r")
 	}
-	return pause(ctx, p, d)
+	return pause(ctx, p, time.Duration(max(seconds, 0))*time.Second)
 }
 
 // runCmd is cmd.exe /c LINE.

@@ -12,42 +12,14 @@ import (
 // choice asks for one of some keys; its exit code is the number of the one that comes, and that of
 // the default where none comes.
 func choice(_ context.Context, p *Process) int {
-	keys, text, other := "YN", "", ""
-	hidden, exact := false, false
+	o, kind, _ := declare("/ c: m: d: t: n cs").slashed(p.Args[1:])
+	keys, text, other, exact := o.value("c"), o.value("m"), o.value("d"), o.has("cs")
 	wrong := func() int { return p.Fail(255, "ERROR: Invalid syntax.\r\nType \"CHOICE /?\" for usage.\r") }
-	for args := p.Args[1:]; len(args) > 0; {
-		flag, value, glued := strings.Cut(args[0], ":")
-		args = args[1:]
-		next := func() (string, bool) {
-			if glued {
-				return value, true
-			}
-			if len(args) == 0 {
-				return "", false
-			}
-			value, args = args[0], args[1:]
-			return value, true
-		}
-		ok := true
-		switch strings.ToLower(flag) {
-		case "/c":
-			keys, ok = next()
-		case "/m":
-			text, ok = next()
-		case "/d":
-			other, ok = next()
-		case "/t":
-			_, ok = next()
-		case "/n":
-			hidden = true
-		case "/cs":
-			exact = true
-		default:
-			ok = false
-		}
-		if !ok || keys == "" {
-			return wrong()
-		}
+	if !o.has("c") {
+		keys = "YN"
+	}
+	if kind != 0 || len(o.operands) > 0 || keys == "" {
+		return wrong()
 	}
 	if !exact {
 		keys, other = strings.ToUpper(keys), strings.ToUpper(other)
@@ -55,7 +27,7 @@ func choice(_ context.Context, p *Process) int {
 	if text != "" {
 		p.Printf("%s", text)
 	}
-	if !hidden {
+	if !o.has("n") {
 		p.Printf("%s[%s]?", map[bool]string{true: " "}[text != ""], strings.Join(strings.Split(keys, ""), ","))
 	}
 	in := bufio.NewReader(p.Stdin)
@@ -110,11 +82,14 @@ func more(_ context.Context, p *Process) int {
 
 // fc compares two files: by lines, or with /b by bytes.
 func fc(_ context.Context, p *Process) int {
-	given, names, code := p.switches("b c l n w t a u")
+	o, code := p.switches("b c l n w! t! a! u!")
+	names := o.operands
 	switch {
-	case code != 0 || len(names) != 2:
+	case code != 0:
+		return 2
+	case len(names) != 2:
 		return p.Fail(-1, "FC: Insufficient number of file specifications\r")
-	case strings.ContainsAny(names[0]+names[1], "*?") || given["w"] || given["t"] || given["a"] || given["u"]:
+	case strings.ContainsAny(names[0]+names[1], "*?"):
 		return p.refuseAs(2, "fc %s", strings.Join(p.Args[1:], " "))
 	}
 	var data [2][]byte
@@ -126,7 +101,7 @@ func fc(_ context.Context, p *Process) int {
 	}
 	heads := [2]string{strings.ToLower(names[0]), strings.ToUpper(names[1])}
 	p.Printf("Comparing files %s and %s\r\n", heads[0], heads[1])
-	if given["b"] {
+	if o.has("b") {
 		same := true
 		for i := range min(len(data[0]), len(data[1])) {
 			p.meter.Step()
@@ -155,7 +130,7 @@ func fc(_ context.Context, p *Process) int {
 		lines[i] = p.linesOf(string(bytes.ReplaceAll(data[i], []byte("\r\n"), []byte("\n"))))
 	}
 	compared := lines
-	if given["c"] {
+	if o.has("c") {
 		for i := range compared {
 			compared[i] = strings.Split(strings.ToUpper(strings.Join(lines[i], "\n")), "\n")
 		}
@@ -182,7 +157,7 @@ func fc(_ context.Context, p *Process) int {
 			p.Printf("***** %s\r\n", []string{names[0], strings.ToUpper(names[1])}[i])
 			for n := max(h.from[i]-around, 0); n < min(h.to[i]+around, len(lines[i])); n++ {
 				number := ""
-				if given["n"] {
+				if o.has("n") {
 					number = strconv.Itoa(n+1) + ":  "
 				}
 				p.Printf("%s%s\r\n", number, lines[i][n])

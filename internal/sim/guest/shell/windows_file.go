@@ -3,6 +3,7 @@ package shell
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -15,35 +16,24 @@ import (
 	"casement.dev/casement/internal/sim/guest/powershell"
 )
 
-// switches takes the options that a command has from its arguments; another one is
-// refused by name.
-func (p *Process) switches(known string) (given map[string]bool, rest []string, code int) {
-	given = map[string]bool{}
-	for _, a := range p.Args[1:] {
-		low := strings.ToLower(a)
-		if !strings.HasPrefix(low, "/") || strings.Contains(low[1:], "/") &&
-			strings.Count(low, "/") == len(strings.Split(low[1:], "/")) && len(low) > 12 {
-			rest = append(rest, a)
-			continue
-		}
-		for one := range strings.SplitSeq(low[1:], "/") { // rd /s/q
-			if !slices.Contains(strings.Fields(known), one) {
-				return nil, nil, p.refuseAs(1, "%s /%s", p.Args[0], one)
-			}
-			given[one] = true
-		}
+// switches takes the options that a command of cmd.exe has from its arguments; another one is refused by name.
+func (p *Process) switches(known string) (o options, code int) {
+	o, kind, wrong := declare("/ " + known).slashed(p.Args[1:])
+	if kind != 0 {
+		code = p.refuseAs(1, "%s %s", p.Args[0], wrong)
 	}
-	return given, rest, 0
+	return o, code
 }
 
 // denied reports whether an error is one of access.
 func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
 func typeFile(_ context.Context, p *Process) int {
-	_, names, code := p.switches("")
+	o, code := p.switches("")
 	if code != 0 {
 		return code
 	}
+	names := o.operands
 	if len(names) == 0 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
@@ -82,20 +72,15 @@ func readable(data []byte) []byte {
 
 // dir lists folders: /b bare names, /s below too, /a:d folders, /a-d files.
 func dir(_ context.Context, p *Process) int {
-	given, names, code := p.switches("b s ad a:d a-d a:-d a o on o:n q n l od o:d o-d o:-d -c w p")
+	o, code := p.switches("b s ad|a:d a-d|a:-d a on|o:n n l -c o! od! o:d! o-d! o:-d! q! w! p!")
 	if code != 0 {
 		return code
 	}
+	names := o.operands
 	if len(names) == 0 {
 		names = []string{p.Dir}
 	}
-	list := lister{p: p, bare: given["b"], below: given["s"], only: map[bool]string{true: "d"}[given["ad"] || given["a:d"]]}
-	if given["a-d"] || given["a:-d"] {
-		list.only = "f"
-	}
-	if given["w"] || given["p"] || given["q"] || given["o"] || given["od"] || given["o:d"] || given["o-d"] || given["o:-d"] {
-		return p.refuseAs(1, "the order and form of dir that these options ask for")
-	}
+	list := lister{p: p, bare: o.has("b"), below: o.has("s"), only: map[string]string{"ad": "d", "a-d": "f"}[o.last("ad", "a-d")]}
 	for _, n := range names {
 		at, mask := p.Abs(n), "*"
 		if strings.ContainsAny(n, "*?") {
@@ -192,13 +177,11 @@ func makeDir(_ context.Context, p *Process) int {
 // del removes files and no folders: given a folder, it removes the files in it. A missing file
 // does not change the errorlevel.
 func del(_ context.Context, p *Process) int {
-	given, names, code := p.switches("q f s a p")
+	o, code := p.switches("q f s a p!")
 	if code != 0 {
 		return code
 	}
-	if given["p"] {
-		return p.refuseAs(1, "%s /p", p.Args[0])
-	}
+	names := o.operands
 	if len(names) == 0 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
@@ -209,14 +192,14 @@ func del(_ context.Context, p *Process) int {
 		}
 		at := p.Abs(pattern)
 		i := strings.LastIndexByte(at, '\\') + 1
-		if mask := at[i:]; (mask == "*" || mask == "*.*") && !given["q"] {
+		if mask := at[i:]; (mask == "*" || mask == "*.*") && !o.has("q") {
 			if yes, code := p.sure(at[:i] + "*"); code != 0 || !yes {
 				return code
 			}
 		}
 		removed := 0
 		found := globWindows(p, pattern)
-		if given["s"] {
+		if o.has("s") {
 			found = p.filesWith(at[:i], at[i:])
 		}
 		for _, f := range found {
@@ -225,7 +208,7 @@ func del(_ context.Context, p *Process) int {
 			if err != nil || info.IsDir() {
 				continue
 			}
-			if info.Mode()&0o200 == 0 && !given["f"] {
+			if info.Mode()&0o200 == 0 && !o.has("f") {
 				p.Fail(0, "%s\r\nAccess is denied.\r", at)
 				removed++
 				continue
@@ -233,7 +216,7 @@ func del(_ context.Context, p *Process) int {
 			if err := p.Guest.Root.Remove(at); err != nil {
 				return p.Fail(1, "%s\r", windowsReason(err))
 			}
-			if given["s"] {
+			if o.has("s") {
 				p.Printf("Deleted file - %s\r\n", at)
 			}
 			removed++
@@ -276,10 +259,11 @@ func (p *Process) filesWith(folder, mask string) (all []string) {
 }
 
 func removeDir(_ context.Context, p *Process) int {
-	given, names, code := p.switches("s q")
+	o, code := p.switches("s q")
 	if code != 0 {
 		return code
 	}
+	names := o.operands
 	if len(names) == 0 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
@@ -294,14 +278,14 @@ func removeDir(_ context.Context, p *Process) int {
 			code = p.Fail(267, "The directory name is invalid.\r")
 		default:
 			remove := p.Guest.Root.Remove
-			if given["s"] && !given["q"] {
+			if o.has("s") && !o.has("q") {
 				if yes, refused := p.sure(n); refused != 0 {
 					return refused
 				} else if !yes {
 					continue
 				}
 			}
-			if given["s"] {
+			if o.has("s") {
 				remove = p.Guest.Root.RemoveAll
 			}
 			if err := remove(at); denied(err) {
@@ -317,10 +301,11 @@ func removeDir(_ context.Context, p *Process) int {
 // copyWindows is copy [/y] FROM[+FROM...] [TO]. A folder's files are copied, its folders are not.
 // Files that + joins are text, whose end is a ^Z, unless /b says otherwise; other files are binary.
 func copyWindows(_ context.Context, p *Process) int {
-	given, names, code := p.switches("y -y b a v z n d l")
+	o, code := p.switches("y -y b a v z n d l")
 	if code != 0 {
 		return code
 	}
+	names := o.operands
 	plus := regexp.MustCompile(`\s*\+\s*`)
 	names = strings.Fields(plus.ReplaceAllString(strings.Join(quoteBlanks(names), " "), "+"))
 	if len(names) == 0 || len(names) > 2 || strings.HasPrefix(names[0], "+") {
@@ -364,8 +349,8 @@ func copyWindows(_ context.Context, p *Process) int {
 		}
 		return to
 	}
-	asText := given["a"] || joins && !given["b"]
-	if given["-y"] && len(names) == 2 && root.Exists(target(from[0])) && !joins {
+	asText := o.has("a") || joins && !o.has("b")
+	if o.has("-y") && len(names) == 2 && root.Exists(target(from[0])) && !joins {
 		p.Printf("Overwrite %s? (Yes/No/All): ", names[1])
 		if line, err := bufio.NewReader(p.Stdin).ReadString('\n'); err != nil || !strings.HasPrefix(strings.ToLower(line), "y") {
 			p.Printf("        0 file(s) copied.\r\n")
@@ -431,8 +416,8 @@ func quoteBlanks(words []string) []string {
 
 // makeLink is mklink [/d | /h | /j] LINK TARGET.
 func makeLink(_ context.Context, p *Process) int {
-	given, names, code := p.switches("d h j")
-	root := p.Guest.Root
+	o, code := p.switches("d h j")
+	names, root := o.operands, p.Guest.Root
 	switch {
 	case code != 0:
 		return code
@@ -440,14 +425,14 @@ func makeLink(_ context.Context, p *Process) int {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	case root.Exists(p.Abs(names[0])):
 		return p.Fail(1, "Cannot create a file when that file already exists.\r")
-	case given["h"] && !root.Exists(p.Abs(names[1])):
+	case o.has("h") && !root.Exists(p.Abs(names[1])):
 		return p.Fail(1, "The system cannot find the file specified.\r")
 	}
 	kind, err := "symbolic link", error(nil)
 	switch {
-	case given["h"]:
+	case o.has("h"):
 		kind, err = "Hardlink", root.Link(p.Abs(names[1]), p.Abs(names[0]))
-	case given["j"]:
+	case o.has("j"):
 		kind, err = "Junction", root.Symlink(p.Abs(names[1]), p.Abs(names[0]))
 	default:
 		err = root.Symlink(names[1], p.Abs(names[0]))
@@ -455,16 +440,17 @@ func makeLink(_ context.Context, p *Process) int {
 	if err != nil {
 		return p.Fail(1, "%s\r", windowsReason(err))
 	}
-	p.Printf("%s created for %s %s %s\r\n", kind, names[0], map[bool]string{true: "<<===>>", false: "<<===>>"}[given["h"]], names[1])
+	p.Printf("%s created for %s <<===>> %s\r\n", kind, names[0], names[1])
 	return 0
 }
 
 // moveWindows is move [/y] FROM TO.
 func moveWindows(_ context.Context, p *Process) int {
-	_, names, code := p.switches("y -y")
+	o, code := p.switches("y -y")
 	if code != 0 {
 		return code
 	}
+	names := o.operands
 	if len(names) != 2 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
@@ -496,10 +482,11 @@ func moveWindows(_ context.Context, p *Process) int {
 }
 
 func renameWindows(_ context.Context, p *Process) int {
-	_, names, code := p.switches("")
+	o, code := p.switches("")
 	if code != 0 {
 		return code
 	}
+	names := o.operands
 	if len(names) != 2 || strings.ContainsAny(names[1], `\/:`) {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
@@ -530,7 +517,7 @@ func renameWindows(_ context.Context, p *Process) int {
 
 // xcopy copies files, and with /s or /e the folders below. What it would ask is refused before anything is copied.
 func xcopy(_ context.Context, p *Process) int {
-	given := map[string]bool{}
+	var o options
 	var names []string
 	for _, a := range p.Args[1:] {
 		name, glued, some := strings.Cut(a, "/")
@@ -542,7 +529,7 @@ func xcopy(_ context.Context, p *Process) int {
 			case !some:
 			case one != "" && strings.Trim(one, "sedyqihrkfclgntz") == "" && one != "exclude":
 				for _, letter := range one {
-					given[string(letter)] = true
+					o.given = append(o.given, given{name: string(letter)})
 				}
 			case strings.HasPrefix(one, "exclude:"), strings.HasPrefix(one, "d:"), one == "?", one == "a", one == "m", one == "p",
 				one == "v", one == "w", one == "u", one == "o", one == "x", one == "b", one == "j", one == "-y":
@@ -552,10 +539,8 @@ func xcopy(_ context.Context, p *Process) int {
 			}
 		}
 	}
-	for _, one := range []string{"d", "t", "l", "g", "n", "z"} {
-		if given[one] {
-			return p.refuseAs(4, "xcopy /%s", one)
-		}
+	if one := o.last("d", "t", "l", "g", "n", "z"); one != "" {
+		return p.refuseAs(4, "xcopy /%s", one)
 	}
 	switch {
 	case len(names) == 0 || len(names) > 2:
@@ -570,7 +555,7 @@ func xcopy(_ context.Context, p *Process) int {
 		return p.Fail(4, "File not found - %s\r", names[0][strings.LastIndexAny(names[0], `\`)+1:])
 	}
 	many := len(sources) > 1 || strings.ContainsAny(names[0], "*?") || root.IsDir(p.Abs(sources[0]))
-	folder := root.IsDir(to) || strings.HasSuffix(names[1], `\`) || given["i"] && many
+	folder := root.IsDir(to) || strings.HasSuffix(names[1], `\`) || o.has("i") && many
 	if !folder && !root.Exists(to) {
 		return p.refuseAs(4, "the question of xcopy whether %s is a file or a folder; end it with \\", names[1])
 	}
@@ -584,7 +569,7 @@ func xcopy(_ context.Context, p *Process) int {
 			return
 		}
 		entries, _ := root.ReadDir(from) // what cannot be read has none
-		if given["e"] {
+		if o.has("e") {
 			folders = append(folders, to)
 		}
 		for _, e := range entries {
@@ -598,20 +583,20 @@ func xcopy(_ context.Context, p *Process) int {
 		base := from[strings.LastIndexByte(from, '\\')+1:]
 		switch {
 		case root.IsDir(from) && strings.ContainsAny(names[0], "*?"):
-			if !given["s"] && !given["e"] {
+			if !o.has("s", "e") {
 				continue
 			}
 			target = root.Abs(to, base)
 		case !root.IsDir(from) && folder:
 			target = root.Abs(to, base)
 		}
-		walk(source, from, target, given["s"] || given["e"])
+		walk(source, from, target, o.has("s", "e"))
 	}
 	if len(pairs) > maxCopied {
 		return p.refuseAs(4, "xcopy of more than %d files", maxCopied)
 	}
 	for _, pair := range pairs {
-		if root.Exists(pair[2]) && !given["y"] {
+		if root.Exists(pair[2]) && !o.has("y") {
 			return p.refuseAs(4, "the question of xcopy whether to overwrite %s; give /y", pair[2])
 		}
 	}
@@ -622,7 +607,7 @@ func xcopy(_ context.Context, p *Process) int {
 	}
 	for i, pair := range pairs {
 		err := root.MkdirAll(pair[2][:strings.LastIndexByte(pair[2], '\\')+1])
-		if err == nil && given["r"] && root.Exists(pair[2]) {
+		if err == nil && o.has("r") && root.Exists(pair[2]) {
 			err = root.Chmod(pair[2], 0o644)
 		}
 		if err == nil {
@@ -632,12 +617,12 @@ func xcopy(_ context.Context, p *Process) int {
 			p.Printf("%d File(s) copied\r\n", i)
 			return p.Fail(4, "%s\r", windowsReason(err))
 		}
-		if info, err := root.Stat(pair[2]); err == nil && !given["k"] && info.Mode()&0o200 == 0 {
+		if info, err := root.Stat(pair[2]); err == nil && !o.has("k") && info.Mode()&0o200 == 0 {
 			_ = root.Chmod(pair[2], info.Mode().Perm()|0o200) // without /k a copy is not read-only
 		}
 		switch {
-		case given["q"]:
-		case given["f"]:
+		case o.has("q"):
+		case o.has("f"):
 			p.Printf("%s -> %s\r\n", pair[1], pair[2])
 		default:
 			p.Printf("%s\r\n", pair[0])
@@ -648,47 +633,30 @@ func xcopy(_ context.Context, p *Process) int {
 }
 
 // robocopy copies a folder: the code is 1 where something was copied, and 16 for an
-// error. It is a folder's whole tree with /e, /s or /mir.
+// error. It is a folder's whole tree with /e or /s.
 func robocopy(_ context.Context, p *Process) int {
-	given := map[string]bool{}
-	var names []string
-	for _, a := range p.Args[1:] {
-		low := strings.ToLower(a)
-		switch {
-		case low == "/e", low == "/s":
-			given["tree"] = true
-		case low == "/njh", low == "/njs", low == "/np", low == "/nfl", low == "/ndl", low == "/nc", low == "/ns",
-			strings.HasPrefix(low, "/r:"), strings.HasPrefix(low, "/w:"), strings.HasPrefix(low, "/mt"),
-			low == "/copyall", low == "/dcopy:t":
-		case strings.HasPrefix(low, "/"):
-			return p.refuseAs(16, "robocopy %s", a)
-		default:
-			names = append(names, a)
-		}
+	o, kind, wrong := declare("/ e|s njh njs np nfl ndl nc ns r: w: mt=? copyall dcopy:t").slashed(p.Args[1:])
+	if kind != 0 || len(o.operands) != 2 {
+		return p.refuseAs(16, "robocopy %s", cmp.Or(wrong, "of other than one folder to one destination"))
 	}
-	if len(names) != 2 {
-		return p.Fail(16, "ROBOCOPY: casement simulates one folder and one destination\r")
-	}
-	from, to := p.Abs(names[0]), p.Abs(names[1])
+	from, to := p.Abs(o.operands[0]), p.Abs(o.operands[1])
 	if !p.Guest.Root.IsDir(from) {
 		return p.Fail(16, "ERROR 2 (0x00000002) Accessing Source Directory %s\r\nThe system cannot find the file specified.\r", from)
 	}
-	if err := p.Guest.Root.MkdirAll(to); err != nil {
-		return p.Fail(16, "%s\r", windowsReason(err))
-	}
 	entries, err := p.Guest.Root.ReadDir(from)
-	if err != nil {
-		return p.Fail(16, "%s\r", windowsReason(err))
+	if err == nil {
+		err = p.Guest.Root.MkdirAll(to)
 	}
 	code := 0
 	for _, e := range entries {
-		if e.IsDir() && !given["tree"] {
+		if err != nil || e.IsDir() && !o.has("e") {
 			continue
 		}
-		if err := copyTree(p, p.Guest.Root.Abs(from, e.Name()), p.Guest.Root.Abs(to, e.Name())); err != nil {
-			return p.Fail(16, "%s\r", windowsReason(err))
-		}
+		err = copyTree(p, p.Guest.Root.Abs(from, e.Name()), p.Guest.Root.Abs(to, e.Name()))
 		code = 1
+	}
+	if err != nil {
+		return p.Fail(16, "%s\r", windowsReason(err))
 	}
 	return code
 }

@@ -45,7 +45,11 @@ func (s *Shell) onPath(p *Process) bool {
 // versioned implements --version of a node's program; the version is the one of its file.
 func versioned(name string) Command {
 	return func(ctx context.Context, p *Process) int {
-		if !slices.Contains(p.Args[1:], "--version") && p.Arg(1) != "version" {
+		made := p.Guest.IsWindows() || p.Guest.Image.Plain
+		switch {
+		case !made && (name == "containerd" || name == "runc"):
+			return p.Refuse("%s", name)
+		case !made || !slices.Contains(p.Args[1:], "--version") && p.Arg(1) != "version":
 			return quiet(name)(ctx, p)
 		}
 		version := programVersion(p, name)
@@ -54,6 +58,8 @@ func versioned(name string) Command {
 			p.Printf("Client Version: %s\n", version)
 		case "containerd":
 			p.Printf("containerd github.com/containerd/containerd/v2 v%s simulated-by-casement\n", strings.TrimPrefix(version, "v"))
+		case "runc":
+			p.Printf("runc version %s\n", strings.TrimPrefix(version, "v"))
 		default:
 			p.Printf("Kubernetes %s\n", version)
 		}
@@ -64,8 +70,13 @@ func versioned(name string) Command {
 // programVersion returns the version of the file that a process was started from, or what
 // the image holds.
 func programVersion(p *Process, name string) string {
-	file := programPath(p.Guest, p.Args[0])
-	if program, ok := p.Guest.Program(file); ok && program.Version != "" {
+	file := p.Args[0]
+	if p.Guest.IsWindows() {
+		file = programPath(p.Guest, file)
+	} else if !strings.Contains(file, "/") {
+		file = linuxFile(p.shell, name)
+	}
+	if program, ok := p.Guest.Program(p.Abs(file)); ok && program.Version != "" {
 		return program.Version
 	}
 	if name == "containerd" {
@@ -74,21 +85,11 @@ func programVersion(p *Process, name string) string {
 	return p.Guest.Image.KubernetesVersion
 }
 
-// pulledFile lists the container images that were pulled before kubelet ran.
-const pulledFile = `C:\ProgramData\containerd\root\casement-images.txt`
-
-// ctrWindows pulls images, of which it keeps the names.
-func ctrWindows(ctx context.Context, p *Process) int {
+// ctr pulls images, which changes nothing that a guest shows.
+func ctr(ctx context.Context, p *Process) int {
 	at := slices.Index(p.Args, "pull")
-	if at < 1 || p.Args[at-1] != "images" && p.Args[at-1] != "image" && p.Args[at-1] != "i" {
+	if at < 1 || !slices.Contains([]string{"images", "image", "i"}, p.Args[at-1]) || !p.Guest.IsWindows() && !p.Guest.Image.Plain {
 		return quiet("ctr")(ctx, p)
-	}
-	ref := p.Args[len(p.Args)-1]
-	known, _ := p.Guest.Root.ReadFile(pulledFile) // missing is empty
-	if !slices.Contains(strings.Fields(string(known)), ref) {
-		if err := p.Guest.Root.WriteFile(pulledFile, append(known, ref+"\r\n"...), 0o644); err != nil {
-			return p.Fail(1, "ctr: %s", windowsReason(err))
-		}
 	}
 	return p.NoEffect(ctx, "ctr images pull")
 }

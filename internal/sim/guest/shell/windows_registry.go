@@ -24,18 +24,18 @@ var regHives = map[string]string{"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CUR
 // defaultValue is the name of a key's standard value.
 const defaultValue = "(default)"
 
-// regSwitches are the switches of a verb; those that end with : take a value.
-var regSwitches = map[string][]string{
-	"add":    {"/v:", "/ve", "/t:", "/d:", "/s:", "/f", "/reg:32", "/reg:64"},
-	"delete": {"/v:", "/ve", "/va", "/f", "/reg:32", "/reg:64"},
-	"query":  {"/v:", "/ve", "/reg:32", "/reg:64"},
+// regSwitches are the switches of a verb.
+var regSwitches = map[string]declaration{
+	"add":    declare("- v: ve t: d: s: f reg:32 reg:64"),
+	"delete": declare("- v: ve va f reg:32 reg:64"),
+	"query":  declare("- v: ve reg:32 reg:64 s! f! k! d! c! e! t! z! se!"),
 }
 
-// regCall is a command line of reg.exe: the switches by their names.
+// regCall is a command line of reg.exe.
 type regCall struct {
-	p        *Process
-	key      string
-	switches map[string]string
+	p   *Process
+	key string
+	o   options
 }
 
 // reg is reg.exe: add, delete and query, over the guest's registry.
@@ -50,7 +50,7 @@ func reg(_ context.Context, p *Process) int {
 	case run == nil || len(p.Args) < 3:
 		return p.invalidReg()
 	}
-	c := regCall{p: p, key: p.Arg(2), switches: map[string]string{}}
+	c := regCall{p: p, key: p.Arg(2)}
 	root, below, _ := strings.Cut(c.key, `\`)
 	root = strings.ToUpper(root)
 	for short, long := range regHives {
@@ -66,32 +66,13 @@ func reg(_ context.Context, p *Process) int {
 	case regHives[root] == "" || strings.Contains(c.key, `\\`) || verb == "add" && below == "":
 		return p.Fail(1, "ERROR: Invalid key name.\r\nType \"REG %s /?\" for usage.\r", strings.ToUpper(verb))
 	}
-	for i := 3; i < len(p.Args); i++ {
-		low := strings.ToLower(p.Args[i])
-		if strings.HasPrefix(low, "-") {
-			low = "/" + low[1:]
-		}
-		_, twice := c.switches[low]
-		switch takes := slices.Contains(regSwitches[verb], low+":"); {
-		case twice:
-			return p.invalidReg()
-		case takes && i+1 == len(p.Args):
-			return p.invalidReg()
-		case takes:
-			i++
-			c.switches[low] = p.Args[i]
-		case slices.Contains(regSwitches[verb], low):
-			c.switches[low] = ""
-		case verb == "query" && slices.Contains([]string{"/s", "/f", "/k", "/d", "/c", "/e", "/t", "/z", "/se"}, low):
-			return p.refuseAs(1, "reg query %s", low)
-		default:
-			return p.invalidReg()
-		}
-	}
-	if c.count("/v", "/ve", "/va") > 1 || c.count("/reg:32", "/reg:64") > 1 {
+	o, kind, wrong := regSwitches[verb].slashed(p.Args[3:])
+	switch c.o = o; {
+	case kind == '!':
+		return p.refuseAs(1, "reg query %s", wrong)
+	case kind != 0 || len(o.operands) > 0 || c.count("v", "ve", "va") > 1 || c.count("reg:32", "reg:64") > 1:
 		return p.invalidReg()
-	}
-	if c.has("/reg:32") {
+	case o.has("reg:32"):
 		return p.refuseAs(1, "reg /reg:32")
 	}
 	return run(c)
@@ -102,11 +83,9 @@ func (p *Process) invalidReg() int {
 	return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"REG /?\" for usage.\r")
 }
 
-func (c regCall) has(name string) bool { _, ok := c.switches[name]; return ok }
-
 func (c regCall) count(names ...string) (n int) {
 	for _, name := range names {
-		if c.has(name) {
+		if c.o.has(name) {
 			n++
 		}
 	}
@@ -115,16 +94,13 @@ func (c regCall) count(names ...string) (n int) {
 
 // name returns the name of the value that is meant; named is false where none is.
 func (c regCall) name() (name string, named bool) {
-	if name, named = c.switches["/v"]; named && name != "" {
-		return name, true
-	}
-	return defaultValue, named || c.has("/ve")
+	return cmp.Or(c.o.value("v"), defaultValue), c.o.has("v", "ve")
 }
 
 func (c regCall) add() int {
 	p, registry := c.p, c.p.Guest.Registry()
 	name, named := c.name()
-	if !named && c.count("/t", "/d", "/s") == 0 {
+	if !named && !c.o.has("t", "d", "s") {
 		if err := registry.Create(c.key); err != nil {
 			return p.Fail(1, "ERROR: %v\r", err)
 		}
@@ -135,9 +111,9 @@ func (c regCall) add() int {
 		return p.Fail(1, "ERROR: %s\r\nType \"REG ADD /?\" for usage.\r", complaint)
 	}
 	if v.Kind == "" {
-		return p.refuseAs(1, "reg add /t %s", c.switches["/t"])
+		return p.refuseAs(1, "reg add /t %s", c.o.value("t"))
 	}
-	if _, there := registry.Value(c.key, name); there && !c.has("/f") {
+	if _, there := registry.Value(c.key, name); there && !c.o.has("f") {
 		return p.refuseAs(1, "the question of reg add; give /f")
 	}
 	if err := registry.Set(c.key, name, v); err != nil {
@@ -148,9 +124,9 @@ func (c regCall) add() int {
 
 // value reads /t, /d and /s. A value without a kind is one that the guest cannot hold.
 func (c regCall) value() (v machine.Value, complaint string) {
-	kind, data, given := "String", c.switches["/d"], c.has("/d")
-	if t, ok := c.switches["/t"]; ok {
-		t = strings.ToUpper(t)
+	kind, data, given := "String", c.o.value("d"), c.o.has("d")
+	if c.o.has("t") {
+		t := strings.ToUpper(c.o.value("t"))
 		if kind = regKinds[t]; kind == "" && (t == "REG_NONE" || t == "REG_DWORD_BIG_ENDIAN") {
 			return v, ""
 		}
@@ -158,7 +134,7 @@ func (c regCall) value() (v machine.Value, complaint string) {
 			return v, "Invalid syntax. Specify a valid type for '/t'."
 		}
 	}
-	if c.has("/s") && (len(c.switches["/s"]) != 1 || kind != "MultiString") {
+	if c.o.has("s") && (len(c.o.value("s")) != 1 || kind != "MultiString") {
 		return v, "Invalid syntax."
 	}
 	v = machine.Value{Kind: kind, Text: data}
@@ -191,7 +167,7 @@ func (c regCall) value() (v machine.Value, complaint string) {
 		}
 		v.Text = string(bytes)
 	case "MultiString":
-		separator := cmp.Or(c.switches["/s"], `\0`)
+		separator := cmp.Or(c.o.value("s"), `\0`)
 		v.Text, v.List = "", strings.Split(strings.TrimSuffix(data, separator), separator)
 		if data == "" || data == separator {
 			v.List = nil
@@ -216,12 +192,12 @@ func (c regCall) remove() int {
 	if !there {
 		return p.Fail(1, noKey)
 	}
-	if !c.has("/f") {
+	if !c.o.has("f") {
 		return p.refuseAs(1, "the question of reg delete; give /f")
 	}
 	name, named := c.name()
 	names := []string{name}
-	if c.has("/va") {
+	if c.o.has("va") {
 		names, named = slices.Collect(maps.Keys(k.Values)), true
 	} else if _, some := registry.Value(c.key, name); named && !some {
 		return p.Fail(1, noKey)
@@ -311,21 +287,15 @@ func regText(v machine.Value) string {
 
 // setx keeps a variable of the environment for what starts later: /m for the machine.
 func setx(_ context.Context, p *Process) int {
-	var args []string
-	key := `HKCU\Environment`
-	for _, a := range p.Args[1:] {
-		switch {
-		case strings.EqualFold(a, "/m"):
-			key = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
-		case strings.HasPrefix(a, "/"):
-			return p.Fail(1, "ERROR: casement does not simulate setx %s\r", a)
-		default:
-			args = append(args, a)
-		}
-	}
-	if len(args) != 2 {
+	o, kind, wrong := declare("m").slashed(p.Args[1:])
+	args := o.operands
+	switch {
+	case kind != 0:
+		return p.refuseAs(1, "setx %s", wrong)
+	case len(args) != 2:
 		return p.Fail(1, "ERROR: Invalid syntax. Default option is not allowed more than '2' time(s).\r")
 	}
+	key := map[bool]string{false: `HKCU\Environment`, true: `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`}[o.has("m")]
 	if err := p.Guest.Registry().Set(key, args[0], machine.Value{Kind: "String", Text: args[1]}); err != nil {
 		return p.Fail(1, "ERROR: %v\r", err)
 	}

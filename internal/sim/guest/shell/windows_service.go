@@ -159,12 +159,16 @@ func scExe(_ context.Context, p *Process) int {
 		change = edit
 	}
 	row, ok := services.Get(name)
+	made := machine.Service{Name: name, Start: machine.Manual}
+	if verb == "create" {
+		change(&made)
+	}
 	switch {
 	case !ok && verb != "create":
 		return p.Fail(errServiceMissing,
 			"[SC] %s FAILED 1060:\r\n\r\nThe specified service does not exist as an installed service.\r\n\r",
 			map[bool]string{true: "EnumQueryServicesStatus:OpenService", false: "OpenService"}[strings.HasPrefix(verb, "query")])
-	case verb == "create" && slices.ContainsFunc(scDepends(p.Args), func(d string) bool { return strings.EqualFold(d, name) }):
+	case slices.ContainsFunc(strings.Split(made.Settings["DependOnService"], "/"), func(d string) bool { return strings.EqualFold(d, name) }):
 		return p.Fail(1059, "[SC] CreateService FAILED 1059:\r\n\r\nCircular service dependency was specified.\r\n\r")
 	case ok && verb == "create":
 		return p.Fail(errServiceExists, "[SC] CreateService FAILED 1073:\r\n\r\nThe specified service already exists.\r\n\r")
@@ -213,9 +217,7 @@ func scExe(_ context.Context, p *Process) int {
 			row.Name, strings.ToUpper(fmt.Sprint(row.Recovery.NonCrashFails)))
 	case "config", "create":
 		if verb == "create" {
-			row := machine.Service{Name: name, Start: machine.Manual}
-			change(&row)
-			err = services.Create(row)
+			err = services.Create(made)
 		} else {
 			err = services.Edit(name, change)
 		}
@@ -231,14 +233,17 @@ func scExe(_ context.Context, p *Process) int {
 	return 0
 }
 
-// scDepends returns the services of the last depend= of a command line.
-func scDepends(args []string) (names []string) {
-	for i, a := range args[:len(args)-1] {
-		if strings.EqualFold(a, "depend=") {
-			names = strings.Split(args[i+1], "/")
+// scPairs reads "key= value" pairs, in which the value is a word of its own.
+func scPairs(args []string, known ...string) (given map[string]string, ok bool) {
+	given = map[string]string{}
+	for pair := range slices.Chunk(args, 2) {
+		name := strings.ToLower(pair[0])
+		if len(pair) < 2 || !slices.Contains(known, name) {
+			return nil, false
 		}
+		given[name] = pair[1]
 	}
-	return names
+	return given, true
 }
 
 // scRun starts or stops a service and shows its state.
@@ -260,7 +265,10 @@ func scRun(p *Process, row machine.Service, start bool) int {
 	if start {
 		change = services.Start
 	}
-	if err := change(row.Name); err != nil {
+	if err := change(row.Name); errors.Is(err, machine.ErrServiceDisabled) {
+		return fail("StartService", errServiceDisabled, "The service cannot be started, either because it is disabled or because it has no "+
+			"enabled devices associated with it.")
+	} else if err != nil {
 		return fail("StartService", serviceCode(err), strings.ToUpper(err.Error()[:1])+err.Error()[1:]+".")
 	}
 	row, _ = services.Get(row.Name)
@@ -283,17 +291,10 @@ func scState(s machine.Service) string {
 // scRecovery reads the options of sc failure. Actions need a reset, and are kinds and delays in
 // turn, between slashes.
 func scRecovery(r machine.Recovery, args []string) (_ machine.Recovery, ok bool) {
-	given := map[string]string{}
-	for i := 0; i < len(args); i += 2 {
-		name := strings.ToLower(args[i])
-		if i+1 == len(args) || !slices.Contains([]string{"reset=", "actions=", "reboot=", "command="}, name) {
-			return r, false
-		}
-		given[name] = args[i+1]
-	}
+	given, ok := scPairs(args, "reset=", "actions=", "reboot=", "command=")
 	_, reset := given["reset="]
 	actions, some := given["actions="]
-	if len(given) == 0 || reset != some {
+	if !ok || len(given) == 0 || reset != some {
 		return r, false
 	}
 	if reset {
@@ -363,19 +364,12 @@ var scOptions = map[string]string{"type=": "Type", "start=": "", "binpath=": "",
 // scConfigure reads "key= value" pairs, in which the value is a word of its own, and returns
 // the change that they make, or the code that sc.exe ends with.
 func scConfigure(args []string, create bool) (change func(*machine.Service), code int) {
-	given := map[string]string{}
-	for i := 0; i < len(args); i += 2 {
-		name := strings.ToLower(args[i])
-		if _, known := scOptions[name]; !known || i+1 == len(args) {
-			return nil, scUsage
-		}
-		given[name] = args[i+1]
-	}
+	given, ok := scPairs(args, slices.Collect(maps.Keys(scOptions))...)
 	low := func(name string) string { return strings.ToLower(given[name]) }
 	kind, start := cmp.Or(low("type="), "own"), low("start=")
 	driver := kind == "kernel" || kind == "filesys" || kind == "rec"
 	switch {
-	case create && given["binpath="] == "", !create && len(given) == 0:
+	case !ok, create && given["binpath="] == "", !create && len(given) == 0:
 		return nil, scUsage
 	case kind == "interact":
 		return nil, scInvalidParameter
@@ -396,19 +390,16 @@ func scConfigure(args []string, create bool) (change func(*machine.Service), cod
 		s.Start = cmp.Or(scStarts[start], s.Start)
 		s.Path = cmp.Or(given["binpath="], s.Path)
 		s.Display = cmp.Or(given["displayname="], s.Display)
-		settings := maps.Clone(s.Settings)
+		settings := map[string]string{}
+		maps.Copy(settings, s.Settings)
 		if start != "" {
 			delete(settings, "DelayedAutostart")
 		}
 		if start == "delayed-auto" {
-			settings = map[string]string{"DelayedAutostart": "1"}
-			maps.Copy(settings, s.Settings)
+			settings["DelayedAutostart"] = "1"
 		}
 		for option, setting := range scOptions {
 			if value, some := given[option]; some && setting != "" {
-				if settings == nil {
-					settings = map[string]string{}
-				}
 				settings[setting] = value
 			}
 		}

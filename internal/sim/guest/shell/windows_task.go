@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
@@ -52,58 +53,48 @@ func taskFilter(text string) (holds func(windowsTask) bool, known, valid bool) {
 	if _, err := strconv.Atoi(value); number && err != nil {
 		return nil, true, false
 	}
-	test := map[string]func(c int) bool{"eq": func(c int) bool { return c == 0 }, "ne": func(c int) bool { return c != 0 },
-		"gt": func(c int) bool { return c > 0 }, "lt": func(c int) bool { return c < 0 },
-		"ge": func(c int) bool { return c >= 0 }, "le": func(c int) bool { return c <= 0 }}[strings.ToLower(words[1])]
-	if test == nil || !number && !strings.EqualFold(words[1], "eq") && !strings.EqualFold(words[1], "ne") {
+	op := strings.ToLower(words[1])
+	if !slices.Contains([]string{"eq", "ne"}, op) && !(number && slices.Contains([]string{"gt", "lt", "ge", "le"}, op)) {
 		return nil, true, false
 	}
 	return func(t windowsTask) bool {
 		if number {
 			a, _ := strconv.Atoi(t.row[column])
 			b, _ := strconv.Atoi(value)
-			return test(a - b)
+			return ordered(op, a-b)
 		}
 		start, pattern := strings.CutSuffix(strings.ToLower(value), "*")
 		has := strings.ToLower(t.row[column])
 		same := has == start || pattern && strings.HasPrefix(has, start)
-		return test(map[bool]int{false: 1}[same])
+		return ordered(op, map[bool]int{false: 1}[same])
 	}, true, true
 }
 
 // tasklist lists the processes as a table, a list or values with commas.
 func tasklist(_ context.Context, p *Process) int {
 	wrong := func() int { return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"TASKLIST /?\" for usage.\r") }
-	format, head, tasks, given := "table", true, p.tasks(), map[string]bool{}
-	for i := 1; i < len(p.Args); i++ {
-		low := strings.ToLower(strings.Replace(p.Args[i], "-", "/", 1))
-		if given[low] && low != "/fi" {
-			return wrong()
+	o, kind, bad := declare("- nh fo: fi:* v! svc! m! s! u! p! apps! ?!").slashed(p.Args[1:])
+	switch {
+	case kind == '!':
+		return p.refuseAs(1, "tasklist %s", bad)
+	case kind == '?' || len(o.operands) > 0:
+		return p.badArgument("TASKLIST", cmp.Or(bad, strings.Join(o.operands, " ")))
+	case kind != 0:
+		return wrong()
+	}
+	format, head, tasks := strings.ToLower(o.value("fo")), !o.has("nh"), p.tasks()
+	if !o.has("fo") {
+		format = "table"
+	}
+	for _, filter := range o.values("fi") {
+		holds, known, valid := taskFilter(filter)
+		if !known {
+			return p.refuseAs(1, "tasklist /fi %q", filter)
 		}
-		given[low] = true
-		switch {
-		case low == "/nh":
-			head = false
-		case (low == "/fo" || low == "/fi") && i+1 == len(p.Args):
-			return wrong()
-		case low == "/fo":
-			i++
-			format = strings.ToLower(p.Args[i])
-		case low == "/fi":
-			i++
-			holds, known, valid := taskFilter(p.Args[i])
-			if !known {
-				return p.refuseAs(1, "tasklist /fi %q", p.Args[i])
-			}
-			if !valid {
-				return p.Fail(1, "ERROR: The search filter cannot be recognized.\r")
-			}
-			tasks = slices.DeleteFunc(tasks, func(t windowsTask) bool { return !holds(t) })
-		case slices.Contains([]string{"/v", "/svc", "/m", "/s", "/u", "/p", "/apps", "/?"}, low):
-			return p.refuseAs(1, "tasklist %s", low)
-		default:
-			return p.Fail(1, "ERROR: Invalid argument/option - '%s'.\r\nType \"TASKLIST /?\" for usage.\r", p.Args[i])
+		if !valid {
+			return p.Fail(1, "ERROR: The search filter cannot be recognized.\r")
 		}
+		tasks = slices.DeleteFunc(tasks, func(t windowsTask) bool { return !holds(t) })
 	}
 	if !slices.Contains([]string{"table", "list", "csv"}, format) || format == "list" && !head {
 		return wrong()
@@ -143,39 +134,37 @@ func tasklist(_ context.Context, p *Process) int {
 
 // taskkill finds processes by name or id. It ends none: those of a guest are its services, which sc and net stop.
 func taskkill(_ context.Context, p *Process) int {
-	var chosen []string
-	for i := 1; i < len(p.Args); i++ {
-		switch low := strings.ToLower(strings.Replace(p.Args[i], "-", "/", 1)); {
-		case (low == "/im" || low == "/pid") && i+1 < len(p.Args):
-			i++
-			chosen = append(chosen, strings.ToUpper(low[1:])+" "+p.Args[i])
-		case low == "/fi" || low == "/s" || low == "/u" || low == "/p" || low == "/?":
-			return p.refuseAs(1, "taskkill %s", low)
-		case low != "/f" && low != "/t":
-			return p.Fail(1, "ERROR: Invalid argument/option - '%s'.\r\nType \"TASKKILL /?\" for usage.\r", p.Args[i])
-		}
-	}
-	if len(chosen) == 0 {
+	o, kind, bad := declare("- im:* pid:* f* t* fi! s! u! p! ?!").slashed(p.Args[1:])
+	switch {
+	case kind == '!':
+		return p.refuseAs(1, "taskkill %s", bad)
+	case kind != 0 || len(o.operands) > 0:
+		return p.badArgument("TASKKILL", cmp.Or(bad, strings.Join(o.operands, " ")))
+	case !o.has("im", "pid"):
 		return p.Fail(1, "ERROR: Invalid syntax. Neither /FI nor /PID nor /IM were specified.\r\nType \"TASKKILL /?\" for usage.\r")
 	}
 	code := 0
-	for _, one := range chosen {
-		kind, name, _ := strings.Cut(one, " ")
-		holds, _, valid := taskFilter(strings.Replace(kind, "IM", "IMAGENAME", 1) + " eq " + name)
+	for _, g := range o.given {
+		column := map[string]string{"im": "IMAGENAME", "pid": "PID"}[g.name]
+		if column == "" {
+			continue
+		}
+		holds, _, valid := taskFilter(column + " eq " + g.value)
 		if !valid {
 			return p.Fail(1, "ERROR: Invalid query\r")
 		}
-		found := false
-		for _, t := range p.tasks() {
-			if found = found || holds(t); holds(t) {
-				return p.refuseAs(1, "the end of the process %s: stop its service", t.row[0])
-			}
+		all := p.tasks()
+		if i := slices.IndexFunc(all, holds); i >= 0 {
+			return p.refuseAs(1, "the end of the process %s: stop its service", all[i].row[0])
 		}
-		if !found {
-			code = p.Fail(128, "ERROR: The process \"%s\" not found.\r", name)
-		}
+		code = p.Fail(128, "ERROR: The process \"%s\" not found.\r", g.value)
 	}
 	return code
+}
+
+// badArgument is what a program says of an argument that it does not know.
+func (p *Process) badArgument(program, argument string) int {
+	return p.Fail(1, "ERROR: Invalid argument/option - '%s'.\r\nType \"%s /?\" for usage.\r", argument, program)
 }
 
 // startTime is a time of day as schtasks takes it.
@@ -187,30 +176,20 @@ func schtasks(ctx context.Context, p *Process) int {
 		return p.refuseAs(1, "schtasks without a verb")
 	}
 	verb := strings.ToLower(p.Args[1])
-	takes := map[string]string{"/create": "/tn /tr /sc /ru /rp /rl /f! /mo /st /sd /np! /it! /z! /d /m /i", "/delete": "/tn /f!",
-		"/query": "/tn", "/change": "/tn /enable! /disable!", "/run": "/tn", "/end": "/tn"}[verb]
+	takes := map[string]string{"/create": "tn: tr: sc: ru: rp: rl: f mo: st: sd: np it z d: m: i:", "/delete": "tn: f",
+		"/query": "tn:", "/change": "tn: enable disable", "/run": "tn:", "/end": "tn:"}[verb]
 	if takes == "" {
-		return p.Fail(1, "ERROR: Invalid argument/option - '%s'.\r\nType \"SCHTASKS /?\" for usage.\r", p.Args[1])
+		return p.badArgument("SCHTASKS", p.Args[1])
 	}
-	given := map[string]string{}
-	for i := 2; i < len(p.Args); i++ {
-		low := strings.ToLower(p.Args[i])
-		_, twice := given[low]
-		switch words := strings.Fields(takes); {
-		case slices.Contains([]string{"/xml", "/s", "/u", "/p", "/fo", "/v", "/nh", "/hresult", "/tr", "/?"}, low) &&
-			!slices.Contains(words, low):
-			return p.refuseAs(1, "schtasks %s %s", verb, low)
-		case slices.Contains(words, low+"!") && !twice:
-			given[low] = "yes"
-		case slices.Contains(words, low) && !twice && i+1 < len(p.Args):
-			i++
-			given[low] = p.Args[i]
-		default:
-			return p.Fail(1, "ERROR: Invalid syntax. Value expected for '%s'.\r\nType \"SCHTASKS %s /?\" for usage.\r", p.Args[i],
-				strings.ToUpper(verb[1:]))
-		}
+	o, kind, bad := declare("xml! s! u! p! fo! v! nh! hresult! tr! ?! " + takes).slashed(p.Args[2:])
+	switch {
+	case kind == '!':
+		return p.refuseAs(1, "schtasks %s %s", verb, bad)
+	case kind != 0 || len(o.operands) > 0:
+		return p.Fail(1, "ERROR: Invalid syntax. Value expected for '%s'.\r\nType \"SCHTASKS %s /?\" for usage.\r",
+			cmp.Or(bad, strings.Join(o.operands, " ")), strings.ToUpper(verb[1:]))
 	}
-	name := strings.Trim(given["/tn"], `\`)
+	name := strings.Trim(o.value("tn"), `\`)
 	if name == "" {
 		if verb == "/query" {
 			return p.refuseAs(1, "schtasks /query of all tasks: name one")
@@ -226,38 +205,38 @@ func schtasks(ctx context.Context, p *Process) int {
 	if verb != "/create" && !there {
 		return p.Fail(1, "ERROR: The system cannot find the file specified.\r")
 	}
-	shown := given["/tn"]
+	shown := o.value("tn")
 	var err error
 	switch verb {
 	case "/create":
-		kind := strings.ToLower(given["/sc"])
+		kind := strings.ToLower(o.value("sc"))
 		switch {
-		case given["/tr"] == "" || kind == "":
+		case o.value("tr") == "" || kind == "":
 			return p.Fail(-2147467259, "ERROR: Invalid syntax. Mandatory option '%s' is missing.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r",
 				map[bool]string{true: "sc", false: "tr"}[kind == ""])
 		case !slices.Contains(strings.Fields("minute hourly daily weekly monthly once onstart onlogon onidle onevent"), kind):
 			return p.Fail(1, "ERROR: Invalid Schedule Type specified.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r")
-		case given["/st"] != "" && !startTime.MatchString(given["/st"]):
-			return p.refuseAs(1, "schtasks /st %s", given["/st"])
-		case kind == "once" && given["/st"] == "":
+		case o.value("st") != "" && !startTime.MatchString(o.value("st")):
+			return p.refuseAs(1, "schtasks /st %s", o.value("st"))
+		case kind == "once" && o.value("st") == "":
 			return p.Fail(1, "ERROR: Invalid syntax. /ST option is mandatory.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r")
-		case there && given["/f"] == "":
+		case there && !o.has("f"):
 			return p.refuseAs(1, "the question of schtasks /create; give /f")
 		}
-		kept, _ := json.Marshal(map[string]any{"Execute": given["/tr"], "AtStartup": kind == "onstart"}) // texts become JSON
+		kept, _ := json.Marshal(map[string]any{"Execute": o.value("tr"), "AtStartup": kind == "onstart"}) // texts become JSON
 		if err = registry.Set(key, "casement", machine.Value{Kind: "String", Text: string(kept)}); err == nil {
 			p.Printf("SUCCESS: The scheduled task \"%s\" has successfully been created.\r\n", shown)
 			return p.NoEffect(ctx, "schtasks /create (the task is kept and nothing runs it)")
 		}
 	case "/delete":
-		if given["/f"] == "" {
+		if !o.has("f") {
 			return p.refuseAs(1, "the question of schtasks /delete; give /f")
 		}
 		if err = registry.Delete(key); err == nil {
 			p.Printf("SUCCESS: The scheduled task \"%s\" was successfully deleted.\r\n", shown)
 		}
 	case "/change":
-		if given["/enable"]+given["/disable"] != "yes" {
+		if o.has("enable") == o.has("disable") {
 			return p.refuseAs(1, "schtasks /change other than one of /enable and /disable")
 		}
 		p.Printf("SUCCESS: The parameters of scheduled task \"%s\" have been changed.\r\n", shown)

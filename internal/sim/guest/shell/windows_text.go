@@ -65,9 +65,9 @@ func findstr(_ context.Context, p *Process) int {
 	return f.search(p, files, re)
 }
 
-// finder is a search of findstr or find, read from its command line.
+// finder is a search of findstr, read from its command line.
 type finder struct {
-	fold, invert, regular, literal, whole, begins, ends, number, names, count, atEnd bool
+	fold, invert, regular, literal, whole, begins, ends, number, names, atEnd bool
 }
 
 func (f *finder) flag(c rune) bool {
@@ -159,28 +159,14 @@ func (f finder) search(p *Process, names []string, re *regex.Pattern) int {
 
 // findWindows is find.exe: "TEXT" with /i /v /c /n.
 func findWindows(_ context.Context, p *Process) int {
-	f, text, given := finder{}, "", false
-	var files []string
-	for _, a := range p.Args[1:] {
-		switch low := strings.ToLower(a); {
-		case low == "/i":
-			f.fold = true
-		case low == "/v":
-			f.invert = true
-		case low == "/c":
-			f.count = true
-		case low == "/n":
-			f.number = true
-		case strings.HasPrefix(low, "/off"), low == "/?":
-			return p.refuseAs(2, "find %s", a)
-		case strings.HasPrefix(a, "/"):
-			return p.Fail(2, "FIND: Invalid switch\r")
-		case !given:
-			text, given = a, true
-		default:
-			files = append(files, a)
-		}
+	o, kind, wrong := declare("/ i v c n off! offline! ?!").slashed(p.Args[1:])
+	switch kind {
+	case '!':
+		return p.refuseAs(2, "find %s", wrong)
+	case '?':
+		return p.Fail(2, "FIND: Invalid switch\r")
 	}
+	given := len(o.operands) > 0
 	if _, line, _ := strings.Cut(p.line, " "); given && p.line != "" {
 		words := slices.DeleteFunc(batchWords(line), func(w string) bool { return strings.HasPrefix(w, "/") })
 		given = len(words) > 0 && len(words[0]) > 1 && words[0][0] == '"' && strings.HasSuffix(words[0], `"`)
@@ -188,8 +174,9 @@ func findWindows(_ context.Context, p *Process) int {
 	if !given {
 		return p.Fail(2, "FIND: Parameter format not correct\r")
 	}
+	text, files := o.operands[0], o.operands[1:]
 	fold := func(s string) string { return s }
-	if f.fold {
+	if o.has("i") {
 		fold = strings.ToLower
 	}
 	var names []string
@@ -211,10 +198,10 @@ func findWindows(_ context.Context, p *Process) int {
 		for line := range strings.Lines(string(readable(data))) {
 			n++
 			line = strings.TrimRight(line, "\r\n")
-			if (text != "" && strings.Contains(fold(line), fold(text))) == f.invert {
+			if (text != "" && strings.Contains(fold(line), fold(text))) == o.has("v") {
 				continue
 			}
-			if found++; f.number {
+			if found++; o.has("n") {
 				line = fmt.Sprintf("[%d]%s", n, line)
 			}
 			lines = append(lines, line+"\r\n")
@@ -224,9 +211,9 @@ func findWindows(_ context.Context, p *Process) int {
 		}
 		head := "\r\n---------- " + strings.ToUpper(file)
 		switch {
-		case len(files) == 0 && f.count:
+		case len(files) == 0 && o.has("c"):
 			p.Printf("%d\r\n", found)
-		case f.count:
+		case o.has("c"):
 			p.Printf("%s: %d\r\n", head, found)
 		case len(files) == 0:
 			p.Printf("%s", strings.Join(lines, ""))
@@ -240,18 +227,18 @@ func findWindows(_ context.Context, p *Process) int {
 // whereCommand returns where.exe: programs of the image by their paths, and files of the
 // current directory and of PATH.
 func whereCommand(_ context.Context, p *Process) int {
-	quiet, code := false, 0
-	for _, name := range p.Args[1:] {
-		if strings.EqualFold(name, "/q") {
-			quiet = true
-			continue
-		}
-		if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "$") {
-			return p.Fail(2, "ERROR: casement does not simulate where %s\r", name)
+	o, kind, wrong := declare("q").slashed(p.Args[1:])
+	if kind != 0 {
+		return p.refuseAs(2, "where %s", wrong)
+	}
+	code := 0
+	for _, name := range o.operands {
+		if strings.HasPrefix(name, "$") {
+			return p.refuseAs(2, "where %s", name)
 		}
 		found := p.findProgram(name)
 		for _, at := range found {
-			if !quiet {
+			if !o.has("q") {
 				p.Printf("%s\r\n", at)
 			}
 		}
@@ -259,7 +246,7 @@ func whereCommand(_ context.Context, p *Process) int {
 			continue
 		}
 		code = 1
-		if !quiet {
+		if !o.has("q") {
 			p.Fail(1, "INFO: Could not find files for the given pattern(s).\r")
 		}
 	}
