@@ -94,8 +94,7 @@ func noMethod(v any, operator string) error {
 	if isCustom(v) {
 		v = &object{kind: "System.Management.Automation.PSObject"}
 	}
-	return broken("RuntimeException", "MethodNotFound",
-		"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(v), name)
+	return methodMissing(kindOf(v), name)
 }
 
 func (r *run) texts(operator, left string, right any) (any, error) {
@@ -180,12 +179,12 @@ func (r *run) tables(operator string, left *hashtable, right any) (any, error) {
 	}
 	out := newHash()
 	for _, h := range []*hashtable{left, other} {
-		for _, k := range h.keys {
+		for k, v := range h.all() {
 			if _, twice := out.get(k); twice {
-				return nil, broken("System.ArgumentException", "System.ArgumentException",
-					"Item has already been added. Key in dictionary: '%s'  Key being added: '%s'", text(k), text(k))
+				f := addedTwice(k)
+				f.id = f.exception.kind
+				return nil, f
 			}
-			v, _ := h.get(k)
 			out.set(k, v)
 		}
 	}

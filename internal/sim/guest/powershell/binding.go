@@ -31,8 +31,13 @@ type binder struct {
 	common commonParameters
 }
 
-func (b *binder) fail(kind, id, format string, a ...any) error {
-	f := broken(kind, strings.TrimSuffix(id+","+b.f.shownName(), ","), format, a...)
+// own makes a failure this function's.
+func (b *binder) own(err error) error {
+	f := failed(err)
+	if f == nil {
+		return err
+	}
+	f.id = strings.TrimSuffix(f.id+","+b.f.shownName(), ",")
 	return named(b.f.shownName(), f)
 }
 
@@ -94,8 +99,7 @@ func (b *binder) find(name string) (*parameter, error) {
 		for _, one := range found {
 			names += " -" + one.shown
 		}
-		return nil, b.fail("ParameterBindingException", "AmbiguousParameter", "Parameter cannot be processed because the "+
-			"parameter name '%s' is ambiguous. Possible matches include:%s.", name, names)
+		return nil, b.own(ambiguousName(name, names))
 	}
 	if len(found) == 0 {
 		return nil, nil
@@ -132,8 +136,7 @@ func (b *binder) bind(args []argumentValue) error {
 				continue
 			}
 			if b.p.binding {
-				return b.fail("ParameterBindingException", "NamedParameterNotFound",
-					"A parameter cannot be found that matches parameter name '%s'.", a.parameter)
+				return b.own(unknownName(a.parameter))
 			}
 			rest = append(rest, a)
 			continue
@@ -146,9 +149,7 @@ func (b *binder) bind(args []argumentValue) error {
 			}
 		case !a.has:
 			if i+1 >= len(args) || args[i+1].parameter != "" {
-				return b.fail("ParameterBindingException", "MissingArgument",
-					"Missing an argument for parameter '%s'. Specify a parameter of type '%s' and try again.",
-					one.shown, typeName(castOf(*one, "object")))
+				return b.own(withoutArgument(one.shown, typeName(castOf(*one, "object"))))
 			}
 			i++
 			value = args[i].written(*one)
@@ -156,9 +157,7 @@ func (b *binder) bind(args []argumentValue) error {
 			value = a.written(*one)
 		}
 		if b.given[one.name] {
-			return b.fail("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter "+
-				"'%s' is specified more than once. To provide multiple values to parameters that can accept multiple "+
-				"values, use the array syntax. For example, \"-parameter value1,value2,value3\".", one.shown)
+			return b.own(boundTwice(one.shown))
 		}
 		if err := b.give(*one, value); err != nil {
 			return err
@@ -222,9 +221,7 @@ func (b *binder) give(one parameter, value any) error {
 	}
 	v, err := b.r.converted(one, value)
 	if f := failed(err); f != nil {
-		message := f.exception.message
-		return b.fail("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
-			"Cannot process argument transformation on parameter '%s'. %s", one.shown, message)
+		return b.untransformed(one, f)
 	} else if err != nil {
 		return err
 	}
@@ -236,6 +233,12 @@ func (b *binder) give(one parameter, value any) error {
 	b.bound.set(one.shown, v)
 	b.to.vars[one.name] = &cell{value: v, kind: castOf(one, ""), checks: one.validators}
 	return nil
+}
+
+// untransformed is the failure of a value that is not of a parameter's type.
+func (b *binder) untransformed(one parameter, f *failure) error {
+	return b.own(broken("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
+		"Cannot process argument transformation on parameter '%s'. %s", one.shown, f.exception.message))
 }
 
 // place returns the parameters that take arguments without a name, in their order.
@@ -287,11 +290,7 @@ func (b *binder) positional(rest []argumentValue) error {
 		if len(rest) == 0 {
 			break
 		}
-		if _, still := one.in(b.sets[0]); b.given[one.name] || !still && !slices.ContainsFunc(b.sets, func(n string) bool {
-			_,
-				ok := one.in(n)
-			return ok
-		}) {
+		if b.given[one.name] || !slices.ContainsFunc(b.sets, func(n string) bool { _, ok := one.in(n); return ok }) {
 			continue
 		}
 		if one.any(func(s parameterSet) bool { return s.remains }) {
@@ -311,8 +310,7 @@ func (b *binder) positional(rest []argumentValue) error {
 		}
 	}
 	if len(rest) > 0 && b.p.binding {
-		return b.fail("ParameterBindingException", "PositionalParameterNotFound",
-			"A positional parameter cannot be found that accepts argument '%s'.", text(loose(rest)[0]))
+		return b.own(noPosition(loose(rest)[0]))
 	}
 	if !b.p.binding {
 		b.to.vars["args"] = &cell{value: newArray(loose(rest)...)}
@@ -322,8 +320,8 @@ func (b *binder) positional(rest []argumentValue) error {
 }
 
 func (b *binder) ambiguous() error {
-	return b.fail("ParameterBindingException", "AmbiguousParameterSet",
-		"Parameter set cannot be resolved using the specified named parameters.")
+	return b.own(broken("ParameterBindingException", "AmbiguousParameterSet",
+		"Parameter set cannot be resolved using the specified named parameters."))
 }
 
 // lacks returns the mandatory parameters of a set that have no value and wait for none.
@@ -362,8 +360,7 @@ func (b *binder) settle() error {
 		}
 	}
 	if missing := b.lacks(b.set); len(missing) > 0 {
-		return b.fail("ParameterBindingException", "MissingMandatoryParameter",
-			"Cannot process command because of one or more missing mandatory parameters: %s.", strings.Join(missing, " "))
+		return b.own(lackingMandatory(strings.Join(missing, " ")))
 	}
 	outer := b.r.scope
 	b.r.scope = b.to
@@ -421,8 +418,7 @@ func (b *binder) take(v any) error {
 			if failed(err) != nil && !how.property {
 				continue
 			} else if failed(err) != nil {
-				return b.fail("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
-					"Cannot process argument transformation on parameter '%s'. %s", one.shown, err.Error())
+				return b.untransformed(one, failed(err))
 			} else if err != nil {
 				return err
 			}
@@ -445,9 +441,9 @@ func (b *binder) take(v any) error {
 	}
 	switch {
 	case len(took) == 0 && b.p.binding:
-		return b.unmatched(v)
+		return b.own(unbound(v))
 	case len(missing) > 0 && len(b.sets) == 1:
-		return b.refused(unboundFor(v, "InputObjectMissingMandatory", "The input object cannot be bound because it did not contain the "+
+		return b.own(unboundFor(v, "InputObjectMissingMandatory", "The input object cannot be bound because it did not contain the "+
 			"information required to bind all mandatory parameters:  "+strings.Join(missing, " ")))
 	}
 	return nil
@@ -490,14 +486,6 @@ func (c *cell) again() *cell {
 }
 
 func isCustom(v any) bool { o, ok := v.(*object); return ok && o.kind == customKind }
-
-func (b *binder) unmatched(v any) error { return b.refused(unbound(v)) }
-
-// refused is a failure of an item of the pipeline as this function's own.
-func (b *binder) refused(f *failure) error {
-	f.id += "," + b.f.shownName()
-	return named(b.f.shownName(), f)
-}
 
 // unbound is the failure of an item of the pipeline that no parameter takes.
 func unbound(v any) *failure {
@@ -576,38 +564,27 @@ func isValueType(kind string) bool {
 
 // validate applies the attributes of a parameter.
 func (b *binder) validate(one parameter, v any) error {
-	refuse := func(kind, format string, a ...any) error {
-		return b.fail("ParameterBindingValidationException", "ParameterArgumentValidationError"+kind, format, append([]any{one.shown}, a...)...)
-	}
 	for _, check := range one.validators {
 		why, err := b.r.check(check, v)
 		if err != nil {
 			return err
 		}
 		if why != "" {
-			return refuse("", "Cannot validate argument on parameter '%s'. %s", why)
+			return b.own(invalid(one.shown, "%s", why))
 		}
 	}
-	if one.any(func(s parameterSet) bool { return s.mandatory }) {
-		switch l := v.(type) {
-		case nil:
-			if !one.null {
-				return refuse("NullNotAllowed", "Cannot bind argument to parameter '%s' because it is null.")
-			}
-		case string:
-			if l == "" && !one.emptyText && castOf(one, "") != "" {
-				return refuse("EmptyStringNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty string.")
-			}
-		case *array:
-			if len(l.items) == 0 && !one.emptyList && castOf(one, "") != "" {
-				return refuse("EmptyArrayNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty array.")
-			}
-			for _, item := range l.items {
-				if item == nil && !one.null && strings.HasSuffix(castOf(one, ""), "string[]") || item == "" && !one.emptyText {
-					return refuse("EmptyStringNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty string.")
-				}
-			}
-		}
+	if !one.any(func(s parameterSet) bool { return s.mandatory }) {
+		return nil
+	}
+	kind := castOf(one, "")
+	a, isArray := v.(*array)
+	switch {
+	case v == nil && !one.null, v == "" && !one.emptyText && kind != "", isArray && len(a.items) == 0 && !one.emptyList && kind != "":
+		return b.own(emptyArgument(one.shown, v))
+	case isArray && slices.ContainsFunc(a.items, func(item any) bool {
+		return item == nil && !one.null && strings.HasSuffix(kind, "string[]") || item == "" && !one.emptyText
+	}):
+		return b.own(emptyArgument(one.shown, ""))
 	}
 	return nil
 }
@@ -625,12 +602,10 @@ func (r *run) check(by validator, v any) (string, error) {
 	case "validatenotnullorempty", "validatenotnull":
 		a, isArray := v.(*array)
 		if v == nil || by.name == "validatenotnullorempty" && (v == "" || isArray && (len(a.items) == 0 || slices.Contains(a.items, any("")))) {
-			what := "null or empty. Provide an argument that is not null or empty"
 			if by.name == "validatenotnull" {
-				what = "null. Provide a valid value for the argument"
+				return argumentNull, nil
 			}
-			return "The argument is " + what + ", and then try " + map[bool]string{true: "running ", false: ""}[by.name == "validatenotnull"] +
-				"the command again.", nil
+			return argumentEmpty, nil
 		}
 		return "", nil
 	case "validatecount":

@@ -127,10 +127,50 @@ func (c *cmdlet) find(name string) (*spec, error) {
 		for _, s := range found {
 			names += " -" + s.shown
 		}
-		return nil, broken("ParameterBindingException", "AmbiguousParameter", "Parameter cannot be processed because the parameter "+
-			"name '%s' is ambiguous. Possible matches include:%s.", name, names)
+		return nil, ambiguousName(name, names)
 	}
 	return found[0], nil
+}
+
+// The failures of binding that cmdlets and functions share.
+
+func ambiguousName(name, matches string) error {
+	return broken("ParameterBindingException", "AmbiguousParameter", "Parameter cannot be processed because the parameter name '%s' is "+
+		"ambiguous. Possible matches include:%s.", name, matches)
+}
+
+func unknownName(name string) error {
+	return broken("ParameterBindingException", "NamedParameterNotFound", "A parameter cannot be found that matches parameter name '%s'.", name)
+}
+
+func withoutArgument(name, kind string) error {
+	return broken("ParameterBindingException", "MissingArgument", "Missing an argument for parameter '%s'. Specify a parameter of type '%s' "+
+		"and try again.", name, kind)
+}
+
+func boundTwice(name string) error {
+	return broken("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter '%s' is specified more than "+
+		"once. To provide multiple values to parameters that can accept multiple values, use the array syntax. For example, \"-parameter "+
+		"value1,value2,value3\".", name)
+}
+
+func noPosition(v any) error {
+	shown := text(v)
+	if v == nil {
+		shown = "$null"
+	}
+	return broken("ParameterBindingException", "PositionalParameterNotFound",
+		"A positional parameter cannot be found that accepts argument '%s'.", shown)
+}
+
+// unbindable is the failure of an argument that is not of the type of its parameter, with the reason.
+func unbindable(name, format string, a ...any) *failure {
+	return broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '"+name+"'. "+format, a...)
+}
+
+func lackingMandatory(names string) error {
+	return broken("ParameterBindingException", "MissingMandatoryParameter",
+		"Cannot process command because of one or more missing mandatory parameters: %s.", names)
 }
 
 // bind makes the stage of a cmdlet.
@@ -199,15 +239,13 @@ func (c *call) bindAll(args []argumentValue) error {
 			kind := commonName(a.parameter)
 			if kind == "" || (kind == "whatif" || kind == "confirm") && !changes(cmd.name) {
 				if known, ok := realParameters()[strings.ToLower(cmd.name)]; ok && !hasPrefix(known, a.parameter) {
-					return broken("ParameterBindingException", "NamedParameterNotFound",
-						"A parameter cannot be found that matches parameter name '%s'.", a.parameter)
+					return unknownName(a.parameter)
 				}
 				return lacking("the parameter -%s of %s", a.parameter, cmd.name)
 			}
 			if !a.has && !commonSwitch(kind) {
 				if i++; i >= len(args) {
-					return broken("ParameterBindingException", "MissingArgument",
-						"Missing an argument for parameter '%s'. Specify a parameter of type 'System.String' and try again.", a.parameter)
+					return withoutArgument(a.parameter, "System.String")
 				}
 				a.value, a.has = args[i].value, true
 			}
@@ -225,16 +263,13 @@ func (c *call) bindAll(args []argumentValue) error {
 			value = true
 		case s.takes && !a.has:
 			if i+1 >= len(args) || !args[i+1].has || args[i+1].parameter != "" {
-				return broken("ParameterBindingException", "MissingArgument",
-					"Missing an argument for parameter '%s'. Specify a parameter of type '%s' and try again.", s.shown, s.kind())
+				return withoutArgument(s.shown, s.kind())
 			}
 			i++
 			value = args[i].into(s)
 		}
 		if _, twice := c.given[s.names[0]]; twice && !a.splatted {
-			return broken("ParameterBindingException", "ParameterAlreadyBound", "Cannot bind parameter because parameter '%s' is "+
-				"specified more than once. To provide multiple values to parameters that can accept multiple values, use the array "+
-				"syntax. For example, \"-parameter value1,value2,value3\".", s.shown)
+			return boundTwice(s.shown)
 		}
 		if s.marked {
 			c.mark(cmd.name+" -"+a.parameter, "")
@@ -278,13 +313,12 @@ func (c *call) give(s *spec, value any) error {
 		return s.noList(value)
 	}
 	if s.filled {
+		if err := s.empty(value); err != nil {
+			return err
+		}
 		items := []any{value}
 		if a, ok := value.(*array); ok {
 			items = a.items
-			if len(items) == 0 {
-				return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorEmptyArrayNotAllowed",
-					"Cannot bind argument to parameter '%s' because it is an empty array.", s.shown)
-			}
 		}
 		for _, item := range items {
 			if isList(value) && isList(item) {
@@ -296,9 +330,8 @@ func (c *call) give(s *spec, value any) error {
 		}
 	}
 	if s.whole && value == nil {
-		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+
-			"The argument is null, empty, or an element of the argument collection contains a null value. Supply a collection that does not "+
-			"contain any null values and then try the command again.", s.shown)
+		return invalid(s.shown, "The argument is null, empty, or an element of the argument collection contains a null value. Supply a "+
+			"collection that does not contain any null values and then try the command again.")
 	}
 	if s.whole {
 		n, err := c.convert("int", value)
@@ -306,15 +339,13 @@ func (c *call) give(s *spec, value any) error {
 			n, err = value, nil
 		}
 		if f := failed(err); f != nil {
-			return broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s",
-				s.shown, f.exception.message)
+			return unbindable(s.shown, "%s", f.exception.message)
 		} else if err != nil {
 			return err
 		}
 		if k, _, ok := wholeOf(n); ok && k < 0 && c.cmd.name == "Select-Object" {
-			return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+
-				"The %d argument is less than the minimum allowed range of 0. Supply an argument that is greater than or equal to 0 and then "+
-				"try the command again.", s.shown, k)
+			return invalid(s.shown, "The %d argument is less than the minimum allowed range of 0. Supply an argument that is greater than or "+
+				"equal to 0 and then try the command again.", k)
 		}
 		value = n
 	}
@@ -343,8 +374,7 @@ func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 		f = broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter "+
 			"'%s'. Specified method is not supported.", kindOf(v), typeName(kind), shown)
 	default:
-		f = broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s", shown,
-			f.exception.message)
+		f = unbindable(shown, "%s", f.exception.message)
 	}
 	f.stops = !c.piped || c.has(strings.ToLower(shown))
 	return nil, f
@@ -352,18 +382,38 @@ func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 
 // empty refuses null and an empty text.
 func (s *spec) empty(v any) error {
-	switch {
-	case s.attributed && (v == nil || v == ""):
-		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+
-			"The argument is null or empty. Provide an argument that is not null or empty, and then try the command again.", s.shown)
-	case v == nil:
-		return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorNullNotAllowed",
-			"Cannot bind argument to parameter '%s' because it is null.", s.shown)
-	case v == "":
-		return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorEmptyStringNotAllowed",
-			"Cannot bind argument to parameter '%s' because it is an empty string.", s.shown)
+	if s.attributed && (v == nil || v == "") {
+		return invalid(s.shown, argumentEmpty)
 	}
-	return nil
+	return emptyArgument(s.shown, v)
+}
+
+// emptyArgument refuses null, an empty text and an empty list for a parameter.
+func emptyArgument(shown string, v any) error {
+	kind, what := "", ""
+	switch l, _ := v.(*array); {
+	case v == nil:
+		kind, what = "Null", "null"
+	case v == "":
+		kind, what = "EmptyString", "an empty string"
+	case l != nil && len(l.items) == 0:
+		kind, what = "EmptyArray", "an empty array"
+	default:
+		return nil
+	}
+	return broken("ParameterBindingValidationException", "ParameterArgumentValidationError"+kind+"NotAllowed",
+		"Cannot bind argument to parameter '%s' because it is %s.", shown, what)
+}
+
+const (
+	argumentNull  = "The argument is null. Provide a valid value for the argument, and then try running the command again."
+	argumentEmpty = "The argument is null or empty. Provide an argument that is not null or empty, and then try the command again."
+)
+
+// invalid refuses an argument that does not pass a validation.
+func invalid(shown, format string, a ...any) *failure {
+	return broken("ParameterBindingValidationException", "ParameterArgumentValidationError",
+		"Cannot validate argument on parameter '"+shown+"'. "+format, a...)
 }
 
 // kind is the type that a message about a missing argument names.
@@ -414,7 +464,11 @@ func (r *run) defaults(command string, find func(name string) string, args []arg
 			continue
 		}
 		given := slices.ContainsFunc(args, func(a argumentValue) bool { return a.parameter != "" && key(a.parameter) == key(name) })
-		if value, _ := h.get(k); !given && key(name) != "" {
+		value, _ := h.get(k)
+		if block, ok := value.(function); ok && !given {
+			value, _ = r.apply(block, nil)
+		}
+		if !given && key(name) != "" {
 			out = append(out, argumentValue{parameter: name, value: value, has: true, joined: true, splatted: true})
 		}
 	}
@@ -458,8 +512,7 @@ func (c *call) positions(rest []argumentValue) error {
 		}
 	}
 	if len(rest) > 0 {
-		return broken("ParameterBindingException", "PositionalParameterNotFound",
-			"A positional parameter cannot be found that accepts argument '%s'.", shownArgument(rest[0].value))
+		return noPosition(rest[0].value)
 	}
 	return nil
 }
@@ -470,14 +523,6 @@ func (a argumentValue) into(s *spec) any {
 		return a.text
 	}
 	return a.value
-}
-
-// shownArgument is a value in a message about arguments.
-func shownArgument(v any) string {
-	if v == nil {
-		return "$null"
-	}
-	return text(v)
 }
 
 // cmdletStage runs a cmdlet.
@@ -633,8 +678,7 @@ func (c *call) textsOf(name string) []string {
 func (c *call) need(names ...string) error {
 	for _, name := range names {
 		if !c.has(name) {
-			return broken("ParameterBindingException", "MissingMandatoryParameter",
-				"Cannot process command because of one or more missing mandatory parameters: %s.", c.shownName(name))
+			return lackingMandatory(c.shownName(name))
 		}
 	}
 	return nil
@@ -668,4 +712,19 @@ func (r *run) mark(name, note string) {
 	}
 	r.m.NoEffect(name)
 	r.print(cmp.Or(r.session.Marks, r.session.Stderr), name+": simulated: no effect"+note+"\r\n")
+}
+
+// every runs for each of some items. A failure of one is reported, and the next one has its turn; those of the next stage, which have a
+// place, end it.
+func every[T any](c *call, items []T, f func(T) error) error {
+	for _, item := range items {
+		err := f(item)
+		if own := failed(err); own != nil && own.line == 0 {
+			err = c.fault(own)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

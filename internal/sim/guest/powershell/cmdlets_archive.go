@@ -13,7 +13,7 @@ var archiveCmdlets = []cmdlet{
 	{name: "Expand-Archive",
 		parameters: "Path%!:0 DestinationPath:1 LiteralPath|PSPath%! Force? PassThru?~", run: expandArchive, should: true},
 	{name: "Compress-Archive", ending: true,
-		parameters: "Path%!:0 DestinationPath!:1 LiteralPath|PSPath%! Force? Update? CompressionLevel~ PassThru?~",
+		parameters: "Path%!:0 DestinationPath!:1 LiteralPath|PSPath%! Force? CompressionLevel~ PassThru?~",
 		run:        compressArchive, should: true},
 	{name: "New-TemporaryFile", parameters: "", run: newTemporaryFile, should: true},
 }
@@ -26,24 +26,14 @@ func newTemporaryFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.fileObject(text(name))
-	if err != nil {
-		return err
-	}
-	return c.emit(o)
+	return c.emitFile(name)
 }
 
 func expandArchive(c *call) error {
-	for _, name := range c.names() {
+	return every(c, c.names(), func(name string) error {
 		found := c.glob(name)
 		if len(found) == 0 {
-			f := broken("System.InvalidOperationException", "ArchiveCmdletPathNotFound,Expand-Archive",
-				"The path '%s' either does not exist or is not a valid file system path.", name)
-			f.category, f.target = "InvalidArgument", name
-			if err := c.fault(f); err != nil {
-				return err
-			}
-			continue
+			return c.noArchivePath(name)
 		}
 		at := found[0]
 		to := c.path(c.textOf("destinationpath"))
@@ -53,11 +43,15 @@ func expandArchive(c *call) error {
 		if yes, err := c.should("Expand-Archive", at); err != nil || !yes {
 			return err
 		}
-		if err := c.fault(c.unpack(at, to)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.unpack(at, to)
+	})
+}
+
+func (c *call) noArchivePath(name string) error {
+	f := broken("System.InvalidOperationException", "ArchiveCmdletPathNotFound,"+c.cmd.name,
+		"The path '%s' either does not exist or is not a valid file system path.", name)
+	f.category, f.target = "InvalidArgument", name
+	return f
 }
 
 // unpack writes the files of an archive below a folder.
@@ -71,7 +65,7 @@ func (r *run) unpack(at, to string) error {
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return broken("System.IO.InvalidDataException", "InvalidDataException", "End of Central Directory record could not be found.")
+		return thrown("IO.InvalidDataException", "End of Central Directory record could not be found.")
 	}
 	if err := r.m.Root.MkdirAll(to); err != nil {
 		return diskError(err, to)
@@ -82,7 +76,7 @@ func (r *run) unpack(at, to string) error {
 		}
 		target := combine(to, strings.ReplaceAll(f.Name, "/", `\`))
 		if !strings.HasPrefix(strings.ToLower(r.path(target)), strings.ToLower(strings.TrimRight(to, `\`)+`\`)) {
-			return broken("System.IO.IOException", "IOException", "Extracting Zip entry would have resulted in a file outside the "+
+			return thrown("IO.IOException", "Extracting Zip entry would have resulted in a file outside the "+
 				"specified destination directory.")
 		}
 		if strings.HasSuffix(f.Name, "/") {
@@ -93,13 +87,12 @@ func (r *run) unpack(at, to string) error {
 		}
 		from, err := f.Open()
 		if err != nil {
-			return broken("System.IO.InvalidDataException", "InvalidDataException",
-				"The archive entry was compressed using an unsupported compression method.")
+			return thrown("IO.InvalidDataException", "The archive entry was compressed using an unsupported compression method.")
 		}
 		content, err := io.ReadAll(io.LimitReader(from, maxValue+1))
 		from.Close()
 		if err != nil {
-			return broken("System.IO.InvalidDataException", "InvalidDataException", "The archive entry is damaged.")
+			return thrown("IO.InvalidDataException", "The archive entry is damaged.")
 		}
 		if err := r.take(len(content)); err != nil {
 			return err
@@ -115,9 +108,6 @@ func (r *run) unpack(at, to string) error {
 }
 
 func compressArchive(c *call) error {
-	if c.is("update") {
-		return lacking("-Update of Compress-Archive")
-	}
 	to := c.path(c.textOf("destinationpath"))
 	if extension(to) == "" {
 		to += ".zip"
@@ -137,10 +127,7 @@ func compressArchive(c *call) error {
 	for _, name := range c.names() {
 		found := c.glob(name)
 		if len(found) == 0 {
-			f := broken("System.InvalidOperationException", "ArchiveCmdletPathNotFound,Compress-Archive",
-				"The path '%s' either does not exist or is not a valid file system path.", name)
-			f.category, f.target = "InvalidArgument", name
-			return c.fault(f)
+			return c.fault(c.noArchivePath(name))
 		}
 		for _, at := range found {
 			if err := c.pack(z, at, base(at), 0); err != nil {
@@ -157,10 +144,10 @@ func compressArchive(c *call) error {
 // zipFolder writes an archive of a folder's entries, or of the folder itself.
 func (r *run) zipFolder(from, to string, itself bool) error {
 	if !r.m.Root.IsDir(from) {
-		return broken("System.IO.DirectoryNotFoundException", "DirectoryNotFoundException", "Could not find a part of the path '%s'.", from)
+		return thrown("IO.DirectoryNotFoundException", "Could not find a part of the path '%s'.", from)
 	}
 	if r.m.Root.Exists(to) {
-		return broken("System.IO.IOException", "IOException", "The file '%s' already exists.", to)
+		return thrown("IO.IOException", "The file '%s' already exists.", to)
 	}
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

@@ -95,35 +95,26 @@ func getContent(c *call) error {
 	}
 	var files []string
 	var sizes []int64
-	for _, name := range c.names() {
-		if provider, rest := drive(name); provider == "env" || provider == "function" || provider == "variable" {
+	err := every(c, c.names(), func(name string) error {
+		switch provider, rest := drive(name); provider {
+		case "env", "function", "variable":
 			v, err := c.get(variable{name: provider + ":" + strings.ToLower(rest)})
 			if err != nil {
 				return err
 			}
-			if err := c.emit(v); err != nil {
-				return err
-			}
-			continue
-		} else if provider != "" {
+			return c.emit(v)
+		case "":
+		default:
 			return lacking("Get-Content on the drive %s:", provider)
 		}
-		found := c.glob(name)
-		if len(found) == 0 {
-			if !c.isPattern(name) {
-				if err := c.fault(c.notFound(c.path(name))); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		for _, file := range found {
+		return c.files(name, func(file string) error {
 			size, err := c.content(file)
-			if err := c.fault(err); err != nil {
-				return err
-			}
 			files, sizes = append(files, file), append(sizes, size)
-		}
+			return err
+		})
+	})
+	if err != nil {
+		return err
 	}
 	if c.is("wait") && len(files) > 0 {
 		return c.follow(files, sizes)
@@ -133,8 +124,7 @@ func getContent(c *call) error {
 
 func (c *call) content(file string) (int64, error) {
 	if c.m.Root.IsDir(file) {
-		return 0, broken("System.UnauthorizedAccessException",
-			"GetContentReaderUnauthorizedAccessError,Microsoft.PowerShell.Commands.GetContentCommand",
+		return 0, broken("System.UnauthorizedAccessException", "GetContentReaderUnauthorizedAccessError",
 			"Access to the path '%s' is denied.", file)
 	}
 	data, err := c.m.Root.ReadFile(file)
@@ -234,35 +224,29 @@ func putContent(c *call, adding bool) error {
 	if len(names) == 0 {
 		return c.need("path")
 	}
-	for _, name := range names {
+	operation := map[bool]string{true: "Add Content", false: "Set Content"}[adding]
+	err = every(c, names, func(name string) error {
 		if provider, rest := drive(name); provider == "env" {
-			if err := c.setEnv(rest, c.given["value"]); err != nil {
-				return err
-			}
-			continue
+			return c.setEnv(rest, c.given["value"])
 		} else if provider != "" {
 			return lacking("%s on the drive %s:", c.cmd.name, provider)
 		}
 		files := []string{c.path(name)}
 		if c.isPattern(name) && !c.has("literalpath") {
 			if files = c.glob(name); len(files) == 0 {
-				if err := c.fault(broken("ItemNotFoundException", "ContentPathNotFound", "An object at the specified path %s does not exist, or "+
-					"has been filtered by the -Include or -Exclude parameter.", name)); err != nil {
-					return err
-				}
+				return broken("ItemNotFoundException", "ContentPathNotFound", "An object at the specified path %s does not exist, or "+
+					"has been filtered by the -Include or -Exclude parameter.", name)
 			}
 		}
-		for _, file := range files {
-			operation := map[bool]string{true: "Add Content", false: "Set Content"}[adding]
-			if yes, err := c.should(operation, "Path: "+file); err != nil {
-				return err
-			} else if !yes {
-				continue
-			}
-			if err := c.fault(c.putFile(file, encoding, adding)); err != nil {
+		return every(c, files, func(file string) error {
+			if yes, err := c.should(operation, "Path: "+file); err != nil || !yes {
 				return err
 			}
-		}
+			return c.putFile(file, encoding, adding)
+		})
+	})
+	if err != nil {
+		return err
 	}
 	if c.is("passthru") {
 		return each(c.given["value"], c.emit)
@@ -324,22 +308,16 @@ func (r *run) encodingOfFile(file string) string {
 }
 
 func clearContent(c *call) error {
-	for _, name := range c.names() {
+	return every(c, c.names(), func(name string) error {
 		file := c.path(name)
 		if !c.m.Root.Exists(file) {
-			if err := c.fault(c.notFound(file)); err != nil {
-				return err
-			}
-			continue
+			return c.notFound(file)
 		}
 		if yes, err := c.should("Clear Content", "Item: "+file); err != nil || !yes {
 			return err
 		}
-		if err := c.writeFile(file, nil, false); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.writeFile(file, nil, false)
+	})
 }
 
 // selectString searches lines of the pipeline or of files.
@@ -378,8 +356,7 @@ func selectString(c *call) error {
 	}
 	for i, v := range c.objects("inputobject") {
 		if o, ok := v.(*object); ok && (o.kind == kindFile) {
-			at, _ := o.get("FullName")
-			if err := add(text(at)); err != nil {
+			if err := add(text(o.read("FullName"))); err != nil {
 				return err
 			}
 			continue
@@ -415,8 +392,7 @@ func matchLine(o *object) string {
 	if text(at) == "InputStream" {
 		return text(line)
 	}
-	n, _ := o.get("LineNumber")
-	return text(at) + ":" + text(n) + ":" + text(line)
+	return text(at) + ":" + text(o.read("LineNumber")) + ":" + text(line)
 }
 
 // inContext gives a match the lines around it.
@@ -433,9 +409,8 @@ func inContext(sources []any, i, before, behind int) {
 		if k == i {
 			mark = "> "
 		} else {
-			line, _ := near.get("Line")
 			side := sides[min(1, max(0, k-i))]
-			side.items = append(side.items, line)
+			side.items = append(side.items, near.read("Line"))
 		}
 		shown += mark + matchLine(near) + "\r\n"
 	}

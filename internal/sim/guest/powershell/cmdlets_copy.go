@@ -12,55 +12,25 @@ import (
 )
 
 func copyItem(c *call) error {
-	for _, name := range []string{"tosession", "fromsession"} {
-		if c.has(name) {
-			return lacking("-%s of Copy-Item", name)
-		}
-	}
-	names := c.names()
 	if !c.has("destination") && c.piped && len(c.textsOf("path")) == 1 { // files | Copy-Item DIR
 		c.given["destination"] = c.given["path"]
 		delete(c.given, "path")
-		names = c.names()
 	}
-	to := c.textOf("destination")
-	if to == "" {
-		to = c.dir
-	}
-	for i, name := range names {
-		own, err := c.delayed("destination", i)
-		if err != nil {
-			return err
-		}
-		if own != "" {
-			to = own
-		}
-		found := c.glob(name)
-		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(c.notFound(c.path(name))); err != nil {
-				return err
-			}
-		}
-		for _, from := range found {
-			target := c.path(to)
-			if c.m.Root.IsDir(target) {
-				target = combine(target, base(from))
-			}
+	to := cmp.Or(c.textOf("destination"), c.dir)
+	return c.eachName("destination", func(name, own string) error {
+		to = cmp.Or(own, to)
+		return c.files(name, func(from string) error {
+			target := c.within(to, from)
 			operation := map[bool]string{true: "Copy Directory", false: "Copy File"}[c.m.Root.IsDir(from)]
-			if yes, err := c.should(operation, "Item: "+from+" Destination: "+target); err != nil {
+			if yes, err := c.should(operation, "Item: "+from+" Destination: "+target); err != nil || !yes {
 				return err
-			} else if !yes {
-				continue
 			}
 			if err := c.fault(c.copyTree(from, target, 0)); err != nil {
 				return err
 			}
-			if err := c.passed(target); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+			return c.passed(target)
+		})
+	})
 }
 
 func (c *call) copyTree(from, to string, depth int) error {
@@ -75,8 +45,7 @@ func (c *call) copyTree(from, to string, depth int) error {
 		return diskError(c.m.Root.WriteFile(to, data, 0o644), to)
 	}
 	if strings.HasPrefix(strings.ToLower(to)+`\`, strings.ToLower(from)+`\`) || depth > maxDepth {
-		return broken("System.IO.IOException", "CopyError,Microsoft.PowerShell.Commands.CopyItemCommand",
-			"Container cannot be copied onto existing leaf item, or into itself: %s", to)
+		return broken("System.IO.IOException", "CopyError", "Container cannot be copied onto existing leaf item, or into itself: %s", to)
 	}
 	if err := c.m.Root.MkdirAll(to); err != nil {
 		return diskError(err, to)
@@ -97,51 +66,18 @@ func (c *call) copyTree(from, to string, depth int) error {
 }
 
 func moveItem(c *call) error {
-	for i, name := range c.names() {
-		destination, err := c.delayed("destination", i)
-		if err == nil && destination == "" {
-			err = c.need("destination")
+	return c.eachName("destination", func(name, to string) error {
+		if to == "" {
+			return c.need("destination")
 		}
-		if err != nil {
-			return err
-		}
-		found := c.glob(name)
-		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(c.notFound(c.path(name))); err != nil {
-				return err
-			}
-		}
-		for _, from := range found {
-			to := c.path(destination)
-			if c.m.Root.IsDir(to) {
-				to = combine(to, base(from))
-			}
-			if err := c.fault(c.moveFile(from, to)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// delayed returns a parameter as text; a script block gives one for each object of the pipeline, and so does a property of its name.
-func (c *call) delayed(name string, i int) (string, error) {
-	if !c.has(name) && i < len(c.input) {
-		v, _ := c.ownProperty(c.input[i], name)
-		return text(v), nil
-	}
-	f, ok := c.given[name].(function)
-	if !ok || i >= len(c.input) {
-		return c.textOf(name), nil
-	}
-	v, err := c.apply(f, c.input[i])
-	return text(v), err
+		return c.files(name, func(from string) error { return c.moveFile(from, c.within(to, from)) })
+	})
 }
 
 func (c *call) moveFile(from, to string) error {
-	verb, taken := "Move", "MoveFileInfoItemIOError,Microsoft.PowerShell.Commands.MoveItemCommand"
+	verb, taken := "Move", "MoveFileInfoItemIOError"
 	if c.cmd.name == "Rename-Item" {
-		verb, taken = "Rename", "RenameItemIOError,Microsoft.PowerShell.Commands.RenameItemCommand"
+		verb, taken = "Rename", "RenameItemIOError"
 	}
 	operation := verb + map[bool]string{true: " Directory", false: " File"}[c.m.Root.IsDir(from)]
 	if yes, err := c.should(operation, "Item: "+from+" Destination: "+to); err != nil || !yes {
@@ -167,6 +103,10 @@ func (c *call) passed(at string) error {
 	if !c.is("passthru") {
 		return nil
 	}
+	return c.emitFile(at)
+}
+
+func (c *call) emitFile(at string) error {
 	o, err := c.fileObject(at)
 	if err != nil {
 		return err
@@ -175,29 +115,18 @@ func (c *call) passed(at string) error {
 }
 
 func renameItem(c *call) error {
-	for i, name := range c.names() {
+	return c.eachName("newname", func(name, to string) error {
 		at := c.path(name)
-		if !c.m.Root.Exists(at) {
-			if err := c.fault(c.notFound(at)); err != nil {
-				return err
-			}
-			continue
-		}
-		to, err := c.delayed("newname", i)
-		if err == nil && to == "" {
-			err = c.need("newname")
-		}
-		if err != nil {
-			return err
-		}
-		if !strings.ContainsAny(to, `\/`) {
+		switch {
+		case !c.m.Root.Exists(at):
+			return c.notFound(at)
+		case to == "":
+			return c.need("newname")
+		case !strings.ContainsAny(to, `\/`):
 			to = combine(parent(at), to)
 		}
-		if err := c.fault(c.moveFile(at, c.path(to))); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.moveFile(at, c.path(to))
+	})
 }
 
 func setItem(c *call) error {
@@ -222,22 +151,16 @@ func getFileHash(c *call) error {
 	if !ok {
 		return lacking("the hash %s", name)
 	}
-	for _, n := range c.names() {
+	return every(c, c.names(), func(n string) error {
 		data, err := c.m.Root.ReadFile(c.path(n))
 		if err != nil {
-			if err := c.fault(c.notFound(c.path(n))); err != nil {
-				return err
-			}
-			continue
+			return c.notFound(c.path(n))
 		}
 		h := algorithm()
 		h.Write(data)
-		if err := c.emit(system("Microsoft.Powershell.Utility.FileHash", []string{"Algorithm", "Hash", "Path"},
-			"Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)), "Path", c.path(n))); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.emit(system("Microsoft.Powershell.Utility.FileHash", []string{"Algorithm", "Hash", "Path"},
+			"Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)), "Path", c.path(n)))
+	})
 }
 
 // getAuthenticodeSignature returns who signed the file of a program. A file that takes the
@@ -255,4 +178,34 @@ func getAuthenticodeSignature(c *call) error {
 	}
 	return c.emit(system("System.Management.Automation.Signature", []string{"Status", "Path"},
 		"SignerCertificate", certificate, "Status", status, "StatusMessage", message, "Path", at))
+}
+
+// within returns the path of a file below a folder, or the path itself where it is none.
+func (r *run) within(to, file string) string {
+	if to = r.path(to); r.m.Root.IsDir(to) {
+		return combine(to, base(file))
+	}
+	return to
+}
+
+// eachName runs for each path with what a parameter says for it: a text, or what a script block makes of the object of the pipeline, or a
+// property of its name.
+func (c *call) eachName(parameter string, f func(name, own string) error) error {
+	i := -1
+	return every(c, c.names(), func(name string) error {
+		i++
+		block, isBlock := c.given[parameter].(function)
+		switch {
+		case !c.has(parameter) && i < len(c.input):
+			v, _ := c.ownProperty(c.input[i], parameter)
+			return f(name, text(v))
+		case isBlock && i < len(c.input):
+			v, err := c.apply(block, c.input[i])
+			if err != nil {
+				return err
+			}
+			return f(name, text(v))
+		}
+		return f(name, c.textOf(parameter))
+	})
 }

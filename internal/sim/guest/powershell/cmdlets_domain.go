@@ -12,8 +12,8 @@ import (
 const workgroup = "WORKGROUP"
 
 var domainCmdlets = []cmdlet{
-	{name: "Add-Computer", parameters: "DomainName|Domain:0 WorkgroupName Credential OUPath~ Server~ Force? Restart? " +
-		"NewName% Options~ PassThru? ComputerName LocalCredential~ UnjoinDomainCredential~ Unsecure?", run: addComputer},
+	{name: "Add-Computer", parameters: "DomainName|Domain:0 Credential OUPath~ Server~ Force? Restart? " +
+		"NewName% Options~ PassThru? LocalCredential~ UnjoinDomainCredential~", run: addComputer},
 	{name: "Remove-Computer", parameters: "UnjoinDomainCredential:0 WorkgroupName~ Force?~ Restart? PassThru?~",
 		run: func(*call) error { return lacking("leaving a domain (Remove-Computer)") }},
 	{name: "Test-ComputerSecureChannel", parameters: "Repair? Credential Server~", run: testChannel},
@@ -30,29 +30,23 @@ func (c *call) joinError(err error) error {
 	if !errors.As(err, &e) {
 		return diskError(err, "the registry")
 	}
-	return broken("System.InvalidOperationException", "FailToJoinDomainFromWorkgroup,Microsoft.PowerShell.Commands.AddComputerCommand",
+	return broken("System.InvalidOperationException", "FailToJoinDomainFromWorkgroup",
 		"Computer '%s' failed to join domain '%s' from its current workgroup '%s' with following error message: %s",
 		strings.ToUpper(c.m.ComputerName), c.textOf("domainname"), workgroup, e.Message)
 }
 
 // addComputer joins the machine to a simulated domain.
 func addComputer(c *call) error {
-	for _, name := range []string{"workgroupname", "computername", "unsecure"} {
-		if c.has(name) {
-			return lacking("-%s of Add-Computer", name)
-		}
-	}
 	if err := c.need("domainname"); err != nil {
 		return err
 	}
 	if now := c.m.JoinedDomain(); now != "" {
-		return c.fault(broken("System.InvalidOperationException",
-			"AddComputerToSameDomain,Microsoft.PowerShell.Commands.AddComputerCommand",
+		return c.fault(broken("System.InvalidOperationException", "AddComputerToSameDomain",
 			"Cannot add computer '%s' to domain '%s' because it is already in that domain.", strings.ToUpper(c.m.ComputerName), now))
 	}
 	if name := c.textOf("newname"); len(name) > netBIOSName && !c.is("force") {
 		// PowerShell asks whether it may, and a script has no answer.
-		return c.fault(broken("System.InvalidOperationException", "FailToRenameComputer,Microsoft.PowerShell.Commands.AddComputerCommand",
+		return c.fault(broken("System.InvalidOperationException", "FailToRenameComputer",
 			"The NetBIOS name of the computer is limited to 15 bytes, which is 15 characters in this case. The "+
 				"NetBIOS name will be shortened to "+
 				"\"%s\", which may cause conflicts under NetBIOS name resolution. A script cannot answer whether to continue.",
@@ -76,11 +70,7 @@ func addComputer(c *call) error {
 			return err
 		}
 	}
-	if c.is("restart") {
-		c.m.RequestReboot()
-		return nil
-	}
-	return c.warn("The changes will take effect after you restart the computer " + strings.ToUpper(c.m.ComputerName) + ".")
+	return c.restarts()
 }
 
 // credential reads -Credential. Without one Windows asks for it, which a script cannot answer.
@@ -92,17 +82,14 @@ func (c *call) credential() (domain.Credential, error) {
 	if !ok || o.kind != kindCredential {
 		return domain.Credential{}, lacking("-Credential that is no PSCredential")
 	}
-	name, _ := o.get("UserName")
-	password, _ := o.get("Password")
-	hidden, _ := password.(secret)
-	return domain.Credential{User: text(name), Password: hidden.text}, nil
+	hidden, _ := o.read("Password").(secret)
+	return domain.Credential{User: text(o.read("UserName")), Password: hidden.text}, nil
 }
 
 // testChannel reports whether the domain knows the machine.
 func testChannel(c *call) error {
 	if c.m.Domain() == "" {
-		return c.fault(broken("System.InvalidOperationException",
-			"NotInDomain,Microsoft.PowerShell.Commands.TestComputerSecureChannelCommand",
+		return c.fault(broken("System.InvalidOperationException", "NotInDomain",
 			"Cannot verify the secure channel for the local computer. Operation failed with the following "+
 				"exception: %s", domain.ErrNoSuchDomain))
 	}

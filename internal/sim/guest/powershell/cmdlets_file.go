@@ -1,7 +1,9 @@
 package powershell
 
 import (
+	"cmp"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -17,7 +19,7 @@ var fileCmdlets = []cmdlet{
 	{name: "Remove-Item", flat: true,
 		parameters: "Path%&!:0 LiteralPath|PSPath%! Recurse? Force? Include Exclude Filter", run: removeItem, should: true},
 	{name: "Copy-Item", flat: true, parameters: "Path%&!:0 Destination%:1 LiteralPath|PSPath%! Recurse? Force? PassThru? Container?~ " +
-		"Include Exclude Filter ToSession FromSession", run: copyItem, should: true},
+		"Include Exclude Filter", run: copyItem, should: true},
 	{name: "Move-Item", flat: true,
 		parameters: "Path%&!:0 Destination%:1 LiteralPath|PSPath%! Force? PassThru? Include Exclude Filter", run: moveItem,
 		should: true},
@@ -62,10 +64,9 @@ func describe(at string, info fs.FileInfo) *object {
 }
 
 func (r *run) fileProperty(o *object, low string) (any, bool, error) {
-	at, _ := o.get("FullName")
 	switch low {
 	case "directory", "parent":
-		dir, err := r.fileObject(parent(text(at)))
+		dir, err := r.fileObject(parent(text(o.read("FullName"))))
 		if err != nil {
 			return nil, true, nil // the root has none
 		}
@@ -73,9 +74,8 @@ func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 	case "length":
 		return nil, o.kind == kindDirectory, nil
 	case "attributes":
-		hidden, _ := o.get("IsReadOnly")
 		words := map[bool]string{true: "Directory", false: "Archive"}[o.kind == kindDirectory]
-		if hidden == true {
+		if o.read("IsReadOnly") == true {
 			words = "ReadOnly, " + words
 		}
 		v, err := toEnumeration("io.fileattributes", words)
@@ -185,44 +185,21 @@ func (c *call) driveItem(drive, name string) *object {
 }
 
 func getItem(c *call) error {
-	for _, name := range c.names() {
-		switch provider, rest := drive(name); provider {
+	return every(c, c.names(), func(name string) error {
+		provider, rest := drive(name)
+		switch provider {
 		case "registry":
-			if err := c.emitKey(rest); err != nil {
-				return err
-			}
-			continue
+			return c.emitKey(rest)
 		case "env", "function", "alias", "variable":
-			if o := c.driveItem(provider, rest); o == nil {
-				if err := c.fault(missingItem(map[string]string{"env": "Env", "function": "Function", "alias": "Alias",
-					"variable": "Variable"}[provider] + `:\` + rest)); err != nil {
-					return err
-				}
-			} else if err := c.emit(o); err != nil {
-				return err
+			if o := c.driveItem(provider, rest); o != nil {
+				return c.emit(o)
 			}
-			continue
+			return missingItem(strings.ToUpper(provider[:1]) + provider[1:] + `:\` + rest)
 		case "":
-		default:
-			return lacking("the drive %s:", provider)
+			return c.files(name, c.emitFile)
 		}
-		found := c.glob(name)
-		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(c.notFound(c.path(name))); err != nil {
-				return err
-			}
-		}
-		for _, at := range found {
-			o, err := c.fileObject(at)
-			if err != nil {
-				return err
-			}
-			if err := c.emit(o); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return lacking("the drive %s:", provider)
+	})
 }
 
 func getChildItem(c *call) error {
@@ -240,63 +217,33 @@ func getChildItem(c *call) error {
 	if !c.is("recurse") && !c.has("depth") {
 		depth = 0
 	}
-	for _, name := range names {
+	return every(c, names, func(name string) error {
 		switch provider, rest := drive(name); provider {
 		case "registry":
-			if err := c.childKeys(rest); err != nil {
-				return err
-			}
-			continue
+			return c.childKeys(rest)
 		case "env":
-			if rest == "" {
-				rest = "*"
-			}
-			for _, k := range sortedKeys(c.session.Env) {
-				if yes, err := like(k, rest, false); err != nil {
-					return err
-				} else if !yes {
-					continue
-				}
-				if err := c.emit(system(kindEntry, []string{"Name", "Value"}, "Name", k,
-					"Value", c.session.Env[k], "Key", k)); err != nil {
+			return every(c, slices.Sorted(maps.Keys(c.session.Env)), func(k string) error {
+				if yes, err := like(k, cmp.Or(rest, "*"), false); err != nil || !yes {
 					return err
 				}
-			}
-			continue
+				return c.emit(c.driveItem("env", k))
+			})
 		case "":
 		default:
 			return lacking("the drive %s:", provider)
 		}
-		found := c.glob(name)
-		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(c.notFound(c.path(name))); err != nil {
-				return err
-			}
-		}
 		pattern := !c.literals[name] && strings.ContainsAny(base(strings.ReplaceAll(name, "/", `\`)), "*?[")
-		if c.has("include") && !c.is("recurse") && !pattern {
-			continue // -Include is for the last part of the path
-		}
-		for _, at := range found {
-			open := !pattern || len(found) == 1
-			if c.root = at; !open || !c.m.Root.IsDir(at) {
+		only := pattern && len(c.glob(name)) != 1
+		return c.files(name, func(at string) error {
+			if c.has("include") && !c.is("recurse") && !pattern {
+				return nil // -Include is for the last part of the path
+			}
+			if c.root = at; only || !c.m.Root.IsDir(at) {
 				c.root = parent(at)
 			}
-			if err := c.below(at, depth, open); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func sortedKeys(m map[string]string) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
+			return c.below(at, depth, !only)
+		})
+	})
 }
 
 // below lists the content of a folder; the matches of a pattern are listed themselves.
@@ -369,78 +316,67 @@ func newItem(c *call) error {
 			return c.need("path")
 		}
 	}
-	for _, name := range names {
+	return every(c, names, func(name string) error {
 		if c.has("name") {
 			name = combine(name, c.textOf("name"))
 		}
-		if provider, rest := drive(name); provider == "registry" {
-			if err := c.newKey(rest); err != nil {
-				return err
-			}
-			continue
-		} else if provider == "env" {
-			if err := c.setEnv(rest, c.given["value"]); err != nil {
-				return err
-			}
-			continue
-		} else if f, ok := c.given["value"].(function); ok && provider == "function" {
+		provider, rest := drive(name)
+		f, isBlock := c.given["value"].(function)
+		switch {
+		case provider == "registry":
+			return c.newKey(rest)
+		case provider == "env":
+			return c.setEnv(rest, c.given["value"])
+		case provider == "function" && isBlock:
 			if err := c.set("function:"+rest, f); err != nil {
 				return err
 			}
-			if err := c.emit(c.commandObject(rest)); err != nil {
-				return err
-			}
-			continue
-		} else if provider != "" {
+			return c.emit(c.commandObject(rest))
+		case provider != "":
 			return lacking("New-Item on the drive %s:", provider)
 		}
-		if err := c.newFile(c.path(name)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.newFile(c.path(name))
+	})
 }
 
 func (c *call) newFile(at string) error {
 	kind := strings.ToLower(c.textOf("itemtype"))
-	operation := "Create File"
-	if kind != "" && strings.HasPrefix("directory", kind) || kind == "container" {
-		operation = "Create Directory"
-	}
+	folder := kind != "" && strings.HasPrefix("directory", kind) || kind == "container"
+	operation := map[bool]string{true: "Create Directory", false: "Create File"}[folder]
 	if yes, err := c.should(operation, "Destination: "+at); err != nil || !yes {
 		return err
 	}
+	there := c.m.Root.Exists(at) && !c.is("force")
 	switch {
-	case kind != "" && strings.HasPrefix("directory", kind), kind == "container":
-		if c.m.Root.Exists(at) && !c.is("force") {
-			f := broken("System.IO.IOException", "DirectoryExist", "An item with the specified name %s already exists.", at)
-			f.category, f.target = "ResourceExists", at
-			return c.fault(f)
-		}
+	case folder && there:
+		f := broken("System.IO.IOException", "DirectoryExist", "An item with the specified name %s already exists.", at)
+		f.category, f.target = "ResourceExists", at
+		return f
+	case folder:
 		if err := c.m.Root.MkdirAll(at); err != nil {
-			return c.fault(diskError(err, at))
+			return diskError(err, at)
 		}
 	case kind == "", strings.HasPrefix("file", kind), kind == "leaf":
-		if c.m.Root.Exists(at) && !c.is("force") {
+		if there {
 			f := broken("System.IO.IOException", "NewItemIOError", "The file '%s' already exists.", at)
 			f.category, f.target = "WriteError", at
-			return c.fault(f)
+			return f
 		}
 		if c.is("force") {
 			if err := c.m.Root.MkdirAll(parent(at)); err != nil {
-				return c.fault(diskError(err, at))
+				return diskError(err, at)
 			}
 		}
-		if err := c.m.Root.WriteFile(at, []byte(c.textOf("value")), 0o644); err != nil {
-			err = diskError(err, at)
-			if f := failed(err); f != nil && f.id == "GetContentWriterDirectoryNotFoundError" {
-				f.id, f.category = "NewItemIOError", "WriteError"
-			}
-			return c.fault(err)
+		err := diskError(c.m.Root.WriteFile(at, []byte(c.textOf("value")), 0o644), at)
+		if f := failed(err); f != nil && f.id == "GetContentWriterDirectoryNotFoundError" {
+			f.id, f.category = "NewItemIOError", "WriteError"
+		}
+		if err != nil {
+			return err
 		}
 	case kind == "symboliclink" || kind == "junction":
 		if err := c.m.Root.Symlink(strings.ReplaceAll(c.path(c.textOf("value")), `\`, "/")[2:], at); err != nil {
-			return c.fault(diskError(err, at))
+			return diskError(err, at)
 		}
 	default:
 		return lacking("New-Item of the type %s", kind)
@@ -453,59 +389,29 @@ func (c *call) newFile(at string) error {
 }
 
 func removeItem(c *call) error {
-	for _, name := range c.names() {
-		switch provider, rest := drive(name); provider {
-		case "registry":
+	return every(c, c.names(), func(name string) error {
+		provider, rest := drive(name)
+		switch {
+		case provider == "registry":
 			if yes, err := c.should("Remove Key", "Item: "+rest); err != nil || !yes {
 				return err
 			}
-			if err := c.fault(keyError(c.m.Registry().Delete(rest), rest)); err != nil {
-				return err
-			}
-			continue
-		case "env":
-			if _, ok := c.env(rest); !ok {
-				if err := c.fault(missingItem(`Env:\` + rest)); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := c.setEnv(rest, nil); err != nil {
-				return err
-			}
-			continue
-		case "variable":
+			return keyError(c.m.Registry().Delete(rest), rest)
+		case provider == "variable":
 			c.given["name"] = rest
-			if err := removeVariable(c); err != nil {
-				return err
-			}
-			continue
-		case "function":
-			if _, ok := c.function(strings.ToLower(rest)); !ok {
-				if err := c.fault(missingItem(`Function:\` + rest)); err != nil {
-					return err
-				}
-				continue
-			}
-			delete(c.scope.functions, strings.ToLower(rest))
-			continue
-		case "":
-		default:
+			return removeVariable(c)
+		case provider == "":
+			return c.files(name, c.removeFile)
+		case provider != "env" && provider != "function":
 			return lacking("Remove-Item on the drive %s:", provider)
+		case c.driveItem(provider, rest) == nil:
+			return missingItem(strings.ToUpper(provider[:1]) + provider[1:] + `:\` + rest)
+		case provider == "env":
+			return c.setEnv(rest, nil)
 		}
-		found := c.glob(name)
-		if len(found) == 0 && !c.isPattern(name) {
-			if err := c.fault(c.notFound(c.path(name))); err != nil {
-				return err
-			}
-		}
-		for _, at := range found {
-			if err := c.fault(c.removeFile(at)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		delete(c.scope.functions, strings.ToLower(rest))
+		return nil
+	})
 }
 
 func (c *call) removeFile(at string) error {
@@ -529,12 +435,20 @@ func (c *call) removeFile(at string) error {
 		}
 	}
 	if info.Mode()&0o200 == 0 && !info.IsDir() && !c.is("force") {
-		return broken("System.IO.IOException",
-			"RemoveFileSystemItemUnAuthorizedAccess,Microsoft.PowerShell.Commands.RemoveItemCommand",
+		return broken("System.IO.IOException", "RemoveFileSystemItemUnAuthorizedAccess",
 			"Cannot remove item %s: You do not have sufficient access rights to perform this operation.", at)
 	}
 	if info.IsDir() {
 		return diskError(c.m.Root.RemoveAll(at), at)
 	}
 	return diskError(c.m.Root.Remove(at), at)
+}
+
+// files runs for each file that a path leads to; one without wildcards must lead to one.
+func (c *call) files(name string, f func(at string) error) error {
+	found := c.glob(name)
+	if len(found) == 0 && !c.isPattern(name) {
+		return c.notFound(c.path(name))
+	}
+	return every(c, found, f)
 }

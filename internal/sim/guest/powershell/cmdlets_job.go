@@ -69,11 +69,7 @@ func startJob(c *call) error {
 	for stream := 2; stream <= 6; stream++ {
 		inner.redirected[stream] = keep(stream)
 	}
-	var args []argumentValue
-	for _, v := range list(c.given["argumentlist"]) {
-		args = append(args, argumentValue{value: v, has: true})
-	}
-	err := inner.callFunction(f, args, nil, keep(1))
+	err := inner.callFunction(f, unnamed(list(c.given["argumentlist"])...), nil, keep(1))
 	c.steps = inner.steps
 	if fault := failed(err); fault != nil {
 		fault.ends = false
@@ -106,10 +102,7 @@ func eachJob(one func(*call, *job) error) func(*call) error {
 			state, _ := j.shown.get("State")
 			chosen := len(given) == 0 && !c.piped && !c.has("job") || slices.ContainsFunc(given, func(v any) bool { return v == any(j.shown) })
 			if c.has("name") {
-				chosen = slices.ContainsFunc(c.textsOf("name"), func(n string) bool {
-					yes, err := like(text(name), n, false)
-					return err == nil && yes
-				})
+				chosen = likeAny(text(name), c.textsOf("name"))
 			}
 			if c.has("id") {
 				chosen = c.contains(newArray(list(c.given["id"])...), id, false)

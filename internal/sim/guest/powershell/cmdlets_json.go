@@ -118,8 +118,7 @@ func pairs(v any) ([]string, []any) {
 	names, values := []string{}, []any{}
 	switch v := v.(type) {
 	case *hashtable:
-		for _, k := range v.keys {
-			value, _ := v.get(k)
+		for k, value := range v.all() {
 			names, values = append(names, text(k)), append(values, value)
 		}
 	case *object:
@@ -219,8 +218,7 @@ func (r *run) fromJSON(data []byte) (any, error) {
 		return nil, broken("System.InvalidOperationException", "DuplicateKeysInJsonString", "%s", err.Error())
 	}
 	if err != nil {
-		f := broken("System.ArgumentException", "System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand",
-			"Invalid JSON primitive: %v.", err)
+		f := broken("System.ArgumentException", "System.ArgumentException", "Invalid JSON primitive: %v.", err)
 		f.stops = true
 		return nil, f
 	}

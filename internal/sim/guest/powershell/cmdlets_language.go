@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -30,8 +31,7 @@ var languageCmdlets = []cmdlet{
 	{name: "Measure-Command", parameters: "Expression:0", run: measureCommand},
 	{name: "Start-Sleep", parameters: "Seconds+:0 Milliseconds+", run: startSleep},
 	{name: "Start-Process", byProperty: true, parameters: "FilePath%!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
-		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError RedirectStandardInput Verb " +
-		"Credential LoadUserProfile?~", run: startProcess},
+		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError Verb LoadUserProfile?~", run: startProcess},
 	{name: "Get-Host", byProperty: true, parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
 	{name: "Wait-Process", parameters: "Name%:0 Id Timeout~ InputObject~",
 		run: func(*call) error { return lacking("Wait-Process; no process of the guest runs on") }},
@@ -72,49 +72,32 @@ func setVariable(c *call) error {
 		return err
 	}
 	creates := strings.EqualFold(c.cmd.name, "New-Variable")
-	for _, shown := range c.textsOf("name") {
-		name := strings.ToLower(shown)
-		at, rest, _ := c.scopeOf(name)
-		if at == nil {
-			at = s
-		}
-		if at == nil {
-			at = c.scope
-		}
+	return every(c, c.textsOf("name"), func(shown string) error {
+		at, rest, _ := c.scopeOf(strings.ToLower(shown))
+		at = cmp.Or(at, s, c.scope)
 		old := at.vars[rest]
 		if yes, err := c.should("Set variable", "Name: "+shown+" Value: "+text(v)); err != nil || !yes {
 			return err
 		}
-		if creates && old != nil && (!c.is("force") || old.fixed == "constant") {
+		switch {
+		case creates && old != nil && (!c.is("force") || old.fixed == "constant"):
 			f := broken("SessionStateException", "VariableAlreadyExists", "A variable with name '%s' already exists.", shown)
 			f.category, f.target = "ResourceExists", shown
-			if err := c.fault(f); err != nil {
-				return err
-			}
-			continue
-		}
-		if old != nil && old.fixed != "" && !(c.is("force") && old.fixed == "readonly") {
-			f := broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
-				"Cannot overwrite variable %s because it is read-only or constant.", shown)
+			return f
+		case old != nil && old.fixed != "" && !(c.is("force") && old.fixed == "readonly"):
+			f := notWritable(shown)
 			f.target = shown
-			if err := c.fault(f); err != nil {
-				return err
-			}
-			continue
-		}
-		if old != nil && (creates || c.is("force")) {
+			return f
+		case old != nil && (creates || c.is("force")):
 			old.fixed = ""
 		}
 		inner := c.scope
 		c.scope = at
 		err := c.set(rest, v)
 		c.scope = inner
-		if err != nil {
-			return err
-		}
 		cell := at.vars[rest]
-		if cell == nil {
-			continue
+		if err != nil || cell == nil {
+			return err
 		}
 		switch option := strings.ToLower(c.textOf("option")); option {
 		case "readonly", "constant":
@@ -126,12 +109,10 @@ func setVariable(c *call) error {
 			return lacking("-Option %s of %s", option, c.cmd.name)
 		}
 		if c.is("passthru") {
-			if err := c.emit(variableObject(shown, v)); err != nil {
-				return err
-			}
+			return c.emit(variableObject(shown, v))
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func variableObject(name string, v any) *object {
@@ -167,10 +148,10 @@ func (c *call) variables(pattern string, only *scope) (names []string, cells map
 	return slices.Sorted(maps.Keys(cells)), cells, nil
 }
 
-func (c *call) noVariable(name string) error {
+func noVariable(name string) error {
 	f := broken("ItemNotFoundException", "VariableNotFound", "Cannot find a variable with the name '%s'.", name)
 	f.target = name
-	return c.fault(f)
+	return f
 }
 
 func getVariable(c *call) error {
@@ -182,34 +163,29 @@ func getVariable(c *call) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range wanted {
+	return every(c, wanted, func(n string) error {
 		names, cells, err := c.variables(n, s)
 		if err != nil {
 			return err
 		}
 		if len(names) == 0 && !strings.ContainsAny(n, "*?[") {
-			if v, err := c.get(variable{name: strings.ToLower(n)}); err == nil && v != nil {
-				names, cells = []string{n}, map[string]*cell{n: {value: v}}
-			} else if err := c.noVariable(n); err != nil {
-				return err
+			v, err := c.get(variable{name: strings.ToLower(n)})
+			if err != nil || v == nil {
+				return noVariable(n)
 			}
+			names, cells = []string{n}, map[string]*cell{n: {value: v}}
 		}
-		for _, name := range names {
+		return every(c, names, func(name string) error {
 			v := cells[name].value
 			if len(names) == 1 && strings.EqualFold(name, n) {
 				name = n
 			}
 			if c.is("valueonly") {
-				err = each(v, c.emit)
-			} else {
-				err = c.emit(variableObject(name, v))
+				return each(v, c.emit)
 			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+			return c.emit(variableObject(name, v))
+		})
+	})
 }
 
 func removeVariable(c *call) error {
@@ -217,25 +193,20 @@ func removeVariable(c *call) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range c.textsOf("name") {
+	return every(c, c.textsOf("name"), func(n string) error {
 		names, cells, err := c.variables(n, s)
 		if err != nil {
 			return err
 		}
 		if len(names) == 0 && !strings.ContainsAny(n, "*?[") {
-			if err := c.noVariable(n); err != nil {
-				return err
-			}
+			return noVariable(n)
 		}
-		for _, name := range names {
+		return every(c, names, func(name string) error {
 			if fixed := cells[name].fixed; fixed == "constant" || fixed != "" && !c.is("force") {
 				f := broken("SessionStateUnauthorizedAccessException", "VariableNotRemovable", "Cannot remove variable %s because it is "+
 					"constant or read-only. If the variable is read-only, try the operation again specifying the Force option.", name)
 				f.target = name
-				if err := c.fault(f); err != nil {
-					return err
-				}
-				continue
+				return f
 			}
 			for at := c.scope; at != nil; at = at.parent {
 				if at.vars[name] == cells[name] {
@@ -243,27 +214,22 @@ func removeVariable(c *call) error {
 					break
 				}
 			}
-		}
-	}
-	return nil
+			return nil
+		})
+	})
 }
 
 func clearVariable(c *call) error {
-	for _, n := range c.textsOf("name") {
+	return every(c, c.textsOf("name"), func(n string) error {
 		names, cells, err := c.variables(n, nil)
-		if err != nil {
-			return err
-		}
-		if len(names) == 0 {
-			if err := c.noVariable(n); err != nil {
-				return err
-			}
+		if err == nil && len(names) == 0 {
+			err = noVariable(n)
 		}
 		for _, name := range names {
 			cells[name].value = nil
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 func setStrictMode(c *call) error {
@@ -292,22 +258,14 @@ func getAlias(c *call) error {
 	if !c.has("name") {
 		return lacking("Get-Alias without a name")
 	}
-	for _, n := range c.textsOf("name") {
+	return every(c, c.textsOf("name"), func(n string) error {
 		to, ok := c.alias(strings.ToLower(n))
 		if !ok {
-			if err := c.fault(broken("ItemNotFoundException",
-				"ItemNotFoundException,Microsoft.PowerShell.Commands.GetAliasCommand",
-				"This command cannot find a matching alias because an alias with the name '%s' does not exist.",
-				n)); err != nil {
-				return err
-			}
-			continue
+			return broken("ItemNotFoundException", "ItemNotFoundException",
+				"This command cannot find a matching alias because an alias with the name '%s' does not exist.", n)
 		}
-		if err := c.emit(aliasObject(n, to)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.emit(aliasObject(n, to))
+	})
 }
 
 func aliasObject(name, to string) *object {
@@ -356,70 +314,51 @@ func invokeCommand(c *call) error {
 	}
 	f, ok := c.given["scriptblock"].(function)
 	if c.has("scriptblock") && c.given["scriptblock"] == nil {
-		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter "+
-			"'ScriptBlock'. The argument is null. Provide a valid value for the argument, and then try running the command again.")
+		return invalid("ScriptBlock", argumentNull)
 	}
 	if !ok {
 		return c.need("scriptblock")
-	}
-	var args []argumentValue
-	for _, v := range list(c.given["argumentlist"]) {
-		args = append(args, argumentValue{value: v, has: true})
 	}
 	var input []any
 	if c.piped {
 		input = append([]any{}, c.input...)
 	}
-	return c.callFunction(f, args, input, c.emit)
+	return c.callFunction(f, unnamed(list(c.given["argumentlist"])...), input, c.emit)
 }
 
 // getCommand finds functions, aliases, cmdlets of the table and programs.
 func getCommand(c *call) error {
-	names := c.textsOf("name")
 	if c.has("module") {
 		m := c.modules[strings.ToLower(c.textOf("module"))]
 		if m == nil || m.scope == nil || c.has("name") {
 			return lacking("Get-Command -Module but for all that a script module has")
 		}
-		for _, key := range append(slices.Clone(m.aliases), m.functions...) {
+		return every(c, append(slices.Clone(m.aliases), m.functions...), func(key string) error {
 			o := c.commandObject(key)
-			if kind, _ := o.get("CommandType"); c.has("commandtype") && !strings.EqualFold(text(kind), c.textOf("commandtype")) {
-				continue
+			kind := text(o.read("CommandType")) // aliases come where they are asked for
+			if c.has("commandtype") && !strings.EqualFold(kind, c.textOf("commandtype")) || !c.has("commandtype") && kind == "Alias" {
+				return nil
 			}
-			if err := c.emit(o); err != nil {
-				return err
-			}
-		}
-		return nil
+			return c.emit(o)
+		})
 	}
 	if !c.has("name") {
 		return lacking("Get-Command without a name")
 	}
-	for _, name := range names {
+	return every(c, c.textsOf("name"), func(name string) error {
 		if strings.ContainsAny(name, "*?") {
 			return lacking("Get-Command with a pattern")
 		}
-		o := c.commandObject(name)
-		if o == nil {
-			f := broken("CommandNotFoundException", "CommandNotFoundException,Microsoft.PowerShell.Commands.GetCommandCommand", "The "+
-				"term '%s' is not recognized as the name of a cmdlet, function, script file, or operable "+
-				"program. Check the spelling of the name, or if a path was included, verify that the path is "+
-				"correct and try again.", name)
-			f.command, f.target = "Get-Command", name
-			if verb, _, ok := strings.Cut(strings.ToLower(name), "-"); ok && verbs[verb] &&
-				c.action != "silentlycontinue" && c.action != "ignore" {
-				return lacking("the cmdlet %s, if the image has one of that name", name)
-			}
-			if err := c.fault(f); err != nil {
-				return err
-			}
-			continue
+		if o := c.commandObject(name); o != nil {
+			return c.emit(o)
 		}
-		if err := c.emit(o); err != nil {
-			return err
+		if verb, _, ok := strings.Cut(strings.ToLower(name), "-"); ok && verbs[verb] && c.action != "silentlycontinue" && c.action != "ignore" {
+			return lacking("the cmdlet %s, if the image has one of that name", name)
 		}
-	}
-	return nil
+		f := noCommand(name)
+		f.id, f.command, f.target = f.id+","+c.cmd.class(), "Get-Command", name
+		return f
+	})
 }
 
 func (r *run) commandObject(name string) *object {
@@ -457,8 +396,7 @@ func (r *run) commandObject(name string) *object {
 func commandParameters(o *object) (any, bool, error) {
 	name, _ := o.get("Name")
 	var names []string
-	block, _ := o.get("ScriptBlock")
-	f, isFunction := block.(function)
+	f, isFunction := o.read("ScriptBlock").(function)
 	_, known, ok := strings.Cut("\n"+parameterNames, "\n"+text(name)+" ")
 	known, _, _ = strings.Cut(known, "\n")
 	switch {
@@ -518,9 +456,7 @@ func startSleep(c *call) error {
 		d = time.Duration(f * float64(time.Second))
 	}
 	if d < 0 {
-		return broken("ParameterBindingValidationException",
-			"ParameterArgumentValidationError,Microsoft.PowerShell.Commands.StartSleepCommand",
-			"Cannot validate argument on parameter 'Seconds'.")
+		return invalid("Seconds", "")
 	}
 	skipped, err := c.host.Sleep(c.ctx, d)
 	c.skipped += skipped
@@ -547,24 +483,18 @@ func inputTexts(in []any) []string {
 }
 
 func startProcess(c *call) error {
-	if c.has("credential") || c.has("redirectstandardinput") {
-		return lacking("-Credential and -RedirectStandardInput of Start-Process")
-	}
 	name := c.textOf("filepath")
 	if _, ok := c.host.Has(name); !ok && !(isBatch(strings.ToLower(name)) && c.m.Root.Exists(c.path(name))) {
-		return broken("System.InvalidOperationException",
-			"InvalidOperationException,Microsoft.PowerShell.Commands.StartProcessCommand",
+		return broken("System.InvalidOperationException", "InvalidOperationException",
 			"This command cannot be run due to the error: The system cannot find the file specified.")
+	}
+	take := split
+	if strings.TrimSuffix(strings.ToLower(base(name)), ".exe") == "cmd" {
+		take = strings.Fields // it reads its line itself
 	}
 	var args []argumentValue
 	for _, a := range c.textsOf("argumentlist") {
-		for _, word := range split(a) {
-			args = append(args, argumentValue{value: word, has: true})
-		}
-	}
-	if strings.TrimSuffix(strings.ToLower(base(name)), ".exe") == "cmd" {
-		args = nil // it reads its line itself
-		for word := range strings.FieldsSeq(strings.Join(c.textsOf("argumentlist"), " ")) {
+		for _, word := range take(a) {
 			args = append(args, argumentValue{value: word, has: true})
 		}
 	}

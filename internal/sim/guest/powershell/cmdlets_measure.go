@@ -93,8 +93,7 @@ func measureObject(c *call) error {
 		f, ok := float(v)
 		if !ok {
 			numeric = false
-			if err := c.fault(broken("RuntimeException", "NonNumericInputObject",
-				"Input object \"%s\" is not numeric.", measured(v))); err != nil {
+			if err := c.fault(broken("RuntimeException", "NonNumericInputObject", "Input object \"%s\" is not numeric.", measured(v))); err != nil {
 				return err
 			}
 			continue

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -68,18 +69,18 @@ func getMember(c *call) error {
 			o = propertiesOf(v)
 		}
 		fields := slices.Clone(o.members())
-		slices.SortStableFunc(fields, func(x, y field) int { return strings.Compare(strings.ToLower(x.name), strings.ToLower(y.name)) })
-		for _, f := range fields {
-			own := memberType
-			definition := definitionOf(f, own)
+		kindOf := func(f field) string {
 			if s, isScript := f.value.(scripted); isScript {
-				own = s.kind
+				return s.kind
 			}
-			if c.has("name") && !slices.ContainsFunc(c.textsOf("name"), func(p string) bool {
-				yes, err := like(f.name, p,
-					false)
-				return err == nil && yes
-			}) {
+			return memberType
+		}
+		slices.SortStableFunc(fields, func(x, y field) int {
+			return cmp.Or(strings.Compare(kindOf(x), kindOf(y)), strings.Compare(strings.ToLower(x.name), strings.ToLower(y.name)))
+		})
+		for _, f := range fields {
+			own, definition := kindOf(f), definitionOf(f, memberType)
+			if c.has("name") && !likeAny(f.name, c.textsOf("name")) {
 				continue
 			}
 			if kinds != "" && kinds != "properties" && !slices.Contains(strings.Fields(kinds), strings.ToLower(own)) {

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -20,7 +21,7 @@ var networkCmdlets = []cmdlet{
 		parameters: "InterfaceAlias:0 AddressFamily~ NlMtuBytes InterfaceIndex|ifIndex InterfaceMetric^ PolicyStore~",
 		run:        setInterface},
 	{name: "Get-NetRoute", parameters: "DestinationPrefix:0 InterfaceAlias AddressFamily", run: getRoute},
-	{name: "Get-NetTCPConnection", parameters: "State LocalPort RemotePort", run: getConnection},
+	{name: "Get-NetTCPConnection", parameters: "State", run: getConnection},
 	{name: "Test-NetConnection", parameters: "ComputerName:0 Port InformationLevel CommonTCPPort:1", run: testConnection},
 	{name: "Resolve-DnsName",
 		parameters: "Name%:0 Type:1 Server DnsOnly?~ NoHostsFile?~ QuickTimeout?~ TcpOnly?~ CacheOnly?~", run: resolveName},
@@ -36,7 +37,7 @@ var networkCmdlets = []cmdlet{
 		parameters: "Type Name% AddressPrefix Gateway AdapterName~ SubnetPolicies JsonString^ DNSServer^ Verbose?~",
 		run:        newHNS},
 	{name: "Get-HnsEndpoint", parameters: "", run: getEndpoint},
-	{name: "Remove-HnsEndpoint", parameters: "InputObject:0 Id", run: removeEndpoint},
+	{name: "Remove-HnsEndpoint", parameters: "InputObject:0", run: removeEndpoint},
 	{name: "Get-HnsPolicyList", parameters: "", run: getPolicyList},
 }
 
@@ -72,37 +73,21 @@ func getAdapter(c *call) error {
 // A name without a pattern that matches no instance is an error.
 func (c *call) pickInstances(all []*object, by map[string]string, class string) error {
 	found := 0
-	for _, o := range all {
-		keep := true
+	err := every(c, all, func(o *object) error {
 		for parameter, property := range by {
-			if !c.has(parameter) {
-				continue
+			if v, _ := o.get(property); c.has(parameter) && !likeAny(text(v), c.textsOf(parameter)) {
+				return nil
 			}
-			v, _ := o.get(property)
-			one := false
-			for _, p := range c.textsOf(parameter) {
-				yes, err := like(text(v), p, false)
-				if err != nil {
-					return err
-				}
-				one = one || yes
-			}
-			keep = keep && one
-		}
-		if !keep {
-			continue
 		}
 		found++
-		if err := c.emit(o); err != nil {
-			return err
-		}
+		return c.emit(o)
+	})
+	if err != nil || found > 0 {
+		return err
 	}
 	for parameter, property := range by {
-		if found == 0 && c.has(parameter) && !strings.ContainsAny(c.textOf(parameter), "*?") {
-			return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
-				"CmdletizationQuery_NotFound_"+property+","+c.cmd.name,
-				"No %s objects found with property '%s' equal to '%s'.  Verify the value of the property and retry.",
-				class, property, c.textOf(parameter)))
+		if c.has(parameter) && !strings.ContainsAny(c.textOf(parameter), "*?") {
+			return c.fault(noInstance(c.cmd.name, class, property, c.textOf(parameter)))
 		}
 	}
 	return nil
@@ -147,15 +132,12 @@ func getConfiguration(c *call) error {
 				system(kindAddress, []string{"IPAddress"}, "IPAddress", ip.String(), "PrefixLength", int64(c.m.Subnet().Bits())))
 		}
 	}
-	dns := newArray()
-	for _, s := range c.m.DNSServers() {
-		dns.items = append(dns.items, s)
-	}
 	gateway := system("CimInstance#MSFT_NetRoute", []string{"NextHop"}, "NextHop", c.gateway())
 	o := system("NetIPConfiguration", []string{"InterfaceAlias", "InterfaceIndex", "IPv4Address"}, "InterfaceAlias",
 		name, "InterfaceIndex", index, "IPv4Address", single(addresses.items), "IPv4DefaultGateway", gateway,
 		"DNSServer",
-		system("CimInstance#MSFT_DNSClientServerAddress", []string{"ServerAddresses"}, "ServerAddresses", dns),
+		system("CimInstance#MSFT_DNSClientServerAddress", []string{"ServerAddresses"}, "ServerAddresses",
+			textArray(c.m.DNSServers())),
 		"NetAdapter", system("CimInstance#MSFT_NetAdapter", []string{"Status"}, "Status", "Up", "Name", name))
 	return c.pickInstances([]*object{o}, map[string]string{"interfacealias": "InterfaceAlias"}, "MSFT_NetIPInterface")
 }
@@ -186,8 +168,7 @@ func setInterface(c *call) error {
 		return err
 	}
 	if mtu < 352 || mtu > 65535 { // 352 is the least that Windows takes for IPv4
-		return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
-			"Windows System Error 87,Set-NetIPInterface", "The parameter is incorrect."))
+		return c.systemError(87, "The parameter is incorrect.")
 	}
 	return c.m.Pulse.Edit(func(v *machine.Vitals) { v.MTU = mtu })
 }
@@ -211,34 +192,28 @@ func getRoute(c *call) error {
 // getConnection outputs the open connections, and those that no server has answered; the
 // remote ends of open ones are not simulated.
 func getConnection(c *call) error {
-	const established, waiting = "Established", "SynSent"
-	v, local := c.m.Pulse.Get(), c.m.IP().String()
-	kind, shown := "Microsoft.Management.Infrastructure.CimInstance#MSFT_NetTCPConnection", []string{"LocalAddress", "LocalPort", "State"}
-	if c.has("localport") || c.has("remoteport") {
-		return lacking("-LocalPort and -RemotePort of Get-NetTCPConnection")
-	}
-	wanted := func(s string) bool { return !c.has("state") || strings.EqualFold(c.textOf("state"), s) }
-	for i := range v.Connections {
-		if err := c.step(); err != nil {
+	v, port := c.m.Pulse.Get(), int64(65535)
+	show := func(state string, more ...any) error {
+		port--
+		if err := c.step(); err != nil || c.has("state") && !strings.EqualFold(c.textOf("state"), state) {
 			return err
 		}
-		if wanted(established) {
-			if err := c.emit(system(kind, shown, "LocalAddress", local, "LocalPort", int64(65535-i), "State", established)); err != nil {
-				return err
-			}
+		return c.emit(system("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetTCPConnection",
+			[]string{"LocalAddress", "LocalPort", "State"},
+			append([]any{"LocalAddress", c.m.IP().String(), "LocalPort", port + 1, "State", state}, more...)...))
+	}
+	for range v.Connections {
+		if err := show("Established"); err != nil {
+			return err
 		}
 	}
-	for i, remote := range v.Waiting {
+	for _, remote := range v.Waiting {
 		to, err := netip.ParseAddrPort(remote)
+		if err == nil {
+			err = show("SynSent", "RemoteAddress", to.Addr().String(), "RemotePort", int64(to.Port()))
+		}
 		if err != nil {
 			return err
-		}
-		if wanted(waiting) {
-			if err := c.emit(system(kind, shown, "LocalAddress", local, "LocalPort", int64(65535-v.Connections-i),
-				"State", waiting, "RemoteAddress", to.Addr().String(), "RemotePort",
-				int64(to.Port()))); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -250,14 +225,8 @@ func setDNS(c *call) error {
 	}
 	if alias := c.textOf("interfacealias"); c.has("interfacealias") {
 		name, _ := c.adapter()
-		if yes, err := like(name, alias, false); err != nil {
-			return err
-		} else if !yes && !strings.EqualFold(alias, "Ethernet") {
-			return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
-				"CmdletizationQuery_NotFound_InterfaceAlias,Set-DnsClientServerAddress",
-				"No MSFT_DNSClientServerAddress objects found with property 'InterfaceAlias' equal to '%s'.  "+
-					"Verify the value of the property and retry.",
-				alias))
+		if !likeAny(name, []string{alias}) && !strings.EqualFold(alias, "Ethernet") {
+			return c.fault(noInstance(c.cmd.name, "MSFT_DNSClientServerAddress", "InterfaceAlias", alias))
 		}
 	}
 	var servers []string
@@ -265,27 +234,24 @@ func setDNS(c *call) error {
 		for one := range strings.SplitSeq(s, ",") {
 			one = strings.TrimSpace(one)
 			if _, err := netip.ParseAddr(one); err != nil {
-				return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
-					"Windows System Error 87,Set-DnsClientServerAddress", "Invalid DNS server address %s", one))
+				return c.systemError(87, "Invalid DNS server address %s", one)
 			}
 			servers = append(servers, one)
 		}
 	}
-	if !c.has("serveraddresses") && !c.is("resetserveraddresses") {
-		return c.need("serveraddresses")
+	if !c.is("resetserveraddresses") {
+		if err := c.need("serveraddresses"); err != nil {
+			return err
+		}
 	}
 	return diskError(c.m.SetDNSServers(servers), "the registry")
 }
 
 func getDNS(c *call) error {
 	name, index := c.adapter()
-	servers := newArray()
-	for _, s := range c.m.DNSServers() {
-		servers.items = append(servers.items, s)
-	}
 	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_DNSClientServerAddress",
 		[]string{"InterfaceAlias", "InterfaceIndex", "ServerAddresses"}, "InterfaceAlias", name, "InterfaceIndex",
-		index, "AddressFamily", "IPv4", "ServerAddresses", servers)
+		index, "AddressFamily", "IPv4", "ServerAddresses", textArray(c.m.DNSServers()))
 	if strings.EqualFold(c.textOf("addressfamily"), "ipv4") {
 		delete(c.given, "addressfamily")
 	}
@@ -302,15 +268,10 @@ func newRule(c *call) error {
 	}
 	name := c.textOf("name")
 	if name == "" {
-		g, err := statics["guid::newguid"](c.run, nil)
-		if err != nil {
-			return err
-		}
-		name = "{" + text(g) + "}"
+		name = "{" + string(newGUID()) + "}"
 	}
 	if _, ok := c.m.Registry().Value(rulesKey, name); ok {
-		return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
-			"Windows System Error 183,New-NetFirewallRule", "Cannot create a file when that file already exists."))
+		return c.systemError(183, "Cannot create a file when that file already exists.")
 	}
 	part := func(parameter, otherwise string) string {
 		if c.has(parameter) {
@@ -341,13 +302,13 @@ func ruleObject(name, rule string) *object {
 }
 
 func getRule(c *call) error {
+	if !c.has("name") && !c.has("displayname") {
+		return lacking("the firewall rules of the image; name a rule")
+	}
 	k, _ := c.m.Registry().Key(rulesKey)
 	var all []*object
 	for _, name := range valueNames(k) {
 		all = append(all, ruleObject(name, k.Values[name].Text))
-	}
-	if !c.has("name") && !c.has("displayname") {
-		return lacking("the firewall rules of the image; name a rule")
 	}
 	return c.pickInstances(all, map[string]string{
 		"name": "Name", "displayname": "DisplayName", "enabled": "Enabled", "direction": "Direction",
@@ -359,26 +320,19 @@ func getHNS(c *call) error {
 	if c.m.Pulse.Get().ManagementIP {
 		address = c.m.IP().String()
 	}
-	for _, n := range c.m.HNSNetworks() {
-		if c.has("name") {
-			if yes, err := like(n.Name, c.textOf("name"), false); err != nil {
-				return err
-			} else if !yes {
-				continue
-			}
+	return every(c, c.m.HNSNetworks(), func(n machine.HNSNetwork) error {
+		if c.has("name") && !likeAny(n.Name, c.textsOf("name")) {
+			return nil
 		}
 		endpoints := int64(0)
 		if n.CNI {
 			endpoints = int64(len(c.m.HNSEndpoints()))
 		}
-		if err := c.emit(system("HnsNetwork", []string{"Name", "Type", "ManagementIP"}, "ID", machine.HNSID("network", n.Name),
+		return c.emit(system("HnsNetwork", []string{"Name", "Type", "ManagementIP"}, "ID", machine.HNSID("network", n.Name),
 			"Name", n.Name, "Type", n.Type, "ManagementIP", address, "Subnets", subnetsOf(n), "NetworkAdapterName", "Ethernet",
 			"DNSServerList", strings.Join(n.Endpoint.DNS, ","), "DNSSuffix", strings.Join(n.Endpoint.Search, ","),
-			"CurrentEndpointCount", endpoints, "TotalEndpoints", endpoints, "Policies", newArray(), "State", int64(1))); err != nil {
-			return err
-		}
-	}
-	return nil
+			"CurrentEndpointCount", endpoints, "TotalEndpoints", endpoints, "Policies", newArray(), "State", int64(1)))
+	})
 }
 
 // subnetsOf gives the subnets of a network: an overlay's number is a policy of them.
@@ -408,17 +362,11 @@ func (r *run) policiesOf(p machine.HNSPolicy) *array {
 }
 
 func newHNS(c *call) error {
-	name, kind := c.textOf("name"), c.textOf("type")
-	if name == "" {
-		name = kind
-	}
+	name := cmp.Or(c.textOf("name"), c.textOf("type"))
 	if name == "" {
 		return lacking("New-HnsNetwork without -Name and -Type")
 	}
-	if kind == "" {
-		kind = machine.Overlay
-	}
-	n := machine.HNSNetwork{Name: name, Type: kind}
+	n := machine.HNSNetwork{Name: name, Type: cmp.Or(c.textOf("type"), machine.Overlay)}
 	if c.has("addressprefix") {
 		s, ok := c.newSubnet()
 		if !ok { // HNS does not say which
@@ -429,7 +377,7 @@ func newHNS(c *call) error {
 	if err := c.m.AddHNSNetwork(n); err != nil {
 		return diskError(err, "HNS")
 	}
-	return c.emit(system("HnsNetwork", []string{"Name", "Type"}, "ID", machine.HNSID("network", name), "Name", name, "Type", kind,
+	return c.emit(system("HnsNetwork", []string{"Name", "Type"}, "ID", machine.HNSID("network", name), "Name", name, "Type", n.Type,
 		"Subnets", subnetsOf(n), "State", int64(1)))
 }
 
@@ -511,9 +459,6 @@ func removeEndpoint(c *call) error {
 		}
 		stale++
 	}
-	if c.has("id") {
-		return lacking("-Id of Remove-HnsEndpoint")
-	}
 	return diskError(c.m.Pulse.Edit(func(v *machine.Vitals) { v.StaleEndpoints = max(v.StaleEndpoints-stale, 0) }), "HNS")
 }
 
@@ -536,8 +481,7 @@ func getPolicyList(c *call) error {
 		for _, ip := range b.Endpoints {
 			references.items = append(references.items, "/endpoints/"+machine.HNSID("endpoint", ip.String()))
 		}
-		policies := newArray()
-		policies.items = append(policies.items, system("HnsPolicy", []string{"Type", "VIPs", "ExternalPort", "InternalPort", "Protocol"},
+		policies := newArray(system("HnsPolicy", []string{"Type", "VIPs", "ExternalPort", "InternalPort", "Protocol"},
 			"Type", "ELB", "VIPs", vips, "ExternalPort", int64(b.Port), "InternalPort", int64(b.Target), "Protocol", int64(6)))
 		if err := c.emit(system("HnsPolicyList", []string{"ID", "References", "Policies"}, "ID",
 			machine.HNSID("policy", fmt.Sprint(b.VIPs, b.Port)), "References", references, "Policies", policies)); err != nil {
@@ -545,4 +489,16 @@ func getPolicyList(c *call) error {
 		}
 	}
 	return nil
+}
+
+// noInstance is the failure of a cmdlet of CIM whose class has no instance of a name.
+func noInstance(command, class, property, name string) error {
+	return broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException", "CmdletizationQuery_NotFound_"+property+","+command,
+		"No %s objects found with property '%s' equal to '%s'.  Verify the value of the property and retry.", class, property, name)
+}
+
+// systemError is the failure of a cmdlet of CIM with the number of an error of Windows.
+func (c *call) systemError(number int, format string, a ...any) error {
+	return c.fault(broken("Microsoft.Management.Infrastructure.CimException", fmt.Sprintf("Windows System Error %d,%s", number, c.cmd.name),
+		format, a...))
 }

@@ -2,9 +2,9 @@ package powershell
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,13 +26,7 @@ var objectCmdlets = []cmdlet{
 	{name: "Import-Csv", parameters: "Path%+:0 Delimiter:1 LiteralPath|PSPath%! Header Encoding~", run: importCSV},
 	{name: "ConvertFrom-StringData", scalar: true, parameters: "StringData&:0", run: convertFromStringData},
 	{name: "Get-Random", parameters: "InputObject Minimum Maximum:0 Count SetSeed~", run: getRandom},
-	{name: "New-Guid", parameters: "", run: func(c *call) error {
-		g, err := statics["guid::newguid"](c.run, nil)
-		if err != nil {
-			return err
-		}
-		return c.emit(g)
-	}},
+	{name: "New-Guid", parameters: "", run: func(c *call) error { return c.emit(newGUID()) }},
 	{name: "Get-Date", parameters: "Date%:0 Format UFormat Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
 	{name: "New-TimeSpan", parameters: "Start:0 End:1 Days Hours Minutes Seconds", run: newTimeSpan},
 }
@@ -59,8 +53,7 @@ func newObject(c *call) error {
 	}
 	if h, ok := c.given["property"].(*hashtable); ok {
 		if made, ok := o.(*object); ok && made.kind == customKind {
-			for _, k := range h.keys {
-				v, _ := h.get(k)
+			for k, v := range h.all() {
 				made.set(text(k), v)
 			}
 		}
@@ -73,8 +66,7 @@ func addMember(c *call) error {
 	var members []field
 	add := func(v any) {
 		if h, ok := v.(*hashtable); ok {
-			for _, k := range h.keys {
-				value, _ := h.get(k)
+			for k, value := range h.all() {
 				members = append(members, field{text(k), value})
 			}
 		}
@@ -227,9 +219,7 @@ func csvCell(v any) string {
 func exportCSV(c *call) error {
 	name := c.textOf("path") + c.textOf("literalpath")
 	if name == "" {
-		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError",
-			"Cannot validate argument on parameter 'Path'. The argument is null or empty. Provide an argument that is not null or empty, "+
-				"and then try the command again.")
+		return invalid("Path", argumentEmpty)
 	}
 	if !c.has("literalpath") {
 		var err error
@@ -264,12 +254,12 @@ func importCSV(c *call) error {
 			return broken("System.IO.FileNotFoundException", "FileOpenFailure", "Could not find file '%s'.", c.path(name))
 		}
 		for _, at := range found {
-			text, err := c.readText(at)
-			if err != nil {
-				return err
-			}
 			heads := c.textsOf("header")
-			if err := c.readCSV(text, &heads); err != nil {
+			text, err := c.readText(at)
+			if err == nil {
+				err = c.readCSV(text, &heads)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -282,15 +272,13 @@ func quoteCSV(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) +
 func convertFromCSV(c *call) error {
 	heads := c.textsOf("header")
 	for _, v := range c.objects("inputobject") {
+		err := error(nil)
 		if v == nil {
-			if err := c.fault(broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on "+
-				"parameter 'InputObject'. The argument is null. Provide a valid value for the argument, and then try running the command "+
-				"again.")); err != nil {
-				return err
-			}
-			continue
+			err = c.fault(invalid("InputObject", argumentNull))
+		} else {
+			err = c.readCSV(text(v), &heads)
 		}
-		if err := c.readCSV(text(v), &heads); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -415,33 +403,19 @@ func convertFromStringData(c *call) error {
 			}
 			k, value, ok := strings.Cut(s, "=")
 			if !ok {
-				return broken("PSInvalidOperationException",
-					"InvalidOperation,Microsoft.PowerShell.Commands.ConvertFromStringDataCommand",
-					"Data line '%s' is not in 'name=value' format.", s)
+				return broken("PSInvalidOperationException", "InvalidOperation", "Data line '%s' is not in 'name=value' format.", s)
 			}
-			if _, twice := h.get(strings.TrimSpace(k)); twice {
-				return broken("PSInvalidOperationException", "InvalidOperation,Microsoft.PowerShell.Commands.ConvertFromStringDataCommand",
-					"Data item '%s' in line '%s' is already defined.", strings.TrimSpace(k), s)
+			k = strings.TrimSpace(k)
+			if _, twice := h.get(k); twice {
+				return broken("PSInvalidOperationException", "InvalidOperation", "Data item '%s' in line '%s' is already defined.", k, s)
 			}
-			unescaped := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\t`, "\t").Replace(strings.TrimSpace(value))
-			h.set(strings.TrimSpace(k), unescaped)
+			h.set(k, strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\t`, "\t").Replace(strings.TrimSpace(value)))
 		}
 		if err := c.emit(h); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// random returns a small generator: what a guest draws needs no quality, and no seed of the
-// host's.
-func (r *run) random(n int64) int64 {
-	g, err := statics["guid::newguid"](r, nil)
-	if err != nil || n <= 0 {
-		return 0
-	}
-	v, _ := strconv.ParseUint(strings.ReplaceAll(text(g), "-", "")[16:], 16, 64)
-	return int64(v % uint64(n))
 }
 
 func getRandom(c *call) error {
@@ -454,15 +428,8 @@ func getRandom(c *call) error {
 		if err != nil {
 			return err
 		}
-		left := append([]any(nil), items...)
-		for ; n > 0 && len(left) > 0; n-- {
-			i := c.random(int64(len(left)))
-			if err := c.emit(left[i]); err != nil {
-				return err
-			}
-			left = append(left[:i:i], left[i+1:]...)
-		}
-		return nil
+		order := rand.Perm(len(items))
+		return every(c, order[:min(max(n, 0), len(order))], func(i int) error { return c.emit(items[i]) })
 	}
 	low, err := c.integerOf("minimum", 0)
 	if err != nil {
@@ -473,74 +440,22 @@ func getRandom(c *call) error {
 		return err
 	}
 	if high <= low {
-		return broken("System.ArgumentException",
-			"MinGreaterThanOrEqualMax,Microsoft.PowerShell.Commands.GetRandomCommand",
+		return broken("System.ArgumentException", "MinGreaterThanOrEqualMax",
 			"The Minimum value (%d) cannot be greater than or equal to the Maximum value (%d).", low, high)
 	}
-	return c.emit(int64(low) + c.random(int64(high-low)))
+	return c.emit(int64(low) + rand.Int64N(int64(high-low)))
 }
 
 func getDate(c *call) error {
-	t := c.now()
-	if !c.has("date") && c.piped {
-		for _, v := range c.input {
-			if _, err := c.convert("datetime", v); failed(err) != nil {
-				if err := c.fault(unbound(v)); err != nil {
-					return err
-				}
-				continue
-			}
-			c.given["date"] = v
-			if err := getDate(&call{run: c.run, cmd: c.cmd, given: c.given, emit: c.emit, stage: c.stage, action: c.action}); err != nil {
-				return err
-			}
-		}
-		return nil
+	if c.has("date") || !c.piped {
+		return c.date(c.given["date"])
 	}
-	if c.has("date") {
-		v, err := c.typedParameter("datetime", "Date", c.given["date"])
-		if err != nil {
-			return err
+	return every(c, c.input, func(v any) error {
+		if _, err := c.convert("datetime", v); failed(err) != nil {
+			return unbound(v)
 		}
-		t, _ = v.(time.Time)
-	}
-	n := []int{t.Year(), int(t.Month()), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond() / 1e6}
-	changed := false
-	for i, name := range []string{"year", "month", "day", "hour", "minute", "second", "millisecond"} {
-		v, err := c.integerOf(name, n[i])
-		if err != nil {
-			return err
-		}
-		changed = changed || c.has(name)
-		n[i] = v
-	}
-	if changed {
-		t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], t.Nanosecond(), localZone)
-		if c.has("millisecond") {
-			t = t.Truncate(time.Second).Add(time.Duration(n[6]) * time.Millisecond)
-		}
-	}
-	if c.has("uformat") {
-		s, err := unixFormat(t, c.textOf("uformat"))
-		if err != nil {
-			return err
-		}
-		return c.emit(s)
-	}
-	if c.has("format") {
-		format := c.textOf("format")
-		if strings.EqualFold(format, "FileDateTime") {
-			format = "yyyyMMddTHHmmssffff"
-		} else if strings.EqualFold(format, "FileDate") {
-			format = "yyyyMMdd"
-		}
-		s, err := english.Date(t, zoneOf(t), format)
-		if err != nil {
-			return threw(err)
-		}
-		return c.emit(s)
-	}
-	return c.emit(t)
+		return c.date(v)
+	})
 }
 
 // unixFormats are the parts of Get-Date -UFormat as .NET writes them.
@@ -581,8 +496,29 @@ func unixFormat(t time.Time, format string) (string, error) {
 }
 
 func newTimeSpan(c *call) error {
-	if c.piped && !c.has("start") {
-		for _, v := range c.input {
+	now := any(c.now())
+	end, hasEnd := c.given["end"]
+	if !hasEnd {
+		end = now
+	}
+	show := func(start any) error {
+		from, err := toTime(start)
+		if err != nil {
+			return err
+		}
+		to, err := toTime(end)
+		if err != nil {
+			return err
+		}
+		d, err := c.times("-", to, from)
+		if err != nil {
+			return err
+		}
+		return c.emit(d)
+	}
+	switch {
+	case c.piped && !c.has("start"):
+		return every(c, c.input, func(v any) error {
 			start, ok := c.ownProperty(v, "LastWriteTime")
 			if !ok {
 				start, ok = c.ownProperty(v, "Start")
@@ -590,42 +526,15 @@ func newTimeSpan(c *call) error {
 			if !ok {
 				start = v
 			}
-			at, err := c.convert("datetime", start)
-			if failed(err) != nil {
-				if err := c.fault(unbound(v)); err != nil {
-					return err
-				}
-				continue
+			if _, err := c.convert("datetime", start); failed(err) != nil {
+				return unbound(v)
 			}
-			end, _ := c.given["end"]
-			to, err := toTime(cmp.Or(end, any(c.now())))
-			if err != nil {
-				return err
-			}
-			from, _ := at.(time.Time)
-			d, err := c.times("-", to, from)
-			if err != nil {
-				return err
-			}
-			if err := c.emit(d); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if c.has("start") || c.has("end") {
-		from, to := c.now(), c.now()
-		for name, into := range map[string]*time.Time{"start": &from, "end": &to} {
-			if !c.has(name) {
-				continue
-			}
-			v, err := toTime(c.given[name])
-			if err != nil {
-				return err
-			}
-			*into = v
-		}
-		return c.emit(to.Sub(from))
+			return show(start)
+		})
+	case c.has("start"):
+		return show(c.given["start"])
+	case hasEnd:
+		return show(now)
 	}
 	var d time.Duration
 	for name, unit := range map[string]time.Duration{
@@ -638,4 +547,50 @@ func newTimeSpan(c *call) error {
 		d += time.Duration(n) * unit
 	}
 	return c.emit(d)
+}
+
+// date emits a date as the parameters of Get-Date change and format it; without one it is now.
+func (c *call) date(given any) error {
+	t := c.now()
+	if given != nil || c.has("date") {
+		v, err := c.typedParameter("datetime", "Date", given)
+		if err != nil {
+			return err
+		}
+		t, _ = v.(time.Time)
+	}
+	n := []int{t.Year(), int(t.Month()), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond() / 1e6}
+	changed := false
+	for i, name := range []string{"year", "month", "day", "hour", "minute", "second", "millisecond"} {
+		v, err := c.integerOf(name, n[i])
+		if err != nil {
+			return err
+		}
+		changed = changed || c.has(name)
+		n[i] = v
+	}
+	if changed {
+		t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], t.Nanosecond(), localZone)
+		if c.has("millisecond") {
+			t = t.Truncate(time.Second).Add(time.Duration(n[6]) * time.Millisecond)
+		}
+	}
+	var s string
+	var err error
+	switch format := c.textOf("format"); {
+	case c.has("uformat"):
+		s, err = unixFormat(t, c.textOf("uformat"))
+	case !c.has("format"):
+		return c.emit(t)
+	case strings.EqualFold(format, "FileDateTime"):
+		s, err = english.Date(t, zoneOf(t), "yyyyMMddTHHmmssffff")
+	case strings.EqualFold(format, "FileDate"):
+		s, err = english.Date(t, zoneOf(t), "yyyyMMdd")
+	default:
+		s, err = english.Date(t, zoneOf(t), format)
+	}
+	if err != nil {
+		return threw(err)
+	}
+	return c.emit(s)
 }

@@ -14,9 +14,9 @@ var outputCmdlets = []cmdlet{
 	{name: "Write-Host", parameters: "Object:0* NoNewline? Separator ForegroundColor~ BackgroundColor~",
 		run: writeHost, each: writeHostEach},
 	{name: "Write-Information", parameters: "MessageData|Msg:0 Tags:1~", run: writeInformation},
-	{name: "Write-Warning", scalar: true, parameters: "Message|Msg&=:0", run: writeStream("warningpreference", 3)},
-	{name: "Write-Verbose", scalar: true, parameters: "Message|Msg&=:0", run: writeStream("verbosepreference", 4)},
-	{name: "Write-Debug", scalar: true, parameters: "Message|Msg&=:0", run: writeStream("debugpreference", 5)},
+	{name: "Write-Warning", scalar: true, parameters: "Message|Msg&=:0", run: writeStream(3)},
+	{name: "Write-Verbose", scalar: true, parameters: "Message|Msg&=:0", run: writeStream(4)},
+	{name: "Write-Debug", scalar: true, parameters: "Message|Msg&=:0", run: writeStream(5)},
 	{name: "Write-Progress", byProperty: true,
 		parameters: "Activity:0~ Status:1~ Id:2~ PercentComplete~ SecondsRemaining~ CurrentOperation~ ParentId~ " +
 			"Completed?~ SourceId~", run: func(*call) error { return nil }},
@@ -155,20 +155,16 @@ func (c *call) keepOwn(stream int, v any) {
 	}
 }
 
-func writeStream(preference string, stream int) func(*call) error {
+func writeStream(stream int) func(*call) error {
 	return func(c *call) error {
-		messages := c.input
+		messages, k := c.input, streamKinds[stream]
 		if c.has("message") {
 			messages = append(messages, c.given["message"])
 		}
-		for _, v := range messages {
-			action := c.wanted(preference)
-			if own, ok := c.common.preferences["verbosepreference"]; ok && stream == 4 {
-				action = strings.ToLower(text(own))
-			}
-			message := inputTexts([]any{v})[0]
+		action := c.wanted(strings.ToLower(k.preference))
+		for _, message := range inputTexts(messages) {
 			if action != "ignore" && (stream == 3 || action != "silentlycontinue") {
-				c.keepOwn(stream, system(streamKinds[stream].kind, nil, "Message", message, "text", message))
+				c.keepOwn(stream, system(k.kind, nil, "Message", message, "text", message))
 			}
 			if err := c.note(stream, message, action); err != nil {
 				return err
@@ -249,10 +245,8 @@ func writeError(c *call) error {
 func (c *call) invoked() string {
 	if v := c.find("myinvocation").valueOr(); v != nil {
 		if o, ok := v.(*object); ok {
-			command, _ := o.get("MyCommand")
-			if o, ok := command.(*object); ok {
-				name, _ := o.get("Name")
-				return text(name)
+			if o, ok := o.read("MyCommand").(*object); ok {
+				return text(o.read("Name"))
 			}
 		}
 	}
@@ -324,19 +318,21 @@ func clobbers(at string) error {
 	return f
 }
 
+// output is the file that a cmdlet writes.
+func (c *call) output() (string, error) {
+	if c.has("literalpath") {
+		return c.textOf("literalpath"), nil
+	}
+	if err := c.need("filepath"); err != nil {
+		return "", err
+	}
+	return c.written(c.textOf("filepath"))
+}
+
 func outFile(c *call) error {
-	name := c.textOf("filepath")
-	if name == "" {
-		name = c.textOf("literalpath")
-	}
-	if name == "" {
-		return c.need("filepath")
-	}
-	if !c.has("literalpath") {
-		var err error
-		if name, err = c.written(name); err != nil {
-			return err
-		}
+	name, err := c.output()
+	if err != nil {
+		return err
 	}
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(c.path(name)) {
 		return clobbers(c.path(name))
@@ -372,14 +368,9 @@ func teeObject(c *call) error {
 	if err != nil {
 		return err
 	}
-	name := c.textOf("filepath") + c.textOf("literalpath")
-	if name == "" {
-		return c.need("filepath")
-	}
-	if !c.has("literalpath") {
-		if name, err = c.written(name); err != nil {
-			return err
-		}
+	name, err := c.output()
+	if err != nil {
+		return err
 	}
 	if err := c.writeFile(name, encode(s, "unicode", !c.is("append") || c.isEmpty(name)), c.is("append")); err != nil {
 		if f := failed(err); f != nil {
@@ -647,8 +638,7 @@ func (r *run) pick(v any, names []any) (*object, error) {
 // computed is @{Name=...; Expression={...}}.
 func (r *run) computed(h *hashtable, v any) (string, any, error) {
 	name, form, align, expression, width := "", "", "", any(nil), 0
-	for _, k := range h.keys {
-		value, _ := h.get(k)
+	for k, value := range h.all() {
 		switch low := strings.ToLower(text(k)); {
 		case strings.HasPrefix("name", low), strings.HasPrefix("label", low):
 			name = text(value)

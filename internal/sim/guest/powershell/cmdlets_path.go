@@ -16,9 +16,9 @@ var pathCmdlets = []cmdlet{
 	{name: "Pop-Location", parameters: "PassThru?", run: popLocation},
 	{name: "Join-Path", flat: true, parameters: "Path%&!:0 ChildPath%:1 Resolve?", run: joinPath},
 	{name: "Split-Path", flat: true,
-		parameters: "Path%&!:0 LiteralPath|PSPath%! Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Resolve? Extension? LeafBase?",
+		parameters: "Path%&!:0 LiteralPath|PSPath%! Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Resolve?",
 		run:        splitPath},
-	{name: "Resolve-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%! Relative?", run: resolvePath},
+	{name: "Resolve-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%!", run: resolvePath},
 	{name: "Convert-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%!", run: convertPath},
 	{name: "Test-Path", flat: true, parameters: "Path%!:0 LiteralPath|PSPath%! PathType|Type NewerThan OlderThan", run: testPath},
 }
@@ -116,10 +116,9 @@ func diskError(err error, name string) error {
 	case errors.Is(err, guestfs.ErrName) && len(qualifier(name)) > 1:
 		return noDriveError(qualifier(name))
 	case errors.Is(err, guestfs.ErrName), errors.Is(err, guestfs.ErrEscape):
-		return broken("System.ArgumentException", "ArgumentException",
-			"The filename, directory name, or volume label syntax is incorrect. : '%s'", name)
+		return thrown("ArgumentException", "The filename, directory name, or volume label syntax is incorrect. : '%s'", name)
 	}
-	return broken("System.IO.IOException", "IOException", "The path '%s' cannot be used: %v", name, errors.Unwrap(err))
+	return thrown("IO.IOException", "The path '%s' cannot be used: %v", name, errors.Unwrap(err))
 }
 
 // openFailure is an error of a file that output goes to.
@@ -171,107 +170,75 @@ func joinPath(c *call) error {
 	if err := c.needInput("path"); err != nil {
 		return err
 	}
-	for _, p := range c.textsOf("path") {
+	return every(c, c.textsOf("path"), func(p string) error {
 		if head := c.noDrive(p); head != "" {
-			return c.fault(noDriveError(head))
+			return noDriveError(head)
 		}
 		child := strings.TrimLeft(c.textOf("childpath"), `\/`)
 		out := strings.TrimRight(strings.ReplaceAll(p, "/", `\`), `\`) + `\` + strings.ReplaceAll(child, "/", `\`)
 		if c.is("resolve") && !c.m.Root.Exists(c.path(out)) {
-			return c.fault(c.notFound(c.path(out)))
+			return c.notFound(c.path(out))
 		}
-		if err := c.emit(out); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.emit(out)
+	})
 }
 
 func splitPath(c *call) error {
-	paths := append(c.textsOf("path"), c.textsOf("literalpath")...)
-	for _, p := range append(paths, inputTexts(c.input)...) {
+	return every(c, c.allNames(), func(p string) error {
 		p = strings.ReplaceAll(p, "/", `\`)
 		if len(p) > 3 {
 			p = strings.TrimRight(p, `\`)
 		}
-		var out any
+		head, rest, qualified := strings.Cut(p, ":")
 		switch {
 		case c.is("leaf"):
-			out = base(p)
+			return c.emit(base(p))
+		case c.is("qualifier") && !qualified:
+			return broken("System.FormatException", "ParsePathFormatError",
+				"Cannot parse path because path '%s' does not have a qualifier specified.", p)
 		case c.is("qualifier"):
-			head, _, ok := strings.Cut(p, ":")
-			if !ok {
-				return c.fault(broken("System.FormatException",
-					"ParsePathFormatError,Microsoft.PowerShell.Commands.SplitPathCommand",
-					"Cannot parse path because path '%s' does not have a qualifier specified.", p))
-			}
-			out = head + ":"
+			return c.emit(head + ":")
+		case c.is("noqualifier") && qualified:
+			return c.emit(rest)
 		case c.is("noqualifier"):
-			_, rest, ok := strings.Cut(p, ":")
-			if !ok {
-				rest = p
-			}
-			out = rest
+			return c.emit(p)
 		case c.is("isabsolute"):
-			out = len(p) > 2 && p[1] == ':' || strings.HasPrefix(p, `\\`)
-		case c.is("extension"), c.is("leafbase"):
-			return lacking("-Extension and -LeafBase of Split-Path, which Windows PowerShell has not")
-		default:
-			out = parent(p)
+			return c.emit(len(p) > 2 && p[1] == ':' || strings.HasPrefix(p, `\\`))
 		}
-		if err := c.emit(out); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.emit(parent(p))
+	})
 }
 
 func resolvePath(c *call) error {
-	if c.is("relative") {
-		return lacking("-Relative of Resolve-Path")
-	}
 	return c.resolved(func(file string) error { return c.emit(pathObject(file)) })
 }
 
 func convertPath(c *call) error { return c.resolved(func(file string) error { return c.emit(file) }) }
 
 func (c *call) resolved(f func(string) error) error {
-	for _, name := range append(append(c.textsOf("path"), c.textsOf("literalpath")...), inputTexts(c.input)...) {
+	return every(c, c.allNames(), func(name string) error {
 		found := c.glob(name)
 		if len(found) == 0 {
-			if err := c.fault(c.notFound(c.path(name))); err != nil {
-				return err
-			}
+			return c.notFound(c.path(name))
 		}
-		for _, file := range found {
-			if err := f(file); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return every(c, found, f)
+	})
 }
 
 func testPath(c *call) error {
-	names := append(append([]any(nil), c.input...), list(c.given["path"])...)
-	names = append(names, list(c.given["literalpath"])...)
+	names := append(append(append([]any(nil), c.input...), list(c.given["path"])...), list(c.given["literalpath"])...)
 	if len(names) == 0 {
-		return broken("ParameterBindingValidationException",
-			"ParameterArgumentValidationErrorNullNotAllowed,Microsoft.PowerShell.Commands.TestPathCommand",
-			"Cannot bind argument to parameter 'Path' because it is null.")
+		names = []any{nil}
 	}
 	for _, n := range names {
-		name := text(n)
-		if name == "" {
-			return broken("ParameterBindingValidationException",
-				"ParameterArgumentValidationErrorEmptyStringNotAllowed,Microsoft.PowerShell.Commands.TestPathCommand",
-				"Cannot bind argument to parameter 'Path' because it is an empty string.")
-		}
-		yes, err := c.there(name)
-		if err != nil {
+		if err := emptyArgument("Path", n); err != nil {
 			return err
 		}
-		if err := c.emit(yes); err != nil {
+		yes, err := c.there(text(n))
+		if err == nil {
+			err = c.emit(yes)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -301,12 +268,6 @@ func (c *call) there(name string) (bool, error) {
 		return false, lacking("the drive %s:", provider)
 	}
 	found := c.glob(name)
-	if c.has("literalpath") && !c.has("path") {
-		found = nil
-		if at := c.path(name); c.m.Root.Exists(at) {
-			found = []string{at}
-		}
-	}
 	switch kind := strings.ToLower(c.textOf("pathtype")); kind {
 	case "", "any":
 	case "leaf":
@@ -314,9 +275,7 @@ func (c *call) there(name string) (bool, error) {
 	case "container":
 		found = slices.DeleteFunc(found, func(f string) bool { return !c.m.Root.IsDir(f) })
 	default:
-		return false, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind "+
-			"parameter 'PathType'. Cannot convert value \"%s\" to type "+
-			"\"Microsoft.PowerShell.Commands.TestPathType\".", kind)
+		return false, unbindable("PathType", "Cannot convert value \"%s\" to type \"Microsoft.PowerShell.Commands.TestPathType\".", kind)
 	}
 	for _, by := range []string{"newerthan", "olderthan"} {
 		if !c.has(by) {
@@ -364,4 +323,9 @@ func (r *run) glob(pattern string) []string {
 		found = next
 	}
 	return slices.DeleteFunc(found, func(f string) bool { return !r.m.Root.Exists(f) })
+}
+
+// allNames returns what a cmdlet is given by -Path, -LiteralPath and the pipeline.
+func (c *call) allNames() []string {
+	return append(append(c.textsOf("path"), c.textsOf("literalpath")...), inputTexts(c.input)...)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"casement.dev/casement/internal/dotnet"
 )
@@ -13,7 +14,7 @@ var pipeCmdlets = []cmdlet{
 		start: foreachStart, each: foreachEach, run: foreachEnd},
 	{name: "Where-Object", parameters: "FilterScript|Property:0 Value:1 EQ|IEQ? NE|INE? GT? GE? LT? LE? " +
 		"Like|ILike? NotLike? Match|IMatch? NotMatch? Contains? NotContains? In? NotIn? CEQ? CNE? CMatch? " +
-		"CLike? Is? InputObject", each: whereEach},
+		"CLike? InputObject", each: whereEach},
 	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First# Last# Skip# SkipLast# Unique? " +
 		"ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
 	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject Culture~", run: sortObject},
@@ -191,9 +192,6 @@ func whereEach(c *call, v any) error {
 			}
 		}
 	}
-	if c.has("is") {
-		return lacking("-Is of Where-Object")
-	}
 	if truth(yes) {
 		return c.emit(v)
 	}
@@ -367,9 +365,7 @@ func (c *call) selected(v any) error {
 		if err != nil {
 			return err
 		}
-		for _, pattern := range c.textsOf("excludeproperty") {
-			o.fields = slices.DeleteFunc(o.fields, func(f field) bool { yes, err := like(f.name, pattern, false); return err == nil && yes })
-		}
+		o.fields = slices.DeleteFunc(o.fields, func(f field) bool { return likeAny(f.name, c.textsOf("excludeproperty")) })
 		return c.emit(o)
 	}
 	return c.emit(v)
@@ -386,8 +382,7 @@ func (c *call) sortKeys() []sortKey {
 	for _, p := range list(c.given["property"]) {
 		k := sortKey{value: p, descending: c.is("descending")}
 		if h, ok := p.(*hashtable); ok {
-			for _, name := range h.keys {
-				v, _ := h.get(name)
+			for name, v := range h.all() {
 				switch low := strings.ToLower(text(name)); {
 				case strings.HasPrefix("expression", low):
 					k.value = v
@@ -468,7 +463,7 @@ func (c *call) rank(x, y any, failure *error) int {
 	_, textX := x.(string)
 	_, textY := y.(string)
 	if textX || textY || numX != numY {
-		if _, isTime := x.(time_); !isTime {
+		if _, isTime := x.(time.Time); !isTime {
 			return dotnet.Compare(text(x), text(y), !c.is("casesensitive"))
 		}
 	}

@@ -1,6 +1,8 @@
 package powershell
 
 import (
+	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,12 +29,7 @@ func valueText(v machine.Value) any {
 			return n
 		}
 	case "MultiString":
-		out := newArray()
-		out.kind = "String[]"
-		for _, s := range v.List {
-			out.items = append(out.items, s)
-		}
-		return out
+		return textArray(v.List)
 	case "Binary":
 		return []byte(v.Text)
 	}
@@ -70,28 +67,17 @@ func (c *call) keyObject(path string) (*object, bool) {
 		`Microsoft.PowerShell.Core\Registry::`+long(path), "PSParentPath",
 		`Microsoft.PowerShell.Core\Registry::`+parent(long(path)), "PSProvider",
 		`Microsoft.PowerShell.Core\Registry`)
-	names := newArray()
-	for _, n := range valueNames(k) {
-		names.items = append(names.items, n)
-	}
-	o.set("Property", names)
-	o.set("ValueCount", int64(len(names.items)))
+	o.set("Property", textArray(valueNames(k)))
+	o.set("ValueCount", int64(len(k.Values)))
 	return o, true
 }
 
-func valueNames(k machine.Key) []string {
-	out := make([]string, 0, len(k.Values))
-	for n := range k.Values {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
-}
+func valueNames(k machine.Key) []string { return slices.Sorted(maps.Keys(k.Values)) }
 
 func (c *call) emitKey(path string) error {
 	o, ok := c.keyObject(path)
 	if !ok {
-		return c.fault(missingItem(long(path)))
+		return missingItem(long(path))
 	}
 	return c.emit(o)
 }
@@ -102,36 +88,28 @@ func (c *call) childKeys(path string) error {
 		return lacking("wildcards in keys of the registry")
 	}
 	if _, ok := c.m.Registry().Key(path); !ok {
-		return c.fault(missingItem(long(path)))
+		return missingItem(long(path))
 	}
-	for _, name := range c.m.Registry().Children(path) {
-		if err := c.emitKey(path + `\` + name); err != nil {
-			return err
+	return every(c, c.m.Registry().Children(path), func(name string) error {
+		err := c.emitKey(path + `\` + name)
+		if err == nil && c.is("recurse") {
+			err = c.childKeys(path + `\` + name)
 		}
-		if c.is("recurse") {
-			if err := c.childKeys(path + `\` + name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (c *call) newKey(path string) error {
 	registry := c.m.Registry()
 	if _, ok := registry.Key(path); ok {
 		if !c.is("force") {
-			return c.fault(broken("System.IO.IOException",
-				"ResourceExists,Microsoft.PowerShell.Commands.NewItemCommand",
-				"A key in this path already exists."))
+			return broken("System.IO.IOException", "ResourceExists", "A key in this path already exists.")
 		}
 		if err := registry.Delete(path); err != nil { // with -Force the key is made new
-			return c.fault(keyError(err, path))
+			return keyError(err, path)
 		}
 	} else if _, ok := registry.Key(parent(path)); !ok && !c.is("force") {
-		return c.fault(broken("System.IO.IOException",
-			"System.IO.IOException,Microsoft.PowerShell.Commands.NewItemCommand",
-			"The registry key at the specified path does not exist."))
+		return broken("System.IO.IOException", "System.IO.IOException", "The registry key at the specified path does not exist.")
 	}
 	if err := registry.Create(path); err != nil {
 		return diskError(err, path)
@@ -144,149 +122,82 @@ func (c *call) newKey(path string) error {
 	return c.emitKey(path)
 }
 
-// keyPaths returns the keys that a cmdlet is given.
-func (c *call) keyPaths() ([]string, error) {
-	var out []string
-	for _, name := range c.names() {
-		provider, rest := drive(name)
-		switch provider {
-		case "registry":
-			out = append(out, rest)
-		case "":
-			out = append(out, "")
-		default:
-			return nil, lacking("%s on the drive %s:", c.cmd.name, provider)
-		}
-	}
-	return out, nil
-}
-
-func getItemProperty(c *call) error {
-	paths, err := c.keyPaths()
-	if err != nil {
-		return err
-	}
-	for i, path := range paths {
-		if path == "" {
-			file, err := c.fileObject(c.path(c.names()[i]))
-			if err := c.fault(err); err != nil || file == nil {
-				return err
-			}
-			return c.emit(file)
+// eachKey runs for each key that a cmdlet is given, and for files where there is something to do with them.
+func (c *call) eachKey(key, file func(path string) error) error {
+	return every(c, c.names(), func(name string) error {
+		provider, path := drive(name)
+		switch {
+		case provider == "" && file != nil:
+			return file(c.path(name))
+		case provider == "":
+			return lacking("%s of files", c.cmd.name)
+		case provider != "registry":
+			return lacking("%s on the drive %s:", c.cmd.name, provider)
 		}
 		path = strings.TrimSuffix(path, `\*`)
 		if strings.ContainsAny(path, "*?") {
 			return lacking("wildcards in keys of the registry")
 		}
-		k, ok := c.m.Registry().Key(path)
-		if !ok {
-			if err := c.fault(missingItem(long(path))); err != nil {
-				return err
-			}
-			continue
+		if _, ok := c.m.Registry().Key(path); !ok {
+			return missingItem(long(path))
 		}
+		return key(path)
+	})
+}
+
+// noValue is the failure of a value that a key does not have.
+func noValue(path, name string) error {
+	return broken("PSArgumentException", "System.Management.Automation.PSArgumentException", "Property %s does not exist at path %s.", name,
+		long(path))
+}
+
+func getItemProperty(c *call) error {
+	return c.eachKey(func(path string) error {
+		k, _ := c.m.Registry().Key(path)
 		o := custom()
 		for _, n := range valueNames(k) {
-			if c.has("name") && !slices.ContainsFunc(c.textsOf("name"),
-				func(want string) bool { yes, err := like(n, want, false); return err == nil && yes }) {
-				continue
+			if !c.has("name") || likeAny(n, c.textsOf("name")) {
+				o.set(n, valueText(k.Values[n]))
 			}
-			o.set(n, valueText(k.Values[n]))
 		}
 		if c.has("name") && len(o.fields) == 0 {
-			f := broken("PSArgumentException",
-				"System.Management.Automation.PSArgumentException,Microsoft.PowerShell.Commands.GetItemPropertyCommand",
-				"Property %s does not exist at path %s.", c.textOf("name"), long(path))
-			if err := c.fault(f); err != nil {
-				return err
-			}
-			continue
+			return noValue(path, c.textOf("name"))
 		}
 		o.set("PSPath", `Microsoft.PowerShell.Core\Registry::`+long(path))
 		o.set("PSChildName", base(path))
-		if err := c.emit(o); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.emit(o)
+	}, c.emitFile)
 }
 
 func getItemPropertyValue(c *call) error {
-	paths, err := c.keyPaths()
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		if path == "" {
-			return lacking("Get-ItemPropertyValue of files")
-		}
-		if _, ok := c.m.Registry().Key(path); !ok {
-			return c.fault(missingItem(long(path)))
-		}
-		for _, name := range c.textsOf("name") {
+	return c.eachKey(func(path string) error {
+		return every(c, c.textsOf("name"), func(name string) error {
 			v, ok := c.m.Registry().Value(path, name)
 			if !ok {
-				f := broken("PSArgumentException", "System.Management.Automation.PSArgumentException,Microsoft."+
-					"PowerShell.Commands."+
-					"GetItemPropertyValueCommand", "Property %s does not exist at path %s.", name, long(path))
-				if err := c.fault(f); err != nil {
-					return err
-				}
-				continue
+				return noValue(path, name)
 			}
-			if err := c.emit(valueText(v)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+			return c.emit(valueText(v))
+		})
+	}, nil)
 }
 
 func putProperty(c *call, existing bool) error {
-	paths, err := c.keyPaths()
-	if err != nil {
-		return err
-	}
-	for i, path := range paths {
-		if path == "" {
-			if err := c.fileAttribute(c.path(c.names()[i])); err != nil {
-				return err
-			}
-			continue
-		}
-		registry := c.m.Registry()
-		if _, ok := registry.Key(path); !ok {
-			if err := c.fault(missingItem(long(path))); err != nil {
-				return err
-			}
-			continue
-		}
-		old, there := registry.Value(path, c.textOf("name"))
+	return c.eachKey(func(path string) error {
+		registry, name := c.m.Registry(), c.textOf("name")
+		old, there := registry.Value(path, name)
 		if there && !existing && !c.is("force") {
-			if err := c.fault(broken("System.IO.IOException",
-				"System.IO.IOException,Microsoft.PowerShell.Commands.NewItemPropertyCommand",
-				"The property already exists.")); err != nil {
-				return err
-			}
-			continue
+			return broken("System.IO.IOException", "System.IO.IOException", "The property already exists.")
 		}
 		v, err := c.registryValue(old, there)
 		if err != nil {
 			return err
 		}
-		if err := registry.Set(path, c.textOf("name"), v); err != nil {
+		if err := registry.Set(path, name, v); err != nil || existing {
 			return diskError(err, path)
 		}
-		if !existing {
-			o := custom(field{c.textOf("name"), valueText(v)},
-				field{"PSPath", `Microsoft.PowerShell.Core\Registry::` + long(path)},
-				field{"PSChildName", base(path)})
-			if err := c.emit(o); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return c.emit(custom(field{name, valueText(v)}, field{"PSPath", `Microsoft.PowerShell.Core\Registry::` + long(path)},
+			field{"PSChildName", base(path)}))
+	}, c.fileAttribute)
 }
 
 // fileAttribute sets the one property of files that the guest keeps.
@@ -294,8 +205,8 @@ func (c *call) fileAttribute(file string) error {
 	if !strings.EqualFold(c.textOf("name"), "IsReadOnly") {
 		return lacking("the property %s of files in Set-ItemProperty", c.textOf("name"))
 	}
-	mode := map[bool]uint32{true: 0o444, false: 0o644}[c.is("value")]
-	return c.fault(diskError(c.m.Root.Chmod(file, fileMode(mode)), file))
+	mode := map[bool]fs.FileMode{true: 0o444, false: 0o644}[c.is("value")]
+	return diskError(c.m.Root.Chmod(file, mode), file)
 }
 
 // registryValue returns the value that a cmdlet writes, in the type it names or the value's
@@ -352,28 +263,12 @@ func (c *call) registryValue(old machine.Value, there bool) (machine.Value, erro
 }
 
 func removeProperty(c *call) error {
-	paths, err := c.keyPaths()
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		if path == "" {
-			return lacking("Remove-ItemProperty of files")
-		}
-		for _, name := range c.textsOf("name") {
+	return c.eachKey(func(path string) error {
+		return every(c, c.textsOf("name"), func(name string) error {
 			if _, ok := c.m.Registry().Value(path, name); !ok {
-				f := broken("PSArgumentException", "System.Management.Automation.PSArgumentException,Microsoft."+
-					"PowerShell.Commands."+
-					"RemoveItemPropertyCommand", "Property %s does not exist at path %s.", name, long(path))
-				if err := c.fault(f); err != nil {
-					return err
-				}
-				continue
+				return noValue(path, name)
 			}
-			if err := c.m.Registry().Unset(path, name); err != nil {
-				return diskError(err, path)
-			}
-		}
-	}
-	return nil
+			return diskError(c.m.Registry().Unset(path, name), path)
+		})
+	}, nil)
 }

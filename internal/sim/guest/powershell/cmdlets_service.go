@@ -1,15 +1,13 @@
 package powershell
 
 import (
+	"cmp"
 	"errors"
-	"io/fs"
 	"strings"
 	"time"
 
 	"casement.dev/casement/internal/sim/guest/machine"
 )
-
-func fileMode(m uint32) fs.FileMode { return fs.FileMode(m) }
 
 var serviceCmdlets = []cmdlet{
 	{name: "Get-Service", parameters: "Name|ServiceName%:0 DisplayName DependentServices? RequiredServices? InputObject", run: getService},
@@ -68,8 +66,7 @@ func (c *call) services() ([]machine.Service, error) {
 			}
 		}
 		if !found && !strings.ContainsAny(n, "*?[") {
-			f := broken("Microsoft.PowerShell.Commands.ServiceCommandException",
-				"NoServiceFoundForGivenName,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command",
+			f := broken("Microsoft.PowerShell.Commands.ServiceCommandException", "NoServiceFoundForGivenName",
 				"Cannot find any service with service name '%s'.", n)
 			f.target = n
 			if err := c.fault(f); err != nil {
@@ -81,46 +78,32 @@ func (c *call) services() ([]machine.Service, error) {
 }
 
 func getService(c *call) error {
-	if c.is("dependentservices") || c.is("requiredservices") {
-		rows, err := c.services()
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			names := row.DependsOn()
-			if c.is("dependentservices") {
-				names = c.m.Services.Dependents(row.Name)
-			}
-			for _, n := range names {
-				if other, ok := c.m.Services.Get(n); ok {
-					if err := c.emit(serviceObject(other)); err != nil {
-						return err
-					}
-				}
-			}
-		}
-		return nil
-	}
 	rows := c.m.Services.List()
-	if c.has("name") || c.piped || c.has("inputobject") {
+	if c.has("name") || c.piped || c.has("inputobject") || c.is("dependentservices") || c.is("requiredservices") {
 		var err error
 		if rows, err = c.services(); err != nil {
 			return err
 		}
 	}
-	for _, row := range rows {
-		if c.has("displayname") {
-			if yes, err := like(row.Display, c.textOf("displayname"), false); err != nil {
+	return every(c, rows, func(row machine.Service) error {
+		names := []string{row.Name}
+		switch {
+		case c.is("dependentservices"):
+			names = c.m.Services.Dependents(row.Name)
+		case c.is("requiredservices"):
+			names = row.DependsOn()
+		case c.has("displayname"):
+			if yes, err := like(row.Display, c.textOf("displayname"), false); err != nil || !yes {
 				return err
-			} else if !yes {
-				continue
 			}
 		}
-		if err := c.emit(serviceObject(row)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return every(c, names, func(name string) error {
+			if other, ok := c.m.Services.Get(name); ok {
+				return c.emit(serviceObject(other))
+			}
+			return nil
+		})
+	})
 }
 
 func serviceVerb(c *call) error {
@@ -128,30 +111,26 @@ func serviceVerb(c *call) error {
 	if err != nil {
 		return err
 	}
-	for _, row := range rows {
+	return every(c, rows, func(row machine.Service) error {
 		var dependents []string
 		if c.cmd.name != "Start-Service" {
 			dependents = c.m.Services.Dependents(row.Name)
 		}
 		if len(dependents) > 0 && !c.is("force") {
-			f := broken("Microsoft.PowerShell.Commands.ServiceCommandException",
-				"ServiceHasDependentServices,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command",
+			return broken("Microsoft.PowerShell.Commands.ServiceCommandException", "ServiceHasDependentServices",
 				"Cannot stop service '%s (%s)' because it has dependent services. It can only be stopped if the Force flag is set.",
 				row.Display, row.Name)
-			if err := c.fault(f); err != nil {
-				return err
-			}
-			continue
 		}
-		err = nil
+		var err error
 		for _, d := range dependents {
 			err = errors.Join(err, c.m.Services.Stop(d))
 		}
+		verb := "started"
 		switch c.cmd.name {
 		case "Start-Service":
 			err = c.m.Services.Start(row.Name)
 		case "Stop-Service":
-			err = errors.Join(err, c.m.Services.Stop(row.Name))
+			verb, err = "stopped", errors.Join(err, c.m.Services.Stop(row.Name))
 		default:
 			err = errors.Join(err, c.m.Services.Restart(row.Name))
 			for _, d := range dependents {
@@ -159,62 +138,30 @@ func serviceVerb(c *call) error {
 			}
 		}
 		if err != nil {
-			verb := map[string]string{"Start-Service": "started", "Stop-Service": "stopped", "Restart-Service": "started"}[c.cmd.name]
-			if err := c.fault(serviceFault(row, verb, err)); err != nil {
-				return err
-			}
-			continue
+			return serviceFault(row, verb, err)
 		}
-		if c.is("passthru") {
-			row, _ = c.m.Services.Get(row.Name)
-			if err := c.emit(serviceObject(row)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return c.passedService(row.Name)
+	})
 }
 
 func serviceFault(row machine.Service, verb string, err error) error {
-	return broken("Microsoft.PowerShell.Commands.ServiceCommandException",
-		"CouldNot"+strings.ToUpper(verb[:1])+verb[1:]+"Service",
+	id := map[string]string{"started": "Start", "stopped": "Stop", "configured": "Set"}[verb]
+	return broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNot"+id+"Service",
 		"Service '%s (%s)' cannot be %s due to the following error: %v", row.Display, row.Name, verb, err)
 }
 
-// startType folds the spellings of PowerShell.
-func startType(s string) (string, bool) {
-	switch strings.ToLower(s) {
-	case "automatic", "auto", "automaticdelayedstart", "2":
-		return machine.Automatic, true
-	case "manual", "demand", "3":
-		return machine.Manual, true
-	case "disabled", "4":
-		return machine.Disabled, true
-	}
-	return "", false
-}
-
 func setService(c *call) error {
-	start := ""
-	if c.has("startuptype") {
-		s, ok := startType(c.textOf("startuptype"))
-		if !ok {
-			return broken("ParameterBindingException",
-				"CannotConvertArgumentNoMessage,Microsoft.PowerShell.Commands.SetServiceCommand",
-				"Cannot bind parameter 'StartupType'. Cannot convert value \"%s\" to type \"System.ServiceProcess.ServiceStartMode\".",
-				c.textOf("startuptype"))
-		}
-		start = s
+	start, err := c.startType("")
+	if err != nil {
+		return err
 	}
 	rows, err := c.services()
 	if err != nil {
 		return err
 	}
-	for _, row := range rows {
+	return every(c, rows, func(row machine.Service) error {
 		err := c.m.Services.Edit(row.Name, func(s *machine.Service) {
-			if start != "" {
-				s.Start = start
-			}
+			s.Start = cmp.Or(start, s.Start)
 			if c.has("displayname") {
 				s.Display = c.textOf("displayname")
 			}
@@ -228,44 +175,27 @@ func setService(c *call) error {
 			return lacking("services that pause")
 		}
 		if err != nil {
-			if err := c.fault(serviceFault(row, "configured", err)); err != nil {
-				return err
-			}
+			return serviceFault(row, "configured", err)
 		}
-		if c.is("passthru") {
-			row, _ = c.m.Services.Get(row.Name)
-			if err := c.emit(serviceObject(row)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return c.passedService(row.Name)
+	})
 }
 
 func newService(c *call) error {
 	if err := c.need("name", "binarypathname"); err != nil {
 		return err
 	}
-	row := machine.Service{Name: c.textOf("name"), Display: c.textOf("displayname"),
-		Path: c.textOf("binarypathname"), Start: machine.Automatic}
-	if row.Display == "" {
-		row.Display = row.Name
+	start, err := c.startType(machine.Automatic)
+	if err != nil {
+		return err
 	}
+	row := machine.Service{Name: c.textOf("name"), Display: cmp.Or(c.textOf("displayname"), c.textOf("name")),
+		Path: c.textOf("binarypathname"), Start: start}
 	if needs := c.textsOf("dependson"); len(needs) > 0 {
 		row.Settings = map[string]string{"DependOnService": strings.Join(needs, "/")}
 	}
-	if c.has("startuptype") {
-		s, ok := startType(c.textOf("startuptype"))
-		if !ok {
-			return broken("ParameterBindingException",
-				"CannotConvertArgumentNoMessage,Microsoft.PowerShell.Commands.NewServiceCommand",
-				"Cannot bind parameter 'StartupType'. Cannot convert value \"%s\".", c.textOf("startuptype"))
-		}
-		row.Start = s
-	}
 	if err := c.m.Services.Create(row); err != nil {
-		return c.fault(broken("Microsoft.PowerShell.Commands.ServiceCommandException",
-			"CouldNotNewService,Microsoft.PowerShell.Commands.NewServiceCommand",
+		return c.fault(broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNotNewService",
 			"Service '%s (%s)' cannot be created due to the following error: The specified service already exists",
 			row.Display, row.Name))
 	}
@@ -273,8 +203,7 @@ func newService(c *call) error {
 }
 
 func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) {
-	n, _ := o.get("Name")
-	id := text(n)
+	id := text(o.read("Name"))
 	var err error
 	switch low {
 	case "start":
@@ -296,14 +225,12 @@ func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) 
 		}
 		d, _ := args[1].(time.Duration)
 		r.skipped += d
-		return nil, broken("System.ServiceProcess.TimeoutException", "TimeoutException",
-			"Time out has expired and the operation has not been completed.")
+		return nil, thrown("ServiceProcess.TimeoutException", "Time out has expired and the operation has not been completed.")
 	default:
 		return nil, r.noMethod(o, name)
 	}
 	if err != nil {
-		return nil, broken("System.InvalidOperationException", "InvalidOperationException",
-			"Cannot %s service %s on computer '.'.", low, id)
+		return nil, thrown("InvalidOperationException", "Cannot %s service %s on computer '.'.", low, id)
 	}
 	row, _ := r.m.Services.Get(id)
 	o.set("Status", state(row))
@@ -313,22 +240,25 @@ func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) 
 
 func (r *run) processes() []*object {
 	var out []*object
+	add := func(id any, name, path string) {
+		o := system(kindProcess, []string{"Id", "ProcessName"}, "Id", id, "ProcessName", name, "Name", name, "HasExited", false, "text",
+			"System.Diagnostics.Process ("+name+")")
+		if out = append(out, o); path != "" {
+			o.set("Path", path)
+		}
+	}
 	id := int64(1000)
 	for _, s := range r.m.Services.List() {
-		if !s.Running {
-			continue
+		if s.Running {
+			add(id, s.Name, s.Path)
+			id += 4
 		}
-		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", id, "ProcessName", s.Name,
-			"Name", s.Name, "Path", s.Path, "HasExited", false, "text", "System.Diagnostics.Process ("+s.Name+")"))
-		id += 4
 	}
 	if v, ok := r.lookup("pid"); ok { // PowerShell itself
-		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", v, "ProcessName", "powershell", "Name", "powershell",
-			"HasExited", false, "text", "System.Diagnostics.Process (powershell)"))
+		add(v, "powershell", "")
 	}
 	for _, p := range r.m.PodProcesses() {
-		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", p.ID, "ProcessName", p.Name,
-			"Name", p.Name, "HasExited", false, "text", "System.Diagnostics.Process ("+p.Name+")"))
+		add(p.ID, p.Name, "")
 	}
 	return out
 }
@@ -410,4 +340,30 @@ func stopProcess(c *call) error {
 		return err
 	}
 	return c.processesOf("ProcessName", list(c.given["name"]), end)
+}
+
+// passedService emits a service where -PassThru asks for it.
+func (c *call) passedService(name string) error {
+	if !c.is("passthru") {
+		return nil
+	}
+	row, _ := c.m.Services.Get(name)
+	return c.emit(serviceObject(row))
+}
+
+// startType folds the spellings of PowerShell; a parameter that is not given is the other one.
+func (c *call) startType(otherwise string) (string, error) {
+	switch given := c.textOf("startuptype"); strings.ToLower(given) {
+	case "automatic", "auto", "automaticdelayedstart", "2":
+		return machine.Automatic, nil
+	case "manual", "demand", "3":
+		return machine.Manual, nil
+	case "disabled", "4":
+		return machine.Disabled, nil
+	default:
+		if !c.has("startuptype") {
+			return otherwise, nil
+		}
+		return "", unbindable("StartupType", "Cannot convert value \"%s\" to type \"System.ServiceProcess.ServiceStartMode\".", given)
+	}
 }

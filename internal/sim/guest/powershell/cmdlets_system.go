@@ -53,14 +53,17 @@ func renameComputer(c *call) error {
 	}
 	name := c.textOf("newname")
 	if len(name) > 15 {
-		return broken("System.InvalidOperationException",
-			"FailToRenameComputer,Microsoft.PowerShell.Commands.RenameComputerCommand",
-			"Fail to rename computer '%s' to '%s' because the name is longer than 15 characters.", c.m.ComputerName,
-			name)
+		return broken("System.InvalidOperationException", "FailToRenameComputer",
+			"Fail to rename computer '%s' to '%s' because the name is longer than 15 characters.", c.m.ComputerName, name)
 	}
 	if err := c.m.SetHostname(name); err != nil {
 		return broken("System.InvalidOperationException", "FailToRenameComputer", "Fail to rename computer to '%s': %v", name, err)
 	}
+	return c.restarts()
+}
+
+// restarts is the end of a change that a restart completes.
+func (c *call) restarts() error {
 	if c.is("restart") {
 		c.m.RequestReboot()
 		return nil
@@ -131,23 +134,15 @@ func getDrive(c *call) error {
 		}
 		names = []string{"C", "D"}
 	}
-	for _, n := range names {
+	return every(c, names, func(n string) error {
 		up := strings.ToUpper(n)
 		if up != "C" && up != "D" {
-			if err := c.fault(broken("DriveNotFoundException",
-				"GetLocationNoMatchingDrive,Microsoft.PowerShell.Commands.GetPSDriveCommand",
-				"Cannot find drive. A drive with the name '%s' does not exist.", n)); err != nil {
-				return err
-			}
-			continue
+			return broken("DriveNotFoundException", "GetLocationNoMatchingDrive", "Cannot find drive. A drive with the name '%s' does not exist.", n)
 		}
-		if err := c.emit(system("System.Management.Automation.PSDriveInfo",
+		return c.emit(system("System.Management.Automation.PSDriveInfo",
 			[]string{"Name", "Used", "Free", "Provider", "Root"}, "Name", up, "Used", int64(127<<30)-c.free(),
-			"Free", c.free(), "Provider", "FileSystem", "Root", up+`:\`)); err != nil {
-			return err
-		}
-	}
-	return nil
+			"Free", c.free(), "Provider", "FileSystem", "Root", up+`:\`))
+	})
 }
 
 // featuresKey keeps the features that scripts have installed.
@@ -176,37 +171,21 @@ func getFeature(c *call) error {
 	if !c.has("name") {
 		return lacking("Get-WindowsFeature without a name")
 	}
-	for _, n := range c.textsOf("name") {
-		known, installed := c.feature(n)
-		if !known {
-			return lacking("the feature %s", n)
-		}
-		state := map[bool]string{true: "Installed", false: "Available"}[installed]
-		if err := c.emit(system("Microsoft.Windows.ServerManager.Commands.Feature",
-			[]string{"DisplayName", "Name", "InstallState"}, "DisplayName", n, "Name", n, "InstallState", state,
-			"Installed", installed)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.eachFeature(c.textsOf("name"), func(n string, installed bool) error {
+		return c.emit(system("Microsoft.Windows.ServerManager.Commands.Feature", []string{"DisplayName", "Name", "InstallState"},
+			"DisplayName", n, "Name", n, "InstallState", map[bool]string{true: "Installed", false: "Available"}[installed],
+			"Installed", installed))
+	})
 }
 
 func getOptional(c *call) error {
 	if !c.has("featurename") {
 		return lacking("Get-WindowsOptionalFeature without -FeatureName")
 	}
-	for _, n := range c.textsOf("featurename") {
-		known, installed := c.feature(n)
-		if !known {
-			return lacking("the feature %s", n)
-		}
-		state := map[bool]string{true: "Enabled", false: "Disabled"}[installed]
-		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedFeatureObject", []string{"FeatureName", "State"},
-			"FeatureName", n, "State", state, "RestartNeeded", "Possible")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.eachFeature(c.textsOf("featurename"), func(n string, installed bool) error {
+		return c.emit(system("Microsoft.Dism.Commands.AdvancedFeatureObject", []string{"FeatureName", "State"},
+			"FeatureName", n, "State", map[bool]string{true: "Enabled", false: "Disabled"}[installed], "RestartNeeded", "Possible"))
+	})
 }
 
 // installFeature keeps that a feature is installed. Those that need it ask for a restart.
@@ -222,18 +201,15 @@ func installFeature(c *call) error {
 		return c.need("name")
 	}
 	changed := false
-	for _, n := range names {
-		known, installed := c.feature(n)
-		if !known {
-			return lacking("the feature %s", n)
-		}
+	err := c.eachFeature(names, func(n string, installed bool) error {
 		if installed {
-			continue
+			return nil
 		}
 		changed = true
-		if err := c.m.Registry().Set(featuresKey, n, machine.Value{Kind: "String", Text: "Installed"}); err != nil {
-			return diskError(err, featuresKey)
-		}
+		return diskError(c.m.Registry().Set(featuresKey, n, machine.Value{Kind: "String", Text: "Installed"}), featuresKey)
+	})
+	if err != nil {
+		return err
 	}
 	if changed {
 		c.mark(c.cmd.name, "the feature is recorded and nothing of it runs")
@@ -241,15 +217,13 @@ func installFeature(c *call) error {
 	if changed && c.is("restart") {
 		c.m.RequestReboot()
 	}
-	exit := map[bool]string{true: "Success", false: "NoChangeNeeded"}[changed]
-	needed := map[bool]string{true: "Yes", false: "No"}[changed]
 	if strings.HasPrefix(c.cmd.name, "Enable") {
-		return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online",
-			true, "RestartNeeded", changed))
+		return c.emit(imageChange(changed))
 	}
 	return c.emit(system("Microsoft.Windows.ServerManager.Commands.FeatureOperationResult",
-		[]string{"Success", "RestartNeeded", "ExitCode", "FeatureResult"}, "Success", true, "RestartNeeded", needed,
-		"ExitCode", exit, "FeatureResult", newArray()))
+		[]string{"Success", "RestartNeeded", "ExitCode", "FeatureResult"}, "Success", true,
+		"RestartNeeded", map[bool]string{true: "Yes", false: "No"}[changed],
+		"ExitCode", map[bool]string{true: "Success", false: "NoChangeNeeded"}[changed], "FeatureResult", newArray()))
 }
 
 // capabilities are the Windows capabilities of the image and whether each is installed.
@@ -298,8 +272,7 @@ func addCapability(c *call) error {
 			return err
 		}
 	}
-	return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true,
-		"RestartNeeded", false))
+	return c.emit(imageChange(false))
 }
 
 // getInstance answers for the few classes of WMI that bootstrap scripts ask.
@@ -322,10 +295,16 @@ func getInstance(c *call) error {
 			c.m.Domain() != "", "Workgroup", map[bool]any{true: workgroup}[c.m.Domain() == ""], "Model",
 			"Virtual Machine", "Manufacturer", "Microsoft Corporation", "DNSHostName",
 			c.m.Hostname())
-	case "win32_service":
-		return c.serviceInstances()
-	case "win32_process":
-		return c.processInstances()
+	case "win32_service", "win32_process":
+		k, wanted, ok := strings.Cut(c.textOf("filter"), "=")
+		if c.has("filter") && (!ok || !strings.EqualFold(strings.TrimSpace(k), "name")) {
+			return lacking("this -Filter of %s", class)
+		}
+		wanted = strings.Trim(strings.TrimSpace(wanted), `'"`)
+		if strings.EqualFold(class, "Win32_Service") {
+			return c.serviceInstances(wanted)
+		}
+		return c.processInstances(wanted)
 	case "win32_logicaldisk":
 		o = system("Win32_LogicalDisk", []string{"DeviceID", "FreeSpace", "Size"}, "DeviceID", "C:", "FreeSpace",
 			c.free(), "Size", int64(127<<30), "DriveType", int64(3))
@@ -343,58 +322,31 @@ func firstParts(s string, n int) []string {
 	return parts[:min(n, len(parts))]
 }
 
-// wantedName returns the name that a -Filter asks for, "" without one.
-func (c *call) wantedName(class string) (string, error) {
-	if !c.has("filter") {
-		return "", nil
-	}
-	k, v, ok := strings.Cut(c.textOf("filter"), "=")
-	if !ok || !strings.EqualFold(strings.TrimSpace(k), "name") {
-		return "", lacking("this -Filter of %s", class)
-	}
-	return strings.Trim(strings.TrimSpace(v), `'"`), nil
-}
-
 // processInstances gives the processes of pods and, without their command lines, of services.
-func (c *call) processInstances() error {
-	wanted, err := c.wantedName("Win32_Process")
-	if err != nil {
-		return err
-	}
+func (c *call) processInstances(wanted string) error {
 	lines := map[any]string{}
 	for _, p := range c.m.PodProcesses() {
 		lines[p.ID] = p.Line
 	}
-	for _, p := range c.processes() {
+	return every(c, c.processes(), func(p *object) error {
 		id, _ := p.get("Id")
-		name, _ := p.get("ProcessName")
-		if program := text(name) + ".exe"; wanted == "" || strings.EqualFold(program, wanted) {
-			if err := c.emit(system("Win32_Process", []string{"ProcessId", "Name"}, "ProcessId", id, "Name", program,
-				"CommandLine", lines[id])); err != nil {
-				return err
-			}
+		program := text(p.read("ProcessName")) + ".exe"
+		if wanted != "" && !strings.EqualFold(program, wanted) {
+			return nil
 		}
-	}
-	return nil
+		return c.emit(system("Win32_Process", []string{"ProcessId", "Name"}, "ProcessId", id, "Name", program, "CommandLine", lines[id]))
+	})
 }
 
-func (c *call) serviceInstances() error {
-	wanted, err := c.wantedName("Win32_Service")
-	if err != nil {
-		return err
-	}
-	for _, s := range c.m.Services.List() {
+func (c *call) serviceInstances(wanted string) error {
+	return every(c, c.m.Services.List(), func(s machine.Service) error {
 		if wanted != "" && !strings.EqualFold(s.Name, wanted) {
-			continue
+			return nil
 		}
 		mode := map[string]string{machine.Automatic: "Auto", machine.Manual: "Manual", machine.Disabled: "Disabled"}[s.Start]
-		if err := c.emit(system("Win32_Service", []string{"Name", "State", "StartMode"}, "Name", s.Name, "State",
-			state(s), "StartMode", mode, "PathName", s.Path, "DisplayName", s.Display, "Status",
-			"OK")); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.emit(system("Win32_Service", []string{"Name", "State", "StartMode"}, "Name", s.Name, "State", state(s), "StartMode", mode,
+			"PathName", s.Path, "DisplayName", s.Display, "Status", "OK"))
+	})
 }
 
 // restart reports whether a script is the image's own, which makes the kubelet's service
@@ -405,8 +357,23 @@ func restart(r *run, file string) bool {
 
 func (r *run) restartKubelet() error {
 	if err := r.m.Services.Restart("kubelet"); err != nil {
-		return broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNotStartService",
-			"Service 'kubelet (kubelet)' cannot be started due to the following error: %v", err)
+		return serviceFault(machine.Service{Name: "kubelet", Display: "kubelet"}, "started", err)
 	}
 	return nil
+}
+
+// eachFeature runs for Windows features by their names, which the image must have.
+func (c *call) eachFeature(names []string, f func(name string, installed bool) error) error {
+	return every(c, names, func(n string) error {
+		known, installed := c.feature(n)
+		if !known {
+			return lacking("the feature %s", n)
+		}
+		return f(n, installed)
+	})
+}
+
+// imageChange is what changes of the image by DISM give.
+func imageChange(restart bool) *object {
+	return system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true, "RestartNeeded", restart)
 }

@@ -20,7 +20,7 @@ var taskCmdlets = []cmdlet{
 		"Priority~", run: taskPart()},
 	{name: "New-ScheduledTask", parameters: "Action:0 Trigger:1 Principal:2~ Settings:3~ Description~", run: taskPart("Action", "Trigger")},
 	{name: "Register-ScheduledTask", parameters: "TaskName|Name:0 Action Trigger Principal~ Settings~ " +
-		"InputObject User~ Password~ RunLevel~ Description~ TaskPath~ Force? Xml", run: registerTask},
+		"InputObject User~ Password~ RunLevel~ Description~ TaskPath~ Force?", run: registerTask},
 	{name: "Get-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: getTask},
 	{name: "Unregister-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: unregisterTask},
 }
@@ -46,9 +46,6 @@ type task struct {
 
 // registerTask keeps a task. Its triggers are not simulated: nothing runs it.
 func registerTask(c *call) error {
-	if c.has("xml") {
-		return lacking("-Xml of Register-ScheduledTask")
-	}
 	name := c.textOf("taskname")
 	if _, ok := c.m.Registry().Key(machine.TasksKey + `\` + name); ok && !c.is("force") {
 		return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
@@ -61,13 +58,10 @@ func registerTask(c *call) error {
 	}
 	kept := task{}
 	if o, ok := action.(*object); ok {
-		execute, _ := o.get("Execute")
-		argument, _ := o.get("Argument")
-		kept.Execute, kept.Argument = text(execute), text(argument)
+		kept.Execute, kept.Argument = text(o.read("Execute")), text(o.read("Argument"))
 	}
 	if o, ok := trigger.(*object); ok {
-		v, _ := o.get("AtStartup")
-		kept.AtStartup = truth(v)
+		kept.AtStartup = truth(o.read("AtStartup"))
 	}
 	data, err := json.Marshal(kept)
 	if err != nil {
@@ -99,10 +93,7 @@ func getTask(c *call) error {
 func unregisterTask(c *call) error {
 	name := c.textOf("taskname")
 	if err := c.m.Registry().Delete(machine.TasksKey + `\` + name); err != nil {
-		return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
-			"CmdletizationQuery_NotFound_TaskName,Unregister-ScheduledTask",
-			"No MSFT_ScheduledTask objects found with property 'TaskName' equal to '%s'.  Verify the value of the property and retry.",
-			name))
+		return c.fault(noInstance(c.cmd.name, "MSFT_ScheduledTask", "TaskName", name))
 	}
 	return nil
 }

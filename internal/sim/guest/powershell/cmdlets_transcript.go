@@ -3,6 +3,7 @@ package powershell
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 )
 
 // transcript is a file that takes what the host shows, and the streams that it came between.
@@ -43,7 +44,7 @@ func startTranscript(c *call) error {
 		if c.has("outputdirectory") {
 			folder = c.textOf("outputdirectory")
 		}
-		name = combine(folder, fmt.Sprintf("PowerShell_transcript.%s.%08x.%s.txt", c.m.Hostname(), c.random(1<<31), now))
+		name = combine(folder, fmt.Sprintf("PowerShell_transcript.%s.%08x.%s.txt", c.m.Hostname(), rand.Int64N(1<<31), now))
 	}
 	file := c.path(name)
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(file) {

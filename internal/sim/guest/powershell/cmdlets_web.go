@@ -1,21 +1,21 @@
 package powershell
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 )
 
+const requestParameters = "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ ContentType MaximumRedirection^ UserAgent~ " +
+	"PassThru? UseDefaultCredentials?~ DisableKeepAlive?~ Proxy^"
+
 var webCmdlets = []cmdlet{
-	{name: "Invoke-WebRequest", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ " +
-		"ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ " +
-		"DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeWeb},
-	{name: "Invoke-RestMethod", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ " +
-		"ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ " +
-		"DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeRest},
+	{name: "Invoke-WebRequest", parameters: requestParameters, run: invokeWeb},
+	{name: "Invoke-RestMethod", parameters: requestParameters, run: invokeRest},
 	{name: "Start-BitsTransfer", parameters: "Source:0 Destination%:1 Description~ DisplayName~ Priority~ " +
-		"TransferType~ RetryInterval~ RetryTimeout~ Asynchronous?", run: startTransfer},
+		"TransferType~ RetryInterval~ RetryTimeout~", run: startTransfer},
 }
 
 // ask makes a request. An answer that refuses is an error with the answer as details.
@@ -25,43 +25,34 @@ func (r *run) ask(q Request) (Answer, error) {
 		if r.ctx.Err() != nil {
 			return a, r.ctx.Err()
 		}
-		return a, broken("System.Net.WebException",
-			"WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand",
-			"Unable to connect to the remote server: %v", err)
+		return a, webFailure("Unable to connect to the remote server: %v", err)
 	}
 	if err := r.take(2 * len(a.Body)); err != nil {
 		return a, err
 	}
 	if a.Status/100 != 2 {
-		f := broken("System.Net.WebException",
-			"WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand",
-			"The remote server returned an error: (%d) %s.", a.Status, http.StatusText(a.Status))
+		f := webFailure("The remote server returned an error: (%d) %s.", a.Status, http.StatusText(a.Status))
 		f.details = string(a.Body)
 		return a, f
 	}
 	return a, nil
 }
 
+func webFailure(format string, a ...any) *failure {
+	return broken("System.Net.WebException", "WebCmdletWebResponseException", format, a...)
+}
+
 // request reads the parameters of the two cmdlets.
 func (c *call) request() (Request, error) {
-	for _, name := range []string{"credential", "infile", "websession", "sessionvariable"} {
-		if c.has(name) {
-			return Request{}, lacking("-%s of %s", name, c.cmd.name)
-		}
-	}
 	if err := c.needInput("uri"); err != nil {
 		return Request{}, err
 	}
-	q := Request{Method: strings.ToUpper(c.textOf("method")), URL: c.textOf("uri"), Headers: map[string]string{}}
-	if q.Method == "" {
-		q.Method = http.MethodGet
-	}
+	q := Request{Method: cmp.Or(strings.ToUpper(c.textOf("method")), http.MethodGet), URL: c.textOf("uri"), Headers: map[string]string{}}
 	if !strings.Contains(q.URL, "://") {
 		q.URL = "http://" + q.URL
 	}
 	if h, ok := c.given["headers"].(*hashtable); ok {
-		for _, k := range h.keys {
-			v, _ := h.get(k)
+		for k, v := range h.all() {
 			q.Headers[text(k)] = text(v)
 		}
 	}
@@ -72,8 +63,7 @@ func (c *call) request() (Request, error) {
 	case nil:
 	case *hashtable:
 		form := url.Values{}
-		for _, k := range b.keys {
-			v, _ := b.get(k)
+		for k, v := range b.all() {
 			form.Set(text(k), text(v))
 		}
 		if q.Method == http.MethodGet {
@@ -126,9 +116,6 @@ func invokeRest(c *call) error {
 	}
 	a, err := c.ask(q)
 	if err != nil {
-		if f := failed(err); f != nil {
-			f.id = "WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeRestMethodCommand"
-		}
 		return err
 	}
 	if c.has("outfile") {
@@ -143,23 +130,13 @@ func invokeRest(c *call) error {
 }
 
 func startTransfer(c *call) error {
-	if c.is("asynchronous") {
-		return lacking("-Asynchronous of Start-BitsTransfer")
-	}
-	to := c.textOf("destination")
-	if to == "" {
-		to = c.dir
-	}
+	to := cmp.Or(c.textOf("destination"), c.dir)
 	for _, source := range c.textsOf("source") {
 		a, err := c.ask(Request{Method: http.MethodGet, URL: source, Headers: map[string]string{}})
+		if err == nil {
+			err = c.writeFile(c.within(to, source), a.Body, false)
+		}
 		if err != nil {
-			return err
-		}
-		file := c.path(to)
-		if c.m.Root.IsDir(file) {
-			file = combine(file, base(source))
-		}
-		if err := c.writeFile(file, a.Body, false); err != nil {
 			return err
 		}
 	}
@@ -168,19 +145,17 @@ func startTransfer(c *call) error {
 
 var userCmdlets = []cmdlet{
 	{name: "ConvertTo-SecureString", parameters: "String:0 AsPlainText? Force?~ Key", run: toSecure},
-	{name: "Get-Credential", parameters: "Credential:0 UserName Message~", run: func(*call) error {
-		return broken("PSInvalidOperationException", "InvalidOperation",
-			"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
-	}},
-	{name: "Read-Host", byProperty: true, parameters: "Prompt:0 AsSecureString?", run: func(*call) error {
-		return broken("PSInvalidOperationException",
-			"InvalidOperation,Microsoft.PowerShell.Commands.ReadHostCommand",
-			"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
-	}},
+	{name: "Get-Credential", parameters: "Credential:0 UserName Message~", run: unanswered},
+	{name: "Read-Host", byProperty: true, parameters: "Prompt:0 AsSecureString?", run: unanswered},
 	{name: "Get-LocalUser", parameters: "Name%:0", run: getUser},
 	{name: "New-LocalUser", parameters: "Name%:0 Password NoPassword? FullName Description^ " +
-		"PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^ " +
-		"Disabled?", run: newUser},
+		"PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^", run: newUser},
+}
+
+// unanswered is what a question of a console is to a script.
+func unanswered(*call) error {
+	return broken("PSInvalidOperationException", "InvalidOperation",
+		"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
 }
 
 func toSecure(c *call) error {
@@ -198,71 +173,43 @@ func userObject(name string) *object {
 		"Description", "", "FullName", name, "PrincipalSource", "Local", "ObjectClass", "User")
 }
 
-func (c *call) user(name string) (*object, error) {
-	if !c.m.HasUser(name) && !strings.EqualFold(name, "Administrator") {
-		return nil, broken("Microsoft.PowerShell.Commands.UserNotFoundException",
-			"UserNotFound,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command",
-			"User %s was not found.", name)
-	}
-	return userObject(name), nil
-}
-
 func getUser(c *call) error {
 	names := append(c.textsOf("name"), inputTexts(c.input)...)
 	if !c.has("name") && !c.piped {
 		names = c.m.Users()
 	}
-	for _, n := range names {
-		o, err := c.user(n)
-		if err != nil {
-			if err := c.fault(err); err != nil {
-				return err
-			}
-			continue
+	return every(c, names, func(name string) error {
+		if !c.m.HasUser(name) && !strings.EqualFold(name, "Administrator") {
+			return broken("Microsoft.PowerShell.Commands.UserNotFoundException", "UserNotFound", "User %s was not found.", name)
 		}
-		if err := c.emit(o); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.emit(userObject(name))
+	})
 }
 
 func newUser(c *call) error {
 	name := c.textOf("name")
-	if name == "" {
+	switch {
+	case name == "":
 		return c.need("name")
+	case c.m.HasUser(name):
+		return c.fault(broken("Microsoft.PowerShell.Commands.UserExistsException", "UserExists", "User %s already exists.", name))
+	case !c.is("nopassword"):
+		if err := c.need("password"); err != nil {
+			return err
+		}
 	}
-	if c.m.HasUser(name) {
-		return c.fault(broken("Microsoft.PowerShell.Commands.UserExistsException",
-			"UserExists,Microsoft.PowerShell.Commands.NewLocalUserCommand", "User %s already exists.", name))
-	}
-	if c.is("disabled") {
-		return lacking("-Disabled of New-LocalUser")
-	}
-	if !c.has("password") && !c.is("nopassword") {
-		return c.need("password")
+	p, ok := c.given["password"].(secret)
+	if c.has("password") && !ok {
+		return unbindable("Password", "Cannot convert the value of type \"%s\" to type \"System.Security.SecureString\".",
+			kindOf(c.given["password"]))
 	}
 	if _, err := c.m.AddUser(name, c.textOf("fullname"), ""); err != nil {
 		return broken("System.InvalidOperationException", "NewLocalUser", "User %s cannot be made: %v", name, err)
 	}
-	if err := c.setPassword(name); err != nil {
-		return err
+	if ok {
+		if err := c.m.SetPassword(name, p.text); err != nil {
+			return fmt.Errorf("set a password: %w", err)
+		}
 	}
 	return c.emit(userObject(name))
-}
-
-func (c *call) setPassword(name string) error {
-	if !c.has("password") {
-		return nil
-	}
-	p, ok := c.given["password"].(secret)
-	if !ok {
-		return broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter "+
-			"'Password'. Cannot convert the value of type \"%s\" to type "+
-			"\"System.Security.SecureString\".", kindOf(c.given["password"]))
-	}
-	if err := c.m.SetPassword(name, p.text); err != nil {
-		return fmt.Errorf("set a password: %w", err)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -162,7 +163,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		}
 		if block, ok := first2(args).(function); ok { // the list's own: it has no $_ and returns nothing
 			for _, item := range a.items {
-				err := r.callFunction(block, []argumentValue{{value: item, has: true}}, nil, func(any) error { return nil })
+				err := r.callFunction(block, unnamed(item), nil, func(any) error { return nil })
 				if err != nil {
 					return nil, err
 				}
@@ -173,7 +174,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		if to, ok := first2(args).(*array); ok {
 			i, err := r.number(args, 1)
 			if err != nil || i < 0 || i+len(a.items) > len(to.items) {
-				return nil, broken("System.ArgumentException", "ArgumentException", "Destination array was not long enough.")
+				return nil, thrown("ArgumentException", "Destination array was not long enough.")
 			}
 			copy(to.items[i:], a.items)
 			return void{}, nil
@@ -187,7 +188,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		if low == "add" && len(args) != 1 {
 			return nil, noOverload(name, len(args))
 		}
-		return nil, broken("System.NotSupportedException", "NotSupportedException", "Collection was of a fixed size.")
+		return nil, thrown("NotSupportedException", "Collection was of a fixed size.")
 	}
 	if growing(a) && hasPrefix(listMembers, name+" ") {
 		return nil, lacking("the method %s of %s", name, kindOf(a))
@@ -195,8 +196,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	// A method of each item.
 	var out []any
 	if len(a.items) == 0 {
-		return nil, broken("RuntimeException", "MethodNotFound", "Method invocation failed because [%s] does not contain a method "+
-			"named '%s'.", kindOf(a), name)
+		return nil, methodMissing(kindOf(a), name)
 	}
 	for _, item := range a.items {
 		v, err := r.call(item, name, args)
@@ -217,8 +217,7 @@ func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error
 		a.owner.remove(at(args, 0))
 		a.items = slices.DeleteFunc(a.items, func(p any) bool {
 			o, _ := p.(*object)
-			n, _ := o.get("Name")
-			return strings.EqualFold(text(n), at(args, 0))
+			return strings.EqualFold(text(o.read("Name")), at(args, 0))
 		})
 		return void{}, nil
 	case "add":
@@ -226,9 +225,7 @@ func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error
 		if !ok {
 			return nil, lacking("Properties.Add() of %s", kindOf(first2(args)))
 		}
-		n, _ := o.get("Name")
-		v, _ := o.get("Value")
-		a.owner.set(text(n), v)
+		a.owner.set(text(o.read("Name")), o.read("Value"))
 		a.items = append(a.items, o)
 		return void{}, nil
 	case "item":
@@ -238,8 +235,7 @@ func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error
 		out := newArray()
 		for _, p := range a.items {
 			o, _ := p.(*object)
-			n, _ := o.get("Name")
-			if yes, err := like(text(n), at(args, 0), false); err != nil {
+			if yes, err := like(text(o.read("Name")), at(args, 0), false); err != nil {
 				return nil, err
 			} else if yes {
 				out.items = append(out.items, p)
@@ -291,24 +287,32 @@ func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 		}
 		most = n
 	}
-	rest := newArray()
-	for i, item := range a.items {
+	rest, started := newArray(), false
+	for _, item := range a.items {
 		yes, err := r.apply(f, item)
 		if err != nil {
 			return nil, err
 		}
+		keep := truth(yes)
 		switch mode {
 		case "", "default", "first", "last", "split", "0":
-			if truth(yes) {
-				out.items = append(out.items, item)
-			} else {
-				rest.items = append(rest.items, item)
+		case "until":
+			if keep {
+				return out, nil
 			}
+			keep = true
+		case "skipuntil":
+			started = started || keep
+			keep = started
 		default:
 			return nil, lacking("Where of lists by %s", mode)
 		}
+		if keep {
+			out.items = append(out.items, item)
+		} else {
+			rest.items = append(rest.items, item)
+		}
 		if n := max(most, 1); mode == "first" && len(out.items) >= n || most > 0 && mode == "" && len(out.items) >= most {
-			_ = i
 			break
 		}
 	}
@@ -352,14 +356,14 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 			return nil, true, err
 		}
 		if at < 0 || at > len(a.items) || low == "removeat" && at == len(a.items) {
-			return nil, true, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+			return nil, true, thrown("ArgumentOutOfRangeException",
 				"Index was out of range. Must be non-negative and less than the size of the collection.\r\nParameter name: index")
 		}
 	}
 	block, _ := first2(args).(function)
 	holds := func(v any) (bool, error) {
 		given, err := r.gather(func(to sink) error {
-			return r.callFunction(block, []argumentValue{{value: v, has: true}}, nil, to)
+			return r.callFunction(block, unnamed(v), nil, to)
 		})
 		return truth(single(given)), err
 	}
@@ -426,7 +430,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 			return nil, true, err
 		}
 		if n < 0 || at+n > len(a.items) {
-			return nil, true, broken("System.ArgumentException", "ArgumentException",
+			return nil, true, thrown("ArgumentException",
 				"Offset and length were out of bounds for the array or count is greater than the number of elements from index to the end "+
 					"of the source collection.")
 		}
@@ -447,7 +451,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 		return void{}, true, r.sortItems(a)
 	case "dequeue", "peek", "pop":
 		if len(a.items) == 0 {
-			return nil, true, broken("System.InvalidOperationException", "InvalidOperationException", "%s",
+			return nil, true, thrown("InvalidOperationException", "%s",
 				map[bool]string{true: "Stack empty.", false: "Queue empty."}[strings.Contains(a.kind, "Stack")])
 		}
 		v := a.items[0]
@@ -503,30 +507,27 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 	return void{}, true, nil
 }
 
+// addedTwice is the failure of a key that a table has.
+func addedTwice(key any) *failure {
+	return thrown("ArgumentException", "Item has already been added. Key in dictionary: '%[1]s'  Key being added: '%[1]s'", text(key))
+}
+
 func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) {
 	switch low {
 	case "contains", "containskey":
 		if low == "containskey" && strings.HasSuffix(kindOf(h), "OrderedDictionary") {
-			return nil, broken("RuntimeException", "MethodNotFound",
-				"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(h), name)
+			return nil, methodMissing(kindOf(h), name)
 		}
 		_, ok := h.get(first2(args))
 		return ok, nil
 	case "containsvalue":
-		for _, k := range h.keys {
-			if v, _ := h.get(k); equal(v, first2(args), true) {
-				return true, nil
-			}
-		}
-		return false, nil
+		return indexIn(newArray(slices.Collect(maps.Values(h.values))...), first2(args)) >= 0, nil
 	case "add":
 		if len(args) != 2 {
 			break
 		}
 		if _, ok := h.get(args[0]); ok {
-			return nil, broken("System.ArgumentException", "ArgumentException",
-				"Item has already been added. Key in dictionary: '%s'  Key being added: '%s'", text(args[0]),
-				text(args[0]))
+			return nil, addedTwice(args[0])
 		}
 		h.set(args[0], args[1])
 		return void{}, r.take(32)
@@ -536,8 +537,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 			break
 		}
 		if _, ok := h.get(args[1]); ok {
-			return nil, broken("System.ArgumentException", "ArgumentException", "Item has already been added. Key in dictionary: '%s'  "+
-				"Key being added: '%s'", text(args[1]), text(args[1]))
+			return nil, addedTwice(args[1])
 		}
 		h.set(args[1], args[2])
 		h.keys = slices.Insert(h.keys[:len(h.keys)-1], i, h.keys[len(h.keys)-1])
@@ -555,8 +555,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 	case "clone":
 		copied := newHash()
 		copied.ordered, copied.exact, copied.kind, copied.sorted = h.ordered, h.exact, h.kind, h.sorted
-		for _, k := range h.keys {
-			v, _ := h.get(k)
+		for k, v := range h.all() {
 			copied.set(k, v)
 		}
 		return copied, r.take(32 * len(h.keys))
@@ -589,8 +588,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 	case "getenumerator":
 		out := newArray()
 		out.of = h
-		for _, k := range h.keys {
-			v, _ := h.get(k)
+		for k, v := range h.all() {
 			if h.generic() {
 				out.items = append(out.items, system(kindPair, []string{"Key", "Value"}, "Key", k, "Value", v, "text", "["+text(k)+", "+text(v)+"]"))
 				continue

@@ -4,41 +4,40 @@ import (
 	"strings"
 )
 
-// commonNames are the parameters of every cmdlet and advanced function by their names and
-// aliases (about_CommonParameters).
-var commonNames = map[string]string{
-	"erroraction": "erroraction", "ea": "erroraction", "errorvariable": "errorvariable", "ev": "errorvariable",
-	"warningaction": "warningaction", "wa": "warningaction", "warningvariable": "warningvariable", "wv": "warningvariable",
-	"informationaction": "informationaction", "infa": "informationaction", "informationvariable": "informationvariable",
-	"iv": "informationvariable", "outvariable": "outvariable", "ov": "outvariable", "outbuffer": "outbuffer", "ob": "outbuffer",
-	"pipelinevariable": "pipelinevariable", "pv": "pipelinevariable", "verbose": "verbose", "vb": "verbose", "debug": "debug",
-	"db": "debug", "whatif": "whatif", "wi": "whatif", "confirm": "confirm", "cf": "confirm",
-}
+// commonShown are the parameters of every cmdlet and advanced function (about_CommonParameters) as $PSBoundParameters names them,
+// commonAliases their aliases.
+var (
+	commonShown = map[string]string{
+		"erroraction": "ErrorAction", "errorvariable": "ErrorVariable", "warningaction": "WarningAction",
+		"warningvariable": "WarningVariable", "informationaction": "InformationAction", "informationvariable": "InformationVariable",
+		"outvariable": "OutVariable", "outbuffer": "OutBuffer", "pipelinevariable": "PipelineVariable", "verbose": "Verbose",
+		"debug": "Debug", "whatif": "WhatIf", "confirm": "Confirm",
+	}
+	commonAliases = map[string]string{
+		"ea": "erroraction", "ev": "errorvariable", "wa": "warningaction", "wv": "warningvariable", "infa": "informationaction",
+		"iv": "informationvariable", "ov": "outvariable", "ob": "outbuffer", "pv": "pipelinevariable", "vb": "verbose", "db": "debug",
+		"wi": "whatif", "cf": "confirm",
+	}
+)
 
 // commonName returns the common parameter that a name or the start of one is, or nothing.
 func commonName(name string) string {
 	low := strings.ToLower(name)
-	if kind, ok := commonNames[low]; ok {
+	if kind, ok := commonAliases[low]; ok {
 		return kind
 	}
 	found := ""
-	for long, kind := range commonNames {
-		if len(long) > 2 && long == kind && strings.HasPrefix(long, low) {
-			if found != "" {
-				return ""
-			}
+	for kind := range commonShown {
+		switch {
+		case kind == low:
+			return kind
+		case strings.HasPrefix(kind, low) && found != "":
+			return ""
+		case strings.HasPrefix(kind, low):
 			found = kind
 		}
 	}
 	return found
-}
-
-// commonShown are the common parameters as $PSBoundParameters names them.
-var commonShown = map[string]string{
-	"erroraction": "ErrorAction", "errorvariable": "ErrorVariable", "warningaction": "WarningAction", "warningvariable": "WarningVariable",
-	"informationaction": "InformationAction", "informationvariable": "InformationVariable", "outvariable": "OutVariable",
-	"outbuffer": "OutBuffer", "pipelinevariable": "PipelineVariable", "verbose": "Verbose", "debug": "Debug", "whatif": "WhatIf",
-	"confirm": "Confirm",
 }
 
 func commonSwitch(kind string) bool {
@@ -67,9 +66,7 @@ func (p *commonParameters) set(r *run, command, kind string, a argumentValue) er
 	case "erroraction", "warningaction", "informationaction":
 		action, err := toEnumeration("management.automation.actionpreference", a.value)
 		if err != nil {
-			f := broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '%s'. %s",
-				commonShown[kind], err)
-			return named(command, f)
+			return named(command, unbindable(commonShown[kind], "%s", err))
 		}
 		p.preferences[map[string]string{"erroraction": "erroractionpreference", "warningaction": "warningpreference",
 			"informationaction": "informationpreference"}[kind]] = text(action)
@@ -181,16 +178,16 @@ func (r *run) report(f *failure, action string) error {
 // streamKinds are the records of streams with their preference variables and their marks on the
 // console.
 var streamKinds = map[int]struct{ kind, preference, mark string }{
-	3: {"System.Management.Automation.WarningRecord", "warningpreference", "WARNING: "},
-	4: {"System.Management.Automation.VerboseRecord", "verbosepreference", "VERBOSE: "},
-	5: {"System.Management.Automation.DebugRecord", "debugpreference", "DEBUG: "},
+	3: {"System.Management.Automation.WarningRecord", "WarningPreference", "WARNING: "},
+	4: {"System.Management.Automation.VerboseRecord", "VerbosePreference", "VERBOSE: "},
+	5: {"System.Management.Automation.DebugRecord", "DebugPreference", "DEBUG: "},
 }
 
 // note writes a message to the stream of warnings, verbose or debug messages.
 func (r *run) note(stream int, message, action string) error {
 	k := streamKinds[stream]
 	if action == "" {
-		action = r.preference(k.preference)
+		action = r.preference(strings.ToLower(k.preference))
 	}
 	record := system(k.kind, nil, "Message", message, "text", message)
 	switch action {
@@ -204,7 +201,7 @@ func (r *run) note(stream int, message, action string) error {
 			return err
 		}
 		f := broken("ActionPreferenceStopException", "ActionPreferenceStop", "The running command stopped because the preference "+
-			"variable \"%s\" or common parameter is set to Stop: %s", preferenceShown[stream], message)
+			"variable \"%s\" or common parameter is set to Stop: %s", k.preference, message)
 		f.ends = true
 		return f
 	}
@@ -215,8 +212,6 @@ func (r *run) note(stream int, message, action string) error {
 	r.print(r.session.Stdout, k.mark+message+"\r\n")
 	return r.ctx.Err()
 }
-
-var preferenceShown = map[int]string{3: "WarningPreference", 4: "VerbosePreference", 5: "DebugPreference"}
 
 // inform writes to the stream of information; it is shown where shown says so.
 func (r *run) inform(data any, shown bool, line string) error {

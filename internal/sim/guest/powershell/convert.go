@@ -113,6 +113,12 @@ func (r *run) convert(kind string, v any) (any, error) {
 	if base, ok := strings.CutSuffix(kind, "[]"); ok {
 		return r.convertAll(base, v)
 	}
+	if base, ok := strings.CutPrefix(kind, "nullable["); ok {
+		if v == nil {
+			return nil, nil
+		}
+		return r.convert(strings.TrimSuffix(base, "]"), v)
+	}
 	if h, ok := v.(*hashtable); ok && (kind == "datetime" || kind == "version" || kind == "guid" || kind == "timespan" || kind == "decimal") {
 		if len(h.keys) > 0 { // the properties of a new object
 			return nil, broken("RuntimeException", "ObjectCreationError", "Cannot create object of type \"%[1]s\". The property '%[2]s' was not "+
@@ -189,8 +195,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 		h, ok := v.(*hashtable)
 		if ok && h.ordered && kind != "collections.idictionary" {
 			own := newHash()
-			for _, k := range h.keys {
-				value, _ := h.get(k)
+			for k, value := range h.all() {
 				own.set(k, value)
 			}
 			return own, nil
@@ -201,9 +206,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		return nil, cannot(v, kind)
 	case "pscustomobject", "management.automation.pscustomobject":
 		return customOf(v), nil
-	case "scriptblock":
-		if f, ok := v.(function); ok {
-			return f, nil
+	case "scriptblock", "securestring", "security.securestring":
+		if isType(v, kind) {
+			return v, nil
 		}
 		return nil, cannot(v, kind)
 	case "void":
@@ -234,11 +239,6 @@ func (r *run) convert(kind string, v any) (any, error) {
 				failed(err).exception.message)
 		}
 		return o, err
-	case "securestring", "security.securestring":
-		if s, ok := v.(secret); ok {
-			return s, nil
-		}
-		return nil, cannot(v, kind)
 	case "collections.arraylist":
 		if a, ok := v.(*array); ok && a.kind == "System.Collections.ArrayList" {
 			return a, nil
@@ -632,8 +632,7 @@ func toVersion(s string) (any, error) {
 		}
 		o.set(name, n)
 	}
-	revision, _ := o.get("Revision")
-	n, _ := revision.(int64)
+	n, _ := o.read("Revision").(int64)
 	o.set("MajorRevision", n>>16)
 	o.set("MinorRevision", int64(int16(n)))
 	o.set("text", s)

@@ -31,25 +31,23 @@ func encode(s, encoding string, start bool) []byte {
 			return append([]byte{0xef, 0xbb, 0xbf}, s...)
 		}
 	case "ascii":
-		out := make([]byte, 0, len(s))
-		for _, c := range s {
-			if c > 127 {
-				c = '?'
-			}
-			out = append(out, byte(c))
-		}
-		return out
+		return narrow(s, 127)
 	case "default", "ansi", "oem", "":
-		out := make([]byte, 0, len(s))
-		for _, c := range s {
-			if c > 255 {
-				c = '?'
-			}
-			out = append(out, byte(c))
-		}
-		return out
+		return narrow(s, 255)
 	}
 	return []byte(s)
+}
+
+// narrow is text in one byte a letter, with ? for those above a last one.
+func narrow(s string, last rune) []byte {
+	out := make([]byte, 0, len(s))
+	for _, c := range s {
+		if c > last {
+			c = '?'
+		}
+		out = append(out, byte(c))
+	}
+	return out
 }
 
 type order interface {
@@ -84,6 +82,11 @@ func decode(b []byte) string {
 	case utf8.Valid(b):
 		return string(b) // most of what is without a mark; real ANSI shows other letters
 	}
+	return latin1(b)
+}
+
+// latin1 is text of one byte a letter.
+func latin1(b []byte) string {
 	out := make([]rune, len(b))
 	for i, c := range b {
 		out[i] = rune(c)
@@ -99,19 +102,9 @@ func decodeAs(b []byte, encoding string) string {
 	case "bigendianunicode":
 		return fromUTF16(b, endian.BigEndian)
 	case "ascii":
-		out := make([]rune, len(b))
-		for i, c := range b {
-			if out[i] = rune(c); c > 127 {
-				out[i] = '?'
-			}
-		}
-		return string(out)
+		return string(narrow(latin1(b), 127))
 	case "default":
-		out := make([]rune, len(b))
-		for i, c := range b {
-			out[i] = rune(c)
-		}
-		return string(out)
+		return latin1(b)
 	}
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
@@ -122,19 +115,15 @@ func encodingOf(v any, otherwise string) (string, error) {
 		return otherwise, nil
 	}
 	if o, ok := v.(*object); ok && o.kind == kindEncoding {
-		name, _ := o.get("name")
-		return text(name), nil
+		return text(o.read("name")), nil
 	}
 	switch low := strings.ToLower(text(v)); low {
-	case "unicode", "string", "unknown", "bigendianunicode", "utf8", "ascii", "default", "oem":
-		return low, nil
-	case "byte":
+	case "unicode", "string", "unknown", "bigendianunicode", "utf8", "ascii", "default", "oem", "byte":
 		return low, nil
 	case "utf7", "utf32":
 		return "", lacking("the encoding %s", low)
 	}
-	return "", broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter "+
-		"'Encoding'. Cannot convert value \"%s\" to type "+
+	return "", unbindable("Encoding", "Cannot convert value \"%s\" to type "+
 		"\"Microsoft.PowerShell.Commands.FileSystemCmdletProviderEncoding\".", text(v))
 }
 

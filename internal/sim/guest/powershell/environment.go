@@ -88,8 +88,7 @@ func (r *run) hostEntry(name string) (any, error) {
 
 func addressesOf(v any) any {
 	if o, ok := v.(*object); ok {
-		a, _ := o.get("AddressList")
-		return a
+		return o.read("AddressList")
 	}
 	return nil
 }
@@ -100,13 +99,13 @@ func (r *run) fileError(err error, name string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist) && r.m.Root.IsDir(parent(name)):
-		return broken("System.IO.FileNotFoundException", "FileNotFoundException", "Could not find file '%s'.", name)
+		return thrown("IO.FileNotFoundException", "Could not find file '%s'.", name)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrPermission):
-		return broken("System.UnauthorizedAccessException", "UnauthorizedAccessException", "Access to the path '%s' is denied.", name)
+		return thrown("UnauthorizedAccessException", "Access to the path '%s' is denied.", name)
 	case errors.Is(err, guestfs.ErrDrive), errors.Is(err, fs.ErrNotExist):
-		return broken("System.IO.DirectoryNotFoundException", "DirectoryNotFoundException", "Could not find a part of the path '%s'.", name)
+		return thrown("IO.DirectoryNotFoundException", "Could not find a part of the path '%s'.", name)
 	case errors.Is(err, guestfs.ErrName):
-		return broken("System.ArgumentException", "ArgumentException", "Illegal characters in path.")
+		return thrown("ArgumentException", "Illegal characters in path.")
 	}
-	return broken("System.IO.IOException", "IOException", "The file '%s' cannot be used: %v", name, errors.Unwrap(err))
+	return thrown("IO.IOException", "The file '%s' cannot be used: %v", name, errors.Unwrap(err))
 }

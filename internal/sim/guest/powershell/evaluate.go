@@ -226,8 +226,7 @@ func customOf(v any) any {
 		return v
 	}
 	o := custom()
-	for _, k := range h.keys {
-		value, _ := h.get(k)
+	for k, value := range h.all() {
 		if strings.EqualFold(text(k), "PSTypeName") {
 			o.named = text(value)
 			continue
@@ -506,7 +505,7 @@ func (r *run) item(of, by any) (v any, ok bool, err error) {
 		if s, isText := by.(string); isText && o.owner != nil {
 			for _, p := range o.items {
 				property, _ := p.(*object)
-				if n, _ := property.get("Name"); strings.EqualFold(text(n), s) {
+				if strings.EqualFold(text(property.read("Name")), s) {
 					return p, true, nil
 				}
 			}
@@ -556,7 +555,7 @@ func outOfRange() error {
 // known refuses types that the simulation has not.
 func known(name string) error {
 	if _, ok := typeNames[name]; ok || strings.HasSuffix(name, "[]") || strings.Contains(name, "generic.list[") ||
-		strings.Contains(name, "generic.dictionary[") || exceptionType(name) {
+		strings.Contains(name, "generic.dictionary[") || strings.HasPrefix(name, "nullable[") || exceptionType(name) {
 		return nil
 	}
 	if _, ok := enumerationTypes[name]; ok {
@@ -565,19 +564,20 @@ func known(name string) error {
 	if _, ok := properNames[name]; ok {
 		return nil
 	}
-	for _, table := range []map[string]bool{settings, values} {
-		for prefix := range table {
-			if strings.HasPrefix(prefix, name+"::") {
-				return nil
-			}
+	if !hasStatic(settings, name) && !hasStatic(properties, name) && !hasStatic(statics, name) {
+		return lacking("the type [%s]", name)
+	}
+	return nil
+}
+
+// hasStatic reports a table with a static member of a type.
+func hasStatic[T any](table map[string]T, kind string) bool {
+	for name := range table {
+		if strings.HasPrefix(name, kind+"::") {
+			return true
 		}
 	}
-	for prefix := range statics {
-		if strings.HasPrefix(prefix, name+"::") {
-			return nil
-		}
-	}
-	return lacking("the type [%s]", name)
+	return false
 }
 
 func exceptionType(name string) bool { return strings.HasSuffix(name, "exception") }

@@ -90,18 +90,19 @@ func (f *failure) position() string {
 	return fmt.Sprintf("At %s%d char:%d\r\n", where, f.line, f.column)
 }
 
+// reporter is the command that a record names: Write-Error speaks for its caller.
+func (f *failure) reporter() string {
+	if f.command == "Write-Error" && f.invoked != "" {
+		return f.invoked
+	}
+	return f.command
+}
+
 // printed returns the record as the console shows it.
 func (f *failure) printed() string {
 	var b strings.Builder
-	switch {
-	case f.command == "Write-Error":
-		if f.invoked != "" {
-			b.WriteString(f.invoked + " : ")
-		} else {
-			b.WriteString("Write-Error : ")
-		}
-	case f.command != "":
-		b.WriteString(f.command + " : ")
+	if f.command != "" {
+		b.WriteString(f.reporter() + " : ")
 	}
 	b.WriteString(f.String() + "\r\n" + f.position())
 	if f.id != "" {
@@ -117,6 +118,11 @@ func broken(kind, id, format string, a ...any) *failure {
 		kind = "System.Management.Automation." + kind
 	}
 	return &failure{exception: exception{kind: kind, message: fmt.Sprintf(format, a...)}, id: id}
+}
+
+// thrown is the failure of an exception of .NET, by its name without System, which PowerShell puts into one of its own.
+func thrown(class, format string, a ...any) *failure {
+	return broken("System."+class, class[strings.LastIndexByte(class, '.')+1:], format, a...)
 }
 
 // unsimulated is the error of a feature of PowerShell that casement does not simulate. Nothing

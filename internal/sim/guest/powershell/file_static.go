@@ -71,7 +71,7 @@ var fileStatics = map[string]staticMethod{
 			return nil, err
 		}
 		if r.m.Root.Exists(r.own(a, 1)) && !(len(a) > 2 && truth(a[2])) {
-			return nil, broken("System.IO.IOException", "IOException", "The file '%s' already exists.", at(a, 1))
+			return nil, thrown("IO.IOException", "The file '%s' already exists.", at(a, 1))
 		}
 		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 1), data, 0o644), r.own(a, 1))
 	},
@@ -108,16 +108,14 @@ var fileStatics = map[string]staticMethod{
 	"io.path::getfullpath":     func(r *run, a []any) (any, error) { return r.own(a, 0), nil },
 	"io.path::gettemppath":     func(r *run, _ []any) (any, error) { v, _ := r.env("TEMP"); return v + `\`, nil },
 	"io.path::gettempfilename": func(r *run, _ []any) (any, error) { return r.temporary() },
-	"io.path::getrandomfilename": func(r *run, _ []any) (any, error) {
-		g, err := statics["guid::newguid"](r, nil)
-		return text(g)[:8] + "." + text(g)[9:12], err
+	"io.path::getrandomfilename": func(*run, []any) (any, error) {
+		g := newGUID()
+		return string(g[:8] + "." + g[9:12]), nil
 	},
 	"io.path::ispathrooted": func(_ *run, a []any) (any, error) {
 		s := at(a, 0)
 		return strings.HasPrefix(s, `\`) || strings.HasPrefix(s, "/") || len(s) > 1 && s[1] == ':', nil
 	},
-	"io.path::directoryseparatorchar": func(*run, []any) (any, error) { return char('\\'), nil },
-	"io.path::pathseparator":          func(*run, []any) (any, error) { return char(';'), nil },
 	"io.path::getpathroot": func(_ *run, a []any) (any, error) {
 		if s := at(a, 0); len(s) > 1 && s[1] == ':' {
 			return s[:min(3, len(s))], nil
@@ -166,8 +164,7 @@ func (r *run) writeStatic(a []any, content string, adding bool) (any, error) {
 		if !ok || o.kind != kindEncoding {
 			return nil, lacking("[IO.File] with this encoding")
 		}
-		name, _ := o.get("name")
-		encoding = text(name)
+		encoding = text(o.read("name"))
 	}
 	file := r.own(a, 0)
 	data := encode(content, encoding, !adding || !r.m.Root.Exists(file))
@@ -183,13 +180,9 @@ func (r *run) writeStatic(a []any, content string, adding bool) (any, error) {
 	return void{}, r.fileError(r.m.Root.WriteFile(file, data, 0o644), file)
 }
 
-func (r *run) temporary() (any, error) {
-	g, err := statics["guid::newguid"](r, nil)
-	if err != nil {
-		return nil, err
-	}
+func (r *run) temporary() (string, error) {
 	dir, _ := r.env("TEMP")
-	name := combine(dir, "tmp"+strings.ToUpper(text(g)[:4])+".tmp")
+	name := combine(dir, "tmp"+strings.ToUpper(string(newGUID()[:4]))+".tmp")
 	return name, r.fileError(r.m.Root.WriteFile(name, nil, 0o644), name)
 }
 
@@ -245,8 +238,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 		return r.unzip(args)
 	case "io.streamreader":
 		if o, ok := first2(args).(*object); ok {
-			b, _ := o.get("bytes")
-			data, _ := b.([]byte)
+			data, _ := o.read("bytes").([]byte)
 			return system(kindReader, nil, "bytes", data), nil
 		}
 		data, err := r.m.Root.ReadFile(r.own(args, 0))
@@ -290,7 +282,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 	case "pscredential", "management.automation.pscredential":
 		s, ok := first2(args[min(1, len(args)):]).(secret)
 		if !ok {
-			return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: password")
+			return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: password")
 		}
 		return system(kindCredential, []string{"UserName", "Password"}, "UserName", at(args, 0), "Password", s), nil
 	case "security.principal.windowsprincipal":
@@ -401,17 +393,15 @@ func (r *run) unzip(args []any) (any, error) {
 	if !ok {
 		return nil, lacking("a GzipStream of %s", kindOf(args[0]))
 	}
-	b, _ := o.get("bytes")
-	data, _ := b.([]byte)
+	data, _ := o.read("bytes").([]byte)
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, broken("System.IO.InvalidDataException", "InvalidDataException",
+		return nil, thrown("IO.InvalidDataException",
 			"The magic number in GZip header is not correct. Make sure you are passing in a GZip stream.")
 	}
 	out, err := io.ReadAll(io.LimitReader(z, maxValue+1))
 	if err != nil {
-		return nil, broken("System.IO.InvalidDataException", "InvalidDataException",
-			"The archive entry was compressed using an unsupported compression method.")
+		return nil, thrown("IO.InvalidDataException", "The archive entry was compressed using an unsupported compression method.")
 	}
 	return system(kindZip, nil, "bytes", out), r.take(len(out))
 }
@@ -436,7 +426,7 @@ func uriOf(s string, absolute bool) (any, error) {
 		return system(kindUri, uriParts, "OriginalString", s, "IsAbsoluteUri", false, "UserEscaped", false, "text", s), nil
 	}
 	if err != nil || u.Scheme == "" {
-		return nil, broken("System.UriFormatException", "UriFormatException", "Invalid URI: The format of the URI could not be determined.")
+		return nil, thrown("UriFormatException", "Invalid URI: The format of the URI could not be determined.")
 	}
 	port := int64(-1)
 	if u.Port() != "" {

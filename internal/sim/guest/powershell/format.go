@@ -60,7 +60,7 @@ func (r *run) composite(form string, args []any) (any, error) {
 // threw makes the exception of a method of what package dotnet refuses.
 func threw(err error) error {
 	if reason, ok := errors.AsType[dotnet.Error](err); ok {
-		return broken("System.FormatException", "FormatException", "%s", reason)
+		return thrown("FormatException", "%s", reason)
 	}
 	return err
 }

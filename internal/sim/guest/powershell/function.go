@@ -59,6 +59,7 @@ func (s *functionStage) begin() error {
 	if p == nil {
 		if !s.dot || len(s.args) > 0 {
 			s.scope.vars["args"] = &cell{value: newArray(loose(s.args)...)}
+			s.scope.vars["psboundparameters"] = &cell{value: newHash()}
 		}
 	} else {
 		s.binder = newBinder(r, s.f, s.scope, s.piped)
@@ -118,20 +119,24 @@ func (s *functionStage) process(v any) error {
 		}
 		return nil
 	}
-	return s.within(func() error {
+	var refused *failure // it is none of the function's own, so that its -ErrorVariable does not have it
+	action := ""
+	err := s.within(func() error {
 		s.scope.vars["_"] = &cell{value: v}
-		if s.binder != nil {
-			if err := s.bindItem(v); err != nil {
-				f := failed(err)
-				if f == nil {
-					return err
-				}
-				s.r.located(f, position(0)) // it returns what it is given
-				return s.r.report(f, s.r.preference("erroractionpreference"))
+		if err := s.bindItem(v); err != nil {
+			if refused = failed(err); refused == nil {
+				return err
 			}
+			s.r.located(refused, position(0)) // it returns what it is given
+			action = s.r.preference("erroractionpreference")
+			return nil
 		}
 		return s.r.guarded(s.f.body, s.f.body.process, s.out)
 	})
+	if refused != nil {
+		return s.r.report(refused, action)
+	}
+	return err
 }
 
 func (s *functionStage) bindItem(v any) error {
@@ -201,17 +206,8 @@ func (r *run) item1(f function, v any, out sink) error {
 		r.scope = newScope(r.home(f))
 		r.scope.caller = scope
 	}
-	at := r.scope
-	outer, had := at.vars["_"]
-	at.vars["_"] = &cell{value: v}
-	defer func() {
-		r.source, r.file, r.scope = source, file, scope
-		if had {
-			at.vars["_"] = outer
-		} else {
-			delete(at.vars, "_")
-		}
-	}()
+	defer func() { r.source, r.file, r.scope = source, file, scope }()
+	defer r.current(v)()
 	body := f.body.end
 	if f.body.streams {
 		body = f.body.process
@@ -266,13 +262,9 @@ func (r *run) trapped(b *block, err error, out sink) error {
 		if inner := f.exception.within([]string{t.kind}); inner != nil {
 			seen.exception = *inner
 		}
-		outer := r.scope.vars["_"]
-		r.scope.vars["_"] = &cell{value: &seen}
+		restore := r.current(&seen)
 		end := r.statements(t.body, out)
-		r.scope.vars["_"] = outer
-		if outer == nil {
-			delete(r.scope.vars, "_")
-		}
+		restore()
 		if j, ok := errors.AsType[jumpSignal](end); ok {
 			if j.word == "continue" {
 				return nil

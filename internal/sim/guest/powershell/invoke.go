@@ -24,6 +24,15 @@ type argumentValue struct {
 	glued bool
 }
 
+// unnamed are values as arguments without names.
+func unnamed(values ...any) []argumentValue {
+	out := make([]argumentValue, len(values))
+	for i, v := range values {
+		out[i] = argumentValue{value: v, has: true}
+	}
+	return out
+}
+
 // stage takes what a pipeline gives it.
 type stage interface {
 	begin() error
@@ -169,8 +178,12 @@ func (r *run) target(c command, out sink, piped bool) (stage, error) {
 			"or a CommandInfo object.", string(c.operator))
 	case *object:
 		if v.kind == kindCommand {
-			given, _ := v.get("Name")
-			name = text(given)
+			name = text(v.read("Name"))
+		} else if m := r.modules[strings.ToLower(text(v.read("Name")))]; v.kind == kindModule && m != nil && m.scope != nil && len(args) > 0 {
+			if f, ok := args[0].value.(function); ok { // it runs in the module
+				f.home = m.scope
+				return &functionStage{r: r, f: f, args: args[1:], out: out, piped: piped, dot: c.operator == '.'}, nil
+			}
 		}
 	}
 	return r.named(c, text(name), args, out, piped)
@@ -225,11 +238,16 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && !r.defined[low] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
 		return nil, lacking("the cmdlet %s, if the image has one of that name", name)
 	}
+	return nil, noCommand(name)
+}
+
+// noCommand is the failure of a name that no command has.
+func noCommand(name string) *failure {
 	f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the "+
 		"name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a "+
 		"path was included, verify that the path is correct and try again.", name)
 	f.command, f.target = name, name
-	return nil, f
+	return f.with("CommandName", name)
 }
 
 func isBatch(low string) bool {
@@ -294,8 +312,7 @@ func (r *run) splat(name string) ([]argumentValue, error) {
 	}
 	var out []argumentValue
 	if h, ok := v.(*hashtable); ok {
-		for _, k := range h.keys {
-			value, _ := h.get(k)
+		for k, value := range h.all() {
 			out = append(out, argumentValue{parameter: text(k), value: value, has: true, joined: true, text: "-" + text(k) + ":"})
 		}
 		return out, nil
@@ -425,10 +442,8 @@ func (r *run) scriptStage(name string, args []argumentValue, out sink, piped, do
 	file := r.path(name)
 	data, err := r.m.Root.ReadFile(file)
 	if err != nil {
-		f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as "+
-			"the name of a cmdlet, function, script file, or operable program. Check the spelling of the name, "+
-			"or if a path was included, verify that the path is correct and try again.", name)
-		f.command = name
+		f := noCommand(name)
+		f.target = nil // a path names none
 		return nil, f
 	}
 	return &fileStage{r: r, file: file, content: decode(data), args: args, out: out, piped: piped, dot: dot}, nil

@@ -126,7 +126,10 @@ func (r *run) property(of any, name string) (any, error) {
 	case time.Time:
 		return timeProperty(o, name, low)
 	case time.Duration:
-		return spanProperty(o, name, low)
+		if part, ok := spanParts[low]; ok {
+			return part(o), nil
+		}
+		return nil, lacking("the property %s of time spans", name)
 	case *failure:
 		return r.failureProperty(o, name, low)
 	case exception:
@@ -190,12 +193,9 @@ func propertyNames(v any) []string {
 	case *hashtable:
 		return []string{"IsReadOnly", "IsFixedSize", "IsSynchronized", "Keys", "Values", "SyncRoot", "Count"}
 	case time.Time:
-		return []string{"Date", "Day", "DayOfWeek", "DayOfYear", "Hour", "Kind", "Millisecond", "Minute", "Month", "Second", "Ticks",
-			"TimeOfDay", "Year"}
+		return strings.Fields("Date Day DayOfWeek DayOfYear Hour Kind Millisecond Minute Month Second Ticks TimeOfDay Year")
 	case time.Duration:
-		return []string{"Ticks", "Days", "Hours", "Milliseconds", "Minutes", "Seconds", "TotalDays", "TotalHours", "TotalMilliseconds",
-			"TotalMinutes",
-			"TotalSeconds"}
+		return strings.Fields("Ticks Days Hours Milliseconds Minutes Seconds TotalDays TotalHours TotalMilliseconds TotalMinutes TotalSeconds")
 	case guid:
 		return []string{"Guid"}
 	case *array:
@@ -348,8 +348,7 @@ func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 	case "values":
 		out := newArray()
 		out.of = h
-		for _, k := range h.keys {
-			v, _ := h.get(k)
+		for _, v := range h.all() {
 			out.items = append(out.items, v)
 		}
 		return out, nil
@@ -463,32 +462,19 @@ func ticks(t time.Time) int64 {
 	return unix + t.Unix()*1e7 + int64(t.Nanosecond()/100)
 }
 
-func spanProperty(d time.Duration, name, low string) (any, error) {
-	switch low {
-	case "days":
-		return int64(d / (24 * time.Hour)), nil
-	case "hours":
-		return int64(d/time.Hour) % 24, nil
-	case "minutes":
-		return int64(d/time.Minute) % 60, nil
-	case "seconds":
-		return int64(d/time.Second) % 60, nil
-	case "milliseconds":
-		return int64(d/time.Millisecond) % 1000, nil
-	case "ticks":
-		return int64(d / 100), nil
-	case "totaldays":
-		return d.Hours() / 24, nil
-	case "totalhours":
-		return d.Hours(), nil
-	case "totalminutes":
-		return d.Minutes(), nil
-	case "totalseconds":
-		return d.Seconds(), nil
-	case "totalmilliseconds":
-		return float64(d) / float64(time.Millisecond), nil
-	}
-	return nil, lacking("the property %s of time spans", name)
+// spanParts are the properties of a time span.
+var spanParts = map[string]func(d time.Duration) any{
+	"days":              func(d time.Duration) any { return int64(d / (24 * time.Hour)) },
+	"hours":             func(d time.Duration) any { return int64(d/time.Hour) % 24 },
+	"minutes":           func(d time.Duration) any { return int64(d/time.Minute) % 60 },
+	"seconds":           func(d time.Duration) any { return int64(d/time.Second) % 60 },
+	"milliseconds":      func(d time.Duration) any { return int64(d/time.Millisecond) % 1000 },
+	"ticks":             func(d time.Duration) any { return int64(d / 100) },
+	"totaldays":         func(d time.Duration) any { return d.Hours() / 24 },
+	"totalhours":        func(d time.Duration) any { return d.Hours() },
+	"totalminutes":      func(d time.Duration) any { return d.Minutes() },
+	"totalseconds":      func(d time.Duration) any { return d.Seconds() },
+	"totalmilliseconds": func(d time.Duration) any { return float64(d) / float64(time.Millisecond) },
 }
 
 func (r *run) failureProperty(f *failure, name, low string) (any, error) {
@@ -514,7 +500,7 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 		return system("System.Management.Automation.InvocationInfo", nil, "ScriptLineNumber", int64(f.line),
 			"OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage", strings.TrimSuffix(f.position(), "\r\n"),
 			"InvocationName", cmp.Or(f.invoked, f.command), "Line", f.source,
-			"MyCommand", system(kindCommand, nil, "Name", f.command, "text", f.command)), nil
+			"MyCommand", system(kindCommand, nil, "Name", f.reporter(), "text", f.reporter())), nil
 	case "pipelineiterationinfo":
 		return newArray(), nil
 	}
@@ -651,15 +637,13 @@ func (r *run) putMember(t member, v any) error {
 		if o.kind == "System.Management.Automation.PSNoteProperty" && strings.EqualFold(name, "value") {
 			if owner, ok := o.get("owner"); ok {
 				if to, ok := owner.(*object); ok && !to.closed {
-					n, _ := o.get("Name")
-					to.set(text(n), v)
+					to.set(text(o.read("Name")), v)
 					o.set("Value", v)
 					return nil
 				}
 			}
 		}
-		if v, done, err := r.putFileTime(o, name, v); done || err != nil {
-			_ = v
+		if done, err := r.putFileTime(o, name, v); done {
 			return err
 		}
 		if _, ok := o.get(name); ok && (!o.closed || writable[o.kind]) {
@@ -698,8 +682,7 @@ var writable = map[string]bool{kindClient: true}
 func (r *run) derived(o *object, low string) (any, bool, error) {
 	switch o.kind {
 	case kindWatch:
-		started, _ := o.get("started")
-		t, _ := started.(time.Time)
+		t, _ := o.read("started").(time.Time)
 		elapsed := r.now().Sub(t)
 		switch low {
 		case "elapsed":
@@ -711,8 +694,7 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 		return r.fileProperty(o, low)
 	case kindReader:
 		if low == "endofstream" {
-			b, _ := o.get("bytes")
-			data, _ := b.([]byte)
+			data, _ := o.read("bytes").([]byte)
 			return len(data) == 0, true, nil
 		}
 	case kindCommand:
@@ -721,17 +703,14 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 		}
 	case kindMatches, kindMatchGroups:
 		if low == "count" {
-			items, _ := o.get("items")
-			return int64(len(list(items))), true, nil
+			return int64(len(list(o.read("items")))), true, nil
 		}
-		items, _ := o.get("items")
-		a, _ := items.(*array)
+		a, _ := o.read("items").(*array)
 		v, err := r.listProperty(a, low, low)
 		return v, true, err
 	case kindBuilder:
 		if low == "length" {
-			s, _ := o.get("text")
-			return int64(len([]rune(text(s)))), true, nil
+			return int64(len([]rune(text(o.read("text"))))), true, nil
 		}
 	}
 	return nil, false, nil
@@ -799,35 +778,25 @@ func (r *run) withThis(o *object, f function, args []any, out sink) error {
 	outer := r.scope
 	r.scope = scope
 	defer func() { r.scope = outer }()
-	values := make([]argumentValue, len(args))
-	for i, a := range args {
-		values[i] = argumentValue{value: a, has: true}
-	}
-	return r.callFunction(f, values, nil, out)
+	return r.callFunction(f, unnamed(args...), nil, out)
 }
 
-// putFileTime sets a time or IsReadOnly of a file.
-func (r *run) putFileTime(o *object, name string, v any) (any, bool, error) {
-	if o.kind != kindFile && o.kind != kindDirectory {
-		return nil, false, nil
+// putFileTime sets a time of a file.
+func (r *run) putFileTime(o *object, name string, v any) (done bool, err error) {
+	switch low := strings.ToLower(name); {
+	case o.kind != kindFile && o.kind != kindDirectory:
+		return false, nil
+	case !strings.Contains(" lastwritetime lastwritetimeutc creationtime creationtimeutc lastaccesstime ", " "+low+" "):
+		return false, nil
+	case strings.HasPrefix(low, "lastwrite"):
+		name = "LastWriteTime"
 	}
-	at, _ := o.get("FullName")
-	switch strings.ToLower(name) {
-	case "lastwritetime", "lastwritetimeutc", "creationtime", "creationtimeutc", "lastaccesstime":
-		t, err := toTime(v)
-		if err != nil {
-			return nil, true, err
-		}
-		if strings.HasPrefix(strings.ToLower(name), "lastwrite") {
-			if err := r.m.Root.Chtimes(text(at), t); err != nil {
-				return nil, true, r.fileError(err, text(at))
-			}
-			o.set("LastWriteTimeUtc", t)
-			o.set("LastWriteTime", t)
-			return nil, true, nil
-		}
-		o.set(name, t)
-		return nil, true, nil
+	t, err := toTime(v)
+	if err == nil && name == "LastWriteTime" {
+		at := text(o.read("FullName"))
+		err = r.fileError(r.m.Root.Chtimes(at, t), at)
+		o.set("LastWriteTimeUtc", t)
 	}
-	return nil, false, nil
+	o.set(name, t)
+	return true, err
 }

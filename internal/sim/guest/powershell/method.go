@@ -144,8 +144,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			n, err := r.number(args, 0)
 			parts := strings.Split(text(o), ".")
 			if err == nil && (n < 0 || n > len(parts)) {
-				return nil, broken("System.ArgumentException", "ArgumentException",
-					"Value does not fall within the expected range.\r\nParameter name: fieldCount")
+				return nil, thrown("ArgumentException", "Value does not fall within the expected range.\r\nParameter name: fieldCount")
 			}
 			return strings.Join(parts[:min(max(n, 0), len(parts))], "."), err
 		}
@@ -181,7 +180,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			}
 			n, err := r.order(of, args[0], true)
 			if _, isText := args[0].(string); isText {
-				return nil, broken("System.ArgumentException", "ArgumentException", "Object must be of type %s.",
+				return nil, thrown("ArgumentException", "Object must be of type %s.",
 					strings.TrimPrefix(kindOf(of), "System."))
 			}
 			return int64(n), err
@@ -258,27 +257,24 @@ func noOverload(name string, args int) error {
 		"Cannot find an overload for \"%s\" and the argument count: \"%d\".", name, args)
 }
 
+// methodMissing is the failure of a call to a method that a type does not have.
+func methodMissing(kind, name string) error {
+	return broken("RuntimeException", "MethodNotFound",
+		"Method invocation failed because [%s] does not contain a method named '%s'.", kind, name)
+}
+
 // noMethod refuses a method that the type may well have.
 func (r *run) noMethod(of any, name string) error {
-	if o, ok := of.(*object); ok && !o.closed {
-		return broken("RuntimeException", "MethodNotFound",
-			"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
-	}
-	if lacksMember(kindOf(of), name) {
-		return broken("RuntimeException", "MethodNotFound",
-			"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
+	if o, ok := of.(*object); ok && !o.closed || lacksMember(kindOf(of), name) {
+		return methodMissing(kindOf(of), name)
 	}
 	return lacking("the method %s of %s", name, kindOf(of))
 }
 
 func (r *run) functionCall(f function, name, low string, args []any) (any, error) {
-	values := make([]argumentValue, len(args))
-	for i, a := range args {
-		values[i] = argumentValue{value: a, has: true}
-	}
 	switch low {
 	case "invoke", "invokereturnasis":
-		items, err := r.gather(func(out sink) error { return r.callFunction(f, values, nil, out) })
+		items, err := r.gather(func(out sink) error { return r.callFunction(f, unnamed(args...), nil, out) })
 		return single(items), err
 	case "getnewclosure": // a module of its own, with a copy of the caller's variables
 		own := newScope(r.global)
@@ -310,8 +306,7 @@ func (r *run) number(args []any, i int) (int, error) {
 }
 
 var errLength = func() error {
-	return broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
-		"Index and length must refer to a location within the string.\r\nParameter name: length")
+	return thrown("ArgumentOutOfRangeException", "Index and length must refer to a location within the string.\r\nParameter name: length")
 }
 
 func (r *run) stringCall(s, name, low string, args []any) (any, error) {
@@ -436,7 +431,7 @@ func (r *run) replaceText(s string, args []any) (any, error) {
 	}
 	old, with := at(args, 0), at(args, 1)
 	if old == "" {
-		return nil, broken("System.ArgumentException", "ArgumentException", "String cannot be of zero length.\r\nParameter name: oldValue")
+		return nil, thrown("ArgumentException", "String cannot be of zero length.\r\nParameter name: oldValue")
 	}
 	if size := len(s) + strings.Count(s, old)*(len(with)-len(old)); size > maxValue {
 		return nil, r.take(size)
@@ -479,8 +474,7 @@ func (r *run) splitText(s string, args []any) (any, error) {
 		}
 	}
 	in := func(c rune) bool { return set == "" && unicode.IsSpace(c) || strings.ContainsRune(set, c) }
-	out := newArray()
-	out.kind = "String[]"
+	out := textArray(nil)
 	rest := s
 	for most < 0 || len(out.items) < most-1 {
 		i := strings.IndexFunc(rest, in)
@@ -512,8 +506,7 @@ func (r *run) splitByTexts(s string, by *array, rest []any) (any, error) {
 			drop = drop || strings.EqualFold(text(v), "RemoveEmptyEntries")
 		}
 	}
-	out := newArray()
-	out.kind = "String[]"
+	out := textArray(nil)
 	for from, i := 0, 0; ; {
 		size := 0
 		for _, sep := range by.items {
@@ -550,8 +543,7 @@ func (r *run) piece(s, low string, args []any) (any, error) {
 		return nil, err
 	}
 	if from < 0 || from > len(runes) {
-		return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
-			"startIndex cannot be larger than length of string.\r\nParameter name: startIndex")
+		return nil, thrown("ArgumentOutOfRangeException", "startIndex cannot be larger than length of string.\r\nParameter name: startIndex")
 	}
 	if low == "insert" {
 		out := string(runes[:from]) + at(args, 1) + string(runes[from:])

@@ -165,7 +165,7 @@ func (m *module) exports(kind, name string) bool {
 	if m.exported == nil {
 		return kind != "variable"
 	}
-	return slices.ContainsFunc(m.exported[kind], func(p string) bool { yes, err := like(name, p, false); return err == nil && yes })
+	return likeAny(name, m.exported[kind])
 }
 
 // load puts what a module exports into the scope that imports it.
@@ -213,6 +213,8 @@ func (m *module) unload() {
 	}
 }
 
+const kindModule = "System.Management.Automation.PSModuleInfo"
+
 func (m *module) object() *object {
 	commands := newHash()
 	for _, key := range m.functions {
@@ -223,7 +225,7 @@ func (m *module) object() *object {
 	if m.scope == nil {
 		kind = "Manifest"
 	}
-	return system("System.Management.Automation.PSModuleInfo", []string{"ModuleType", "Version", "Name"}, "ModuleType", kind, "Version",
+	return system(kindModule, []string{"ModuleType", "Version", "Name"}, "ModuleType", kind, "Version",
 		version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", commands,
 		"ExportedCommands", commands, "text", m.name)
 }
@@ -233,36 +235,28 @@ func getModule(c *call) error {
 	if !c.has("name") {
 		wanted = []string{"*"}
 	}
-	for _, name := range wanted {
-		found := map[string]*module{}
-		if c.is("listavailable") {
-			if strings.ContainsAny(name, "*?") {
-				return lacking("Get-Module -ListAvailable with a pattern")
-			}
-			if knownModules[strings.ToLower(name)] {
-				found[name] = &module{name: name}
-			}
-		} else {
-			for key, m := range c.modules {
-				if yes, err := like(m.name, name, false); err != nil {
-					return err
-				} else if yes {
-					found[key] = m
-				}
-			}
+	return every(c, wanted, func(name string) error {
+		if c.is("listavailable") && strings.ContainsAny(name, "*?") {
+			return lacking("Get-Module -ListAvailable with a pattern")
 		}
-		for _, key := range slices.Sorted(maps.Keys(found)) {
-			if err := c.emit(found[key].object()); err != nil {
+		if c.is("listavailable") {
+			if knownModules[strings.ToLower(name)] {
+				return c.emit((&module{name: name}).object())
+			}
+			return nil
+		}
+		return every(c, slices.Sorted(maps.Keys(c.modules)), func(key string) error {
+			if yes, err := like(c.modules[key].name, name, false); err != nil || !yes {
 				return err
 			}
-		}
-	}
-	return nil
+			return c.emit(c.modules[key].object())
+		})
+	})
 }
 
 func removeModule(c *call) error {
-	for _, name := range append(c.textsOf("name"), inputTexts(c.input)...) {
-		found := false
+	return every(c, append(c.textsOf("name"), inputTexts(c.input)...), func(name string) error {
+		found := strings.ContainsAny(name, "*?")
 		for key, m := range c.modules {
 			yes, err := like(m.name, name, false)
 			if err != nil {
@@ -274,14 +268,12 @@ func removeModule(c *call) error {
 				found = true
 			}
 		}
-		if !found && !strings.ContainsAny(name, "*?") {
-			f := broken("System.InvalidOperationException", "Modules_NoModulesRemoved", "No modules were removed. Verify that the specification "+
-				"of modules to remove is correct and those modules exist in the runspace.")
-			f.category, f.target = "ResourceUnavailable", name
-			if err := c.fault(f); err != nil {
-				return err
-			}
+		if found {
+			return nil
 		}
-	}
-	return nil
+		f := broken("System.InvalidOperationException", "Modules_NoModulesRemoved", "No modules were removed. Verify that the specification "+
+			"of modules to remove is correct and those modules exist in the runspace.")
+		f.category, f.target = "ResourceUnavailable", name
+		return f
+	})
 }

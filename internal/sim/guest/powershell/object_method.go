@@ -23,8 +23,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			return single(items), err
 		}
 		if f, isBlock := v.(function); isBlock && !o.closed {
-			return nil, broken("RuntimeException", "MethodNotFound",
-				"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(o), name)
+			return nil, methodMissing(kindOf(o), name)
 		} else if isBlock {
 			return r.functionCall(f, "Invoke", "invoke", args)
 		}
@@ -40,7 +39,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		switch low {
 		case "compareto":
 			if _, isText := first2(args).(string); isText {
-				return nil, broken("System.ArgumentException", "ArgumentException", "Object must be of type Version.")
+				return nil, thrown("ArgumentException", "Object must be of type Version.")
 			}
 			v, err := r.convert("version", first2(args))
 			return int64(orderVersions(text(o), text(v))), err
@@ -103,15 +102,12 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		return r.fileCall(o, name, low)
 	case kindCredential:
 		if low == "getnetworkcredential" {
-			p, _ := o.get("Password")
-			s, _ := p.(secret)
-			user, _ := o.get("UserName")
-			return system("System.Net.NetworkCredential", nil, "UserName", user, "Password", s.text), nil
+			s, _ := o.read("Password").(secret)
+			return system("System.Net.NetworkCredential", nil, "UserName", o.read("UserName"), "Password", s.text), nil
 		}
 	case kindIPAddress:
 		if low == "getaddressbytes" {
-			b, _ := o.get("bytes")
-			return b, nil
+			return o.read("bytes"), nil
 		}
 	case kindKey:
 		if low == "getvalue" {
@@ -133,8 +129,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			return r.regexCall(o, low, args)
 		}
 	case "System.Management.Automation.PSMemberSet":
-		of, _ := o.get("of")
-		if inner, ok := of.(*object); ok && low == "copy" {
+		if inner, ok := o.read("of").(*object); ok && low == "copy" {
 			return &object{kind: inner.kind, fields: append([]field(nil), inner.fields...), closed: inner.closed, shown: inner.shown}, nil
 		}
 	case "System.Random":
@@ -144,8 +139,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 }
 
 func (r *run) encodingCall(o *object, name, low string, args []any) (any, error) {
-	v, _ := o.get("name")
-	encoding := text(v)
+	encoding := text(o.read("name"))
 	switch low {
 	case "getbytes":
 		data := encode(at(args, 0), encoding, false)
@@ -162,7 +156,7 @@ func (r *run) encodingCall(o *object, name, low string, args []any) (any, error)
 				return nil, err
 			}
 			if from < 0 || n < 0 || from+n > len(b) {
-				return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+				return nil, thrown("ArgumentOutOfRangeException",
 					"Index and count must refer to a location within the buffer.\r\nParameter name: bytes")
 			}
 			b = b[from : from+n]
@@ -224,8 +218,7 @@ func (r *run) builderCall(o *object, name, low string, args []any) (any, error) 
 }
 
 func (r *run) streamCall(o *object, name, low string) (any, error) {
-	b, _ := o.get("bytes")
-	data, _ := b.([]byte)
+	data, _ := o.read("bytes").([]byte)
 	switch {
 	case low == "stop" && o.kind == kindWatch, low == "start" && o.kind == kindWatch:
 		o.set("IsRunning", low == "start")
@@ -257,8 +250,7 @@ func (r *run) clientCall(o *object, name, low string, args []any) (any, error) {
 	headers := map[string]string{}
 	if v, _ := o.get("Headers"); v != nil {
 		if h, ok := v.(*hashtable); ok {
-			for _, k := range h.keys {
-				value, _ := h.get(k)
+			for k, value := range h.all() {
 				headers[text(k)] = text(value)
 			}
 		}

@@ -9,8 +9,6 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-type time_ = time.Time
-
 // regexTimeout bounds one search.
 const regexTimeout = time.Second
 

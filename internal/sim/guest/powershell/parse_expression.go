@@ -50,23 +50,27 @@ func (p *parser) unaryWord() string {
 	return ""
 }
 
-func (p *parser) expression() (node, error) { return p.binary(0) }
+func (p *parser) expression() (node, error) { return p.binary(0, p.list, p.spaces) }
 
-func (p *parser) binary(level int) (node, error) {
+// argumentExpression reads one argument of a method: commas separate them.
+func (p *parser) argumentExpression() (node, error) { return p.binary(0, p.unary, p.lines) }
+
+// binary reads operands with the operators of a level and those above; skip passes what may be before an operator.
+func (p *parser) binary(level int, operand func() (node, error), skip func()) (node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
 	defer p.leave()
 	if level == len(levels) {
-		return p.list()
+		return operand()
 	}
-	left, err := p.binary(level + 1)
+	left, err := p.binary(level+1, operand, skip)
 	if err != nil {
 		return nil, err
 	}
 	for {
 		from := p.pos
-		p.spaces()
+		skip()
 		operator := p.operator(level)
 		if operator == "" {
 			p.pos = from
@@ -77,7 +81,7 @@ func (p *parser) binary(level int) (node, error) {
 			p.pos = end
 			return nil, p.fail("You must provide a value expression following the '%s' operator.", operator)
 		}
-		right, err := p.binary(level + 1)
+		right, err := p.binary(level+1, operand, skip)
 		if err != nil {
 			return nil, err
 		}
@@ -393,38 +397,6 @@ func (p *parser) member(of node, from position, static bool) (node, error) {
 		default:
 			return nil, p.expected(")")
 		}
-	}
-}
-
-// argumentExpression reads one argument of a method: commas separate them.
-func (p *parser) argumentExpression() (node, error) { return p.method(0) }
-
-func (p *parser) method(level int) (node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
-	defer p.leave()
-	if level == len(levels) {
-		return p.unary()
-	}
-	left, err := p.method(level + 1)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		from := p.pos
-		p.lines()
-		operator := p.operator(level)
-		if operator == "" {
-			p.pos = from
-			return left, nil
-		}
-		p.lines()
-		right, err := p.method(level + 1)
-		if err != nil {
-			return nil, err
-		}
-		left = binary{position(left.at()), operator, left, right}
 	}
 }
 

@@ -147,9 +147,6 @@ func (p *parser) conditional(from position) (node, error) {
 			return nil, err
 		}
 		if p.lines(); p.peek() != '{' {
-			if p.pos >= len(p.text) {
-				return nil, p.fail("Missing statement block after %s ( condition ).", word)
-			}
 			return nil, p.fail("Missing statement block after %s ( condition ).", word)
 		}
 		body, err := p.braces()

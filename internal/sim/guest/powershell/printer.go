@@ -109,8 +109,7 @@ func displayed(v any) ([]*object, view) {
 	case *hashtable:
 		rows := make([]*object, 0, len(v.keys))
 		generic := v.generic()
-		for _, k := range v.keys {
-			value, _ := v.get(k)
+		for k, value := range v.all() {
 			if generic {
 				rows = append(rows, custom(field{"Key", k}, field{"Value", value}))
 				continue
@@ -126,8 +125,7 @@ func displayed(v any) ([]*object, view) {
 	case time.Duration:
 		o := &object{kind: kindOf(v)}
 		for _, name := range spanNames {
-			value, _ := spanProperty(v, name, strings.ToLower(name))
-			o.set(name, value)
+			o.set(name, spanParts[strings.ToLower(name)](v))
 		}
 		return []*object{o}, view{kind: o.kind, names: spanNames, list: true}
 	case typeValue:
@@ -141,8 +139,7 @@ func displayed(v any) ([]*object, view) {
 		case asText(v):
 			return nil, view{}
 		case v.kind == kindBuilder:
-			s, _ := v.get("text")
-			n := int64(len([]rune(text(s))))
+			n := int64(len([]rune(text(v.read("text")))))
 			room := int64(16)
 			for room < n {
 				room *= 2
@@ -155,11 +152,9 @@ func displayed(v any) ([]*object, view) {
 			case kindUri, kindIPAddress, kindPair, kindRegex: // they have no view of their own
 				kind = autoKind
 			case kindFile, kindDirectory:
-				at, _ := v.get("FullName")
-				kind, group = kindFile, "    Directory: "+parent(text(at))
+				kind, group = kindFile, "    Directory: "+parent(text(v.read("FullName")))
 			case kindMember:
-				of, _ := v.get("TypeName")
-				group = "   TypeName: " + text(of)
+				group = "   TypeName: " + text(v.read("TypeName"))
 			}
 			return []*object{v}, view{kind: kind, names: v.shown, list: listed[v.kind], fixed: columnWidths[kind], group: group}
 		}
@@ -173,8 +168,8 @@ func displayed(v any) ([]*object, view) {
 	return nil, view{}
 }
 
-var spanNames = []string{"Days", "Hours", "Minutes", "Seconds", "Milliseconds", "Ticks", "TotalDays", "TotalHours", "TotalMinutes",
-	"TotalSeconds", "TotalMilliseconds"}
+var spanNames = strings.Fields("Days Hours Minutes Seconds Milliseconds Ticks TotalDays TotalHours TotalMinutes TotalSeconds " +
+	"TotalMilliseconds")
 
 func viewOf(kind string) view {
 	v := ownViews[kind]
@@ -355,10 +350,9 @@ func (r *run) shown(v any) (string, error) {
 			return "", nil
 		}
 		if v.kind == kindMatch {
-			s, _ := v.get("text")
 			here := strings.TrimSuffix(r.dir, `\`) + `\`
 			near := strings.NewReplacer("\n"+here, "\n", "\n  "+here, "\n  ", "\n> "+here, "\n> ")
-			return near.Replace("\n" + text(s))[1:] + "\r\n", nil
+			return near.Replace("\n" + text(v.read("text")))[1:] + "\r\n", nil
 		}
 		for n, k := range streamKinds {
 			if k.kind == v.kind {
@@ -467,9 +461,6 @@ func (v *view) table(list []*object) string {
 		v.right = make([]bool, len(v.names))
 		for i, n := range v.names {
 			v.right[i] = isRight(v.cell(list[0], n)) || v.kind == kindFile && n == "Length"
-		}
-		if v.fixed != nil && v.fixed["Value"] == 0 && v.names[len(v.names)-1] == "Value" {
-			v.right = make([]bool, len(v.names))
 		}
 		if _, own := ownViews[v.kind]; own && v.kind != kindGroupInfo && v.kind != kindGroupCount {
 			v.right = make([]bool, len(v.names))

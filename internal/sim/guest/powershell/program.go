@@ -58,11 +58,7 @@ func (s *programStage) end() error {
 	}
 	code, found := r.host.Start(r.ctx, p)
 	if !found {
-		f := broken("CommandNotFoundException", "CommandNotFoundException",
-			"The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program.",
-			s.name)
-		f.command = s.name
-		return f
+		return noCommand(s.name)
 	}
 	out.flush()
 	errs.flush()

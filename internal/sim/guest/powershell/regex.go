@@ -3,6 +3,7 @@ package powershell
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dlclark/regexp2"
@@ -10,30 +11,15 @@ import (
 
 // pattern compiles a regular expression of .NET.
 func pattern(p string, exact bool) (*regexp2.Regexp, error) {
-	var options regexp2.RegexOptions = regexp2.IgnoreCase
-	if exact {
-		options = regexp2.None
+	re, err := compiled(p, map[bool]int64{false: int64(regexp2.IgnoreCase)}[exact])
+	if f := failed(err); f != nil {
+		f.id = f.exception.kind
 	}
-	if err := small(p); err != nil {
-		return nil, err
-	}
-	re, err := regexp2.Compile(p, options)
-	if err != nil {
-		return nil, broken("System.ArgumentException", "System.ArgumentException", "parsing \"%s\" - %s", p, patternFault(err))
-	}
-	re.MatchTimeout = regexTimeout
-	return re, nil
+	return re, err
 }
 
 // maxPattern bounds a regular expression, in bytes: the engine takes some hundred times as many.
 const maxPattern = 64 << 10
-
-func small(p string) error {
-	if len(p) > maxPattern {
-		return &LimitError{fmt.Sprintf("has a pattern of more than %d KiB", maxPattern>>10)}
-	}
-	return nil
-}
 
 // patternFault words what is wrong with a pattern as .NET does.
 func patternFault(err error) string {
@@ -201,8 +187,7 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := newArray()
-	out.kind = "String[]"
+	out := textArray(nil)
 	for _, item := range orNull(left) {
 		s, err := r.text(item)
 		if err != nil {
@@ -217,8 +202,7 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 
 // splitBy splits texts at the characters for which a script block says so.
 func (r *run) splitBy(f function, left any) (any, error) {
-	out := newArray()
-	out.kind = "String[]"
+	out := textArray(nil)
 	for _, item := range orNull(left) {
 		part := ""
 		for _, c := range text(item) {
@@ -275,6 +259,11 @@ func like(s, p string, exact bool) (bool, error) {
 	}
 	yes, err := re.MatchString(s)
 	return yes, late(err)
+}
+
+// likeAny reports a match of one of some patterns.
+func likeAny(s string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { yes, err := like(s, p, false); return err == nil && yes })
 }
 
 // wildcard returns the regular expression of a pattern.

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/dlclark/regexp2"
@@ -26,12 +27,12 @@ func regexObject(args []any) (any, error) {
 
 // compiled is a regular expression of the class Regex, which minds the case.
 func compiled(p string, options int64) (*regexp2.Regexp, error) {
-	if err := small(p); err != nil {
-		return nil, err
+	if len(p) > maxPattern {
+		return nil, &LimitError{fmt.Sprintf("has a pattern of more than %d KiB", maxPattern>>10)}
 	}
 	re, err := regexp2.Compile(p, regexp2.RegexOptions(options&^(8|512)))
 	if err != nil {
-		return nil, broken("System.ArgumentException", "ArgumentException", "parsing \"%s\" - %s", p, patternFault(err))
+		return nil, thrown("ArgumentException", "parsing \"%s\" - %s", p, patternFault(err))
 	}
 	re.MatchTimeout = regexTimeout
 	return re, nil
@@ -54,10 +55,8 @@ func regexStatic(method string, takes int) staticMethod {
 
 // regexCall is a method of a Regex.
 func (r *run) regexCall(o *object, method string, args []any) (any, error) {
-	p, _ := o.get("text")
-	options, _ := o.get("Options")
-	m, _ := options.(enumMember)
-	re, err := compiled(text(p), m.n)
+	m, _ := o.read("Options").(enumMember)
+	re, err := compiled(text(o.read("text")), m.n)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +103,7 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 		out, err := re.Replace(s, at(args, 1), -1, most)
 		return out, late(err)
 	case "split":
-		out := newArray()
-		out.kind = "String[]"
+		out := textArray(nil)
 		return out, r.cut(re, s, 0, out)
 	}
 	return nil, r.noMethod(o, method)
@@ -120,7 +118,7 @@ func (r *run) replaceBy(re *regexp2.Regexp, s string, f function, most int) (any
 			return nil, err
 		}
 		given, err := r.gather(func(to sink) error {
-			return r.callFunction(f, []argumentValue{{value: matchObject(re, m), has: true}}, nil, to)
+			return r.callFunction(f, unnamed(matchObject(re, m)), nil, to)
 		})
 		if err != nil {
 			return nil, err

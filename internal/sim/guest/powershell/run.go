@@ -359,8 +359,7 @@ func (r *run) set(name string, value any) error {
 		if rest == "null" {
 			return nil // what is assigned to it is thrown away
 		}
-		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
-			"Cannot overwrite variable %s because it is read-only or constant.", rest)
+		return notWritable(rest)
 	case "lastexitcode":
 		r.lastExit = value
 		return nil
@@ -374,8 +373,7 @@ func (r *run) set(name string, value any) error {
 		s.vars[rest] = c
 	}
 	if c.fixed != "" {
-		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
-			"Cannot overwrite variable %s because it is read-only or constant.", rest)
+		return notWritable(rest)
 	}
 	c.private = c.private || strings.HasPrefix(name, "private:")
 	if c.kind != "" {
@@ -401,6 +399,11 @@ func (r *run) set(name string, value any) error {
 	}
 	c.value = value
 	return nil
+}
+
+func notWritable(name string) *failure {
+	return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
+		"Cannot overwrite variable %s because it is read-only or constant.", name)
 }
 
 // env reads a variable of the environment, in any case.

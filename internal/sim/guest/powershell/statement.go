@@ -313,14 +313,7 @@ func (r *run) switchOf(s switchStatement, out sink) error {
 		}
 		items = lines(content)
 	}
-	outer := r.find("_")
-	defer func() {
-		if outer != nil {
-			r.scope.vars["_"] = outer
-		} else {
-			delete(r.scope.vars, "_")
-		}
-	}()
+	defer r.current(nil)()
 	for _, item := range items {
 		r.scope.vars["_"] = &cell{value: item}
 		if goOn, err := passed(r.cases(s, item, out), s.label); !goOn || err != nil {
@@ -406,20 +399,24 @@ func (r *run) try(t tryStatement, out sink) error {
 }
 
 func (r *run) catch(c *catchClause, f *failure, out sink) error {
-	outer := r.scope.vars["_"]
-	r.scope.vars["_"] = &cell{value: f}
-	defer func() {
-		if outer != nil {
-			r.scope.vars["_"] = outer
-		} else {
-			delete(r.scope.vars, "_")
-		}
-	}()
+	defer r.current(f)()
 	f.ends = false
 	tries := r.tries
 	r.tries, r.catching = 0, r.catching+1
 	defer func() { r.tries, r.catching = tries, r.catching-1 }()
 	return r.statements(c.body, out)
+}
+
+// current puts a value into $_ of the innermost scope; what it returns puts the one before it back.
+func (r *run) current(v any) (restore func()) {
+	vars := r.scope.vars
+	outer, had := vars["_"]
+	vars["_"] = &cell{value: v}
+	return func() {
+		if vars["_"] = outer; !had {
+			delete(vars, "_")
+		}
+	}
 }
 
 // catching finds the clause for a failure.

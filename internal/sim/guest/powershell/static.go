@@ -23,11 +23,11 @@ import (
 // staticMethod is a method or property of a type. A property is called without arguments.
 type staticMethod func(r *run, args []any) (any, error)
 
-// statics are the simulated static methods, as type::name in lower case.
-var statics map[string]staticMethod
+// statics are the simulated static methods, as type::name in lower case, properties the static properties whose values a run makes.
+var statics, properties map[string]staticMethod
 
-func init() { // the functions of the table look into it
-	statics = map[string]staticMethod{}
+func init() { // the functions of the tables look into them
+	statics, properties = map[string]staticMethod{}, staticProperties
 	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics} {
 		for name, f := range table {
 			statics[name] = f
@@ -57,7 +57,7 @@ func (r *run) staticValue(kind, name string) (any, error) {
 	if settings[kind+"::"+low] {
 		return "Tls12", nil
 	}
-	if f, ok := statics[kind+"::"+low]; ok && values[kind+"::"+low] {
+	if f, ok := properties[kind+"::"+low]; ok {
 		return f(r, nil)
 	}
 	if v, ok := constants[typeKey(typeName(kind))+"::"+low]; ok {
@@ -99,22 +99,40 @@ var constants = map[string]any{
 	"math::e": math.E, "math::pi": math.Pi, "string::empty": "", "intptr::zero": int64(0),
 	"guid::empty":        guid("00000000-0000-0000-0000-000000000000"),
 	"datetime::minvalue": time.Time{}, "datetime::maxvalue": time.Date(9999, 12, 31, 23, 59, 59, 999999900, time.UTC),
+	"environment::newline": "\r\n", "environment::is64bitoperatingsystem": true, "environment::is64bitprocess": true,
+	"environment::processorcount": int64(2), "environment::systemdirectory": `C:\Windows\system32`,
+	"io.path::directoryseparatorchar": char('\\'), "io.path::pathseparator": char(';'),
 	"timespan::zero": time.Duration(0), "timespan::maxvalue": time.Duration(math.MaxInt64),
 }
 
-// values are the static members that are properties.
-var values = map[string]bool{
-	"datetime::now": true, "datetime::utcnow": true, "datetime::today": true, "environment::machinename": true,
-	"environment::newline": true, "environment::username": true, "environment::is64bitoperatingsystem": true,
-	"environment::currentdirectory": true,
-	"environment::osversion":        true, "environment::processorcount": true,
-	"environment::systemdirectory": true, "environment::userdomainname": true, "environment::exitcode": true,
-	"environment::is64bitprocess": true, "console::error": true, "console::out": true,
-	"text.encoding::utf8": true, "text.encoding::unicode": true, "text.encoding::ascii": true,
-	"text.encoding::default": true, "text.encoding::bigendianunicode": true,
-	"io.path::directoryseparatorchar": true, "io.path::pathseparator": true, "globalization.cultureinfo::invariantculture": true,
-	"globalization.cultureinfo::currentculture": true, "globalization.cultureinfo::currentuiculture": true, "datetimeoffset::now": true,
-	"datetimeoffset::utcnow": true,
+var staticProperties = map[string]staticMethod{
+	"datetime::now":                               func(r *run, _ []any) (any, error) { return r.now(), nil },
+	"datetime::utcnow":                            func(r *run, _ []any) (any, error) { return r.now().In(utcZone), nil },
+	"datetime::today":                             func(r *run, _ []any) (any, error) { return r.now().Truncate(24 * time.Hour), nil },
+	"environment::machinename":                    func(r *run, _ []any) (any, error) { return strings.ToUpper(r.m.ComputerName), nil },
+	"environment::username":                       func(r *run, _ []any) (any, error) { v, _ := r.env("USERNAME"); return v, nil },
+	"environment::userdomainname":                 func(r *run, _ []any) (any, error) { return strings.ToUpper(r.m.ComputerName), nil },
+	"environment::currentdirectory":               func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
+	"console::error":                              func(*run, []any) (any, error) { return system(kindConsole, nil, "error", true), nil },
+	"console::out":                                func(*run, []any) (any, error) { return system(kindConsole, nil, "error", false), nil },
+	"text.encoding::utf8":                         encodingObject("utf8"),
+	"text.encoding::unicode":                      encodingObject("unicode"),
+	"text.encoding::ascii":                        encodingObject("ascii"),
+	"text.encoding::default":                      encodingObject("default"),
+	"text.encoding::bigendianunicode":             encodingObject("bigendianunicode"),
+	"globalization.cultureinfo::invariantculture": cultureObject("", "Invariant Language (Invariant Country)"),
+	"globalization.cultureinfo::currentculture":   cultureObject("en-US", "English (United States)"),
+	"globalization.cultureinfo::currentuiculture": cultureObject("en-US", "English (United States)"),
+	"datetimeoffset::now":                         func(r *run, _ []any) (any, error) { return offsetObject(r.now()), nil },
+	"datetimeoffset::utcnow":                      func(r *run, _ []any) (any, error) { return offsetObject(r.now()), nil },
+	"environment::osversion": func(r *run, _ []any) (any, error) {
+		v, err := toVersion(r.m.Image.Build)
+		if err != nil {
+			v = version(r.m.Image.Build)
+		}
+		return system("System.OperatingSystem", nil, "Platform", "Win32NT", "Version", v, "VersionString",
+			"Microsoft Windows NT "+r.m.Image.Build), nil
+	},
 }
 
 func (r *run) putStatic(kind, name string, _ any) error {
@@ -142,7 +160,7 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 	}
 	if _, isEnum := enumerationTypes[kind]; low == "parse" || isEnum && low == "parse" {
 		if _, ok := typeNames[kind]; ok || isEnum {
-			return r.parseAs(kind, typeName(kind), args)
+			return r.parseAs(kind, args)
 		}
 	}
 	if low == "tryparse" && len(args) > 1 {
@@ -156,7 +174,7 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 					"\"%s\".", text(value), kindOf(value), typeName(kind))
 			}
 		}
-		v, err := r.parseAs(kind, typeName(kind), args[:1])
+		v, err := r.parseAs(kind, args[:1])
 		if failed(err) != nil {
 			zero, err := r.convert(kind, zero(parameter{kinds: []string{kind}}))
 			if err != nil {
@@ -172,13 +190,12 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 		return equal(args[0], args[1], true), nil
 	}
 	if lacksMember(typeName(kind), name) {
-		return nil, broken("RuntimeException", "MethodNotFound",
-			"Method invocation failed because [%s] does not contain a method named '%s'.", typeName(kind), name)
+		return nil, methodMissing(typeName(kind), name)
 	}
 	return nil, lacking("[%s]::%s()", kind, name)
 }
 
-func (r *run) parseAs(kind, full string, args []any) (any, error) {
+func (r *run) parseAs(kind string, args []any) (any, error) {
 	s := strings.TrimSpace(at(args, 0))
 	_, whole := ranges[kind]
 	_, numeric := map[string]bool{"long": true, "int64": true, "double": true, "decimal": true, "float": true, "uint64": true}[kind]
@@ -188,16 +205,16 @@ func (r *run) parseAs(kind, full string, args []any) (any, error) {
 		if strings.EqualFold(s, "true") || strings.EqualFold(s, "false") {
 			return strings.EqualFold(s, "true"), nil
 		}
-		return nil, broken("System.FormatException", "FormatException", "String was not recognized as a valid Boolean.")
+		return nil, thrown("FormatException", "String was not recognized as a valid Boolean.")
 	case hex:
 		n, err := strconv.ParseUint(s, 16, 64)
 		if err != nil {
-			return nil, broken("System.FormatException", "FormatException", "Input string was not in a correct format.")
+			return nil, thrown("FormatException", "Input string was not in a correct format.")
 		}
 		return r.convert(kind, int64(n))
 	case (whole || numeric) && (s == "" || strings.ContainsAny(s, "xXkKmMgGtTpP")),
 		whole && strings.ContainsAny(s, ".eE,"):
-		return nil, broken("System.FormatException", "FormatException", "Input string was not in a correct format.")
+		return nil, thrown("FormatException", "Input string was not in a correct format.")
 	case kind == "guid" || kind == "version" || kind == "timespan" || kind == "datetime" || kind == "ipaddress" ||
 		kind == "net.ipaddress" || whole || numeric || kind == "char":
 	default:
@@ -214,7 +231,6 @@ func (r *run) parseAs(kind, full string, args []any) (any, error) {
 		}
 		return nil, broken(name, "FormatException", "%s", strings.TrimSuffix(why, "\""))
 	}
-	_ = full
 	return v, err
 }
 
@@ -231,7 +247,7 @@ var textStatics = map[string]staticMethod{
 	},
 	"string::format": func(r *run, a []any) (any, error) {
 		if first2(a) == nil {
-			return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: format")
+			return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: format")
 		}
 		if len(a) == 2 {
 			return r.composite(at(a, 0), list(a[1]))
@@ -278,7 +294,7 @@ var textStatics = map[string]staticMethod{
 	"convert::frombase64string": func(r *run, a []any) (any, error) {
 		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(at(a, 0)), ""))
 		if err != nil {
-			return nil, broken("System.FormatException", "FormatException", "The input is not a valid Base-64 "+
+			return nil, thrown("FormatException", "The input is not a valid Base-64 "+
 				"string as it contains a non-base 64 character, more than two padding characters, or an "+
 				"illegal character among the padding characters. ")
 		}
@@ -290,7 +306,7 @@ var textStatics = map[string]staticMethod{
 	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
 	"convert::toboolean": func(r *run, a []any) (any, error) {
 		if s, ok := first2(a).(string); ok {
-			return r.parseAs("bool", "", []any{s})
+			return r.parseAs("bool", []any{s})
 		}
 		return truth(first2(a)), nil
 	},
@@ -300,11 +316,6 @@ var textStatics = map[string]staticMethod{
 		b, err := bytesOf(first2(a))
 		return strings.ReplaceAll(strings.ToUpper(fmt.Sprintf("% x", b)), " ", "-"), err
 	},
-	"text.encoding::utf8":             encodingObject("utf8"),
-	"text.encoding::unicode":          encodingObject("unicode"),
-	"text.encoding::ascii":            encodingObject("ascii"),
-	"text.encoding::default":          encodingObject("default"),
-	"text.encoding::bigendianunicode": encodingObject("bigendianunicode"),
 	"web.httputility::urlencode": func(r *run, a []any) (any, error) {
 		if !r.web {
 			return nil, lacking("[Web.HttpUtility] before Add-Type -AssemblyName System.Web")
@@ -328,6 +339,13 @@ var textStatics = map[string]staticMethod{
 	"uri::unescapedatastring": func(_ *run, a []any) (any, error) {
 		return dotnet.UnescapeData(at(a, 0)), nil
 	},
+}
+
+func newGUID() guid {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return guid(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
 func encodingObject(name string) staticMethod {
@@ -361,8 +379,7 @@ var mathStatics = map[string]staticMethod{
 			} else if k, err := r.integer(v); err != nil {
 				return nil, err
 			} else if n = int(k); n < 0 || n > 15 {
-				return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
-					"Rounding digits must be between 0 and 15, inclusive.\r\nParameter name: digits")
+				return nil, thrown("ArgumentOutOfRangeException", "Rounding digits must be between 0 and 15, inclusive.\r\nParameter name: digits")
 			}
 		}
 		if d, ok := first2(a).(decimal); ok && !away {
@@ -461,7 +478,7 @@ func (r *run) extreme(a []any, sign int) (any, error) {
 func toWhole(kind string) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		if s, ok := first2(a).(string); ok && len(a) == 1 {
-			return r.parseAs(kind, typeName(kind), []any{s})
+			return r.parseAs(kind, []any{s})
 		}
 		n, err := r.toInt(a)
 		if err != nil {
@@ -469,7 +486,7 @@ func toWhole(kind string) staticMethod {
 		}
 		v, err := r.convert(kind, n)
 		if f := failed(err); f != nil {
-			return nil, broken("System.OverflowException", "OverflowException", "Value was either too large or too small for an %s.",
+			return nil, thrown("OverflowException", "Value was either too large or too small for an %s.",
 				limitName(kind))
 		}
 		return v, err
@@ -505,7 +522,7 @@ func (r *run) toInt(a []any) (any, error) {
 		var n int64
 		if _, err := fmt.Sscanf(strings.TrimPrefix(strings.ToLower(at(a, 0)), "0x"),
 			map[int]string{2: "%b", 8: "%o", 10: "%d", 16: "%x"}[base], &n); err != nil {
-			return nil, broken("System.FormatException", "FormatException", "Could not find any recognizable digits.")
+			return nil, thrown("FormatException", "Could not find any recognizable digits.")
 		}
 		return n, nil
 	}
@@ -526,15 +543,12 @@ func (r *run) toBase(a []any) (any, error) {
 	}
 	form, ok := map[int]string{2: "%b", 8: "%o", 10: "%d", 16: "%x"}[base]
 	if !ok {
-		return nil, broken("System.ArgumentException", "ArgumentException", "Invalid Base.")
+		return nil, thrown("ArgumentException", "Invalid Base.")
 	}
 	return fmt.Sprintf(form, uint64(n)&(1<<32-1)), nil
 }
 
 var systemStatics = map[string]staticMethod{
-	"datetime::now":        func(r *run, _ []any) (any, error) { return r.now(), nil },
-	"datetime::utcnow":     func(r *run, _ []any) (any, error) { return r.now().In(utcZone), nil },
-	"datetime::today":      func(r *run, _ []any) (any, error) { return r.now().Truncate(24 * time.Hour), nil },
 	"datetime::parseexact": parseExact,
 	"datetime::compare": func(_ *run, a []any) (any, error) {
 		x, err := toTime(first2(a))
@@ -598,8 +612,6 @@ var systemStatics = map[string]staticMethod{
 		}
 		return h, r.take(64 * len(h.keys))
 	},
-	"datetimeoffset::now":    func(r *run, _ []any) (any, error) { return offsetObject(r.now()), nil },
-	"datetimeoffset::utcnow": func(r *run, _ []any) (any, error) { return offsetObject(r.now()), nil },
 	"datetimeoffset::fromunixtimeseconds": func(r *run, a []any) (any, error) {
 		n, err := r.integer(first2(a))
 		return offsetObject(time.Unix(n, 0).UTC()), err
@@ -614,30 +626,8 @@ var systemStatics = map[string]staticMethod{
 	},
 	"timespan::fromseconds": spanOf(time.Second), "timespan::fromminutes": spanOf(time.Minute),
 	"timespan::fromhours": spanOf(time.Hour), "timespan::fromdays": spanOf(24 * time.Hour),
-	"timespan::frommilliseconds": spanOf(time.Millisecond),
-	"guid::newguid": func(*run, []any) (any, error) {
-		var b [16]byte
-		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-		return guid(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])), nil
-	},
-	"environment::machinename":            func(r *run, _ []any) (any, error) { return strings.ToUpper(r.m.ComputerName), nil },
-	"environment::newline":                func(*run, []any) (any, error) { return "\r\n", nil },
-	"environment::username":               func(r *run, _ []any) (any, error) { v, _ := r.env("USERNAME"); return v, nil },
-	"environment::userdomainname":         func(r *run, _ []any) (any, error) { return strings.ToUpper(r.m.ComputerName), nil },
-	"environment::is64bitoperatingsystem": func(*run, []any) (any, error) { return true, nil },
-	"environment::is64bitprocess":         func(*run, []any) (any, error) { return true, nil },
-	"environment::currentdirectory":       func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
-	"environment::processorcount":         func(*run, []any) (any, error) { return int64(2), nil },
-	"environment::systemdirectory":        func(*run, []any) (any, error) { return `C:\Windows\system32`, nil },
-	"environment::osversion": func(r *run, _ []any) (any, error) {
-		v, err := toVersion(r.m.Image.Build)
-		if err != nil {
-			v = version(r.m.Image.Build)
-		}
-		return system("System.OperatingSystem", nil, "Platform", "Win32NT", "Version", v, "VersionString",
-			"Microsoft Windows NT "+r.m.Image.Build), nil
-	},
+	"timespan::frommilliseconds":          spanOf(time.Millisecond),
+	"guid::newguid":                       func(*run, []any) (any, error) { return newGUID(), nil },
 	"environment::getenvironmentvariable": func(r *run, a []any) (any, error) { return r.environment(a) },
 	"environment::setenvironmentvariable": func(r *run, a []any) (any, error) {
 		return void{}, r.putEnvironment(at(a, 0), first2(a[min(1, len(a)):]), at(a, 2))
@@ -669,7 +659,7 @@ var systemStatics = map[string]staticMethod{
 	"net.ipaddress::parse": func(_ *run, a []any) (any, error) {
 		v, err := toAddress(first2(a))
 		if failed(err) != nil {
-			err = broken("System.FormatException", "FormatException", "An invalid IP address was specified.")
+			err = thrown("FormatException", "An invalid IP address was specified.")
 		}
 		return v, err
 	},
@@ -704,9 +694,6 @@ var systemStatics = map[string]staticMethod{
 		to.put(t)
 		return true, err
 	},
-	"console::error":          func(*run, []any) (any, error) { return system(kindConsole, nil, "error", true), nil },
-	"console::out":            func(*run, []any) (any, error) { return system(kindConsole, nil, "error", false), nil },
-	"wildcardpattern::escape": func(_ *run, a []any) (any, error) { return wildcardEscapes.Replace(at(a, 0)), nil },
 	"runtime.interopservices.marshal::securestringtobstr": secretPointer,
 	"runtime.interopservices.marshal::ptrtostringauto":    secretText, "runtime.interopservices.marshal::ptrtostringbstr": secretText,
 	"runtime.interopservices.marshal::ptrtostringuni": secretText,
@@ -735,12 +722,10 @@ var systemStatics = map[string]staticMethod{
 	"security.cryptography.md5::create": hashObject("MD5"), "security.cryptography.sha512::create": hashObject("SHA512"),
 	"security.cryptography.sha384::create":        hashObject("SHA384"),
 	"security.cryptography.hashalgorithm::create": func(r *run, a []any) (any, error) { return hashObject(strings.ToUpper(at(a, 0)))(r, nil) },
-	"globalization.cultureinfo::invariantculture": cultureObject("", "Invariant Language (Invariant Country)"),
-	"globalization.cultureinfo::currentculture":   cultureObject("en-US", "English (United States)"),
-	"globalization.cultureinfo::currentuiculture": cultureObject("en-US", "English (United States)"),
-	"gc::collect":         func(*run, []any) (any, error) { return void{}, nil },
-	"scriptblock::create": func(r *run, a []any) (any, error) { return r.blockOf(at(a, 0)) },
-	"array::reverse":      reverseArray,
+	"gc::collect":             func(*run, []any) (any, error) { return void{}, nil },
+	"scriptblock::create":     func(r *run, a []any) (any, error) { return r.blockOf(at(a, 0)) },
+	"array::reverse":          reverseArray,
+	"wildcardpattern::escape": func(_ *run, a []any) (any, error) { return wildcardEscapes.Replace(at(a, 0)), nil },
 	"array::indexof": func(r *run, a []any) (any, error) {
 		return r.listCall(newArray(list(first2(a))...), "IndexOf", "indexof", a[min(1, len(a)):])
 	},
@@ -752,7 +737,6 @@ var systemStatics = map[string]staticMethod{
 	"diagnostics.stopwatch::startnew": func(r *run, _ []any) (any, error) {
 		return system(kindWatch, nil, "started", r.now(), "IsRunning", true), nil
 	},
-	"security.principal.windowsbuiltinrole::administrator": func(*run, []any) (any, error) { return "Administrator", nil },
 }
 
 // kindConsole is a writer of the console's own.
@@ -765,7 +749,7 @@ func secretPointer(_ *run, a []any) (any, error) {
 	if s, ok := first2(a).(secret); ok {
 		return s, nil
 	}
-	return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: s")
+	return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: s")
 }
 
 func secretText(_ *run, a []any) (any, error) {
@@ -780,7 +764,7 @@ func reverseArray(_ *run, a []any) (any, error) {
 		return nil, lacking("[array]::Reverse() with these arguments")
 	}
 	if first2(a) == nil {
-		return nil, broken("System.ArgumentNullException", "ArgumentNullException", "Value cannot be null.\r\nParameter name: array")
+		return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: array")
 	}
 	switch l := first2(a).(type) {
 	case *array:

@@ -107,8 +107,7 @@ func bytesNumber(kind string, size int) staticMethod {
 			return nil, err
 		}
 		if i < 0 || i+size > len(b) {
-			return nil, broken("System.ArgumentException", "ArgumentException",
-				"Destination array is not long enough to copy all the items in the collection.")
+			return nil, thrown("ArgumentException", "Destination array is not long enough to copy all the items in the collection.")
 		}
 		whole := make([]byte, 8)
 		copy(whole, b[i:i+size])
@@ -132,7 +131,7 @@ func (r *run) sortItems(l *array) error {
 		}
 		n, err := r.order(x, y, true)
 		if err != nil {
-			failure = broken("System.InvalidOperationException", "InvalidOperationException", "Failed to compare two elements in the array.")
+			failure = thrown("InvalidOperationException", "Failed to compare two elements in the array.")
 		}
 		return n
 	})
@@ -151,8 +150,7 @@ func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
 	case "computehash":
 		b, err := bytesOf(first2(args))
 		if stream, ok := first2(args).(*object); ok && stream.kind == kindStream {
-			v, _ := stream.get("bytes")
-			b, err = bytesOf(v)
+			b, err = bytesOf(stream.read("bytes"))
 		}
 		if err != nil {
 			return nil, err
@@ -228,8 +226,7 @@ func offsetObject(t time.Time) *object {
 }
 
 func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
-	v, _ := o.get("DateTime")
-	t, _ := v.(time.Time)
+	t, _ := o.read("DateTime").(time.Time)
 	switch low {
 	case "tounixtimeseconds":
 		return sizedOf("Int64", t.Unix()), nil
@@ -287,8 +284,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 			h.kind, h.sorted = "System.Collections.Generic.SortedDictionary`2", true
 		}
 		if from, isHash := first2(args).(*hashtable); isHash {
-			for _, k := range from.keys {
-				value, _ := from.get(k)
+			for k, value := range from.all() {
 				h.set(k, value)
 			}
 		}
@@ -349,11 +345,10 @@ func (r *run) entries(a []any, files, folders bool) (any, error) {
 		pattern = at(a, 1)
 	}
 	deep = strings.EqualFold(at(a, 2), "AllDirectories")
-	out := newArray()
-	out.kind = "String[]"
+	out := textArray(nil)
 	root := r.own(a, 0)
 	if !r.m.Root.IsDir(root) {
-		return nil, broken("System.IO.DirectoryNotFoundException", "DirectoryNotFoundException", "Could not find a part of the path '%s'.", root)
+		return nil, thrown("IO.DirectoryNotFoundException", "Could not find a part of the path '%s'.", root)
 	}
 	var walk func(dir string, depth int) error
 	walk = func(dir string, depth int) error {

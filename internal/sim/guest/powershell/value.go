@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -76,6 +77,15 @@ func (o *object) String() string { return o.kind }
 
 func newArray(items ...any) *array { return &array{items: items, kind: "Object[]"} }
 
+// textArray is a list of texts.
+func textArray(texts []string) *array {
+	out := &array{kind: "String[]"}
+	for _, s := range texts {
+		out.items = append(out.items, s)
+	}
+	return out
+}
+
 func (o *object) get(name string) (any, bool) {
 	for _, f := range o.fields {
 		if strings.EqualFold(f.name, name) {
@@ -84,6 +94,9 @@ func (o *object) get(name string) (any, bool) {
 	}
 	return nil, false
 }
+
+// read returns a field, or null.
+func (o *object) read(name string) any { v, _ := o.get(name); return v }
 
 func (o *object) set(name string, value any) {
 	for i, f := range o.fields {
@@ -171,6 +184,17 @@ func (h *hashtable) generic() bool {
 
 func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[h.id(key)]; return v, ok }
 
+// all are the keys with their values.
+func (h *hashtable) all() iter.Seq2[any, any] {
+	return func(yield func(key, value any) bool) {
+		for _, k := range h.keys {
+			if !yield(k, h.values[h.id(k)]) {
+				return
+			}
+		}
+	}
+}
+
 func (h *hashtable) set(key, value any) {
 	id := h.id(key)
 	if _, ok := h.values[id]; !ok {
@@ -254,8 +278,7 @@ func list(v any) []any {
 		return v.items
 	case *object:
 		if v.kind == kindMatchGroups {
-			items, _ := v.get("items")
-			return list(items)
+			return list(v.read("items"))
 		}
 	case []byte:
 		out := make([]any, len(v))
