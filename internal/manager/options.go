@@ -116,7 +116,7 @@ func Defaults() Options {
 		// The cloud provider changes a balancer in ten to twenty seconds.
 		LeaveDelay: time.Minute,
 		// Passes wait for API servers more than they compute, and machines are the most objects.
-		Concurrency: Concurrency{AzureCluster: 10, AzureMachine: 100, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 2},
+		Concurrency: Concurrency{AzureCluster: 10, AzureMachine: 100, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 10},
 	}
 }
 
