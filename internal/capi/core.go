@@ -111,7 +111,9 @@ func coreReconcilers(ctx context.Context, cfg Config, mgr ctrl.Manager, clusters
 		func() error {
 			// It creates all missing machines one after the other, and is ended in the middle of one.
 			long := opts
-			long.ReconciliationTimeout = longPass
+			if !cfg.Upstream {
+				long.ReconciliationTimeout = longPass
+			}
 			return (&machineset.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters}).SetupWithManager(ctx, mgr, long)
 		},
 		func() error {
