@@ -1,6 +1,6 @@
 // Package wake triggers a pass over an object when one of its inputs changes: it has one table of the
 // inputs that all kinds of a cluster share, with their watches, so that no kind forgets one. It decides
-// nothing about an object and reads nothing but references. The controllers import it.
+// nothing about an object and reads nothing but references. The controllers and package manager import it.
 //
 // An object of a cluster depends on
 //

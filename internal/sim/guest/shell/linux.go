@@ -153,7 +153,7 @@ func sudo(ctx context.Context, p *Process, o options) int {
 	return 0
 }
 
-// assigned puts the variables that stand before a program's name into the environment, and returns what follows them.
+// assigned puts the variables before a program's name into the environment, and returns what follows them.
 func (p *Process) assigned(args []string) []string {
 	for len(args) > 0 && strings.Contains(args[0], "=") {
 		k, v, _ := strings.Cut(args[0], "=")
