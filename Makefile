@@ -168,7 +168,7 @@ e2e-leader: build programs ## Two replicas of casement-manager, the leader kille
 e2e-autoscaler: build ## The real cluster-autoscaler sizes groups of Windows nodes, with a table: AUTOSCALER=PATH of the program, ONLY=part of a kind of group
 	go test -timeout 90m -count=1 -v ./test/e2e/autoscaler -autoscaler "$(AUTOSCALER)" $(if $(ONLY),-only "$(ONLY)")
 
-e2e-capi: build provider ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name, UPSTREAM=1 as upstream ships it
+e2e-capi: build provider ## Cluster API's own specs against a local plane, with a table; ONLY=regular expression of names, UPSTREAM=1 as upstream ships it
 	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi $(if $(UPSTREAM),-upstream)
 
 e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR of a release and its programs (docs/capz.md), WORKERS= LATENCY= IDLE=

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ import (
 )
 
 var (
-	only      = flag.String("only", "", "those whose names contain this")
+	only      = flag.String("only", "", "regular expression of the names of those to run")
 	used      = flag.String("state", "", "state directory of a plane that runs already; default one of its own")
 	logs      = flag.String("logs", "", "directory for what the specs and clusters log; default a temporary one")
 	unwrapped = flag.Bool("upstream", false, "run Cluster API as upstream ships it")
@@ -44,9 +45,13 @@ func TestSpecs(t *testing.T) {
 	}
 	t.Cleanup(func() { s.proxy.Dispose(context.Background()) })
 	s.inventory(t)
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var notRun []string
 	for _, spec := range specs() {
-		if !strings.Contains(spec.name, *only) {
+		if !wanted.MatchString(spec.name) {
 			continue
 		}
 		if spec.reason != "" {
