@@ -269,7 +269,19 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 		return c.writeFile(file, b, adding)
 	}
 	var b strings.Builder
-	values := list(c.given["value"])
+	var values []any
+	for _, v := range list(c.given["value"]) {
+		if a, isArray := v.(*array); isArray && !growing(a) {
+			for _, item := range a.items {
+				if inner, isArray := item.(*array); isArray {
+					item = kindOf(inner)
+				}
+				values = append(values, item)
+			}
+		} else {
+			values = append(values, v)
+		}
+	}
 	if len(values) == 1 && values[0] == nil {
 		values = nil
 	}

@@ -56,6 +56,8 @@ func (r *run) raw(n node) (any, error) {
 		return r.cast(n)
 	case binary:
 		return r.binary(n)
+	case validated: // only a variable that is assigned to keeps one
+		return nil, lacking("an attribute of an expression")
 	case redirected:
 		items, err := r.gather(func(out sink) error { return r.redirectedValue(n, out) })
 		return single(items), err
