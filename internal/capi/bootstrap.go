@@ -12,11 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/setup"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/webhooks/admission"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const bootstrapName = "cluster-api-kubeadm-bootstrap-manager"
@@ -54,35 +50,5 @@ func newBootstrap(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	if err := configs.SetupWithManager(ctx, mgr, concurrency(4*workers)); err != nil {
 		return nil, err
 	}
-	if !cfg.Upstream {
-		if err := joinPools(mgr, configs); err != nil {
-			return nil, err
-		}
-	}
 	return mgr, setUpWebhooks(mgr, &admission.KubeadmConfig{}, &admission.KubeadmConfigTemplate{})
-}
-
-// joinPools renders the data of machine pools as soon as their cluster has a control
-// plane. A Machine's own events do that for its config; a pool has none, and its config
-// would be looked at again only after half a minute.
-func joinPools(mgr ctrl.Manager, configs *kubeadmconfig.Reconciler) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("kubeadmconfig-initialized").
-		For(&clusterv1.Cluster{}, builder.WithPredicates(predicates.ClusterControlPlaneInitialized(mgr.GetScheme(), mgr.GetLogger()))).
-		Complete(reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-			var pools clusterv1.MachinePoolList
-			err := mgr.GetClient().List(ctx, &pools, client.InNamespace(request.Namespace),
-				client.MatchingLabels{clusterv1.ClusterNameLabel: request.Name})
-			if err != nil {
-				return ctrl.Result{}, err
-			}
-			for i := range pools.Items {
-				for _, config := range configs.MachinePoolToBootstrapMapFunc(ctx, &pools.Items[i]) {
-					if _, err := configs.Reconcile(ctx, config); err != nil {
-						return ctrl.Result{}, err
-					}
-				}
-			}
-			return ctrl.Result{}, nil
-		}))
 }

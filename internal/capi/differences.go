@@ -18,10 +18,6 @@ func Differences() []Difference {
 			"A pass never acts on a list that lacks what its controller created or deleted: the read waits until the cache has it, " +
 				"or until the time of the pass is over, after which the pass can write nothing.", "TestOwnWrites, TestOwnWritesOutliveNoPass",
 			"50 nodes in 125 s for 192 s of a processor"},
-		{"The bootstrap data of machine pools is made as soon as their control plane is initialized (bootstrap.go, joinPools).",
-			"No event of a pool's config says so; it waits for half a minute.",
-			"It triggers the same pass earlier.", "",
-			"not measured: it is half a minute of a pool's first boot"},
 		{"A failed connection to a workload cluster is tried again after 2 s in place of 30 s.",
 			"A control plane boots within seconds.",
 			"A cluster that answers is connected to once.", "",
