@@ -81,7 +81,7 @@ func (b managerBench) measure(show func(row), bin string) error {
 		s.herd.pace = flowcontrol.NewTokenBucketRateLimiter(float32(b.arriving), 1)
 	}
 	defer func() { s.gauge.stop() }()
-	// The API server and etcd are in the place of a production's: they share no machine with the rest of a plane.
+	// The API server and etcd are in place of a production's, so each may use all processors; in a plane it is half of them.
 	if err := os.Setenv("GOMAXPROCS", strconv.Itoa(runtime.GOMAXPROCS(0))); err != nil {
 		return err
 	}

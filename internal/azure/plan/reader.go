@@ -22,7 +22,7 @@ type reader struct {
 
 	mu    sync.Mutex
 	lists map[string]*listing
-	own   known
+	own   cached
 	// overviews has the overviews by group.
 	overviews map[string]*overview
 	// groups has the times at which casement created new resource groups: all resources in them since then
@@ -43,25 +43,27 @@ type entry struct {
 	stale bool
 }
 
-// known has the resources that casement read on their own or wrote, by the key of their collection and by their own key:
+// cached has the resources that casement read on their own or wrote, by the key of their collection and by their own key:
 // what a pass asks of a collection does not grow with all that there is.
-type known map[string]map[string]entry
+type cached map[string]map[string]entry
 
 // in returns the resources of a collection.
-func (k known) in(collection string) map[string]entry { return k[arm.Key(collection)] }
+func (c cached) in(collection string) map[string]entry { return c[arm.Key(collection)] }
 
 // of returns the entry of a resource.
-func (k known) of(id string) (entry, bool) {
-	e, ok := k.in(collectionOf(id))[arm.Key(id)]
+func (c cached) of(id string) (entry, bool) {
+	key := arm.Key(id)
+	e, ok := c[collectionOf(key)][key]
 	return e, ok
 }
 
-func (k known) set(id string, e entry) {
-	collection := arm.Key(collectionOf(id))
-	if k[collection] == nil {
-		k[collection] = map[string]entry{}
+func (c cached) set(id string, e entry) {
+	key := arm.Key(id)
+	collection := collectionOf(key)
+	if c[collection] == nil {
+		c[collection] = map[string]entry{}
 	}
-	k[collection][arm.Key(id)] = e
+	c[collection][key] = e
 }
 
 // listing is one collection. Its lock is locked during a read, so that concurrent readers share it.
@@ -81,7 +83,7 @@ type listing struct {
 
 func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
 	return &reader{
-		client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: known{}, overviews: map[string]*overview{},
+		client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: cached{}, overviews: map[string]*overview{},
 		groups: map[string]time.Time{}, answers: map[string]json.RawMessage{}, children: map[string]time.Time{},
 	}
 }

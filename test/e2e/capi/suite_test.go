@@ -36,6 +36,10 @@ var (
 func TestSpecs(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	gomega.RegisterFailHandler(ginkgo.Fail)
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := newPlane(t)
 	s := suite{
 		config:     config(t),
@@ -45,10 +49,6 @@ func TestSpecs(t *testing.T) {
 	}
 	t.Cleanup(func() { s.proxy.Dispose(context.Background()) })
 	s.inventory(t)
-	wanted, err := regexp.Compile(*only)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var notRun []string
 	for _, spec := range specs() {
 		if !wanted.MatchString(spec.name) {

@@ -271,15 +271,15 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 	var b strings.Builder
 	var values []any
 	for _, v := range list(c.given["value"]) {
-		if a, isArray := v.(*array); isArray && !growing(a) {
-			for _, item := range a.items {
-				if inner, isArray := item.(*array); isArray {
-					item = kindOf(inner)
-				}
-				values = append(values, item)
-			}
-		} else {
+		if a, isArray := v.(*array); !isArray || growing(a) {
 			values = append(values, v)
+			continue
+		}
+		for _, item := range list(v) { // a list in it is written by its type
+			if _, isArray := item.(*array); isArray {
+				item = kindOf(item)
+			}
+			values = append(values, item)
 		}
 	}
 	if len(values) == 1 && values[0] == nil {

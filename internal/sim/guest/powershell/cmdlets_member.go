@@ -55,7 +55,7 @@ func getMember(c *call) error {
 		return c.fault(f)
 	}
 	for _, v := range values {
-		kind := text(typeNamesOf(v).items[0])
+		kind := firstTypeName(v)
 		if seen[kind] {
 			continue
 		}

@@ -366,7 +366,7 @@ func (c *call) selected(v any) error {
 			return err
 		}
 		o.fields = slices.DeleteFunc(o.fields, func(f field) bool { return likeAny(f.name, c.textsOf("excludeproperty")) })
-		o.named = "Selected." + text(typeNamesOf(v).items[0])
+		o.named = "Selected." + firstTypeName(v)
 		return c.emit(o)
 	}
 	return c.emit(v)
@@ -471,7 +471,7 @@ func (c *call) rank(x, y any, failure *error) int {
 	n, err := c.order(x, y, false)
 	if failed(err) != nil { // what has no order is ordered by its text, which an object that script made has not
 		own := func(v any) string {
-			if o, ok := v.(*object); ok && !o.closed {
+			if isCustom(v) {
 				return ""
 			}
 			return text(v)

@@ -242,14 +242,21 @@ func kindOfOrObject(v any) string {
 // kindTypeNames is the list of PSObject.TypeNames.
 const kindTypeNames = "System.Collections.ObjectModel.Collection`1"
 
+// firstTypeName is the first of typeNamesOf.
+func firstTypeName(v any) string {
+	if o, ok := v.(*object); ok && o.named != "" {
+		return o.named
+	}
+	return kindOf(v)
+}
+
 // typeNamesOf are the types that a value is of.
 func typeNamesOf(v any) *array {
 	kind := kindOf(v)
-	out := newArray(kind)
+	out := newArray(firstTypeName(v))
 	out.kind = kindTypeNames
-	out.owner, _ = v.(*object)
-	if o, ok := v.(*object); ok && o.named != "" {
-		out.items = []any{o.named, kind}
+	if out.owner, _ = v.(*object); out.owner != nil && out.owner.named != "" {
+		out.items = append(out.items, kind)
 	}
 	switch v := v.(type) {
 	case int64, float64, short, bool, sized, decimal, char, time.Time, time.Duration, guid:
