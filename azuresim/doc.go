@@ -10,6 +10,6 @@
 // refused and counted, never stored in silence.
 //
 // The local plane, the simulator, the command line and tests may import it; the provider never
-// does. It imports nothing of casement outside its own tree but internal/pki and
-// internal/limit, which know no domain.
+// does. It imports nothing of casement outside its own tree but internal/pki, internal/private,
+// internal/limit and internal/dotnet, which know no domain.
 package azuresim

@@ -2,7 +2,7 @@
 // OCI layout in one tar file, which `skopeo copy oci-archive:`, `crane push` (unpacked), `podman load` and
 // `ctr images import` read.
 //
-// The image has the program and nothing else: no shell, no package manager, no libc. Its user is 65532. The
+// The image has no other program: no shell, no package manager, no libc. Its user is 65532. The
 // same programs make the same image, byte by byte: every time in it is the one of --time.
 package main
 

@@ -4,7 +4,8 @@
 //
 // By default it has the differences from upstream that Differences lists, so that a cluster is quick on a
 // small machine. With Config.Upstream only the wiring differs: leader election, metrics and probes are off,
-// because the local plane has one process. Only internal/plane and tests may import it.
+// because the local plane has one process; workers and limits of requests are those of a small machine;
+// ClusterClass and Ignition are on. Only internal/plane and tests may import it.
 package capi
 
 import (

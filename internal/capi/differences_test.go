@@ -44,7 +44,8 @@ Made from internal/capi/differences.go by ` + "`go test ./internal/capi -update`
 
 The local plane runs Cluster API's own managers from its module, in one process with everything else. So that a cluster is quick
 on a machine with two processors, they differ from what upstream ships in the points below, and in nothing else but the wiring:
-no leader election, metrics or probes. ` + "`casement up --upstream`" + ` runs them without these differences,
+no leader election, metrics or probes; numbers of workers and limits of requests for a small machine; ClusterClass and
+Ignition on. ` + "`casement up --upstream`" + ` runs them without these differences,
 ` + "`casement status`" + ` says which is on, and ` + "`make e2e-capi`" + ` runs Cluster API's own specs in both.
 casement-manager in production is beside a Cluster API that is as upstream ships it.
 

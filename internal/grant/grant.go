@@ -5,7 +5,7 @@
 // another. A record says that the author of the reference could read the Secret. It is a ConfigMap in the
 // manager's own namespace, where users do not write, and belongs to one identity by its UID and to one
 // Secret, so that it can be neither forged nor copied. The package refuses to read a Secret's data. The
-// webhooks write records, internal/controller/cloud reads them, and the manager makes the Book.
+// webhooks write records, internal/controller/credential reads them, and the manager makes the Book.
 package grant
 
 import (

@@ -1,6 +1,6 @@
 // Package mcp serves casement's findings about clusters to agents, over the Model Context Protocol: each question is
 // a tool with a typed schema, the documentation is resources. It only reads, decides nothing about a cluster by itself,
-// and everything that it returns, errors too, has passed package redact. The command line imports it.
+// and each answer of a tool, an error too, has passed package redact. The command line imports it.
 package mcp
 
 import (

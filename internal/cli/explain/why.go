@@ -1,4 +1,4 @@
-// Package explain has the commands for a cluster that fails: why, doctor, tree, timeline, support.
+// Package explain has the commands for a cluster that fails: why, doctor, tree, timeline, drift, support.
 //
 // It finds no cause by itself: internal/diagnose does. Only internal/cli may import it.
 package explain

@@ -1,6 +1,6 @@
 // Package azurejson writes the secrets with the configuration of
 // cloud-provider-azure that bootstrap data puts on a node's disk: one per
-// AzureMachineTemplate, and one per AzureMachine that no template made.
+// AzureMachineTemplate and AzureMachinePool, and one per AzureMachine that no template made.
 //
 // It refuses to touch a secret of that name that is not its own. Only package
 // manager imports it.
