@@ -34,7 +34,8 @@ func Differences() []Difference {
 		{"A pass over a MachineSet may take three minutes in place of one.",
 			"It creates all missing machines one after the other.",
 			"As upstream has it for control planes.", "",
-			"not measured: a pass that ends in the middle of a creation leaves it in doubt, and upstream creates again"},
+			"400 nodes: nothing; 1,000 on a busy machine: an AzureMachine and a KubeadmConfig without Machine, which a pass " +
+				"that ended in a creation left behind"},
 	}
 }
 
