@@ -42,8 +42,8 @@ func guardDiskAccess(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewDiskAccess shows the connections of private endpoints; nothing while an
-// operation is in progress.
+// viewDiskAccess shows the connections of private endpoints, but none while an operation is in
+// progress.
 func viewDiskAccess(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if d.State() != engine.StatusSucceeded {
 		delete(body, "properties")

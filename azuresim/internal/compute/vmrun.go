@@ -48,7 +48,7 @@ func runDeleteVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 	if hostOf(s) == nil {
 		return nil, nil
 	}
-	// An operation of a scale set that is booting the VM finishes its step first.
+	// A scale set's operation that is booting the VM finishes its step first.
 	l := computeOf(s).begun.of(op.Target)
 	l.mu.Lock()
 	defer l.mu.Unlock()

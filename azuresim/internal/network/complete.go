@@ -20,7 +20,8 @@ func unchanged(_ *engine.Tx, d, old *engine.Doc) bool {
 	return reflect.DeepEqual(asked(before), asked(after)) && reflect.DeepEqual(old.Body["sku"], d.Body["sku"])
 }
 
-// asked returns a document without what clients may send back of children, and need not.
+// asked returns a document without the fields of children that answers contain and requests need
+// not contain.
 func asked(v any) any {
 	switch v := v.(type) {
 	case value.Object:
@@ -42,11 +43,11 @@ func asked(v any) any {
 	return v
 }
 
-// always ends each write before the answer.
+// always reports true: Azure completes each write of the type before it answers.
 func always(*engine.Tx, *engine.Doc, *engine.Doc) bool { return true }
 
-// nested gives children that are no parts for the engine what clients expect of
-// them: ID, type and ETag, and the parent's state where they follow it.
+// nested sets the fields that clients expect on children that the engine does not know as parts:
+// ID, type, ETag and provisioning state, which is the parent's if follow is set.
 func nested(parent value.Object, field, typ string, follow bool) {
 	for _, e := range value.Items(value.Props(parent), field) {
 		e["id"] = value.Str(parent, "id") + "/" + typ + "/" + value.Str(e, "name")
@@ -58,7 +59,7 @@ func nested(parent value.Object, field, typ string, follow bool) {
 	}
 }
 
-// following shows parts in the state of the resource that they are written with.
+// following shows parts in the state of the resource with which they are written.
 func following(body value.Object, parts ...string) {
 	if value.Str(body, "properties", "provisioningState") != updating {
 		return
@@ -70,11 +71,11 @@ func following(body value.Object, parts ...string) {
 	}
 }
 
-// updating is the state of what a write is under way on.
+// updating is the provisioning state of a resource during a write.
 const updating = "Updating"
 
-// missing returns an error for a write that refers to a resource that does not exist, for
-// references to which Azure answers with NotFound of that resource.
+// missing returns an error if a write refers to a resource that does not exist, for references for
+// which Azure answers NotFound with that resource.
 func missing(t *engine.Tx, id string) *engine.Error {
 	if id == "" || t.Exists(id) {
 		return nil

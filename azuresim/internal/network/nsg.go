@@ -46,8 +46,8 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
-// complete returns an error for a rule that does not say what it applies to: of each of these it needs one.
-// The code is assumed.
+// complete returns an error if a rule lacks its source, its destination or one of their ports. The
+// error code is an assumption.
 func complete(name string, rule value.Object) *engine.Error {
 	for _, needs := range [][]string{
 		{"sourcePortRange", "sourcePortRanges"}, {"destinationPortRange", "destinationPortRanges"},

@@ -8,11 +8,11 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typePublicZone is Azure's name of public DNS zones, in its own case. Nothing
-// outside asks them: they are documents.
+// typePublicZone is Azure's name of public DNS zones, in Azure's case. They are only documents: no
+// DNS server answers from them.
 const typePublicZone = "Microsoft.Network/dnszones"
 
-// nameServers are the name servers in the first of the groups that Azure assigns to zones.
+// nameServers is the first of the groups of name servers that Azure assigns to zones.
 var nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-01.azure-dns.org.", "ns4-01.azure-dns.info."}
 
 // publicDNSTypes returns the resource types of public DNS.
@@ -30,7 +30,7 @@ func publicDNSTypes() []engine.Type {
 	return out
 }
 
-// preparePublicZone gives a new zone the record sets that each has.
+// preparePublicZone creates the record sets that every new zone has.
 func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	value.SetDefault(value.Props(d.Body), "nameServers", nameServers)
 	value.Props(d.Body)["maxNumberOfRecordsPerRecordSet"] = nil
@@ -55,7 +55,7 @@ func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewPublicZone counts; a zone has no state.
+// viewPublicZone adds the number of record sets and removes the state, which a zone does not have.
 func viewPublicZone(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	p := value.Props(body)
 	delete(p, "provisioningState")

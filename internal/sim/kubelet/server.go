@@ -30,16 +30,16 @@ const (
 	streamCreation = 30 * time.Second
 )
 
-// logPeriod is how often a log that is followed is looked at.
+// logPeriod is the interval at which a followed log is read.
 const logPeriod = 250 * time.Millisecond
 
-// serve answers the kubelet's HTTPS API for the API server.
+// serve serves the kubelet's HTTPS API until ctx ends.
 func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	cert, err := selfSigned(k.nodeName, k.c.InternalIP.String())
 	if err != nil {
 		return err
 	}
-	mux := sync.OnceValue(k.routes) // most kubelets are never asked, and a router is a tenth of their memory
+	mux := sync.OnceValue(k.routes) // most kubelets get no request, and a router is a tenth of their memory
 	limits := limit.Default()
 	server := &http.Server{
 		Handler:           k.guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mux().ServeHTTP(w, r) })),
@@ -90,14 +90,13 @@ func (k *Kubelet) routes() *http.ServeMux {
 	return mux
 }
 
-// say answers with a text and no line end, as the kubelet's web services do.
+// say answers with a text without a line end, as the kubelet's web services do.
 func say(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text)
 }
 
-// client returns the certificate of who connects, nil where the cluster's CA has not signed
-// it.
+// client returns the certificate of the connected client; nil unless the cluster's CA signed it.
 func (k *Kubelet) client(state *tls.ConnectionState) *x509.Certificate {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return nil
@@ -148,7 +147,7 @@ func (k *Kubelet) serveFiles(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix("/logs/", http.FileServerFS(logs)).ServeHTTP(w, r)
 }
 
-// serveLogs answers a container's log; tailLines and follow are honoured.
+// serveLogs answers a container's log; it supports tailLines and follow.
 func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
 	if worker == nil {
@@ -175,7 +174,7 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, err := io.Copy(w, f); err != nil {
-		return // the client has gone
+		return // the client closed the connection
 	}
 	for r.URL.Query().Get("follow") == "true" {
 		if flusher, ok := w.(http.Flusher); ok {
@@ -204,7 +203,7 @@ func tail(f io.ReaderAt, size int64, lines string) int64 {
 	part := make([]byte, 32<<10)
 	for end := size; end > first; {
 		from := max(end-int64(len(part)), first)
-		n, _ := f.ReadAt(part[:end-from], from) // of a log that was cut meanwhile it reads less
+		n, _ := f.ReadAt(part[:end-from], from) // reads less if the log was truncated meanwhile
 		for i := n - 1; i >= 0; i-- {
 			if at := from + int64(i); part[i] == '\n' && at != size-1 {
 				if left--; left == 0 {
@@ -232,8 +231,8 @@ func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
 		streamCreation, portforward.SupportedProtocols)
 }
 
-// forwarder connects a forwarded port: static pods listen on the machine's loopback address, other
-// pods in the simulated network.
+// forwarder connects a forwarded port: a static pod's on the machine's loopback address, another
+// pod's in the simulated network.
 type forwarder struct {
 	k *Kubelet
 	w *worker
@@ -260,7 +259,7 @@ func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, str
 	return <-done
 }
 
-// nodeConfig connects as the node itself.
+// nodeConfig returns a client configuration with the node's own identity.
 func (k *Kubelet) nodeConfig(context.Context) (*rest.Config, error) {
 	cluster, _, err := k.identity.kubeconfig(kubeletConf)
 	if err != nil {
