@@ -7,6 +7,6 @@
 //
 // It has no side effects: it gets the properties of deployed resources from its caller, or leaves
 // the text of the expression. It deploys nothing, fetches no linked template, and refuses unknown
-// functions by name. The local Azure deploys its results and the command line prints them; both may
-// import it.
+// functions by name. The local Azure, which deploys its results, and the command line, which prints
+// them, may import it.
 package template

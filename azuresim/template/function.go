@@ -41,15 +41,17 @@ type functions map[string]eval
 // takesLater lists the functions that accept an argument that is a Later.
 var takesLater = map[string]bool{"createArray": true, "createObject": true, "coalesce": true, "tryGet": true}
 
-// unary, binary and ternary return the implementation of a function with one, two or three
+// unaryFunc, binaryFunc and ternaryFunc return the implementation of a function with one, two or three
 // arguments; the table contains their types.
-func unary[A any](do func(A) any) eval { return func(_ *scope, a []any) any { return do(as[A](a[0])) } }
+func unaryFunc[A any](do func(A) any) eval {
+	return func(_ *scope, a []any) any { return do(as[A](a[0])) }
+}
 
-func binary[A, B any](do func(A, B) any) eval {
+func binaryFunc[A, B any](do func(A, B) any) eval {
 	return func(_ *scope, a []any) any { return do(as[A](a[0]), as[B](a[1])) }
 }
 
-func ternary[A, B, C any](do func(A, B, C) any) eval {
+func ternaryFunc[A, B, C any](do func(A, B, C) any) eval {
 	return func(_ *scope, a []any) any { return do(as[A](a[0]), as[B](a[1]), as[C](a[2])) }
 }
 

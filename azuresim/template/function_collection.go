@@ -12,13 +12,13 @@ import (
 
 var arrayFunctions = functions{
 	"createArray": func(_ *scope, a []any) any { return append([]any{}, a...) },
-	"length":      unary(func(v any) any { return int64(lengthOf(v)) }),
-	"empty":       unary(func(v any) any { return lengthOf(v) == 0 }),
-	"first":       unary(func(v any) any { return single(part(v, 0, 1)) }),
-	"last":        unary(func(v any) any { return single(part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
-	"take":        binary(func(of any, n int64) any { return part(of, 0, n) }),
-	"skip":        binary(func(of any, n int64) any { return part(of, n, math.MaxInt64) }),
-	"contains":    binary(contains),
+	"length":      unaryFunc(func(v any) any { return int64(lengthOf(v)) }),
+	"empty":       unaryFunc(func(v any) any { return lengthOf(v) == 0 }),
+	"first":       unaryFunc(func(v any) any { return single(part(v, 0, 1)) }),
+	"last":        unaryFunc(func(v any) any { return single(part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
+	"take":        binaryFunc(func(of any, n int64) any { return part(of, 0, n) }),
+	"skip":        binaryFunc(func(of any, n int64) any { return part(of, n, math.MaxInt64) }),
+	"contains":    binaryFunc(contains),
 	"union":       union,
 	"intersection": func(s *scope, a []any) any {
 		if sameKind(a) == kindArray {
@@ -45,7 +45,7 @@ var arrayFunctions = functions{
 		}
 		return out
 	},
-	"range": binary(func(start, n int64) any {
+	"range": binaryFunc(func(start, n int64) any {
 		const most, last = 10_000, math.MaxInt32
 		if n < 0 || n > most || start > last || start+n-1 > last {
 			fail("has parameters that are out of range: 'count' must be a positive integer no larger than %d and the sum of 'start index' and "+
@@ -59,10 +59,10 @@ var arrayFunctions = functions{
 	}),
 	"min":          func(_ *scope, a []any) any { return extreme(a, -1) },
 	"max":          func(_ *scope, a []any) any { return extreme(a, 1) },
-	"flatten":      unary(func(lists []any) any { return slices.Concat(append(elements[[]any](lists, "arrays"), []any{})...) }),
+	"flatten":      unaryFunc(func(lists []any) any { return slices.Concat(append(elements[[]any](lists, "arrays"), []any{})...) }),
 	"distinct":     func(s *scope, a []any) any { return s.distinct(a[0].([]any)) },
-	"indexFromEnd": binary(fromEnd),
-	"tryIndexFromEnd": binary(func(of any, n int64) any {
+	"indexFromEnd": binaryFunc(fromEnd),
+	"tryIndexFromEnd": binaryFunc(func(of any, n int64) any {
 		if list, _ := of.([]any); n > 0 && n <= int64(len(list)) {
 			return fromEnd(list, n)
 		}
@@ -244,14 +244,14 @@ var objectFunctions = functions{
 		}
 		return out
 	},
-	"shallowMerge": unary(func(list []any) any { return datum.Overlay(elements[*datum.Object](list, "objects")...) }),
-	"items": unary(func(o *datum.Object) any {
+	"shallowMerge": unaryFunc(func(list []any) any { return datum.Overlay(elements[*datum.Object](list, "objects")...) }),
+	"items": unaryFunc(func(o *datum.Object) any {
 		return each(sortedKeys(o), func(k any) any {
 			v, _ := o.Get(k.(string))
 			return datum.New("key", k, "value", v)
 		})
 	}),
-	"objectKeys": unary(func(o *datum.Object) any { return sortedKeys(o) }),
+	"objectKeys": unaryFunc(func(o *datum.Object) any { return sortedKeys(o) }),
 	"coalesce": func(_ *scope, a []any) any {
 		for _, v := range a {
 			if _, wait := v.(datum.Later); wait {

@@ -27,7 +27,7 @@ var dateFunctions = functions{
 		}
 		return dateText(t, arg(a, 2, "yyyy-MM-ddTHH:mm:ssZ"))
 	},
-	"dateTimeFromEpoch": unary(func(v any) any {
+	"dateTimeFromEpoch": unaryFunc(func(v any) any {
 		n, err := strconv.ParseInt(strings.TrimSpace(fmt.Sprint(v)), 10, 64)
 		if t := time.Unix(n, 0).UTC(); err == nil && representable(t) && n < 1<<40 && n > -1<<40 {
 			return t.Format("2006-01-02T15:04:05Z")

@@ -61,12 +61,12 @@ var lambdaFunctions = functions{
 		}
 		return fail("is not valid: there is no variable '%s'", a[0])
 	},
-	"map": binary(func(list []any, l *lambda) any {
+	"map": binaryFunc(func(list []any, l *lambda) any {
 		out := []any{}
 		l.takes(1, 2).over(list, func(_ int, _, v any) { out = append(out, v) })
 		return out
 	}),
-	"filter": binary(func(list []any, l *lambda) any {
+	"filter": binaryFunc(func(list []any, l *lambda) any {
 		out, wait := []any{}, false
 		l.takes(1, 2).over(list, func(i int, e, v any) {
 			if wait = wait || datum.IsLater(v); !wait && yields[bool](v, kindBool, i) {
@@ -75,14 +75,14 @@ var lambdaFunctions = functions{
 		})
 		return cond[any](wait, datum.Later{}, out)
 	}),
-	"reduce": ternary(func(list []any, out any, l *lambda) any {
+	"reduce": ternaryFunc(func(list []any, out any, l *lambda) any {
 		l.takes(2, 3)
 		for i, e := range list {
 			out = l.apply(out, e, int64(i))
 		}
 		return out
 	}),
-	"sort": binary(func(list []any, l *lambda) any {
+	"sort": binaryFunc(func(list []any, l *lambda) any {
 		l.takes(2, 2)
 		return slices.SortedStableFunc(slices.Values(list), func(a, b any) int {
 			return cond(yields[bool](l.apply(a, b), kindBool, 0), -1, 0)
@@ -94,7 +94,7 @@ var lambdaFunctions = functions{
 	"groupBy": func(_ *scope, a []any) any {
 		return keyed(a, func(o *datum.Object, k string, v any) { o.Put(k, append(datum.At[[]any](o, k), v)) })
 	},
-	"mapValues": binary(func(of *datum.Object, l *lambda) any {
+	"mapValues": binaryFunc(func(of *datum.Object, l *lambda) any {
 		out := &datum.Object{}
 		l.takes(1, 1)
 		for k, v := range of.All() {

@@ -11,8 +11,8 @@ import (
 )
 
 var networkFunctions = functions{
-	"parseCidr": unary(func(s string) any { return networkOf(s).object() }),
-	"cidrSubnet": ternary(func(s string, length, index int64) any {
+	"parseCidr": unaryFunc(func(s string) any { return networkOf(s).object() }),
+	"cidrSubnet": ternaryFunc(func(s string, length, index int64) any {
 		n := networkOf(s)
 		if length < int64(n.length) || length > int64(n.bits) {
 			fail("could not generate subnet for network '%s' and CIDR value '%d'", s, length)
@@ -24,7 +24,7 @@ var networkFunctions = functions{
 		}
 		return n.at(at.Mul(at, sub.size())) + "/" + strconv.Itoa(int(length))
 	}),
-	"cidrHost": binary(func(s string, index int64) any {
+	"cidrHost": binaryFunc(func(s string, index int64) any {
 		n := networkOf(s)
 		offset := new(big.Int).Add(big.NewInt(index), big.NewInt(1))
 		if _, host, _ := n.usable(); offset.Sign() < 0 || offset.Cmp(host) > 0 {

@@ -13,19 +13,19 @@ var numberFunctions = functions{
 	"div": arithmetic((*big.Int).Quo, true), "mod": arithmetic((*big.Int).Rem, true),
 
 	"true": func(*scope, []any) any { return true }, "false": func(*scope, []any) any { return false },
-	"not":             unary(func(v bool) any { return !v }),
-	"equals":          binary(func(a, b any) any { return datum.Equal(a, b) }),
-	"less":            binary(func(a, b any) any { return compare(a, b) < 0 }),
-	"lessOrEquals":    binary(func(a, b any) any { return compare(a, b) <= 0 }),
-	"greater":         binary(func(a, b any) any { return compare(a, b) > 0 }),
-	"greaterOrEquals": binary(func(a, b any) any { return compare(a, b) >= 0 }),
-	"fail":            unary(func(message string) any { return failWhole("%s", message) }),
+	"not":             unaryFunc(func(v bool) any { return !v }),
+	"equals":          binaryFunc(func(a, b any) any { return datum.Equal(a, b) }),
+	"less":            binaryFunc(func(a, b any) any { return compare(a, b) < 0 }),
+	"lessOrEquals":    binaryFunc(func(a, b any) any { return compare(a, b) <= 0 }),
+	"greater":         binaryFunc(func(a, b any) any { return compare(a, b) > 0 }),
+	"greaterOrEquals": binaryFunc(func(a, b any) any { return compare(a, b) >= 0 }),
+	"fail":            unaryFunc(func(message string) any { return failWhole("%s", message) }),
 }
 
 // arithmetic implements a function of two integers; divides means that the second one must not be
 // 0.
 func arithmetic(do func(out, a, b *big.Int) *big.Int, divides bool) eval {
-	return binary(func(a, b int64) any {
+	return binaryFunc(func(a, b int64) any {
 		if divides && b == 0 {
 			fail("tried to divide by zero")
 		}

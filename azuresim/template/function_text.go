@@ -17,15 +17,15 @@ import (
 
 var textFunctions = functions{
 	"concat":      concat,
-	"toLower":     unary(func(s string) any { return dotnet.Lower(s) }),
-	"toUpper":     unary(func(s string) any { return dotnet.Upper(s) }),
-	"trim":        unary(func(s string) any { return strings.TrimSpace(s) }),
+	"toLower":     unaryFunc(func(s string) any { return dotnet.Lower(s) }),
+	"toUpper":     unaryFunc(func(s string) any { return dotnet.Upper(s) }),
+	"trim":        unaryFunc(func(s string) any { return strings.TrimSpace(s) }),
 	"replace":     replace,
 	"substring":   substring,
 	"indexOf":     func(_ *scope, a []any) any { return indexOf(a, strings.Index, slices.IndexFunc[[]any]) },
 	"lastIndexOf": func(_ *scope, a []any) any { return indexOf(a, strings.LastIndex, lastIndexFunc) },
-	"startsWith":  binary(func(s, with string) any { return strings.HasPrefix(dotnet.Upper(s), dotnet.Upper(with)) }),
-	"endsWith":    binary(func(s, with string) any { return strings.HasSuffix(dotnet.Upper(s), dotnet.Upper(with)) }),
+	"startsWith":  binaryFunc(func(s, with string) any { return strings.HasPrefix(dotnet.Upper(s), dotnet.Upper(with)) }),
+	"endsWith":    binaryFunc(func(s, with string) any { return strings.HasSuffix(dotnet.Upper(s), dotnet.Upper(with)) }),
 	"padLeft": func(_ *scope, a []any) any {
 		text, _ := plainText(a[0])
 		width, with := a[1].(int64), arg(a, 2, " ")
@@ -37,7 +37,7 @@ var textFunctions = functions{
 		}
 		return strings.Repeat(with, max(0, int(width)-dotnet.Len(text))) + text
 	},
-	"split":        binary(split),
+	"split":        binaryFunc(split),
 	"join":         join,
 	"format":       format,
 	"uniqueString": func(_ *scope, a []any) any { return uniqueString(joined(a)) },
