@@ -6,9 +6,10 @@ import (
 	"net/netip"
 )
 
-// Reach returns the rule for connections of a process of this computer that works for a machine: it may
-// connect to sockets of the machine's own loopback address and, with peers, to those of other machines of
-// planes on this computer. The rule checks each new connection, for the reason that Foreign gives.
+// Reach returns a check for the connections of a process of this computer that works for a machine.
+// The process may connect to sockets of the machine's own loopback address and, with peers, to
+// sockets of other machines of planes on this computer. The check is needed for each new connection
+// for the reason that Foreign explains.
 func Reach(own netip.Addr, peers bool) func(network string, to netip.AddrPort) error {
 	return func(network string, to netip.AddrPort) error {
 		ip := to.Addr()
@@ -22,7 +23,7 @@ func Reach(own netip.Addr, peers bool) func(network string, to netip.AddrPort) e
 	}
 }
 
-// isHeld reports whether a plane of this computer has claimed the block of an address for its machines.
+// isHeld reports whether a plane on this computer has claimed the block of an address.
 func isHeld(ip netip.Addr) bool {
 	if !ip.Is4() || !ip.IsLoopback() || reserved(ip) {
 		return false
