@@ -101,9 +101,9 @@ func checkManaged(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// naming returns a resource of a type whose properties contain an ID at a path as plain text, where
+// findByText returns a resource of a type whose properties contain an ID at a path as plain text, where
 // the ID is not a reference; nil if there is none.
-func naming(t *engine.Tx, typ, id string, path ...string) *engine.Doc {
+func findByText(t *engine.Tx, typ, id string, path ...string) *engine.Doc {
 	for _, d := range t.All(typ, "") {
 		if strings.EqualFold(value.Str(value.Sub(d.Body, "properties"), path...), id) {
 			return d

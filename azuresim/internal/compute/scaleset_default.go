@@ -61,6 +61,6 @@ func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, expand string)
 	if engine.Expands(expand, "userData") && profile != nil && value.Str(d.Hidden, "userData") != "" {
 		profile["userData"] = d.Hidden["userData"]
 	}
-	oldMachine(t, value.Props(body))
+	removeNewer(t, value.Props(body))
 	oldETag(t, body)
 }

@@ -204,7 +204,7 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 		changed, began := s.Changed(), s.Clock.Now()
 		var ready, plain []task
 		tasks = slices.DeleteFunc(tasks, func(k task) bool {
-			done, e := outcome(s, k, seen)
+			done, e := taskResult(s, k, seen)
 			switch {
 			case e != nil:
 				complete(s, k, e)
@@ -325,9 +325,9 @@ func (r revisions) current(s *engine.Server, k task) (current bool) {
 	return current
 }
 
-// outcome reports whether a task is done, or the error with which it failed. A task that another
+// taskResult reports whether a task is done, or the error with which it failed. A task that another
 // task replaced counts as done.
-func outcome(s *engine.Server, k task, seen revisions) (done bool, e *engine.Error) {
+func taskResult(s *engine.Server, k task, seen revisions) (done bool, e *engine.Error) {
 	if !seen.current(s, k) || hostOf(s) == nil || k.what != taskBoot && k.what != taskReimage {
 		return true, nil
 	}
@@ -375,7 +375,7 @@ func settle(s *engine.Server, tasks []task, e *engine.Error) {
 			computeOf(s).begun.forget(k.id)
 		case taskBoot, taskStart:
 			if e == nil {
-				threaten(s, k.id)
+				scheduleEviction(s, k.id)
 			}
 		}
 	}

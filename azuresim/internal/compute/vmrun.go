@@ -27,7 +27,7 @@ func runCreateVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 		changed := s.Changed()
 		switch view := hostOf(s).View(op.Target); view.Provisioned {
 		case host.ProvisioningReady:
-			threaten(s, op.Target)
+			scheduleEviction(s, op.Target)
 			return nil, nil
 		case host.ProvisioningFailed:
 			return nil, engine.Conflict("OSProvisioningClientError",

@@ -41,7 +41,7 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if len(extensions) > 0 {
 		body["resources"] = extensions
 	}
-	oldMachine(t, value.Props(body))
+	removeNewer(t, value.Props(body))
 	oldETag(t, body)
 	if d.MadeBy(t) {
 		viewBegun(d, body)
@@ -68,8 +68,8 @@ func oldETag(t *engine.Tx, body value.Object) {
 	}
 }
 
-// oldMachine removes computed properties of a machine that the request's API version does not have.
-func oldMachine(t *engine.Tx, p value.Object) {
+// removeNewer removes computed properties of a machine that the request's API version does not have.
+func removeNewer(t *engine.Tx, p value.Object) {
 	if !t.Since(versionTimeCreated) {
 		delete(p, "timeCreated")
 	}

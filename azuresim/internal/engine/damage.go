@@ -43,13 +43,13 @@ func unseal(key, v []byte) ([]byte, error) {
 	return v[5:], nil
 }
 
-// rescue checks a database before it is opened, because bbolt panics on a damaged one. It renames
+// recoverDatabase checks a database before it is opened, because bbolt panics on a damaged one. It renames
 // a damaged database, copies the entries that can be read into a new one, and returns an error
 // that says so; the server then starts with the new database.
-func rescue(path string) error {
+func recoverDatabase(path string) error {
 	f, err := private.OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
-		return absent(path)
+		return checkDeleted(path)
 	} else if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func rescue(path string) error {
 	if damage == nil {
 		return nil
 	}
-	aside, err := putAside(path, whole)
+	aside, err := replaceDamaged(path, whole)
 	if err != nil {
 		return fmt.Errorf("%s is damaged (%w), and what can be read of it could not be written: %w", path, firstOf(damage), err)
 	}
@@ -84,9 +84,9 @@ func rescue(path string) error {
 		path, firstOf(damage), aside, len(whole[bucketDocs]), len(whole[bucketOps]))
 }
 
-// absent returns an error for a database that was deleted. The key for tokens is created after the
+// checkDeleted returns an error for a database that was deleted. The key for tokens is created after the
 // database, so a key without a database proves the deletion.
-func absent(path string) error {
+func checkDeleted(path string) error {
 	dir := filepath.Dir(path)
 	if _, err := os.Lstat(filepath.Join(dir, signerFile)); err != nil {
 		return ignoreNotExist(err)
@@ -126,8 +126,8 @@ func readable(bucket string, e boltfile.Entry) error {
 	return err
 }
 
-// putAside renames a damaged database and writes a new one with the entries that could be read.
-func putAside(path string, whole map[string][]boltfile.Entry) (aside string, err error) {
+// replaceDamaged renames a damaged database and writes a new one with the entries that could be read.
+func replaceDamaged(path string, whole map[string][]boltfile.Entry) (aside string, err error) {
 	next := path + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err

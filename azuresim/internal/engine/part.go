@@ -25,7 +25,7 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	if e != nil {
 		return e
 	}
-	if e := linked(c, k, part, body); e != nil {
+	if e := checkReferences(c, k, part, body); e != nil {
 		return e
 	}
 	data, _ := json.Marshal(body)
@@ -212,7 +212,7 @@ func (c *Request) deletePart(k *Type, owner ID, part string) *Error {
 	err := c.Server.Update(func(t *Tx) error {
 		d := t.Edit(owner.Key())
 		if d == nil || PartOf(d.Body, part, c.ID.Name()) == nil {
-			return asError(above(t, c.ID))
+			return asError(checkParents(t, c.ID))
 		}
 		if e := partWritable(t, k, c.ID, owner); e != nil {
 			return e

@@ -44,11 +44,11 @@ func CheckPlace(location, of string) *Error {
 		return BadRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of "+
 			"available regions is '%s'.", location, strings.Join(value.SortedKeys(Places), ","))
 	}
-	return notThere(location, of, value.SortedKeys(Places))
+	return errNotInLocation(location, of, value.SortedKeys(Places))
 }
 
-// notThere returns the error for a resource type that is not available in a location.
-func notThere(location, of string, regions []string) *Error {
+// errNotInLocation returns the error for a resource type that is not available in a location.
+func errNotInLocation(location, of string, regions []string) *Error {
 	return BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of "+
 		"available regions for the resource type is '%s'.", location, of, strings.Join(regions, ","))
 }

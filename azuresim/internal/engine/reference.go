@@ -16,13 +16,13 @@ func IdsOf(records []*Record) []string {
 	return out
 }
 
-// linked returns an error if a reference in a body is no resource ID, or, for a type of
+// checkReferences returns an error if a reference in a body is no resource ID, or, for a type of
 // Microsoft.Network, has no ID. The resource manager finds both before it calls a provider. part is
 // the array that contains the body, "" for a whole document. Source: for the code
 // LinkedInvalidPropertyId
 // https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors;
 // for MissingJsonReferenceId answers of Azure that public posts quote.
-func linked(c *Request, k *Type, part string, body value.Object) *Error {
+func checkReferences(c *Request, k *Type, part string, body value.Object) *Error {
 	for _, ref := range k.Refs {
 		path := strings.Split(ref.Path, ".")
 		if part != "" && path[0] != part {
@@ -85,16 +85,16 @@ func (t *Tx) dangling(k *Type, d *Doc) (e *Error) {
 		if e != nil || slices.Contains(before, key) || key == own || strings.HasPrefix(key, own+"/") {
 			return
 		}
-		if ref := k.reference(strings.Join(path, ".")); ref != nil && (!t.Exists(id) || !ref.Anywhere && apart(t, id, d)) {
+		if ref := k.reference(strings.Join(path, ".")); ref != nil && (!t.Exists(id) || !ref.Anywhere && inOtherRegion(t, id, d)) {
 			e = ErrReference(id, d.ID)
 		}
 	})
 	return e
 }
 
-// apart reports whether a resource, or the resource that a part belongs to, is in another region
+// inOtherRegion reports whether a resource, or the resource that a part belongs to, is in another region
 // than a document.
-func apart(t *Tx, id string, d *Doc) bool {
+func inOtherRegion(t *Tx, id string, d *Doc) bool {
 	at, err := ParseID(id)
 	for ok := err == nil; ok; at, ok = at.Parent() {
 		if r := t.Record(at.Key()); r != nil && r.Location != "" {

@@ -111,8 +111,8 @@ func bind(c *Request, t *Tx) {
 	t.Version, t.Caller, t.Local = c.Version, c.Principal, !isManager(c.Host)
 }
 
-// above returns an error if the resource group of an ID, or the resource's parent, does not exist.
-func above(t *Tx, id ID) *Error {
+// checkParents returns an error if the resource group of an ID, or the resource's parent, does not exist.
+func checkParents(t *Tx, id ID) *Error {
 	if e := t.groupThere(id); e != nil {
 		return e
 	}
@@ -185,7 +185,7 @@ func (c *Request) put(k *Type) *Error {
 	if e != nil {
 		return e
 	}
-	if e := cmp.Or(children(c, k, body), linked(c, k, "", body)); e != nil {
+	if e := cmp.Or(children(c, k, body), checkReferences(c, k, "", body)); e != nil {
 		return e
 	}
 	var op *Operation
@@ -248,7 +248,7 @@ func (c *Request) put(k *Type) *Error {
 		value.Props(d.Body)["provisioningState"] = state
 		t.Put(d)
 		op = t.Begin(c.operationOn(k, d), work, k.Takes)
-		if k.AtOnce != nil && k.AtOnce(t, d, old) || ofTags(c, k) {
+		if k.AtOnce != nil && k.AtOnce(t, d, old) || isTagUpdate(c, k) {
 			op = complete(t, op, work)
 		}
 		view = t.View(t.Find(d.Key()), "")
@@ -266,7 +266,7 @@ func (c *Request) put(k *Type) *Error {
 	if c.HTTP.Method == http.MethodPatch {
 		status = http.StatusOK
 	}
-	if op != nil && !((k.Quiet || ofTags(c, k)) && op.Status != statusInProgress) {
+	if op != nil && !((k.Quiet || isTagUpdate(c, k)) && op.Status != statusInProgress) {
 		op.Headers(c.Writer.Header(), c.Server, c.Host)
 	}
 	if op != nil && k.Style == StyleStorage {
@@ -283,9 +283,9 @@ func (c *Request) put(k *Type) *Error {
 	return nil
 }
 
-// ofTags reports whether a write is the Network provider's change of tags, which starts no
+// isTagUpdate reports whether a write is the Network provider's change of tags, which starts no
 // operation. Source: the operation UpdateTags of each of its types; recordings of the SDK.
-func ofTags(c *Request, k *Type) bool {
+func isTagUpdate(c *Request, k *Type) bool {
 	return k.Style == StyleNetwork && c.HTTP.Method == http.MethodPatch
 }
 
@@ -312,7 +312,7 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 			"select a new resource name.", c.ID.Name(), old.Location(), c.ID.Group, Region(location))
 	}
 	if location != "" && k.Locations != nil && !slices.Contains(k.Locations, Region(location)) {
-		return nil, notThere(location, k.Name, k.Locations)
+		return nil, errNotInLocation(location, k.Name, k.Locations)
 	}
 	if !k.Global && k.Locations == nil {
 		if e := cmp.Or(CheckPlace(location, k.Name), checkZones(c.ID, body)); e != nil {
@@ -351,7 +351,7 @@ func (c *Request) delete(k *Type) *Error {
 	err := c.Server.Update(func(t *Tx) error {
 		d := t.Edit(c.ID.Key())
 		if d == nil {
-			return asError(above(t, c.ID))
+			return asError(checkParents(t, c.ID))
 		}
 		there = true
 		if e := c.preconditions(k, d); e != nil {

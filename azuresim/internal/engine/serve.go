@@ -80,10 +80,10 @@ func loadCA(dir string) (cert, key []byte, err error) {
 	return cert, key, writeWhole(filepath.Join(dir, caCertFile), cert, 0o644)
 }
 
-// lost returns an error if the CA's certificate or key was deleted after tokens were issued. A key
+// checkLostCA returns an error if the CA's certificate or key was deleted after tokens were issued. A key
 // without a certificate can also come from a process that was killed between the two writes; then
 // there is no key for tokens yet, and the CA's key is replaced.
-func lost(certFile, keyFile string) error {
+func checkLostCA(certFile, keyFile string) error {
 	for _, file := range []string{keyFile, filepath.Join(filepath.Dir(certFile), signerFile)} {
 		if _, err := os.Lstat(file); err != nil {
 			return ignoreNotExist(err)
@@ -105,7 +105,7 @@ func ignoreNotExist(err error) error {
 func readCA(certFile, keyFile string) (cert, key []byte, err error) {
 	cert, err = private.ReadFile(certFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, lost(certFile, keyFile)
+		return nil, nil, checkLostCA(certFile, keyFile)
 	} else if err != nil {
 		return nil, nil, err
 	}

@@ -43,7 +43,7 @@ func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 
 // viewBastion shows the DNS name of a host when its creation has ended.
 func viewBastion(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
-	nested(body, "ipConfigurations", bastionConfigs, false)
+	completeChildren(body, "ipConfigurations", bastionConfigs, false)
 	if value.Str(body, "properties", "provisioningState") == updating {
 		delete(value.Props(body), "dnsName")
 	}

@@ -17,12 +17,12 @@ func unchanged(_ *engine.Tx, d, old *engine.Doc) bool {
 	before, after := maps.Clone(value.Sub(old.Body, "properties")), maps.Clone(value.Props(d.Body))
 	delete(before, "provisioningState")
 	delete(after, "provisioningState")
-	return reflect.DeepEqual(asked(before), asked(after)) && reflect.DeepEqual(old.Body["sku"], d.Body["sku"])
+	return reflect.DeepEqual(withoutAnswerFields(before), withoutAnswerFields(after)) && reflect.DeepEqual(old.Body["sku"], d.Body["sku"])
 }
 
-// asked returns a document without the fields of children that answers contain and requests need
+// withoutAnswerFields returns a document without the fields of children that answers contain and requests need
 // not contain.
-func asked(v any) any {
+func withoutAnswerFields(v any) any {
 	switch v := v.(type) {
 	case value.Object:
 		out := value.Object{}
@@ -30,25 +30,26 @@ func asked(v any) any {
 			if v["name"] != nil && (key == "id" || key == "type" || key == "etag") || key == "provisioningState" {
 				continue
 			}
-			out[key] = asked(e)
+			out[key] = withoutAnswerFields(e)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = asked(e)
+			out[i] = withoutAnswerFields(e)
 		}
 		return out
 	}
 	return v
 }
 
-// always reports true: Azure completes each write of the type before it answers.
-func always(*engine.Tx, *engine.Doc, *engine.Doc) bool { return true }
+// alwaysAtOnce is the AtOnce function of types whose writes Azure always completes before it
+// answers.
+func alwaysAtOnce(*engine.Tx, *engine.Doc, *engine.Doc) bool { return true }
 
-// nested sets the fields that clients expect on children that the engine does not know as parts:
+// completeChildren sets the fields that clients expect on children that the engine does not know as parts:
 // ID, type, ETag and provisioning state, which is the parent's if follow is set.
-func nested(parent value.Object, field, typ string, follow bool) {
+func completeChildren(parent value.Object, field, typ string, follow bool) {
 	for _, e := range value.Items(value.Props(parent), field) {
 		e["id"] = value.Str(parent, "id") + "/" + typ + "/" + value.Str(e, "name")
 		e["type"], e["etag"] = value.Str(parent, "type")+"/"+typ, parent["etag"]
@@ -59,8 +60,9 @@ func nested(parent value.Object, field, typ string, follow bool) {
 	}
 }
 
-// following shows parts in the state of the resource with which they are written.
-func following(body value.Object, parts ...string) {
+// followState gives parts the provisioning state Updating while the resource that is written with
+// them has it.
+func followState(body value.Object, parts ...string) {
 	if value.Str(body, "properties", "provisioningState") != updating {
 		return
 	}

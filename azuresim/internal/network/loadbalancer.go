@@ -129,7 +129,7 @@ func viewBalancer(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 			}
 		}
 	}
-	following(body, balancerArrays...)
+	followState(body, balancerArrays...)
 }
 
 // balancerAtOnce reports whether a write affects no machine: it changes nothing, or the load

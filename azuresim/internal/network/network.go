@@ -149,7 +149,7 @@ func networkTypes() []engine.Type {
 	}
 	rows = append(rows, linkTypes()...)
 	for i := range rows {
-		rows[i].Prepare = marked(rows[i].Prepare)
+		rows[i].Prepare = withGUID(rows[i].Prepare)
 	}
 	rows = append(rows, unmarkedTypes()...)
 	for i := range rows {
@@ -172,16 +172,16 @@ func unmarkedTypes() []engine.Type {
 			Refs: []engine.Reference{{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsOwner},
 				{Path: "ipConfigurations.publicIPAddress", To: typePublicIP}}},
 		{Name: typeSecurity, Takes: short, Retry: engine.Retry{Write: 1, Delete: 1}},
-		{Name: typeWatcher, Takes: short, AtOnce: always},
+		{Name: typeWatcher, Takes: short, AtOnce: alwaysAtOnce},
 		{Name: typeFlowLog, Takes: short, Prepare: prepareFlowLog},
 		{Name: typeZoneGroup, Takes: short, Global: true, Prepare: prepareZoneGroup, View: viewZoneGroup,
 			Delete: engine.Work{Name: "dnszonegroup.delete", Finish: finishZoneGroupDelete}},
 	}
 }
 
-// marked returns a Prepare function that also sets the resource's resourceGuid, which never changes
+// withGUID returns a Prepare function that also sets the resource's resourceGuid, which never changes
 // during the resource's life.
-func marked(prepare func(t *engine.Tx, d, old *engine.Doc) *engine.Error) func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+func withGUID(prepare func(t *engine.Tx, d, old *engine.Doc) *engine.Error) func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		if prepare != nil {
 			if e := prepare(t, d, old); e != nil {

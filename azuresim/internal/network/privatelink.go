@@ -116,7 +116,7 @@ func ownInterface(t *engine.Tx, owner *engine.Doc, name, config, subnet string,
 	nic := &engine.Doc{ID: id.String(), Type: typeNIC, Parsed: id, Hidden: value.Object{},
 		Body: value.Object{"location": owner.Location(), "managedBy": owner.ID,
 			"properties": value.Object{"macAddress": "", "ipConfigurations": []any{value.Object{"name": config, "properties": p}}}}}
-	if e := marked(prepareNIC)(t, nic, nil); e != nil {
+	if e := withGUID(prepareNIC)(t, nic, nil); e != nil {
 		return nil, e
 	}
 	defaults.Fill(typeNIC, "", nic.Body)
@@ -134,7 +134,7 @@ func firstAddress(nic *engine.Doc) string {
 func viewEndpoint(t *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 	p := value.Props(body)
 	for _, field := range []string{"privateLinkServiceConnections", "manualPrivateLinkServiceConnections"} {
-		nested(body, field, field, false)
+		completeChildren(body, field, field, false)
 	}
 	if value.Str(p, "provisioningState") == updating {
 		p["customDnsConfigs"] = []any{}
@@ -191,7 +191,7 @@ func prepareLinkService(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 }
 
 func viewLinkService(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
-	nested(body, "ipConfigurations", "ipConfigurations", false)
+	completeChildren(body, "ipConfigurations", "ipConfigurations", false)
 	value.Props(body)["privateEndpointConnections"] = []any{}
 }
 

@@ -18,7 +18,7 @@ var nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-0
 // publicDNSTypes returns the resource types of public DNS.
 func publicDNSTypes() []engine.Type {
 	out := []engine.Type{{Name: typePublicZone, Style: engine.StyleDNS, Takes: 5 * time.Second, Global: true, Locations: []string{"global"},
-		AtOnce: always, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
+		AtOnce: alwaysAtOnce, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
 		Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets},
 			{Name: "recordsets", Method: http.MethodGet, Serve: listRecordSets}}}}
 	for _, r := range []string{"A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"} {

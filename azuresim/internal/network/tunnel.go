@@ -62,7 +62,7 @@ func serveBastion(c *engine.Request) bool {
 		}
 		c.Writer.WriteHeader(http.StatusNoContent)
 	case c.HTTP.Method == http.MethodGet && strings.HasPrefix(path, "/webtunnelv2/"):
-		carry(c, host, strings.TrimPrefix(path, "/webtunnelv2/"))
+		copyMessages(c, host, strings.TrimPrefix(path, "/webtunnelv2/"))
 	default:
 		http.NotFound(c.Writer, c.HTTP)
 	}
@@ -192,9 +192,9 @@ func properties(s *engine.Server, id string) value.Object {
 	return value.Props(body)
 }
 
-// carry copies bytes between the websocket and the connection of a session: each binary message
+// copyMessages copies bytes between the websocket and the connection of a session: each binary message
 // contains bytes of the connection.
-func carry(c *engine.Request, host, token string) {
+func copyMessages(c *engine.Request, host, token string) {
 	var t tunnel
 	networkOf(c.Server).tunnels.mu.Lock()
 	for _, one := range networkOf(c.Server).tunnels.open {

@@ -146,13 +146,13 @@ func peeringGUID(t *engine.Tx, old *engine.Doc, name string) string {
 
 func viewVNet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if d.MadeBy(t) {
-		following(body, "subnets")
+		followState(body, "subnets")
 	}
 	for _, p := range value.Items(value.Props(body), "virtualNetworkPeerings") {
 		viewPeering(t, d, value.Props(p))
 	}
 	for _, s := range value.Items(value.Props(body), "subnets") {
-		nested(s, "delegations", "delegations", false)
+		completeChildren(s, "delegations", "delegations", false)
 		if configs := subnetConfigs(t, value.Str(s, "id")); len(configs) > 0 {
 			value.Props(s)["ipConfigurations"] = value.IDs(configs)
 		}

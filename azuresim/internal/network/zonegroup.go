@@ -50,7 +50,7 @@ func dropRecords(t *engine.Tx, group *engine.Doc) {
 }
 
 func viewZoneGroup(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
-	nested(body, "privateDnsZoneConfigs", "privateDnsZoneConfigs", true)
+	completeChildren(body, "privateDnsZoneConfigs", "privateDnsZoneConfigs", true)
 	for _, config := range value.Items(value.Props(body), "privateDnsZoneConfigs") {
 		for _, set := range value.Items(value.Props(config), "recordSets") {
 			set["provisioningState"] = value.Str(body, "properties", "provisioningState")

@@ -131,7 +131,7 @@ func exported(t *engine.Tx, docs map[string]*engine.Doc, d *engine.Doc, before m
 	slices.Sort(on)
 	var deps []any
 	for _, key := range slices.Compact(on) {
-		if reaches(before, key, d.Key()) {
+		if dependsOn(before, key, d.Key()) {
 			continue // it would be a circle, and the other resource is deployed first
 		}
 		before[d.Key()] = append(before[d.Key()], key)
@@ -143,9 +143,9 @@ func exported(t *engine.Tx, docs map[string]*engine.Doc, d *engine.Doc, before m
 	return out
 }
 
-// reaches reports whether from depends on to, directly or through others.
-func reaches(before map[string][]string, from, to string) bool {
-	return from == to || slices.ContainsFunc(before[from], func(next string) bool { return reaches(before, next, to) })
+// dependsOn reports whether from depends on to, directly or through others.
+func dependsOn(before map[string][]string, from, to string) bool {
+	return from == to || slices.ContainsFunc(before[from], func(next string) bool { return dependsOn(before, next, to) })
 }
 
 // idExpression returns a template expression that yields an ID.

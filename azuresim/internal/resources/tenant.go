@@ -25,19 +25,19 @@ func answerTenant(c *engine.Request) (bool, *engine.Error) {
 	case c.HTTP.Method == http.MethodPost && path == "/providers/microsoft.resources/checkresourcename":
 		return true, checkResourceName(c)
 	case strings.HasPrefix(path, "/providers/microsoft.resources/deployments/"):
-		return true, aboveCaller(c)
+		return true, refuseTenant(c)
 	default:
 		return false, nil
 	}
 	return true, nil
 }
 
-// aboveCaller refuses a deployment to the tenant itself. No caller of the local Azure has a role
+// refuseTenant refuses a deployment to the tenant itself. No caller of the local Azure has a role
 // there: the owner of a subscription has one only after an administrator elevates the owner's
 // access. Source:
 // https://learn.microsoft.com/azure/role-based-access-control/elevate-access-global-admin;
 // recordings of the SDK.
-func aboveCaller(c *engine.Request) *engine.Error {
+func refuseTenant(c *engine.Request) *engine.Error {
 	verb := map[string]string{http.MethodGet: "read", http.MethodHead: "read", http.MethodDelete: "delete",
 		http.MethodPost: "action"}
 	return engine.Refuse(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization "+
