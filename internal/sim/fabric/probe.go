@@ -94,7 +94,7 @@ func (f *Fabric) probeLoop(ctx context.Context, key probeKey, p *prober) {
 		if ctx.Err() != nil {
 			return
 		}
-		wait := f.judge(key, p, err)
+		wait := f.recordProbe(key, p, err)
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -107,8 +107,8 @@ func (f *Fabric) probeLoop(ctx context.Context, key probeKey, p *prober) {
 	}
 }
 
-// judge records an answer and returns the delay of the next probe.
-func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
+// recordProbe records an answer and returns the delay of the next probe.
+func (f *Fabric) recordProbe(key probeKey, p *prober, err error) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := ""
@@ -122,7 +122,7 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	}
 	if ok := err == nil; ok == p.healthy {
 		p.streak = 0
-	} else if p.streak++; p.streak >= key.needs(err) && (!ok || time.Since(p.since) >= f.c.Settle) {
+	} else if p.streak++; p.streak >= key.requiredStreak(err) && (!ok || time.Since(p.since) >= f.c.Settle) {
 		p.healthy, p.streak = ok, 0
 		f.log.Info("backend health", "machine", key.at.ip, "port", key.port, "healthy", ok, "reason", p.last)
 		changed = true
@@ -139,8 +139,8 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	return wait * time.Duration(1+len(f.probes)/probesPerInterval)
 }
 
-// needs returns how many equal probe results in a row change the state of a backend.
-func (k probeKey) needs(err error) int {
+// requiredStreak returns how many equal probe results in a row change the state of a backend.
+func (k probeKey) requiredStreak(err error) int {
 	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return max(k.threshold, slowThreshold)
 	}

@@ -14,7 +14,7 @@ func Reach(own netip.Addr, peers bool) func(network string, to netip.AddrPort) e
 	return func(network string, to netip.AddrPort) error {
 		ip := to.Addr()
 		switch {
-		case ip != own && (!peers || !isHeld(ip)):
+		case ip != own && (!peers || !isClaimed(ip)):
 			return fmt.Errorf("the program of a machine reaches machines alone, and its own is at %s", own)
 		case Foreign(network, to):
 			return errors.New("nothing of the machine listens there, and another program of this computer would answer")
@@ -23,8 +23,8 @@ func Reach(own netip.Addr, peers bool) func(network string, to netip.AddrPort) e
 	}
 }
 
-// isHeld reports whether a plane on this computer has claimed the block of an address.
-func isHeld(ip netip.Addr) bool {
+// isClaimed reports whether a plane on this computer has claimed the block of an address.
+func isClaimed(ip netip.Addr) bool {
 	if !ip.Is4() || !ip.IsLoopback() || reserved(ip) {
 		return false
 	}

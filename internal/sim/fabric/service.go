@@ -186,7 +186,7 @@ func (p *Proxy) Stop() {
 	p.c.mu.Lock()
 	p.last = p.c.rules
 	p.c.mu.Unlock()
-	p.shut(func(port uint16) bool { _, ok := p.last.byNode[port]; return ok })
+	p.closePorts(func(port uint16) bool { _, ok := p.last.byNode[port]; return ok })
 }
 
 // close ends the proxy and its rules. Open connections continue.
@@ -199,11 +199,11 @@ func (p *Proxy) close() {
 	p.lock <- struct{}{}
 	defer func() { <-p.lock }()
 	p.closed = true
-	p.shut(func(uint16) bool { return false })
+	p.closePorts(func(uint16) bool { return false })
 }
 
-// shut closes the ports for which keep is false. The caller has locked p.
-func (p *Proxy) shut(keep func(port uint16) bool) {
+// closePorts closes the ports for which keep is false. The caller has locked p.
+func (p *Proxy) closePorts(keep func(port uint16) bool) {
 	for port, l := range p.open {
 		if !keep(port) {
 			l.Close()
@@ -240,7 +240,7 @@ func (p *Proxy) sync() {
 			want[s.HealthCheckNodePort] = fmt.Sprintf("health check of %s/%s on %s", s.Namespace, s.Name, p.node)
 		}
 	}
-	p.shut(func(port uint16) bool { return want[port] != "" })
+	p.closePorts(func(port uint16) bool { return want[port] != "" })
 	for port, what := range want {
 		if p.open[port] != nil {
 			continue

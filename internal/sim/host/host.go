@@ -191,7 +191,7 @@ func (h *Host) Start(vm host.VM) {
 	h.Stop(vm.ID)
 	select {
 	case <-h.ready: // a user starts it, and it is no guest of an earlier run
-		h.forgive(vm.ID)
+		h.endQuarantine(vm.ID)
 	default:
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -214,7 +214,7 @@ func (h *Host) Start(vm host.VM) {
 		if !g.turn.await(ctx) {
 			return
 		}
-		as(ctx, vm.ID, func(ctx context.Context) { h.runAgain(ctx, g) })
+		runLabelled(ctx, vm.ID, func(ctx context.Context) { h.runAgain(ctx, g) })
 		h.changed(vm.ID)
 	})
 }
@@ -330,7 +330,7 @@ func (h *Host) Run(ctx context.Context, id, script string) (code int, stdout, st
 		return 0, "", "", err
 	}
 	var out, errOut bytes.Buffer
-	as(ctx, id, func(ctx context.Context) { code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut) })
+	runLabelled(ctx, id, func(ctx context.Context) { code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut) })
 	if body.Machine().TakeReboot() {
 		return h.restarted(id, out.String(), errOut.String())
 	}

@@ -155,7 +155,7 @@ func (n *node) bootSpec(command, config string) (spec process.Spec, root string,
 	for _, ip := range n.body.Machine().IPs {
 		ips = append(ips, ip.String())
 	}
-	spec, err = n.walled(process.Spec{
+	spec, err = n.confined(process.Spec{
 		Name: "kubeadm", Path: binary, Log: filepath.Join(logs, "kubeadm.log"),
 		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
 			"--address=" + strings.Join(ips, ","), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},

@@ -33,7 +33,7 @@ import (
 //
 // A session, a static pod or a kubelet can also end the process long after the boot. Therefore all
 // goroutines of a guest have its ID as a label, which the Go runtime writes beside the goroutine
-// that died; the next process then quarantines that guest (accuse).
+// that died; the next process then quarantines that guest (quarantineCulprit).
 type bootMark struct {
 	// Deaths counts the supervisors that died from within while the guest booted; it includes the
 	// current supervisor while the guest boots.
@@ -97,12 +97,12 @@ func (h *Host) writeMark(id string, mark bootMark) error {
 func (h *Host) beginBoot(ctx context.Context, id string) (done func(), err error) {
 	mark, suspect := h.readMark(id)
 	suspect = suspect && mark.Process != thisProcess
-	within := h.fromWithin(id, mark)
+	within := h.mayBeCulprit(id, mark)
 	if suspect && !within {
 		mark.Deaths = max(0, mark.Deaths-1)
 	}
 	if suspect && within && mark.Quarantine == "" {
-		if mark.Quarantine = h.judge(mark); mark.Quarantine != "" {
+		if mark.Quarantine = h.quarantineReason(mark); mark.Quarantine != "" {
 			if err := h.writeMark(id, mark); err != nil {
 				return nil, err
 			}
@@ -142,10 +142,10 @@ func (h *Host) awaitSuspects(ctx context.Context) {
 	}
 }
 
-// fromWithin reports whether the supervisor of a guest's mark may have died because of this guest:
+// mayBeCulprit reports whether the supervisor of a guest's mark may have died because of this guest:
 // it died by itself, not in the code of another guest, or the kernel may have killed it for lack of
 // memory.
-func (h *Host) fromWithin(id string, mark bootMark) bool {
+func (h *Host) mayBeCulprit(id string, mark bootMark) bool {
 	died := diedBy(mark.Crash)
 	if died.guest != "" {
 		return died.guest == machineKey(id)
@@ -169,8 +169,8 @@ func outOfMemory() int64 {
 	return 0
 }
 
-// judge returns the reason to quarantine a guest with the mark of a dead supervisor; "" for none.
-func (h *Host) judge(mark bootMark) string {
+// quarantineReason returns the reason to quarantine a guest with the mark of a dead supervisor; "" for none.
+func (h *Host) quarantineReason(mark bootMark) string {
 	died := diedBy(mark.Crash).why
 	marks, _ := filepath.Glob(filepath.Join(h.config.Dir, "vms", "*", "*", "booting.json")) // cannot fail: the pattern is valid
 	switch {
@@ -182,8 +182,8 @@ func (h *Host) judge(mark bootMark) string {
 	return ""
 }
 
-// forgive ends the quarantine of a guest.
-func (h *Host) forgive(id string) {
+// endQuarantine ends the quarantine of a guest.
+func (h *Host) endQuarantine(id string) {
 	if err := os.Remove(h.markFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.config.Log.Error(err, "a guest stays in quarantine")
 	}
@@ -208,7 +208,7 @@ func (h *Host) recordCrash() (file string) {
 		return err == nil && info.Size() == 0 && os.Remove(file) == nil
 	})
 	for _, file := range old {
-		h.accuse(file)
+		h.quarantineCulprit(file)
 	}
 	for len(old) >= keptCrashes {
 		_ = os.Remove(old[0]) // if this fails, the file remains
@@ -246,8 +246,8 @@ func showLabels() error {
 // guestLabel is the name of the label with a guest's ID on the guest's goroutines.
 const guestLabel = "guest"
 
-// as runs f with the guest's label on its goroutine and on all goroutines that f starts.
-func as(ctx context.Context, id string, f func(context.Context)) {
+// runLabelled runs f with the guest's label on its goroutine and on all goroutines that f starts.
+func runLabelled(ctx context.Context, id string, f func(context.Context)) {
 	pprof.Do(ctx, pprof.Labels(guestLabel, machineKey(id)), f)
 }
 
@@ -255,8 +255,8 @@ func as(ctx context.Context, id string, f func(context.Context)) {
 // then ignores the file, because a user may have started the guest again.
 const judged = "\ncasement: the guest has its mark\n"
 
-// accuse quarantines the guest in whose code an earlier process died.
-func (h *Host) accuse(file string) {
+// quarantineCulprit quarantines the guest in whose code an earlier process died.
+func (h *Host) quarantineCulprit(file string) {
 	died := diedBy(file)
 	if died.guest == "" || died.judged {
 		return
@@ -316,7 +316,7 @@ func diedBy(file string) (d death) {
 			d.guest, _ = strconv.Unquote(string(label[1])) // "" if the runtime wrote no label
 		}
 	}
-	d.why = why(data)
+	d.why = deathCause(data)
 	return d
 }
 
@@ -331,8 +331,8 @@ var functions = []struct{ name, why string }{
 	{"\ninternal/runtime/maps.fatal(", "concurrent map access"},
 }
 
-// why returns a short cause of a process's death.
-func why(crash []byte) string {
+// deathCause returns a short cause of a process's death.
+func deathCause(crash []byte) string {
 	for line := range bytes.Lines(crash) {
 		for _, sign := range []string{"fatal error: ", "panic: "} {
 			if bytes.HasPrefix(line, []byte(sign)) {

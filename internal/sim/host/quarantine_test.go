@@ -129,7 +129,7 @@ func TestQuarantine(t *testing.T) {
 					boots = append(boots, names[w])
 				}
 				if len(words) == 2 { // the other guest has booted successfully meanwhile
-					m.forgive(bystander)
+					m.endQuarantine(bystander)
 				}
 				die(t, dir, words[0], boots)
 			}
@@ -156,7 +156,7 @@ func TestQuarantine(t *testing.T) {
 			if _, err := testHost(dir).beginBoot(t.Context(), killer); err == nil {
 				t.Error("the quarantine does not last")
 			}
-			m.forgive(killer)
+			m.endQuarantine(killer)
 			if _, err := m.beginBoot(t.Context(), killer); err != nil {
 				t.Errorf("a guest that is started through Azure is not booted: %v", err)
 			}
@@ -203,7 +203,7 @@ func TestDeathAfterBoot(t *testing.T) {
 				t.Fatalf("the bystander is not booted: %v", err)
 			}
 			done()
-			m.forgive(killer)
+			m.endQuarantine(killer)
 			if _, err := testHost(dir).beginBoot(t.Context(), killer); err != nil {
 				t.Errorf("a guest that was started again through Azure is accused again: %v", err)
 			}
@@ -217,7 +217,7 @@ func TestDeathOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	for range maxDeaths + 1 {
 		m := testHost(dir)
-		m.forgive(killer)
+		m.endQuarantine(killer)
 		if err := os.MkdirAll(m.home(bystander), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	if err := n.keepPrivate(private, command.Made); err != nil {
 		return nil, err
 	}
-	walled, err := n.walled(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Output: spec.Output,
+	walled, err := n.confined(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Output: spec.Output,
 		Slack: process.Slack},
 		nil, []string{private, n.home + "/egress.yaml"})
 	if err != nil {
@@ -82,14 +82,14 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	if err != nil {
 		return nil, err
 	}
-	n.body.Machine().Wall.Go(&n.work, "static pod", func() { n.sayEnd(spec, p) })
+	n.body.Machine().Wall.Go(&n.work, "static pod", func() { n.logEnd(spec, p) })
 	return &staticProcess{Process: p, program: command.Argv[0]}, nil
 }
 
-// sayEnd writes to the console that a process of a static pod ended by itself, with the last line
+// logEnd writes to the console that a process of a static pod ended by itself, with the last line
 // of its output. internal/diagnose/walk reads this message to explain an API server that does not
 // answer.
-func (n *node) sayEnd(spec kubelet.ProcessSpec, p *process.Process) {
+func (n *node) logEnd(spec kubelet.ProcessSpec, p *process.Process) {
 	<-p.Done()
 	n.mu.Lock()
 	stopped := n.processes == nil
@@ -124,10 +124,11 @@ func unanswered(dials []string) error {
 	return nil
 }
 
-// walled confines a program that works for the guest. It may write in the guest's root and in the
-// folders write; it may read there, in the folders read, and in the folders that every program
-// needs. It starts no program, and gets none of this process's environment.
-func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, error) {
+// confined returns spec with the confinement of a program that works for the guest. It may write in
+// the guest's root and in the folders write; it may read there, in the folders read, and in the
+// folders that every program needs. It starts no program, and gets none of this process's
+// environment.
+func (n *node) confined(spec process.Spec, write, read []string) (process.Spec, error) {
 	root, err := n.body.Path("/")
 	if err != nil {
 		return spec, err

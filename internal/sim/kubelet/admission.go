@@ -47,7 +47,7 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 	}
 	node := m.k.node.get()
 	if node == nil {
-		return m.keep(pod, m.lacks(pod))
+		return m.keep(pod, m.checkSupport(pod))
 	}
 	v := m.fits(pod, node)
 	if v.reason == affinityFailed {
@@ -58,13 +58,13 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 		}
 	}
 	if v.reason == "" {
-		v = m.lacks(pod)
+		v = m.checkSupport(pod)
 	}
 	return m.keep(pod, v)
 }
 
-// lacks returns the verdict for a pod that needs a feature that kubelets on this OS do not have.
-func (m *podManager) lacks(pod *corev1.Pod) verdict {
+// checkSupport returns the verdict for a pod that needs a feature that kubelets on this OS do not have.
+func (m *podManager) checkSupport(pod *corev1.Pod) verdict {
 	if m.k.c.OS == "windows" && requests.IsPodLevelResourcesSet(pod) {
 		return verdict{"PodLevelResourcesNotSupported", noPodResources}
 	}
@@ -94,8 +94,8 @@ func (m *podManager) keep(pod *corev1.Pod, v verdict) verdict {
 	return v
 }
 
-// leaves removes a pod that has ended from the pods that use the node.
-func (m *podManager) leaves(uid types.UID) {
+// dropAdmitted removes a pod that has ended from the pods that use the node.
+func (m *podManager) dropAdmitted(uid types.UID) {
 	m.mu.Lock()
 	delete(m.admitted, uid)
 	m.mu.Unlock()

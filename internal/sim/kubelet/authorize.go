@@ -41,14 +41,14 @@ func (k *Kubelet) guarded(next http.Handler) http.Handler {
 		}
 		who, err := k.identify(r, &known)
 		if err != nil || who == nil {
-			say(w, http.StatusUnauthorized, "Unauthorized")
+			writeText(w, http.StatusUnauthorized, "Unauthorized")
 			return
 		}
 		if k.settings.Authorization.Mode == alwaysAllow {
 			next.ServeHTTP(w, r)
 			return
 		}
-		verb, sub := asked(r)
+		verb, sub := requestAttributes(r)
 		allowed, err := decided.ask(fmt.Sprintf("%q %q %q %q", who.name, who.groups, verb, sub),
 			func() (bool, error) { return k.allowed(r.Context(), who, verb, sub) })
 		if err != nil {
@@ -151,10 +151,10 @@ func (i *identities) ask(token string, ask func() (*requester, error)) (*request
 	return who, nil
 }
 
-// asked returns the verb and subresource of nodes that a request to the kubelet needs in a
+// requestAttributes returns the verb and subresource of nodes that a request to the kubelet needs in a
 // SubjectAccessReview. Source:
 // https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/.
-func asked(r *http.Request) (verb, subresource string) {
+func requestAttributes(r *http.Request) (verb, subresource string) {
 	verb = map[string]string{
 		http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 	}[r.Method]

@@ -366,8 +366,8 @@ const startError = 128
 // image is really pulled.
 const manyNodes = 100
 
-// sayPulled writes the events for an image that exists.
-func (w *worker) sayPulled(ctx context.Context, p imageUse) {
+// recordPulled writes the events for an image that exists.
+func (w *worker) recordPulled(ctx context.Context, p imageUse) {
 	image := p.image
 	present := w.k.runtime.pulled(image)
 	switch {
@@ -385,8 +385,8 @@ func (w *worker) sayPulled(ctx context.Context, p imageUse) {
 	}
 }
 
-// sayStarted writes the events of the containers that have started since the last call.
-func (w *worker) sayStarted(ctx context.Context) {
+// recordStarted writes the events of the containers that have started since the last call.
+func (w *worker) recordStarted(ctx context.Context) {
 	started := w.started
 	w.started = nil
 	if len(started) == 0 {
@@ -480,7 +480,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 		defer stop()
 		defer out.Close()
 		fmt.Fprint(out, w.page(c))
-		sayUnprobed(out, &c.spec)
+		logUnprobed(out, &c.spec)
 		if err := stub.Refused(&c.spec); err != nil {
 			fmt.Fprintln(out, err)
 			code = 1

@@ -79,7 +79,7 @@ func (w *worker) settle(ctx context.Context, pod *corev1.Pod) {
 	w.stopAll(ctx, pod)
 	w.release(pod)
 	w.sandbox.ready, w.settled = false, true
-	w.k.pods.leaves(w.uid)
+	w.k.pods.dropAdmitted(w.uid)
 }
 
 // stopAll stops the running containers: first the regular ones, then the sidecars in the reverse
@@ -152,8 +152,8 @@ func (w *worker) preStop(ctx context.Context, pod *corev1.Pod, c *container) err
 	return nil
 }
 
-// sayHooks writes the events of the preStop hooks that have failed.
-func (w *worker) sayHooks(ctx context.Context) {
+// recordFailedHooks writes the events of the preStop hooks that have failed.
+func (w *worker) recordFailedHooks(ctx context.Context) {
 	select {
 	case <-w.ending.hooks:
 	default:

@@ -34,10 +34,10 @@ func read[T any](ctx context.Context, get func(context.Context, string, metav1.G
 // pkg/kubelet/util/manager/watch_based_manager.go.
 const permitTime = time.Second
 
-// permitted reads an object that a pod refers to, and retries while the read is forbidden: the API
+// readPermitted reads an object that a pod refers to, and retries while the read is forbidden: the API
 // server's Node authorizer learns of a new pod from a watch of its own, which can be a moment later
 // than the kubelet's.
-func permitted[T any](ctx context.Context, k *Kubelet, get func(context.Context, string, metav1.GetOptions) (T, error),
+func readPermitted[T any](ctx context.Context, k *Kubelet, get func(context.Context, string, metav1.GetOptions) (T, error),
 	name string) (T, error) {
 	for wait := permitTime / 32; ; wait *= 2 {
 		object, err := read(ctx, get, name)
@@ -204,7 +204,7 @@ func (s sources) configMap(ctx context.Context, name string, optional *bool) (ma
 	if data, ok := s.read["configmap/"+name]; ok {
 		return data, nil
 	}
-	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.ConfigMaps(s.w.namespace).Get, name)
+	o, err := readPermitted(ctx, s.w.k, s.w.k.api.Load().core.ConfigMaps(s.w.namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "configmap", name, optional)
 	}
@@ -216,7 +216,7 @@ func (s sources) secret(ctx context.Context, name string, optional *bool) (map[s
 	if data, ok := s.read["secret/"+name]; ok {
 		return data, nil
 	}
-	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.Secrets(s.w.namespace).Get, name)
+	o, err := readPermitted(ctx, s.w.k, s.w.k.api.Load().core.Secrets(s.w.namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "secret", name, optional)
 	}

@@ -74,7 +74,7 @@ func (k *Kubelet) serveExec(w http.ResponseWriter, r *http.Request) {
 	}
 	worker, c, err := k.running(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"))
 	if err != nil {
-		say(w, http.StatusNotFound, err.Error())
+		writeText(w, http.StatusNotFound, err.Error())
 		return
 	}
 	command := r.URL.Query()["command"]
@@ -94,7 +94,7 @@ func (k *Kubelet) serveAttach(w http.ResponseWriter, r *http.Request) {
 	}
 	worker, c, err := k.running(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"))
 	if err != nil {
-		say(w, http.StatusNotFound, err.Error())
+		writeText(w, http.StatusNotFound, err.Error())
 		return
 	}
 	remotecommand.ServeAttach(w, r, inside{k, worker, c}, worker.name, string(worker.uid), c.spec.Name, options,

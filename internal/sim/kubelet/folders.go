@@ -51,7 +51,7 @@ func (f *Folders) run() {
 			if !ok {
 				return
 			}
-			f.tellAll() // events were lost
+			f.notifyAll() // events were lost
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (f *Folders) notify(dir string) {
 	}
 }
 
-func (f *Folders) tellAll() {
+func (f *Folders) notifyAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, waiting := range f.waiting {

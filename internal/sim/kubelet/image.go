@@ -79,9 +79,9 @@ func (w *worker) pull(ctx context.Context, pod *corev1.Pod, c *container) (lacks
 func (w *worker) ensure(ctx context.Context, p imageUse) verdict {
 	reason, message := w.refuseImage(p)
 	if reason == "" {
-		w.sayPulled(ctx, p)
+		w.recordPulled(ctx, p)
 	} else {
-		w.sayUnpulled(ctx, p, reason, message)
+		w.recordPullFailure(ctx, p, reason, message)
 	}
 	return verdict{reason, message}
 }
@@ -120,7 +120,7 @@ func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 		if s.Name == "" {
 			continue
 		}
-		if _, err := permitted(ctx, w.k, w.k.api.Load().core.Secrets(w.namespace).Get, s.Name); err != nil {
+		if _, err := readPermitted(ctx, w.k, w.k.api.Load().core.Secrets(w.namespace).Get, s.Name); err != nil {
 			failed = append(failed, s.Name)
 		}
 	}
@@ -130,8 +130,8 @@ func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// sayUnpulled writes the events of an image that could not be pulled.
-func (w *worker) sayUnpulled(ctx context.Context, p imageUse, reason, message string) {
+// recordPullFailure writes the events of an image that could not be pulled.
+func (w *worker) recordPullFailure(ctx context.Context, p imageUse, reason, message string) {
 	switch reason {
 	case errImagePull:
 		w.event(ctx, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", p.image), p.at)

@@ -118,7 +118,7 @@ func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.
 		next := p.due.Sub(now)
 		if next <= 0 {
 			a := w.ask(ctx, pod, c, p.spec)
-			w.sayUnhealthy(ctx, c, p, a)
+			w.recordUnhealthy(ctx, c, p, a)
 			w.k.asked.count(probed{w.uid, w.namespace, w.name, c.spec.Name, p.kind}, a)
 			var failed bool
 			if next, failed = p.take(a, now); failed && p != c.probes.readiness {
@@ -136,8 +136,8 @@ func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.
 	return again
 }
 
-// sayUnhealthy writes the event of a failed or impossible probe.
-func (w *worker) sayUnhealthy(ctx context.Context, c *container, p *prober, a answer) {
+// recordUnhealthy writes the event of a failed or impossible probe.
+func (w *worker) recordUnhealthy(ctx context.Context, c *container, p *prober, a answer) {
 	switch {
 	case a.errored:
 		message := fmt.Sprintf("%s probe errored and resulted in unknown state: %s", p.kind, a.failure)
@@ -147,9 +147,9 @@ func (w *worker) sayUnhealthy(ctx context.Context, c *container, p *prober, a an
 	}
 }
 
-// again reports whether a container is restarted after a failed probe. Its restart rules do not
+// restartsUnhealthy reports whether a container is restarted after a failed probe. Its restart rules do not
 // apply, because they compare exit codes.
-func again(c *corev1.Container, pod *corev1.PodSpec) bool {
+func restartsUnhealthy(c *corev1.Container, pod *corev1.PodSpec) bool {
 	if c.RestartPolicy != nil {
 		return *c.RestartPolicy != corev1.ContainerRestartPolicyNever
 	}
@@ -164,7 +164,7 @@ func (w *worker) killUnhealthy(ctx context.Context, pod *corev1.Pod, c *containe
 	switch {
 	case c.init:
 		message = "Init c" + message[1:]
-	case again(&c.spec, &pod.Spec):
+	case restartsUnhealthy(&c.spec, &pod.Spec):
 		message += ", will be restarted"
 	case !slices.ContainsFunc(w.containers, others):
 		message = "Stopping container " + c.spec.Name // as all that is left of the pod
@@ -206,8 +206,8 @@ func (w *worker) ask(ctx context.Context, pod *corev1.Pod, c *container, p *core
 	return answer{failure: w.askSocket(ctx, p, at)}
 }
 
-// sayUnprobed writes to a container's log which of its probes are not run.
-func sayUnprobed(log io.Writer, c *corev1.Container) {
+// logUnprobed writes to a container's log which of its probes are not run.
+func logUnprobed(log io.Writer, c *corev1.Container) {
 	for _, p := range newProbers(c, time.Time{}).all() {
 		if p.spec.Exec != nil {
 			const unprobed = "casement: its %s probe %q is not run, as its program is not; it counts as passed\n"

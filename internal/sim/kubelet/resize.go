@@ -28,7 +28,7 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 		return 0
 	}
 	if w.k.c.OS == "windows" {
-		w.delay(ctx, pod, corev1.PodReasonInfeasible, verdict{corev1.PodReasonInfeasible, noResize})
+		w.recordDelay(ctx, pod, corev1.PodReasonInfeasible, verdict{corev1.PodReasonInfeasible, noResize})
 		return 0
 	}
 	if node := w.k.node.get(); node != nil {
@@ -36,7 +36,7 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 		short := w.k.pods.shortages(pod, node.Status.Allocatable)
 		w.k.pods.mu.Unlock()
 		if len(short) > 0 {
-			w.delay(ctx, pod, corev1.PodReasonDeferred, short[0].verdict())
+			w.recordDelay(ctx, pod, corev1.PodReasonDeferred, short[0].verdict())
 			return resizePeriod
 		}
 	}
@@ -56,8 +56,8 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 	return 0
 }
 
-// delay records that a pod does not get its new resources, and the reason.
-func (w *worker) delay(ctx context.Context, pod *corev1.Pod, how string, why verdict) {
+// recordDelay records that a pod does not get its new resources, and the reason.
+func (w *worker) recordDelay(ctx context.Context, pod *corev1.Pod, how string, why verdict) {
 	if w.delayed.reason == "" {
 		w.event(ctx, corev1.EventTypeWarning, "Resize"+how, "Pod resize "+why.reason+": "+resizeSummary(pod, why.message), "")
 		w.delayed = verdict{how, why.message}

@@ -146,7 +146,7 @@ func TestEphemeralContainer(t *testing.T) {
 	pod := w.pod.DeepCopy()
 	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
 		Name: "debug", Image: "example.com/tools"}}}
-	w.meet(pod)
+	w.addEphemeral(pod)
 	w.runContainers(t.Context(), pod)
 	s := podStatus(pod, w)
 	if len(s.EphemeralContainerStatuses) != 1 || s.EphemeralContainerStatuses[0].State.Running == nil || s.Phase != corev1.PodRunning {

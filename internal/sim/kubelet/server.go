@@ -74,24 +74,24 @@ func (k *Kubelet) routes() *http.ServeMux {
 	mux.HandleFunc("/attach/{namespace}/{pod}/{container}", k.serveAttach)
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.servePortForward)
 	for _, folder := range []string{"stats", "containerLogs", "exec", "attach", "portForward"} {
-		unknown := func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusNotFound, "404: Page Not Found") }
+		unknown := func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusNotFound, "404: Page Not Found") }
 		mux.HandleFunc("/"+folder, unknown)
 		mux.HandleFunc("/"+folder+"/", unknown)
 	}
 	for _, folder := range []string{"run", "checkpoint"} {
 		mux.HandleFunc("/"+folder+"/", func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodPost {
-				say(w, http.StatusMethodNotAllowed, "405: Method Not Allowed")
+				writeText(w, http.StatusMethodNotAllowed, "405: Method Not Allowed")
 				return
 			}
-			say(w, http.StatusNotImplemented, "casement: the simulated kubelet has no /"+folder)
+			writeText(w, http.StatusNotImplemented, "casement: the simulated kubelet has no /"+folder)
 		})
 	}
 	return mux
 }
 
-// say answers with a text without a line end, as the kubelet's web services do.
-func say(w http.ResponseWriter, status int, text string) {
+// writeText answers with a text without a line end, as the kubelet's web services do.
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text)
 }
@@ -151,12 +151,12 @@ func (k *Kubelet) serveFiles(w http.ResponseWriter, r *http.Request) {
 func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
 	if worker == nil {
-		say(w, http.StatusNotFound, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")))
+		writeText(w, http.StatusNotFound, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")))
 		return
 	}
 	c := worker.container(r.PathValue("container"))
 	if c == nil {
-		say(w, http.StatusNotFound, fmt.Sprintf("container %q not found in pod %q", r.PathValue("container"), r.PathValue("pod")))
+		writeText(w, http.StatusNotFound, fmt.Sprintf("container %q not found in pod %q", r.PathValue("container"), r.PathValue("pod")))
 		return
 	}
 	f, err := worker.openLog(c)
@@ -224,7 +224,7 @@ func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
 	}
 	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
 	if worker == nil {
-		say(w, http.StatusNotFound, "pod does not exist")
+		writeText(w, http.StatusNotFound, "pod does not exist")
 		return
 	}
 	portforward.ServePortForward(w, r, forwarder{k, worker}, worker.name, string(worker.uid), options, streamIdle,

@@ -165,7 +165,7 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, w.noSandbox(&s), now)
 	s.Conditions = append(s.Conditions, w.notices(pod, now)...)
 	if w.settled && !w.static {
-		loseContainers(pod, s.InitContainerStatuses, s.ContainerStatuses)
+		markLost(pod, s.InitContainerStatuses, s.ContainerStatuses)
 		if !terminal(s.Phase) {
 			s.Phase = corev1.PodFailed
 		}
@@ -189,10 +189,10 @@ func (w *worker) views() (inits, mains, ephemerals []corev1.ContainerStatus) {
 	return inits, mains, ephemerals
 }
 
-// loseContainers marks containers of a pod that has ended whose own end was not seen: the regular
+// markLost marks containers of a pod that has ended whose own end was not seen: the regular
 // containers if all init containers had ended, and the init containers up to the last that had
 // begun. Source: kubernetes pkg/kubelet/status/status_manager.go, TerminatePod.
-func loseContainers(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
+func markLost(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
 	lose := func(list []corev1.ContainerStatus) {
 		for i := range list {
 			if list[i].State.Terminated == nil {

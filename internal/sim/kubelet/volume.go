@@ -219,7 +219,7 @@ func (p payload) choose(data map[string][]byte, items []corev1.KeyToPath, mode *
 }
 
 func (v *volumes) secret(ctx context.Context, out payload, name string, items []corev1.KeyToPath, mode *int32, optional *bool) error {
-	o, err := permitted(ctx, v.w.k, v.w.k.api.Load().core.Secrets(v.w.namespace).Get, name)
+	o, err := readPermitted(ctx, v.w.k, v.w.k.api.Load().core.Secrets(v.w.namespace).Get, name)
 	if err != nil {
 		return missing(err, "secret", name, optional)
 	}
@@ -227,7 +227,7 @@ func (v *volumes) secret(ctx context.Context, out payload, name string, items []
 }
 
 func (v *volumes) configMap(ctx context.Context, out payload, name string, items []corev1.KeyToPath, mode *int32, optional *bool) error {
-	o, err := permitted(ctx, v.w.k, v.w.k.api.Load().core.ConfigMaps(v.w.namespace).Get, name)
+	o, err := readPermitted(ctx, v.w.k, v.w.k.api.Load().core.ConfigMaps(v.w.namespace).Get, name)
 	if err != nil {
 		return missing(err, "configmap", name, optional)
 	}

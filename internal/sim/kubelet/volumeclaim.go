@@ -47,7 +47,7 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 		return none, fmt.Errorf("%s: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: "+
 			"error processing PVC %s/%s: %w", "Unable to attach or mount volumes", v.Name, v.Name, w.namespace, name, err)
 	}
-	pvc, err := permitted(ctx, w.k, core.PersistentVolumeClaims(w.namespace).Get, name)
+	pvc, err := readPermitted(ctx, w.k, core.PersistentVolumeClaims(w.namespace).Get, name)
 	switch {
 	case err != nil:
 		return unbound(fmt.Errorf("failed to fetch PVC from API server: %w", err))
@@ -56,7 +56,7 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 	case pvc.Spec.VolumeName == "" || pvc.Status.Phase != corev1.ClaimBound:
 		return unbound(errors.New("PVC is not bound"))
 	}
-	pv, err := permitted(ctx, w.k, core.PersistentVolumes().Get, pvc.Spec.VolumeName)
+	pv, err := readPermitted(ctx, w.k, core.PersistentVolumes().Get, pvc.Spec.VolumeName)
 	if err != nil {
 		return unbound(fmt.Errorf("failed to fetch PV %s from API server: %w", pvc.Spec.VolumeName, err))
 	}
@@ -93,7 +93,7 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 // the driver's plug-in, which is simulated here, may read others too.
 func (w *worker) shareKey(ctx context.Context, pv *corev1.PersistentVolume) (string, error) {
 	ref := stub.ShareSecret(pv)
-	secret, err := permitted(ctx, w.k, w.k.api.Load().core.Secrets(ref.Namespace).Get, ref.Name)
+	secret, err := readPermitted(ctx, w.k, w.k.api.Load().core.Secrets(ref.Namespace).Get, ref.Name)
 	if err != nil {
 		return "", err
 	}

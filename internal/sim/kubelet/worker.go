@@ -113,10 +113,10 @@ func (w *worker) run(ctx context.Context) {
 	w.adopt(ctx)
 	for {
 		again := w.step(ctx)
-		if w.initEnds() {
+		if w.awaitInitEnd() {
 			again = time.Millisecond // write only the next state, because this one has already ended
 		} else {
-			w.sayStarted(ctx)
+			w.recordStarted(ctx)
 			w.publish(ctx)
 		}
 		if w.finished || ctx.Err() != nil {
@@ -138,9 +138,9 @@ func (w *worker) run(ctx context.Context) {
 // that the container runs: most init programs end immediately.
 const initEnd = 50 * time.Millisecond
 
-// initEnds waits for up to initEnd for the end of a running init container, and reports whether one
+// awaitInitEnd waits for up to initEnd for the end of a running init container, and reports whether one
 // has ended.
-func (w *worker) initEnds() bool {
+func (w *worker) awaitInitEnd() bool {
 	for _, c := range w.containers {
 		if !c.init || c.sidecar || c.run == nil || w.static {
 			continue
@@ -202,7 +202,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		w.evict(ctx, pod, corev1.EventTypeWarning, why)
 		return 0
 	}
-	w.meet(pod)
+	w.addEphemeral(pod)
 	if w.isPreempted() {
 		w.evict(ctx, pod, corev1.EventTypeWarning, verdict{preempting, "Preempted in order to admit critical pod"})
 		return 0
@@ -230,8 +230,8 @@ func (w *worker) isPreempted() bool {
 	return w.preempted
 }
 
-// meet adds the ephemeral containers that were added to the pod.
-func (w *worker) meet(pod *corev1.Pod) {
+// addEphemeral adds the ephemeral containers that were added to the pod.
+func (w *worker) addEphemeral(pod *corev1.Pod) {
 	for _, e := range pod.Spec.EphemeralContainers {
 		if slices.ContainsFunc(w.containers, func(c *container) bool { return c.spec.Name == e.Name }) {
 			continue
@@ -376,7 +376,7 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	if !gone && !w.static && w.k.c.Health().ShimHangs && w.runs() {
 		return hungPeriod
 	}
-	w.sayHooks(ctx)
+	w.recordFailedHooks(ctx)
 	w.ending.cancel()
 	w.stopAll(ctx, pod)
 	if ctx.Err() != nil {

@@ -76,11 +76,11 @@ func (s *screen) At(x, y int) color.Color {
 		return ground
 	}
 	r := s.rows[i]
-	return over(r.letters.AlphaAt((x-margin)/r.scale, (y-r.top)/r.scale).A)
+	return blend(r.letters.AlphaAt((x-margin)/r.scale, (y-r.top)/r.scale).A)
 }
 
-// over returns the colour of ink with an opacity on the background.
-func over(alpha uint8) color.RGBA {
+// blend returns the colour of ink with an opacity on the background.
+func blend(alpha uint8) color.RGBA {
 	mix := func(a, b uint8) uint8 { return uint8((int(a)*int(alpha) + int(b)*(0xff-int(alpha))) / 0xff) }
 	return color.RGBA{mix(ink.R, ground.R), mix(ink.G, ground.G), mix(ink.B, ground.B), 0xff}
 }

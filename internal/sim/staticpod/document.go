@@ -33,7 +33,7 @@ func (t *translation) remake(flag, guest string) (string, error) {
 	if err := yaml.Unmarshal(data, &d); err != nil {
 		return "", fmt.Errorf("%s is not YAML", guest) // the error could quote a key
 	}
-	if err := spelled(d); err != nil {
+	if err := checkCase(d); err != nil {
 		return "", fmt.Errorf("%s: %w", guest, err)
 	}
 	if err := documents[flag](t, path.Dir(guest), d); err != nil {
@@ -52,8 +52,8 @@ var naming = []string{"clientConnection", "kubeconfig", "extenders", "tlsConfig"
 	"plugins", "name", "path", "urlPrefix", "jwt", "issuer", "egressSelectorType",
 	"authorizers", "webhook", "connectionInfo", "kubeConfigFile", "resources", "providers", "kms"}
 
-// spelled returns an error if the name of a field differs from a name in naming only in case.
-func spelled(v any) error {
+// checkCase returns an error if the name of a field differs from a name in naming only in case.
+func checkCase(v any) error {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
@@ -61,13 +61,13 @@ func spelled(v any) error {
 			if !known && slices.ContainsFunc(naming, func(n string) bool { return strings.EqualFold(n, key) }) {
 				return fmt.Errorf("field %q is not spelled as Kubernetes does", key)
 			}
-			if err := spelled(value); err != nil {
+			if err := checkCase(value); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if err := spelled(item); err != nil {
+			if err := checkCase(item); err != nil {
 				return err
 			}
 		}

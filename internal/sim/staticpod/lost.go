@@ -132,9 +132,9 @@ func (t *translation) withoutLost(f flag) (kept flag, gone string) {
 		return flag{}, f.String()
 	case t.program != etcd && f.name == "feature-gates":
 		lacks := func(g string) bool { return t.lacks(kubeflags.DroppedGate(g)) }
-		return without(f, slices.DeleteFunc(LostFeatureGates(), lacks), "feature gates")
+		return removeItems(f, slices.DeleteFunc(LostFeatureGates(), lacks), "feature gates")
 	case t.program == apiServer && strings.HasSuffix(f.name, "able-admission-plugins"):
-		return without(f, LostAdmissionPlugins(), "admission plugins")
+		return removeItems(f, LostAdmissionPlugins(), "admission plugins")
 	}
 	return f, ""
 }
@@ -153,8 +153,8 @@ func (t *translation) lacks(lost int, known bool) bool {
 // lastUnknown is the last minor version whose removals package kubeflags may not contain.
 const lastUnknown = 22
 
-// without removes items from a list such as A=true,B=false.
-func without(f flag, lost []string, what string) (kept flag, gone string) {
+// removeItems removes items from a list such as A=true,B=false.
+func removeItems(f flag, lost []string, what string) (kept flag, gone string) {
 	var keep, drop []string
 	for item := range strings.SplitSeq(f.value, ",") {
 		name, _, _ := strings.Cut(strings.TrimSpace(item), "=")

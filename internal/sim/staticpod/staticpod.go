@@ -107,7 +107,7 @@ func Translate(command []string, m Mapping) (Command, error) {
 			return Command{}, fmt.Errorf("%s of %s: %w", "--"+f.name, program, err)
 		}
 	}
-	for _, f := range t.additions(has) {
+	for _, f := range t.requiredFlags(has) {
 		if !has[f.name] {
 			t.command.Argv = append(t.command.Argv, f.String())
 		}
@@ -337,9 +337,9 @@ func webURL(value string) (*url.URL, error) {
 // port.
 const etcdPages = "2378"
 
-// lease returns flags for a longer lease, for computers that are busy with other work: a component
+// leaseFlags returns flags for a longer lease, for computers that are busy with other work: a component
 // ends if it cannot renew its lease in time. A single instance has no lease.
-func (t *translation) lease() []flag {
+func (t *translation) leaseFlags() []flag {
 	if t.Alone {
 		return []flag{{name: "leader-elect", value: "false"}}
 	}
@@ -349,9 +349,9 @@ func (t *translation) lease() []flag {
 	}
 }
 
-// additions returns flags that a guest on this computer needs and does not set itself; has contains
+// requiredFlags returns flags that a guest on this computer needs and does not set itself; has contains
 // the names of the flags that it sets.
-func (t *translation) additions(has map[string]bool) []flag {
+func (t *translation) requiredFlags(has map[string]bool) []flag {
 	add := []flag{{name: "bind-address", value: t.Loopback}}
 	switch t.program {
 	case etcd:
@@ -381,7 +381,7 @@ func (t *translation) additions(has map[string]bool) []flag {
 		}
 		return append(add, flag{name: "cert-dir", value: t.inside("/var/run/kubernetes")})
 	case controllerManager, scheduler:
-		add = append(add, t.lease()...)
+		add = append(add, t.leaseFlags()...)
 	}
 	if t.program == controllerManager {
 		// The dozens of controllers start behind one rate limit, which is most of a cluster's start

@@ -149,7 +149,7 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 		},
 		DeleteFunc: func(any) { notify() },
 		UpdateFunc: func(old, new any) {
-			if matters(old.(*corev1.Node), new.(*corev1.Node)) {
+			if affectsCloud(old.(*corev1.Node), new.(*corev1.Node)) {
 				notify()
 			}
 		},
@@ -179,8 +179,8 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 	}
 }
 
-// matters reports whether a change of a node may require a change in the cloud.
-func matters(old, new *corev1.Node) bool {
+// affectsCloud reports whether a change of a node may require a change in the cloud.
+func affectsCloud(old, new *corev1.Node) bool {
 	return isReady(old) != isReady(new) || backend(old) != backend(new) || internalIP(old) != internalIP(new) ||
 		old.Spec.ProviderID != new.Spec.ProviderID
 }

@@ -266,16 +266,16 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 		}
 	}
 	if claim.Spec.DataSource != nil || claim.Spec.DataSourceRef != nil {
-		return p.say(ctx, claim, errors.New("simulated: volumes with a data source are not made"))
+		return p.recordFailure(ctx, claim, errors.New("simulated: volumes with a data source are not made"))
 	}
 	for _, mode := range claim.Spec.AccessModes {
 		if name, shared := sharedModes[mode]; p.disk && shared {
-			return p.say(ctx, claim, sharedRefused(claim, name, class.Parameters["maxShares"]))
+			return p.recordFailure(ctx, claim, sharedRefused(claim, name, class.Parameters["maxShares"]))
 		}
 	}
 	pv, err := p.create(ctx, claim, class, node)
 	if err != nil {
-		return p.say(ctx, claim, err)
+		return p.recordFailure(ctx, claim, err)
 	}
 	if _, err = p.client.CoreV1().PersistentVolumes().Create(ctx, pv, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
 		return nil
@@ -304,8 +304,8 @@ func sharedRefused(claim *corev1.PersistentVolumeClaim, mode, maxShares string) 
 	return errors.New("simulated: shared disks are not made")
 }
 
-// say writes the event of a claim for which no volume could be created, and returns the error.
-func (p *provisioner) say(ctx context.Context, claim *corev1.PersistentVolumeClaim, why error) error {
+// recordFailure writes the event of a claim for which no volume could be created, and returns the error.
+func (p *provisioner) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, why error) error {
 	if last, _ := p.failed.Load("claim " + claim.Namespace + "/" + claim.Name); last == why.Error() {
 		return why
 	}

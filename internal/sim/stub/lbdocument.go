@@ -29,7 +29,7 @@ func (c *controller) balancer(path string, live document, services []balanced, k
 	for _, list := range lists {
 		for _, child := range asList(old[list]) {
 			if name, _ := child["name"].(string); foreign(list, name) {
-				parts[list] = append(parts[list], bare(child))
+				parts[list] = append(parts[list], withoutReadOnly(child))
 			}
 		}
 	}
@@ -127,8 +127,8 @@ var readOnly = [...]string{
 	"backendIPConfigurations", "outboundRule", "backendIPConfiguration",
 }
 
-// bare returns a child without its read-only properties.
-func bare(child document) document {
+// withoutReadOnly returns a child without its read-only properties.
+func withoutReadOnly(child document) document {
 	out := document{"name": child["name"]}
 	if child["zones"] != nil {
 		out["zones"] = child["zones"]

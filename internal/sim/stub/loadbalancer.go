@@ -77,7 +77,7 @@ func (c *controller) reconcileServices(ctx context.Context) error {
 	var leaving, kept []*corev1.Service
 	for _, s := range all {
 		switch {
-		case wantsBalancer(s) && c.rests(s):
+		case wantsBalancer(s) && c.isBackingOff(s):
 			kept = append(kept, s)
 		case wantsBalancer(s):
 			if b, err := c.prepare(ctx, s); err != nil {
@@ -109,9 +109,9 @@ func (c *controller) reconcileServices(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// rests reports whether a service failed, has not changed since, and its next attempt is not due
+// isBackingOff reports whether a service failed, has not changed since, and its next attempt is not due
 // yet.
-func (c *controller) rests(s *corev1.Service) bool {
+func (c *controller) isBackingOff(s *corev1.Service) bool {
 	f, failed := c.failures[s.UID]
 	return failed && f.version == s.ResourceVersion && time.Now().Before(f.due)
 }
