@@ -23,8 +23,8 @@ import (
 	"casement.dev/casement/azuresim/internal/entra"
 )
 
-// The tests use the clients of Azure's official SDK, so that the emulator is judged by code of
-// others.
+// azure is a local Azure with the options of the SDK's clients. The tests use Azure's official SDK,
+// so that the emulator is tested with code of others.
 type azure struct {
 	*engine.Server
 	t          *testing.T

@@ -19,7 +19,7 @@ import (
 // place of a storage account: clients read them with a signed URL and no token.
 const blobPrefix = "/bootdiagnostics/"
 
-// defaultSAS is how long a signed URL is valid unless the client asks for another time.
+// defaultSAS is how long a signed URL is valid unless the client requests another time.
 const defaultSAS = 120 * time.Minute
 
 // serveBootDiagnostics answers retrieveBootDiagnosticsData with signed URLs. There is no

@@ -108,7 +108,7 @@ func finishManagedRun(t *engine.Tx, op *engine.Operation, result any, err *engin
 	t.Put(d)
 }
 
-// viewManagedRun adds the instance view with the script's result if the request asks for it with
+// viewManagedRun adds the instance view with the script's result if the request selects it with
 // $expand.
 func viewManagedRun(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if engine.Expands(expand, "instanceView") {

@@ -170,8 +170,8 @@ func leaveSet(t *engine.Tx, d *engine.Doc) {
 
 var scaleSetFilter = regexp.MustCompile(`(?i)^\s*'?virtualMachineScaleSet/id'?\s+eq\s+'([^']+)'\s*$`)
 
-// filterMembers returns the VMs of one scale set if the $filter of a list asks for it.
-// Other filters are ignored.
+// filterMembers returns the VMs of one scale set if the $filter of a list requests that. Other
+// filters are ignored.
 func filterMembers(t *engine.Tx, found []*engine.Record, filter string) []*engine.Record {
 	m := scaleSetFilter.FindStringSubmatch(filter)
 	if m == nil {

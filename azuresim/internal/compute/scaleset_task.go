@@ -170,7 +170,7 @@ func launchFailure(s *engine.Server, k task) *engine.Error {
 	return l.failed
 }
 
-// atOnce bounds how many guests are stopped at the same time.
+// atOnce limits the number of guests that are stopped at the same time.
 const atOnce = 16
 
 // each calls fn for each task, up to atOnce of them at the same time.

@@ -71,7 +71,7 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return makeDisks(t, d)
 }
 
-// unmanagedEnd is the day since which Azure takes no disks that are blobs of a storage account.
+// unmanagedEnd is the day since which Azure accepts no disks that are blobs of a storage account.
 const unmanagedEnd = "2026-03-31"
 
 // checkBlobs refuses disks that are blobs of a storage account, since unmanagedEnd. Source:

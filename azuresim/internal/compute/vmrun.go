@@ -41,7 +41,7 @@ func runCreateVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 	}
 }
 
-// deleteTimeout bounds the wait for a guest to stop; afterwards the VM is deleted anyway.
+// deleteTimeout limits the wait for a guest to stop; afterwards the VM is deleted anyway.
 const deleteTimeout = 30 * time.Second
 
 func runDeleteVM(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {

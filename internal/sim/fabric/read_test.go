@@ -115,7 +115,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Reading and following a document must not fail, whatever the document contains.
+// FuzzRead checks that no content of a document makes reading and following it fail.
 func FuzzRead(f *testing.F) {
 	for _, list := range documents {
 		for _, d := range list {

@@ -14,7 +14,8 @@ type check struct {
 	err  error
 }
 
-// The minimum size of a control plane machine. Source: kubernetes cmd/kubeadm/app/constants/constants.go.
+// minCores and minMemoryMB are the minimum size of a control plane machine. Source: kubernetes
+// cmd/kubeadm/app/constants/constants.go.
 const minCores, minMemoryMB = 2, 1700
 
 // nodeChecks returns the checks of every machine that make sense for a simulated one. They accept

@@ -563,9 +563,8 @@ func (w *worker) openLog(c *container) (*guestfs.File, error) {
 	return w.k.c.Files.OpenFile(w.logFile(c), os.O_RDONLY, 0)
 }
 
-// The end of its log is the message of a container that ends with an error and without a message:
-// at most messageLines lines and messageBytes bytes. Source: kubernetes
-// pkg/kubelet/container/runtime.go.
+// messageLines and messageBytes limit the end of a log. It is the message of a container that ends
+// with an error and writes no message. Source: kubernetes pkg/kubelet/container/runtime.go.
 const messageLines, messageBytes = 80, 2048
 
 // logTail returns the end of the text that was added to a container's log after the offset from.

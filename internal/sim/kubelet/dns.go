@@ -20,8 +20,8 @@ type DNS struct {
 	Dots int
 }
 
-// The limits of a resolver configuration. Source: kubernetes
-// pkg/apis/core/validation/validation.go.
+// maxServers, maxSearches, maxSearchChars and maxSearchName are the limits of a resolver
+// configuration. Source: kubernetes pkg/apis/core/validation/validation.go.
 const maxServers, maxSearches, maxSearchChars, maxSearchName = 3, 32, 2048, 253
 
 // dns returns the DNS settings of a pod's policy, and the message about settings that exceed the

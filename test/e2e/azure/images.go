@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// The versions of the run's own image: workers start with the first, and patch day moves them to
-// the second.
+// firstImage and nextImage are the versions of the run's own image. Workers start with the first,
+// and patch day moves them to the second.
 const firstImage, nextImage = "1.0.0", "1.1.0"
 
 const galleryVersion = "2024-03-03"

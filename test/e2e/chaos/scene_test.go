@@ -219,7 +219,7 @@ func (s *scene) processes() []process {
 	return out
 }
 
-// Kinds of processes other than the supervisor.
+// management, workload and anyChild select kinds of processes other than the supervisor.
 func management(s *scene, p process) bool {
 	return strings.Contains(p.line, filepath.Join(s.p.Home, "management")) && p.parent == s.supervisor()
 }

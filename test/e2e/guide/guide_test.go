@@ -97,7 +97,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// The lines of the page before and after the table.
+// begin and end are the lines of the page before and after the table.
 const begin, end = "## The guides, promise by promise\n\n", "<!-- end of the guides -->\n"
 
 // TestPage checks that the page contains the table of the rows; -update writes it.
