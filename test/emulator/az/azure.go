@@ -167,7 +167,7 @@ func (a *azure) do(s step) result {
 	}
 	for _, text := range s.errs {
 		if !strings.Contains(stderr.String(), text) {
-			r.problems = append(r.problems, fmt.Sprintf("the errorLines does not hold %q", text))
+			r.problems = append(r.problems, fmt.Sprintf("the error lines do not contain %q", text))
 		}
 	}
 	r.problems = append(r.problems, a.judge(s, stdout.Bytes())...)
