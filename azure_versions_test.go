@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// versioned are the resource types whose API versions are constants of these names; a type's versions also
-// apply to all types below it.
+// versioned maps the beginnings of constants' names to the resource types whose API versions they
+// are. A type's versions also apply to all types below it.
 var versioned = map[string]string{
 	"subscriptions": subscriptionList, "providers": "Microsoft.Resources/resourceGroups",
 	"registration": "Microsoft.Resources/resourceGroups", "resources": "Microsoft.Resources/resourceGroups",
@@ -34,7 +34,7 @@ var versioned = map[string]string{
 	"role":          "Microsoft.Authorization/roleAssignments", "vault": "Microsoft.KeyVault/vaults",
 }
 
-// Services that Azure's description of resource types does not have.
+// Services that Azure's description of resource types does not contain.
 const (
 	skuList          = "Microsoft.Compute/skus"
 	subscriptionList = "Microsoft.Resources/subscriptions"
@@ -42,19 +42,19 @@ const (
 	activityLog      = "Microsoft.Insights/eventtypes"
 )
 
-// ends are announced ends of API versions: of a namespace's versions before one.
+// ends are announced retirements: of the API versions of a namespace that are older than one.
 var ends = []struct{ namespace, before, end, source string }{
 	{"Microsoft.KeyVault", "2026-02-01", "2027-02-27", "https://learn.microsoft.com/azure/key-vault/general/access-control-default"},
 }
 
-// notice is how long before its end a version must be replaced.
+// notice is the time before the end of a version at which the test begins to fail.
 const notice = 180 * 24 * time.Hour
 
-// usedVersion is an API version in use, with where.
+// usedVersion is an API version in use, with its end.
 type usedVersion struct{ kind, version, end string }
 
-// TestAzureVersions writes docs/reference/azure-versions.md with -update. It fails 180 days before the
-// announced end of an API version in use, and for a version that Azure never had.
+// TestAzureVersions writes docs/reference/azure-versions.md with -update. It fails from 180 days
+// before the announced end of an API version in use, and for a version that Azure never had.
 func TestAzureVersions(t *testing.T) {
 	known := azureVersions(t)
 	uses := map[usedVersion][]string{}
@@ -125,7 +125,7 @@ the announced end of a version in use. The local Azure takes every version that 
 	return []byte(out.String())
 }
 
-// azureVersions reads the versions of Azure's resource types, by type in lower case.
+// azureVersions returns the API versions of Azure's resource types, by type in lower case.
 func azureVersions(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile("azuresim/internal/schema/versions.tsv")
@@ -142,8 +142,8 @@ func azureVersions(t *testing.T) map[string][]string {
 	return out
 }
 
-// versionConstant is an API version in the source: a constant, by the part of its name before APIVersion or
-// Version, or the value of a query's api-version.
+// versionConstant is an API version in the source: a constant, whose name is the part before
+// APIVersion or Version, or the value of api-version in a query.
 type versionConstant struct{ name, version, where string }
 
 var versionForm = regexp.MustCompile(`^"20[12]\d-\d\d-\d\d(-preview)?"$`)
@@ -164,7 +164,7 @@ func versionConstants(t *testing.T) (found []versionConstant) {
 		}
 		add := func(name string, value ast.Expr) {
 			if l, ok := value.(*ast.BasicLit); ok && versionForm.MatchString(l.Value) {
-				version, _ := strconv.Unquote(l.Value) // versionForm has matched it
+				version, _ := strconv.Unquote(l.Value) // cannot fail: versionForm matched it
 				found = append(found, versionConstant{name, version, filepath.ToSlash(filepath.Dir(path))})
 			}
 		}
@@ -194,7 +194,7 @@ func versionConstants(t *testing.T) (found []versionConstant) {
 	return found
 }
 
-// skipUnless leaves out a folder, unless it could not be read.
+// skipUnless skips a folder if err is nil; otherwise it returns err.
 func skipUnless(err error) error {
 	if err != nil {
 		return err

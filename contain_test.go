@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// contained are the packages that run code for a guest. They start goroutines by contain.Wall alone, so
-// that a panic in one ends only the guest's command and not the process.
+// contained are the packages that run code for a guest. They start goroutines only through
+// contain.Wall, so that a panic in a goroutine ends only the guest's command and not the process.
 var contained = []string{"internal/sim/guest", "internal/sim/host", "internal/sim/kubelet",
 	"internal/sim/staticpod", "internal/sim/kubeadm"}
 
-// TestGoroutinesOfGuests: no go statement, and no Go of a WaitGroup or of an errgroup,
-// which takes a function alone.
+// TestGoroutinesOfGuests: contained packages have no go statement, and no call of Go of a WaitGroup
+// or errgroup, which has a function as its only argument.
 func TestGoroutinesOfGuests(t *testing.T) {
 	for _, root := range contained {
 		files := 0
@@ -45,7 +45,7 @@ func TestGoroutinesOfGuests(t *testing.T) {
 	}
 }
 
-// goroutines returns where a file starts goroutines.
+// goroutines returns the places at which a file starts goroutines.
 func goroutines(file *ast.File) (all []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

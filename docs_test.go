@@ -12,7 +12,7 @@ import (
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 // TestDocs: every link in the pages of the root and the book leads to a file, and the table of
-// contents links every page. The pages of commands and rules have their own tables.
+// contents links every page. Pages about commands and rules are in separate tables.
 func TestDocs(t *testing.T) {
 	files := os.DirFS(".")
 	pages, err := fs.Glob(files, "*.md")

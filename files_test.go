@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// fileUsers maps the files of the simulator that open files of this computer themselves to a description of
-// those. Only internal/guestfs opens a path that a guest can influence.
+// fileUsers maps the files of the simulator that open files of this computer directly to a
+// description of the opened files. Only internal/guestfs opens a path that a guest can influence.
 var fileUsers = map[string]string{
 	"azuresim/internal/engine/damage.go": "the store of the local Azure",
 	"azuresim/internal/engine/keep.go":   "the state directory",
@@ -40,7 +40,7 @@ var fileUsers = map[string]string{
 	"internal/sim/podrun/worker.go":      "folders of the management plane's pods, which are programs of the user",
 }
 
-// fileless are names of package os that open, make, list or remove nothing.
+// fileless are names in package os that do not open, create, list or remove files.
 var fileless = map[string]bool{"ErrNotExist": true, "ErrExist": true, "ErrPermission": true, "ErrClosed": true, "ErrDeadlineExceeded": true,
 	"File": true, "FileMode": true, "FileInfo": true, "DirEntry": true, "PathError": true, "LinkError": true, "ModePerm": true, "Signal": true,
 	"O_RDONLY": true, "O_WRONLY": true, "O_RDWR": true, "O_CREATE": true, "O_TRUNC": true, "O_APPEND": true, "O_EXCL": true, "SameFile": true,
@@ -48,14 +48,14 @@ var fileless = map[string]bool{"ErrNotExist": true, "ErrExist": true, "ErrPermis
 	"IsPermission": true,
 	"Exit":         true, "NewFile": true, "Interrupt": true, "Kill": true, "Hostname": true}
 
-// opening are functions outside of package os that open files by a path.
+// opening are functions outside of package os that open files by path.
 var opening = map[string]bool{"filepath.EvalSymlinks": true, "filepath.Walk": true, "filepath.WalkDir": true, "filepath.Glob": true,
 	"os.DirFS": true, "os.OpenRoot": true, "syscall.Open": true, "unix.Open": true, "unix.Openat": true, "unix.Openat2": true,
 	"ioutil.ReadFile": true, "ioutil.WriteFile": true, "tls.LoadX509KeyPair": true, "clientcmd.LoadFromFile": true,
 	"clientcmd.WriteToFile": true, "http.ServeFile": true, "http.Dir": true, "net.FileListener": true}
 
-// TestGuestFilesHaveOneDoor holds that in the simulator only the files of fileUsers use functions that open files by
-// a path of this computer.
+// TestGuestFilesHaveOneDoor: in the simulator, only the files in fileUsers call functions that open
+// files of this computer by path.
 func TestGuestFilesHaveOneDoor(t *testing.T) {
 	used := map[string]bool{}
 	for _, root := range []string{"azuresim", "internal/sim"} {
@@ -82,7 +82,7 @@ func TestGuestFilesHaveOneDoor(t *testing.T) {
 	}
 }
 
-// opensFiles returns where a source file uses a function that opens files.
+// opensFiles returns the places at which a source file uses a function that opens files.
 func opensFiles(t *testing.T, name string) []string {
 	t.Helper()
 	return usesOf(t, name, func(of, f string) bool { return of == "os" && !fileless[f] || opening[of+"."+f] })
@@ -96,7 +96,7 @@ func usesOf(t *testing.T, name string, sought func(of, name string) bool) (out [
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages := map[string]string{} // by the name that the file has for it
+	packages := map[string]string{} // by the name under which the file imports it
 	for _, spec := range file.Imports {
 		full := strings.Trim(spec.Path.Value, `"`)
 		last := full[strings.LastIndexByte(full, '/')+1:]
@@ -122,9 +122,9 @@ func usesOf(t *testing.T, name string, sought func(of, name string) bool) (out [
 	return out
 }
 
-// readers maps the files of the rest of the program that read files of this computer themselves to a
-// description of those. internal/input reads files that a user or an object of the API names: such a file
-// may be a device, a FIFO or endless.
+// readers maps the files of the other packages that read files of this computer directly to a
+// description of the read files. internal/input reads files that a user or an object of the API
+// names, because such a file may be a device, a FIFO or endless.
 var readers = map[string]string{
 	"internal/allowance/allowance.go":         "a file of the kernel",
 	"internal/capi/generate/main.go":          "a source file, for a generator",
@@ -152,7 +152,7 @@ var readers = map[string]string{
 	"internal/sshroute/hostkey.go":            "known host keys, after internal/input has seen them",
 }
 
-// reading are functions that read files by a path, without a bound.
+// reading are functions that read files by path without a limit.
 var reading = map[string]bool{"os.Open": true, "os.ReadFile": true, "os.DirFS": true, "ioutil.ReadFile": true,
 	"tls.LoadX509KeyPair": true, "knownhosts.New": true, "clientcmd.LoadFromFile": true, "clientcmd.BuildConfigFromFlags": true,
 	"clientcmd.NewDefaultClientConfigLoadingRules": true, "cert.NewPool": true, "cert.CertsFromFile": true}
@@ -164,7 +164,7 @@ func TestNamedFilesAreBounded(t *testing.T) {
 		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 			at := filepath.ToSlash(name)
 			if err == nil && d.IsDir() && slices.Contains([]string{"internal/sim", "internal/testing", "internal/guestfs", "internal/input"}, at) {
-				return fs.SkipDir // TestGuestFilesHaveOneDoor has the first, the others are the doors and tests
+				return fs.SkipDir // TestGuestFilesHaveOneDoor checks the first; the others implement the rules, or are tests
 			}
 			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 				return err

@@ -28,9 +28,9 @@ type fence struct {
 	from []string
 	// except are packages below from to which the fence does not apply.
 	except []string
-	// deny are the imports that are forbidden, directly or through others.
+	// deny are the imports that are forbidden, directly or indirectly.
 	deny []string
-	// allow are imports below deny that are permitted nevertheless.
+	// allow are imports below deny that are permitted.
 	allow []string
 	why   string
 }
@@ -170,7 +170,7 @@ var azureProviders = []string{"azuresim/internal/authorization", "azuresim/inter
 	"azuresim/internal/entra", "azuresim/internal/identity", "azuresim/internal/insights", "azuresim/internal/keyvault",
 	"azuresim/internal/network", "azuresim/internal/resources", "azuresim/internal/storage"}
 
-// azureFences keep each resource provider from all others.
+// azureFences returns the fences that separate each resource provider from all others.
 func azureFences() []fence {
 	var out []fence
 	for _, p := range azureProviders {
@@ -213,7 +213,7 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestShared holds that provider and simulator share the packages that README.md names, and no others.
+// TestShared: provider and simulator share the packages that README.md names, and no others.
 func TestShared(t *testing.T) {
 	deps := func(roots []string) map[string]bool {
 		out := map[string]bool{}
@@ -278,7 +278,7 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// importers are the words with which package comments name the importers of a package.
+// importers maps the words in package comments that name the importers of a package to their paths.
 var importers = map[string][]string{
 	"command line": {"internal/cli"}, "controllers": {"internal/controller"}, "manager": {"internal/manager"},
 	"webhook": {"internal/webhook"}, "preflight": {"internal/preflight"}, "linter": {"internal/lint"},
@@ -293,8 +293,9 @@ var (
 	packagePath   = regexp.MustCompile(`\b(?:api|azuresim|cmd|hack|internal|test)(?:/[a-z0-9-]+)+`)
 )
 
-// TestImporters compares the importers of a package with those that its comment permits: a path means
-// itself and the packages below it. Tests, and packages that are only for them, may import all.
+// TestImporters compares the importers of a package with those that its comment permits: a path
+// means the package itself and the packages below it. Tests, and packages that only tests use, may
+// import any package.
 func TestImporters(t *testing.T) {
 	packages, by := list(t), map[string][]string{}
 	for _, p := range packages {
@@ -307,7 +308,7 @@ func TestImporters(t *testing.T) {
 		allowed, said := []string{"test", "internal/testing", strings.TrimPrefix(p.ImportPath, module)}, false
 		for _, sentence := range saysImporters.FindAllString(comment(t, p), -1) {
 			if strings.Contains(sentence, " not ") || strings.Contains(sentence, " never ") {
-				continue // a fence checks it
+				continue // checked by a fence
 			}
 			said = true
 			known := packagePath.FindAllString(sentence, -1)
@@ -421,8 +422,8 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestDependencies: each module that go.mod requires directly has its reason in the docs,
-// and they are one block.
+// TestDependencies: the docs contain a reason for each module that go.mod requires directly, and
+// these requirements are one block.
 func TestDependencies(t *testing.T) {
 	mod, err := os.ReadFile("go.mod")
 	if err != nil {

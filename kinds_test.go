@@ -61,8 +61,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestKindsOnce: no other table lists the kinds with machines. A list of three kind names counts as a table; the
-// exceptions below have another meaning.
+// TestKindsOnce: only one table lists the kinds with machines. A list of three kind names counts as
+// a table; the exceptions below have another purpose.
 func TestKindsOnce(t *testing.T) {
 	meant := map[string]string{
 		"internal/kind/kind.go":          "the table",

@@ -15,20 +15,20 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// tables are files that list Kubernetes releases one by one, or contain a release literal on purpose.
+// tables are files that deliberately list Kubernetes releases or contain the literal of a release.
 var tables = []string{
 	"internal/kuberelease/kuberelease.go",
-	"internal/addons/addons.go",   // the cloud provider's release for each minor
-	"internal/image/endoflife.go", // when the support of each minor ends
-	"internal/kubechange",         // changes of each minor, with their sources
-	"internal/windows/support.go", // who supports which release of Windows, with its source
-	"internal/lint/rules",         // changes of each minor, with their sources
+	"internal/addons/addons.go",   // the cloud provider's release for each minor version
+	"internal/image/endoflife.go", // the end of support of each minor version
+	"internal/kubechange",         // changes of each minor version, with their sources
+	"internal/windows/support.go", // which versions support which release of Windows, with the source
+	"internal/lint/rules",         // changes of each minor version, with their sources
 	"internal/preflight/support.go",
-	"internal/sim", // shares no facts; TestEmbedded of cmd/casement-kube compares
+	"internal/sim", // shares no facts; TestEmbedded of cmd/casement-kube compares them
 }
 
-// TestKubernetesRelease: the Kubernetes release is defined in one place, beside go.mod. A literal of the same minor
-// elsewhere would be forgotten in an upgrade.
+// TestKubernetesRelease: the Kubernetes release is defined in one place, beside go.mod. Another
+// literal of the same minor version would be forgotten in an upgrade.
 func TestKubernetesRelease(t *testing.T) {
 	mod, err := os.ReadFile("go.mod")
 	if err != nil {
@@ -50,11 +50,11 @@ func TestKubernetesRelease(t *testing.T) {
 		case strings.HasSuffix(path, "_test.go"):
 		case filepath.Ext(path) == ".go":
 			return literals(path, func(at token.Position, s string) {
-				if literal.MatchString(s) && !strings.Contains(s, "kubernetes/kubernetes v") { // a source's release stays
+				if literal.MatchString(s) && !strings.Contains(s, "kubernetes/kubernetes v") { // the release in the name of a source does not change
 					t.Errorf("%s: %s: the release of Kubernetes comes from internal/kuberelease", at, s)
 				}
 			})
-		case filepath.Ext(path) == ".md" && path != "CHANGELOG.md" && path != "docs/support.md": // the latter is generated
+		case filepath.Ext(path) == ".md" && path != "CHANGELOG.md" && path != "docs/support.md": // docs/support.md is generated
 			data, err := os.ReadFile(path)
 			if err != nil {
 				return err

@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// TestProjectFiles: the files that a reader of a repository expects exist, and their statements are true as
-// far as a test can check.
+// TestProjectFiles: the files that readers expect in a repository exist, and their statements are
+// true as far as a test can check them.
 func TestProjectFiles(t *testing.T) {
 	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
 		"GOVERNANCE.md", "OWNERS", "ROADMAP.md", "AGENTS.md", ".github/pull_request_template.md"} {
@@ -47,7 +47,8 @@ var (
 	paths     = regexp.MustCompile("`((?:api|azuresim|cmd|config|docs|examples|hack|internal|test)/[\\w./-]+)`")
 )
 
-// TestPagesAreTrue: each `make target`, `TestName` and path of the repository that a page, a template or a workflow names exists.
+// TestPagesAreTrue: each `make target`, `TestName` and path of the repository in a page, a template
+// or a workflow exists.
 func TestPagesAreTrue(t *testing.T) {
 	targets := map[string]bool{}
 	for _, m := range target.FindAllStringSubmatch(read(t, "Makefile"), -1) {
@@ -74,7 +75,7 @@ func TestPagesAreTrue(t *testing.T) {
 			}
 		}
 		if page == "CHANGELOG.md" {
-			continue // it names former things
+			continue // its pages name former things
 		}
 		for _, m := range testNames.FindAllStringSubmatch(text, -1) {
 			if named++; !tests[m[1]] {
@@ -82,7 +83,7 @@ func TestPagesAreTrue(t *testing.T) {
 			}
 		}
 		for _, m := range paths.FindAllStringSubmatch(text, -1) {
-			if led++; !exists(m[1]) && !strings.Contains(m[1], "N00") { // N00 is the reader's number
+			if led++; !exists(m[1]) && !strings.Contains(m[1], "N00") { // N00 is a placeholder for the reader's number
 				t.Errorf("%s: there is no %s", page, m[1])
 			}
 		}
@@ -97,7 +98,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// pages returns the texts for people: pages, templates and workflows.
+// pages returns the paths of the texts for people: pages, templates and workflows.
 func pages(t *testing.T) (out []string) {
 	t.Helper()
 	for _, root := range []string{".", "docs", ".github"} {
@@ -117,20 +118,20 @@ func pages(t *testing.T) (out []string) {
 	return out
 }
 
-// workflow is a workflow of GitHub, as far as it is checked.
+// workflow is the checked part of a GitHub workflow.
 type workflow struct {
 	Name        string
 	On          any
 	Permissions any
 	Jobs        map[string]struct {
 		Steps []struct{ Uses, Run string }
-		// Minutes bound a job, whose default is six hours.
+		// Minutes limits the duration of a job; the default is six hours.
 		Minutes int `json:"timeout-minutes"`
 	}
 }
 
-// TestGitHubFiles parses workflows and forms as GitHub does: a form's fields have identifiers of their own, a job is bounded
-// and has no more rights than it says, and an action has a version.
+// TestGitHubFiles parses workflows and forms as GitHub does: the fields of a form have unique
+// identifiers, a job has a time limit and explicit permissions, and an action has a version.
 func TestGitHubFiles(t *testing.T) {
 	files, err := filepath.Glob(".github/workflows/*.yml")
 	if err != nil || len(files) < 3 {
@@ -197,7 +198,7 @@ func TestGitHubFiles(t *testing.T) {
 	}
 }
 
-// TestE2EConfig: the configuration of Cluster API's e2e framework names the releases that go.mod names.
+// TestE2EConfig: the configuration of Cluster API's e2e framework contains the releases in go.mod.
 func TestE2EConfig(t *testing.T) {
 	var c struct {
 		Providers []struct {

@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// TestNewWindowsRelease: a new release of Windows Server needs only a row in the table of
-// package windows. The emulator has a table of its own, which TestReleasesInAzure compares.
+// TestNewWindowsRelease: a new release of Windows Server needs only a row in the table of package
+// windows. The emulator has its own table, which TestReleasesInAzure compares.
 func TestNewWindowsRelease(t *testing.T) {
 	defer windows.AddForTest(windows.Release{
 		Name: "2028", Build: "10.0.29000", UBR: 1, OSImage: "Windows Server 2028 Datacenter",
@@ -96,8 +96,8 @@ func TestNewWindowsRelease(t *testing.T) {
 	}
 }
 
-// TestReleasesInAzure: the local Azure has the marketplace image and the reference image
-// of each release. It has a table of its own, and shares no facts with the provider.
+// TestReleasesInAzure: the local Azure has the marketplace image and the reference image of each
+// release. It has its own table and shares no facts with the provider.
 func TestReleasesInAzure(t *testing.T) {
 	azure, err := azuresim.New(azuresim.Config{})
 	if err != nil {

@@ -129,7 +129,7 @@ func TestSupport(t *testing.T) {
 	golden.Compare(t, "docs/support.md", out.Bytes())
 }
 
-// aboutVersions explains the columns of the table of Kubernetes.
+// aboutVersions explains the columns of the table of Kubernetes versions.
 const aboutVersions = `
 - **Cluster API** says which minors it tests as workload clusters in its
   [table](https://cluster-api.sigs.k8s.io/reference/versions.html). Support of a version that Kubernetes has ended means
@@ -157,7 +157,7 @@ func minorsOf(n windows.Network) string {
 	return cmp.Or(strings.Join(out, ", "), "any")
 }
 
-// number is the second part of a minor such as 1.36.
+// number returns the second part of a minor version such as 1.36.
 func number(minor string) int {
 	_, text, _ := strings.Cut(minor, ".")
 	n, _ := strconv.Atoi(text) // 0 sorts it last
@@ -166,7 +166,7 @@ func number(minor string) int {
 
 var controllerImage = regexp.MustCompile(`image: \S*azure-cloud-controller-manager:(\S+)`)
 
-// cloudProvider returns the version of the cloud provider that the addon has for a minor.
+// cloudProvider returns the version of the cloud provider in the addon for a minor version.
 func cloudProvider(t *testing.T, minor string) string {
 	t.Helper()
 	a, err := addons.Find("cloud-provider-azure")

@@ -13,8 +13,8 @@ var (
 	shownRule = regexp.MustCompile(`\.\./rules/(WIN\d+)\.md`)
 )
 
-// TestWindowsTables: each row of the page about the features of Windows nodes names a rule, an
-// existing test, or the reason why it is refused.
+// TestWindowsTables: each row of the page about features of Windows nodes names a rule, an existing
+// test, or the reason for a refusal.
 func TestWindowsTables(t *testing.T) {
 	text, err := os.ReadFile("docs/reference/windows-tables.md")
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// phrases are regular expressions of words that comments and messages must not contain, each with a better wording.
+// phrases maps regular expressions for words that comments and messages must not contain to better
+// words.
 var phrases = map[string]string{
 	`bears?|bore|borne`:         "has, records",
 	`mends?|mended|mending`:     "repairs, fixes",
@@ -40,7 +41,7 @@ var phrases = map[string]string{
 	`strikes?|struck|spoils?`:   "matches, fails",
 }
 
-// names are words that identifiers must not contain, each with a better word.
+// names maps words that identifiers must not contain to better words.
 var names = map[string]string{
 	"mend": "fix, repair", "mended": "fixed", "told": "shown, reported", "gist": "summary", "doomed": "toDelete",
 	"afflict": "inject", "ailment": "GuestFault",
@@ -48,7 +49,7 @@ var names = map[string]string{
 	"spoil": "fail", "forever": "unbounded", "anew": "again",
 }
 
-// kept are literals that are exempt, because users have them in files and scripts.
+// kept are literals that are exempt because they are in users' files and scripts.
 var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`", "`json:\"standIns\"`", `"ailment"`, `"ailments"`,
 	`"- {path: /out/a, content: one, owner: 'nobody:there'}\n"`,
 	"`json:\"strikes\"`", "`json:\"conductor\"`",
@@ -59,7 +60,7 @@ var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`
 	`"    inet %s %sscope %s\n       valid_lft forever preferred_lft forever\n"`,
 }
 
-// exactNames are identifiers that must not be used, each with a better name.
+// exactNames maps identifiers that must not be used to better names.
 var exactNames = map[string]string{
 	"standIn": "stub", "heldBack": "blocked", "takesAlong": "cascadesDelete", "atRest": "storedAsServed",
 	"act": "invoke", "underWay": "inProgress", "look": "observe", "held": "blocked", "conduct": "supervise",
@@ -124,7 +125,8 @@ func checkPage(t *testing.T, path string, banned *regexp.Regexp) error {
 	return nil
 }
 
-// checkLines holds that no line has more than 140 characters but those of controller-gen's markers, which cannot be broken.
+// checkLines checks that no line has more than 140 characters, except controller-gen's markers,
+// which cannot be broken.
 func checkLines(t *testing.T, path, data string) {
 	t.Helper()
 	n := 0

@@ -26,22 +26,22 @@ import (
 	"casement.dev/casement/azuresim/internal/storage"
 )
 
-// Names that the local Azure has from the start: its tenant, its subscription, and
-// the application of the one who runs it, whose secret is drawn at random.
+// DefaultTenant, DefaultSubscription and DefaultClient exist from the start: a tenant, a
+// subscription, and the application of the owner of this Azure, whose secret is random.
 const (
 	DefaultTenant       = engine.DefaultTenant
 	DefaultSubscription = engine.DefaultSubscription
 	DefaultClient       = entra.DefaultClient
 )
 
-// Instant and RealTime are the paces of operations: a few milliseconds each, and
-// what Azure takes. Numbers between them are factors of the latter.
+// Instant and RealTime are the paces of operations: with Instant an operation lasts a few
+// milliseconds, with RealTime as long as in Azure. Other numbers are factors of Azure's durations.
 const (
 	Instant  Latency = engine.Instant
 	RealTime Latency = engine.Azure
 )
 
-// VaultDomain is below what the local key vaults have their names.
+// VaultDomain is the domain of the names of the local key vaults.
 const VaultDomain = engine.VaultDomain
 
 // CommunityGallery is the public gallery of Cluster API's reference images.
@@ -52,11 +52,11 @@ type (
 	Host = host.Host
 	// Latency scales the durations of operations.
 	Latency = engine.Latency
-	// Throttle is how strictly requests are limited: 0 not at all, 1 as Azure
-	// does, any other number as a factor of Azure's limits.
+	// Throttle says how strictly requests are limited: 0 means no limit, 1 Azure's limits, any
+	// other number a factor of Azure's limits.
 	Throttle = engine.Throttle
-	// Client is an application that can log in; Federated is a federated credential, a
-	// token of another issuer that replaces a secret.
+	// Client is an application that can log in; Federated is a federated credential: the
+	// application logs in with a token of another issuer in place of a secret.
 	Client    = entra.Client
 	Federated = engine.Federated
 	// Tunnel connects Bastion sessions to machines.
@@ -65,8 +65,8 @@ type (
 	Change = engine.Change
 	// Resource is one line of the inventory.
 	Resource = engine.Resource
-	// Call is one request that was answered, Counter a number of equal ones, and
-	// CallLog all that was asked.
+	// Call is one answered request, Counter counts equal requests, and CallLog summarizes all
+	// requests.
 	Call    = engine.Call
 	Counter = engine.Counter
 	CallLog = engine.CallLog
@@ -78,7 +78,7 @@ type Config struct {
 	// Dir keeps the state; empty keeps it in memory.
 	Dir string
 	Log logr.Logger
-	// Clock is the real one when nil.
+	// Clock is the clock of operations; nil means the real clock.
 	Clock clock.WithTicker
 	// Latency scales the durations of operations.
 	Latency Latency
@@ -87,32 +87,33 @@ type Config struct {
 	// TenantID and Subscriptions are the defaults above when empty.
 	TenantID      string
 	Subscriptions []string
-	// Host runs the VMs; nil lets each succeed and boot nothing.
+	// Host runs the VMs. With nil, each creation of a VM succeeds and nothing boots.
 	Host Host
-	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
+	// PublicIP allocates the address of a public IP; nil allocates the addresses of 203.0.113.0/24
 	// (RFC 5737) in turn.
 	PublicIP func(id string) (string, error)
-	// Faults are the rules in force at first; nil is none.
+	// Faults are the rules that are active from the start; nil means none.
 	Faults *fault.Set
-	// Clients are applications that may log in beside DefaultClient.
+	// Clients are applications that may log in, in addition to DefaultClient.
 	Clients []Client
-	// Issuer returns the public keys, in PEM, that another token service signs with;
-	// nil knows none. The local Azure fetches nothing itself.
+	// Issuer returns the public keys, in PEM, with which another token service signs; nil means
+	// that no other token service is known. The local Azure fetches nothing itself.
 	Issuer func(ctx context.Context, issuer string) (keys string, err error)
-	// FQDN is the name of a public IP that has a DNS label, for clients that ask the
-	// local Azure by its own address; nil is Azure's form, which all others get.
+	// FQDN returns the name of a public IP that has a DNS label, for clients that address the local
+	// Azure by its own host name. All other clients, and all clients if FQDN is nil, get the name
+	// in Azure's form.
 	FQDN func(label, location, ip string) string
-	// Linked returns the template or the parameters at the address that a deployment
-	// names; with nil such deployments are refused. The local Azure fetches nothing itself.
+	// Linked returns the template or the parameters at the address that a deployment contains. With
+	// nil, such deployments are refused. The local Azure fetches nothing itself.
 	Linked func(uri string) ([]byte, error)
-	// Tunnel connects Bastion sessions to machines; with nil they are refused.
+	// Tunnel connects Bastion sessions to machines. With nil, sessions are refused.
 	Tunnel Tunnel
 }
 
 // Azure is a running local Azure. Its methods may be called at the same time.
 type Azure struct {
 	server *engine.Server
-	// endpoint is where Start listens.
+	// endpoint is the URL on which Start listens.
 	endpoint string
 	stop     context.CancelFunc
 	stopped  chan error
@@ -128,7 +129,7 @@ func New(cfg Config) (*Azure, error) {
 	return &Azure{server: server, endpoint: "https://azure.localhost"}, nil
 }
 
-// Start is New, and serves on a free port of 127.0.0.1 until Close.
+// Start calls New and serves on a free port of 127.0.0.1 until Close.
 func Start(cfg Config) (*Azure, error) {
 	a, err := New(cfg)
 	if err != nil {
@@ -145,7 +146,7 @@ func Start(cfg Config) (*Azure, error) {
 	return a, nil
 }
 
-// Close ends it; operations that are open go on after the next Start on the same
+// Close stops the server. Operations in progress resume after the next Start with the same
 // directory.
 func (a *Azure) Close() error {
 	var served error
@@ -183,8 +184,8 @@ func providers(cfg Config) []engine.Provider {
 	}
 }
 
-// Intercepts reports whether the local Azure can answer for a public host, as an
-// intercepting proxy or a hosts file leads it there.
+// Intercepts reports whether the local Azure can answer for a public host name, for an intercepting
+// proxy or a hosts file that redirects the name.
 func Intercepts(name string) bool { return engine.AnswersFor(name, providers(Config{})...) }
 
 // Serve answers on a listener over TLS until ctx ends.
@@ -193,10 +194,10 @@ func (a *Azure) Serve(ctx context.Context, l net.Listener) error { return a.serv
 // ServeHTTP implements http.Handler.
 func (a *Azure) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.server.ServeHTTP(w, r) }
 
-// Do answers a request in process, as a transport of an HTTP client would.
+// Do answers a request in process, like the transport of an HTTP client.
 func (a *Azure) Do(r *http.Request) (*http.Response, error) { return a.server.Do(r) }
 
-// TLS holds the certificate of the names that Intercepts knows.
+// TLS returns a configuration with a certificate for the names that Intercepts accepts.
 func (a *Azure) TLS() *tls.Config { return a.server.TLS() }
 
 // CAPEM returns the certificate that clients have to trust.
@@ -211,23 +212,24 @@ func (a *Azure) List(resourceType string) []json.RawMessage { return a.server.Li
 // Get returns one document in the form that clients see.
 func (a *Azure) Get(id string) (json.RawMessage, bool) { return a.server.Get(id) }
 
-// TakesKey reports whether the storage account with that resource ID takes a key, as its data plane would.
+// TakesKey reports whether the storage account with this resource ID accepts a key, as the
+// account's data plane would.
 func (a *Azure) TakesKey(account, key string) bool { return storage.TakesKey(a.server, account, key) }
 
 // Resources returns the IDs of all resources, sorted.
 func (a *Azure) Resources() []string { return a.server.Resources() }
 
-// Inventory lists all resources with their states, by ID.
+// Inventory returns all resources with their states, sorted by ID.
 func (a *Azure) Inventory() []Resource { return a.server.Inventory() }
 
-// Subscribe calls fn after each change from now on, in order. A slow fn delays
-// other subscribers, never an answer.
+// Subscribe calls fn after each change from now on, in order. A slow fn delays other subscribers
+// but no answer.
 func (a *Azure) Subscribe(fn func(Change)) { a.server.Subscribe(fn) }
 
-// GuestChanged reports that View of a machine answers something new.
+// GuestChanged reports that the Host's View of a machine has changed.
 func (a *Azure) GuestChanged(string) { a.server.Broadcast() }
 
-// Faults returns the rules by which it fails on purpose.
+// Faults returns the fault rules, which can be changed while the server runs.
 func (a *Azure) Faults() *fault.Set { return a.server.Faults() }
 
 // CallLog returns the summary of all calls so far.
@@ -236,12 +238,12 @@ func (a *Azure) CallLog() CallLog { return a.server.CallLog() }
 // CallsAfter returns the remembered calls with a higher number than after.
 func (a *Azure) CallsAfter(after uint64) []Call { return a.server.CallsAfter(after) }
 
-// Snapshot writes the state as JSON. It holds custom data, passwords and secrets:
-// keep it as you would keep those.
+// Snapshot writes the state as JSON. The state contains custom data, passwords and secrets: protect
+// the snapshot as you would protect them.
 func (a *Azure) Snapshot(w io.Writer) error { return a.server.Snapshot(w) }
 
-// Restore replaces the state by a snapshot. Guests of VMs that ran then boot again
-// from their custom data; operations that were open go on.
+// Restore replaces the state by a snapshot. Guests of VMs that were running boot again from their
+// custom data; operations in progress continue.
 func (a *Azure) Restore(r io.Reader) error { return a.server.Restore(r) }
 
 // Reset forgets all resources and operations, and ends all guests.

@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TestPortsOfAFrontend: one port of a frontend belongs to one rule, whatever kind it is.
+// TestPortsOfAFrontend: a port of a frontend belongs to only one rule, of any kind.
 func TestPortsOfAFrontend(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -33,7 +33,7 @@ func TestPortsOfAFrontend(t *testing.T) {
 		refused                  bool
 	}{
 		{"one", "f", "Tcp", 22, false},
-		{"one", "f", "Tcp", 22, false}, // once more
+		{"one", "f", "Tcp", 22, false}, // the same port again
 		{"two", "f", "tcp", 22, true},
 		{"two", "f", "All", 22, true},
 		{"two", "f", "Udp", 22, false},

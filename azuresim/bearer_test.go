@@ -21,7 +21,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// minted returns a token of the server with some claims changed, signed with key.
+// minted returns a token of the server in which some claims are changed, signed with key.
 func (a *azure) minted(key any, method jwt.SigningMethod, change jwt.MapClaims) string {
 	a.t.Helper()
 	now := a.Clock.Now()
@@ -40,8 +40,8 @@ func (a *azure) minted(key any, method jwt.SigningMethod, change jwt.MapClaims) 
 	return signed
 }
 
-// TestForeignTokens sends tokens that anyone could create, or that have another audience,
-// to the resource manager, a key vault and a Bastion host.
+// TestForeignTokens sends tokens that any program could create, or that have another audience, to
+// the resource manager, a key vault and a Bastion host.
 func TestForeignTokens(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -104,8 +104,8 @@ func TestForeignTokens(t *testing.T) {
 	}
 }
 
-// TestTokenEnds sends a token that was accepted before: the memory of its check does not
-// outlive its validity.
+// TestTokenEnds sends a token that was accepted before and has expired: the cache of checked tokens
+// must not accept it.
 func TestTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, Config{})
@@ -116,7 +116,7 @@ func TestTokenEnds(t *testing.T) {
 			after time.Duration
 			want  int
 		}{{0, http.StatusOK}, {time.Minute, http.StatusOK}, {2 * time.Hour, http.StatusUnauthorized}} {
-			time.Sleep(step.after) // of the bubble's clock
+			time.Sleep(step.after) // the clock of the synctest bubble
 			if status, _, _ := a.speak(http.MethodGet, "resourceGroups/g", "", "Authorization", "Bearer "+token); status != step.want {
 				t.Errorf("%s later the answer is %d, want %d", step.after, status, step.want)
 			}
@@ -124,7 +124,7 @@ func TestTokenEnds(t *testing.T) {
 	})
 }
 
-// vaultStatus asks a key vault for its secrets with a token.
+// vaultStatus requests the secrets of a key vault with a token and returns the status.
 func (a *azure) vaultStatus(token string) int {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, "https://kv1."+VaultDomain+"/secrets?api-version=7.4", nil)
@@ -158,8 +158,8 @@ func (a *azure) bastionStatus(token, machine string) int {
 	return resp.StatusCode
 }
 
-// TestKeptSecrets restarts a local Azure: its tokens and its secret remain valid and are
-// readable only by the owner; an error names damaged files.
+// TestKeptSecrets restarts a local Azure: its tokens and its secret remain valid, only the owner
+// can read their files, and an error names a damaged file.
 func TestKeptSecrets(t *testing.T) {
 	dir := t.TempDir()
 	a := start(t, Config{Dir: dir})
@@ -186,7 +186,7 @@ func TestKeptSecrets(t *testing.T) {
 	for _, name := range []string{"client-secret", "token.key"} {
 		for _, content := range []string{"", "short", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {
 			if name == "client-secret" && len(content) > 26 {
-				continue // any long text is a secret
+				continue // any long text is a valid secret
 			}
 			path := filepath.Join(dir, name)
 			kept, err := os.ReadFile(path)

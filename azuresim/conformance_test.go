@@ -18,8 +18,8 @@ const (
 	evidenceFile    = "../test/emulator/az/evidence.tsv"
 )
 
-// TestConformanceTable holds the table of the documentation to what the emulator
-// models and what az proved.
+// TestConformanceTable compares the table of the documentation with the emulated types and with the
+// recorded successes of az.
 func TestConformanceTable(t *testing.T) {
 	page, err := os.ReadFile(conformancePage)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestConformanceTable(t *testing.T) {
 	golden.Compare(t, conformancePage, []byte(want))
 }
 
-// readEvidence reads what az got answered: "type verb" in lower case.
+// readEvidence returns the requests of az that succeeded, as "type verb" in lower case.
 func readEvidence() (map[string]bool, error) {
 	data, err := os.ReadFile(evidenceFile)
 	if err != nil {
@@ -93,7 +93,7 @@ func conformanceTable(all map[string]*engine.Type, proved map[string]bool) strin
 	return b.String()
 }
 
-// readOnly reports whether a kind refuses a verb always.
+// readOnly reports whether a type always refuses a verb.
 func readOnly(k *engine.Type, verb string) bool {
 	read := []string{"Microsoft.Authorization/denyAssignments", "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces"}
 	return slices.Contains(read, k.Name) && verb != http.MethodGet ||

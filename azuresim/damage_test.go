@@ -28,8 +28,8 @@ func filled(t *testing.T) (dir string, resources []string) {
 	return dir, resources
 }
 
-// damaged opens a directory whose database was replaced by data, and returns what the
-// next start has and the error of the first one.
+// damaged opens a directory with data as its database. It returns the resources that the server
+// then has, and the error of the first start.
 func damaged(t *testing.T, data []byte) ([]string, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -80,8 +80,8 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
-// TestRandomlyDamagedDatabase damages bytes at random places: a start says so, or nothing
-// is lost.
+// TestRandomlyDamagedDatabase damages bytes at random places: the start returns an error, or
+// nothing is lost.
 func TestRandomlyDamagedDatabase(t *testing.T) {
 	dir, resources := filled(t)
 	whole, err := os.ReadFile(filepath.Join(dir, "azure.db"))
@@ -153,7 +153,7 @@ func TestHalfACA(t *testing.T) {
 	}
 }
 
-// TestLostDatabase: a start does not take an Azure whose resources are gone for a new one.
+// TestLostDatabase: a start with a lost database fails in place of beginning with an empty Azure.
 func TestLostDatabase(t *testing.T) {
 	dir, _ := filled(t)
 	if err := os.Remove(filepath.Join(dir, "azure.db")); err != nil {

@@ -36,7 +36,7 @@ const networkTemplate = `"languageVersion": "2.0", "resources": {
 			"addressPrefix": "10.0.0.0/24", "routeTable": {"id": "[resourceInfo('rt').id]"}}}]}, "dependsOn": ["rt"]}},
 	"outputs": {"big": {"type": "int", "value": 9007199254740993}, "order": {"type": "object", "value": {"z": 1, "a": 2}}}`
 
-// whatIf returns what Azure says at the end of the question what a deployment would change.
+// whatIf returns the final answer of Azure to a what-if request.
 func whatIf(a *azure, body string) value.Object {
 	a.t.Helper()
 	status, answer, h := a.speak("POST", deploymentPath+"/whatIf", body)
@@ -53,7 +53,7 @@ func whatIf(a *azure, body string) value.Object {
 	return a.carried("GET", at.RequestURI(), "")
 }
 
-// changesOf asks what a deployment would change, by resource name.
+// changesOf returns the predicted change of each resource of a deployment, by resource name.
 func changesOf(a *azure, template string) map[string]string {
 	got := whatIf(a, deploymentOf(template))
 	out := map[string]string{}
@@ -68,7 +68,8 @@ func changesOf(a *azure, template string) map[string]string {
 	return out
 }
 
-// TestWhatIf asks what a deployment would change before it, after it, and with another template.
+// TestWhatIf requests the changes of a deployment before the deployment, after it, and with another
+// template.
 func TestWhatIf(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -92,7 +93,8 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// TestFailsInTheMiddle: what was made before a failure stays, what waits for it is not begun, and the operation that failed says why.
+// TestFailsInTheMiddle: resources deployed before a failure remain, resources that depend on the
+// failed one are not begun, and the failed operation contains the error.
 func TestFailsInTheMiddle(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -123,7 +125,8 @@ func TestFailsInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestWhatIfBySDK asks as Azure's SDK does, and for a deployment to the subscription too.
+// TestWhatIfBySDK sends what-if requests with Azure's SDK, also for a deployment to the
+// subscription.
 func TestWhatIfBySDK(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -174,7 +177,7 @@ func TestWhatIfBySDK(t *testing.T) {
 	}
 }
 
-// TestExportDeploysAgain exports a group, deletes it and deploys what was exported.
+// TestExportDeploysAgain exports a group, deletes it and deploys the exported template.
 func TestExportDeploysAgain(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -200,8 +203,8 @@ func TestExportDeploysAgain(t *testing.T) {
 	}
 }
 
-// TestFailedDeployment: what a template that fails in the middle made stays, and the operation
-// that failed is listed.
+// TestFailedDeployment: resources that a template deployed before its failure remain, and the
+// failed operation is listed.
 func TestFailedDeployment(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -227,10 +230,9 @@ func TestFailedDeployment(t *testing.T) {
 	}
 }
 
-// TestExampleTemplates deploys the templates of the documentation, and asks what they would change
-// after that.
-// TestNestedDeployments deploys deployments of inner and outer scope within one of outer scope, and one whose outputs, known when its
-// resource is there, come out at the top.
+// TestNestedDeployments deploys nested deployments of inner and outer scope inside one of outer
+// scope, and one whose outputs, which are known only after the deployment of its resource, become
+// outputs of the outermost template.
 func TestNestedDeployments(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -264,7 +266,8 @@ func TestNestedDeployments(t *testing.T) {
 	}
 }
 
-// TestVersionOfProvider: what az vmss create asks for at the end of its template, the resource at the newest version of its type.
+// TestVersionOfProvider: the reference at the end of the template of az vmss create, to a resource
+// at the newest API version of its type.
 func TestVersionOfProvider(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -279,6 +282,7 @@ func TestVersionOfProvider(t *testing.T) {
 	}
 }
 
+// TestExampleTemplates deploys the templates of the documentation, and requests what-if changes after that.
 func TestExampleTemplates(t *testing.T) {
 	for _, name := range []string{"windows-vm", "scale-sets", "image-build"} {
 		t.Run(name, func(t *testing.T) {
@@ -307,10 +311,10 @@ func TestExampleTemplates(t *testing.T) {
 	}
 }
 
-// TestOldTemplates deploys what templates of ten years ago have: an account without a kind, a
-// old size, disks without names in a loop, and disks that are blobs.
+// TestOldTemplates deploys the content of ten-year-old templates: an account without a kind, an old
+// size, disks without names in a loop, and disks that are blobs.
 func TestOldTemplates(t *testing.T) {
-	a := start(t, Config{Clock: shifted{by: -8 * 365 * 24 * time.Hour}}) // before these were retired
+	a := start(t, Config{Clock: shifted{by: -8 * 365 * 24 * time.Hour}}) // before the retirement of these features
 	defer a.Close()
 	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
 	a.carried("PUT", deploymentPath, deploymentOf(`"variables": {"account": "[concat('st', uniqueString(resourceGroup().id))]"}, "resources": [

@@ -7,8 +7,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TestETagsOfCompute: machines, scale sets and instances count their writes, and a write that names
-// an older count changes nothing; older API versions have no ETag.
+// TestETagsOfCompute: machines, scale sets and instances count their writes, a write with an older
+// count changes nothing, and older API versions have no ETag.
 func TestETagsOfCompute(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/azuresim/fault"
 )
 
-// A resource group, made with the plain Azure SDK over TLS.
+// Example creates a resource group with the plain Azure SDK over TLS.
 func Example() {
 	azure, err := azuresim.Start(azuresim.Config{})
 	if err != nil {
@@ -35,7 +35,7 @@ func Example() {
 	// Output: demo Succeeded
 }
 
-// A fault rule, and what the call log says of it.
+// ExampleAzure_Faults adds a fault rule and shows its effect in the call log.
 func ExampleAzure_Faults() {
 	azure, err := azuresim.New(azuresim.Config{})
 	if err != nil {

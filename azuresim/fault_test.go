@@ -59,7 +59,7 @@ func TestFaultsOnAVM(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: the call is carried out though its answer is lost.
+// TestLostAnswer: a request whose answer is lost is executed.
 func TestLostAnswer(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -76,8 +76,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestAddressAfterFailure holds that a public IP whose creation failed gets its address
-// from the write that succeeds.
+// TestAddressAfterFailure: a public IP whose creation failed gets its address from the next
+// successful write.
 func TestAddressAfterFailure(t *testing.T) {
 	a := start(t, Config{Host: quickGuests{}})
 	defer a.Close()

@@ -17,9 +17,9 @@ import (
 // sample is a valid request, from which the fuzzer derives others.
 type sample struct{ method, path, body string }
 
-// samples returns valid requests of every kind, in an order in which the resources that
-// each needs exist. G is the ID of the group; N and C are the IDs of the network and
-// compute provider in it, S is the subscription's.
+// samples returns valid requests of every kind, in an order in which each finds the resources that
+// it needs. G is the ID of the group; N and C are the IDs of the network and compute provider in
+// it, S is the subscription's.
 func samples() []sample {
 	in := []sample{
 		{"PUT", "G", `{"location":"westeurope","tags":{"a":"b"}}`},
@@ -158,11 +158,11 @@ func samples() []sample {
 	return in
 }
 
-// ask sends a request and returns what is wrong with the answer.
+// ask sends a request and returns the status and the problem of the answer, "" for none.
 func (a *azure) ask(method, target, header, value, body string) (status int, problem string) {
 	u, err := url.Parse("https://azure.test" + target)
 	if err != nil {
-		return 0, "" // no client can send it
+		return 0, "" // no client can send this request
 	}
 	r := &http.Request{Method: method, URL: u, Host: "azure.test",
 		Header: http.Header{"Authorization": {"Bearer " + a.Token("f", "f", "https://azure.test")}},
@@ -186,7 +186,7 @@ func (a *azure) ask(method, target, header, value, body string) (status int, pro
 	return resp.StatusCode, complaint(method, target, resp, data)
 }
 
-// complaint checks that an answer is one that a client of ARM understands.
+// complaint returns the reason why a client of ARM would not understand an answer, "" if it would.
 func complaint(method, target string, resp *http.Response, data []byte) string {
 	if len(data) > 0 && !json.Valid(data) {
 		return fmt.Sprintf("%d with a body that is no JSON: %.80q", resp.StatusCode, data)
@@ -232,7 +232,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// odd are values that a property may be replaced by.
+// odd returns a random value that may replace a property.
 func odd(random *rand.Rand) any {
 	values := []any{nil, true, -1.0, 1e300, 0.5, "", "*", "a", "10.0.0.0/33", "::/0", "/subscriptions/x",
 		"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v",
@@ -242,7 +242,7 @@ func odd(random *rand.Rand) any {
 	return values[random.IntN(len(values))]
 }
 
-// bend replaces, drops or adds something somewhere in a JSON value.
+// bend replaces, removes or adds a value at a random place of a JSON value.
 func bend(random *rand.Rand, v any) any {
 	if random.IntN(6) == 0 {
 		return odd(random)
@@ -274,7 +274,7 @@ func bend(random *rand.Rand, v any) any {
 	return odd(random)
 }
 
-// twist changes a path.
+// twist changes a random part of a path.
 func twist(random *rand.Rand, path string) string {
 	segments := strings.Split(path, "/")
 	i := random.IntN(len(segments))
@@ -297,8 +297,8 @@ func twist(random *rand.Rand, path string) string {
 	return strings.Join(segments, "/")
 }
 
-// TestBentRequests sends what works, each time with something in it bent, to one
-// local Azure that lives through all of it.
+// TestBentRequests sends many randomly changed valid requests to one local Azure, which must answer
+// all of them.
 func TestBentRequests(t *testing.T) {
 	random := rand.New(rand.NewPCG(17763, 20348))
 	a := start(t, Config{})
@@ -310,7 +310,7 @@ func TestBentRequests(t *testing.T) {
 		{"x-ms-correlation-request-id", "\u00ff"}, {"Authorization", "Bearer x"}, {"Accept", "text/plain"}}
 	statuses := map[int]int{}
 	for round := range 120 {
-		if round%6 == 0 { // a group that is being deleted or locked takes nothing more
+		if round%6 == 0 { // a group that is being deleted or is locked accepts no more writes
 			if err := a.Reset(); err != nil {
 				t.Fatal(err)
 			}
@@ -319,7 +319,7 @@ func TestBentRequests(t *testing.T) {
 			method, path, body := s.method, s.path, s.body
 			var v any
 			switch random.IntN(4) {
-			case 0: // as it is, so that there is something to bend
+			case 0: // unchanged, so that there are resources to change
 			case 1:
 				path = twist(random, path)
 			case 2:

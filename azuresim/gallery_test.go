@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// captured makes a gallery with one Windows definition, and a VM that has been
-// generalized; it returns the VM's ID.
+// captured creates a gallery with one Windows definition and a generalized VM; it returns the VM's
+// ID.
 func (a *azure) captured() string {
 	a.t.Helper()
 	ctx, t := a.t.Context(), a.t
@@ -221,8 +221,8 @@ func TestManagedImage(t *testing.T) {
 	}
 }
 
-// TestLaunch: an image captured from a machine with trusted launch takes no other machines, and a
-// first-generation image takes none with it. Newer API versions name the security type of each.
+// TestLaunch: an image captured from a machine with trusted launch requires trusted launch, and a
+// first-generation image excludes it. Newer API versions show the security type of each.
 func TestLaunch(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -280,8 +280,8 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// TestSpecialized: a machine of a specialized image is not provisioned, and may not be given a profile of its system. Nothing is
-// known of its disk, and nothing boots.
+// TestSpecialized: a machine of a specialized image is not provisioned and must not have an OS
+// profile. The contents of its disk are not known, and nothing boots.
 func TestSpecialized(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

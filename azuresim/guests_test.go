@@ -29,7 +29,8 @@ func (quickGuests) Run(_ context.Context, _, script string) (int, string, string
 	return 0, script, "", nil
 }
 
-// TestScriptParameters: a script gets its parameters as its shell takes them, and protected ones are answered to no caller.
+// TestScriptParameters: a script gets its parameters in the form of its shell, and answers never
+// contain protected parameters.
 func TestScriptParameters(t *testing.T) {
 	named := func(list ...string) (out []*armcompute.RunCommandInputParameter) {
 		for i := 0; i < len(list); i += 2 {
@@ -40,7 +41,7 @@ func TestScriptParameters(t *testing.T) {
 	for _, test := range []struct {
 		name, os, command     string
 		parameters, protected []*armcompute.RunCommandInputParameter
-		want                  string // what is run; the script is "echo"
+		want                  string // the executed text; the script is "echo"
 	}{
 		{"none", "Linux", "RunShellScript", nil, nil, "echo"},
 		{"an action on Linux", "Linux", "RunShellScript", named("arg1", "it's", "arg2", "b", "none", ""), nil,

@@ -14,9 +14,9 @@ import (
 	"casement.dev/casement/azuresim/internal/entra"
 )
 
-// TestIdentityMayWhatItsRolesSay: a managed identity may do what its roles allow, in the scope of the roles, whether a machine
-// got its token from the metadata service or a pod logged in with a federated one. What else there is in the subscription
-// it neither changes nor reads, by whatever names it.
+// TestIdentityMayWhatItsRolesSay: a managed identity may do what its roles allow, in the scope of
+// the roles, with a token from the metadata service or from a federated login. All other resources
+// of the subscription it can neither change nor read, under any name.
 func TestIdentityMayWhatItsRolesSay(t *testing.T) {
 	_, issuerPEM, issuerKey := keyPair(t)
 	for way, logIn := range map[string]func(a *azure, identity string) string{
@@ -186,14 +186,14 @@ func holdsToItsRoles(t *testing.T, a *azure, logIn func(identity string) string)
 		{"deploy", "PUT", own + deployment, "2021-04-01", template + end, 201},
 	}, always...))
 
-	// A tunnel of a Bastion host needs a reader of the machine; here is no Bastion host.
+	// A tunnel of a Bastion host requires a reader of the machine; here is no Bastion host.
 	for group, want := range map[string]int{own: http.StatusNotFound, other: http.StatusForbidden} {
 		if got := a.bastionStatus(token, group+"/providers/Microsoft.Compute/virtualMachines/m"); got != want {
 			t.Errorf("a tunnel to a machine in %s: %d, want %d", group, got, want)
 		}
 	}
 
-	// What a template writes, its sender might write.
+	// A template writes with its sender's permissions.
 	a.carried("PUT", strings.TrimPrefix(sub+assignment+"3", sub+"/"), role(contributor))
 	const grant, made = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
 	text := template + `{"type": "Microsoft.Authorization/roleAssignments", "apiVersion": "2022-04-01", "name": "` + grant +

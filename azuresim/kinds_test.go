@@ -15,7 +15,7 @@ func (a *azure) group() {
 	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
 }
 
-// refusal returns the code of the error that a request gets.
+// refusal returns the error code of the answer to a request.
 func (a *azure) refusal(method, path, body string) string {
 	a.t.Helper()
 	_, answer, _ := a.speak(method, path, body)
@@ -163,9 +163,7 @@ func TestDisksOfAVM(t *testing.T) {
 	}
 }
 
-// TestVault writes a secret through the data plane, with the challenge that SDKs
-// expect first.
-// TestSourceOfSnapshot: a copy has the size of its source, which may be named as an address.
+// TestSourceOfSnapshot: a copy has the size of its source, which may be given by its URI.
 func TestSourceOfSnapshot(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -184,6 +182,7 @@ func TestSourceOfSnapshot(t *testing.T) {
 	}
 }
 
+// TestVault writes a secret through the data plane, with the challenge that SDKs expect first.
 func TestVault(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -239,7 +238,7 @@ func TestCheckResourceName(t *testing.T) {
 	}
 }
 
-// TestDeletedBalancer: interfaces leave the pools of a load balancer that goes.
+// TestDeletedBalancer: the delete of a load balancer removes interfaces from its pools.
 func TestDeletedBalancer(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -270,8 +269,8 @@ func TestDeletedBalancer(t *testing.T) {
 	a.whole()
 }
 
-// TestTwoConfigurations: dynamic addresses of one interface differ, and one that
-// is given back is given again.
+// TestTwoConfigurations: the dynamic addresses of one interface differ, and a released address is
+// allocated again.
 func TestTwoConfigurations(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

@@ -38,7 +38,7 @@ func TestLoad(t *testing.T) {
 	a.whole()
 }
 
-// client sends what works, some of it bent, and reads what there is.
+// client sends valid requests, some of them randomly changed, and reads.
 func (a *azure) client(random *rand.Rand, number int) {
 	group := fmt.Sprintf("/resourceGroups/%c", 'g'+rune(number%3))
 	for range 3 {
@@ -48,7 +48,7 @@ func (a *azure) client(random *rand.Rand, number int) {
 			switch random.IntN(6) {
 			case 0:
 				path = twist(random, path)
-			case 1: // one that no other client has
+			case 1: // a resource that no other client uses
 				own := fmt.Sprintf("/own%d-%d", number, random.IntN(4))
 				path += own[:min(len(own), 1+random.IntN(len(own)))]
 			}
@@ -64,7 +64,7 @@ func (a *azure) client(random *rand.Rand, number int) {
 	}
 }
 
-// settle waits until nothing is under way.
+// settle waits until no operation is in progress.
 func (a *azure) settle() {
 	a.t.Helper()
 	for {
@@ -85,7 +85,7 @@ func (a *azure) settle() {
 	}
 }
 
-// consistent checks what the store keeps beside the documents against them.
+// consistent compares the store's indexes with the documents.
 func (a *azure) consistent() {
 	a.t.Helper()
 	for _, problem := range a.Verify() {
@@ -93,7 +93,7 @@ func (a *azure) consistent() {
 	}
 }
 
-// whole checks that nothing is left half-made when nothing is under way.
+// whole checks that no resource is incomplete when no operation is in progress.
 func (a *azure) whole() {
 	a.t.Helper()
 	a.Read(func(t *engine.Tx) {

@@ -48,13 +48,13 @@ func keyPair(t *testing.T) (*x509.Certificate, string, *rsa.PrivateKey) {
 	return cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), key
 }
 
-// federatedToken returns a token as a Kubernetes API server issues it.
+// federatedToken returns a token in the form of a Kubernetes API server.
 func federatedToken(key *rsa.PrivateKey, subject, audience string, life time.Duration) string {
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
 		"iss": "https://issuer.test/", "sub": subject, "aud": []string{audience}, "exp": time.Now().Add(life).Unix(),
 	}).SignedString(key)
 	if err != nil {
-		panic(err) // an RSA key signs everything
+		panic(err) // signing with an RSA key cannot fail
 	}
 	return signed
 }
@@ -75,8 +75,8 @@ func TestLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	// Without any configuration of a cloud: the names are the public ones, and the
-	// transport replaces the proxy.
+	// Without a cloud configuration, clients use the public names; the transport replaces the
+	// proxy.
 	options := policy.ClientOptions{Transport: s, Retry: policy.RetryOptions{MaxRetries: -1}}
 	secret := func(tenant, id, value string) func(policy.ClientOptions) (azcore.TokenCredential, error) {
 		return func(o policy.ClientOptions) (azcore.TokenCredential, error) {
@@ -105,7 +105,7 @@ func TestLogins(t *testing.T) {
 		name  string
 		cloud cloud.Configuration
 		make  func(policy.ClientOptions) (azcore.TokenCredential, error)
-		want  string // an AADSTS code; none when it is to work
+		want  string // an AADSTS code; "" for success
 	}{
 		{name: "secret", make: secret(engine.DefaultTenant, "secret-app", "right")},
 		{name: "secret, China", cloud: cloud.AzureChina, make: secret(engine.DefaultTenant, "secret-app", "right")},
@@ -231,8 +231,8 @@ func TestManagedIdentity(t *testing.T) {
 	}
 }
 
-// metadata is the metadata service of a machine that has every identity, and the
-// server for all else.
+// metadata is the metadata service of a machine that has every identity, and the server for all
+// other requests.
 type metadata struct{ *engine.Server }
 
 func (m metadata) Do(r *http.Request) (*http.Response, error) {
@@ -244,8 +244,8 @@ func (m metadata) Do(r *http.Request) (*http.Response, error) {
 	return m.Server.Do(r)
 }
 
-// TestManagedIdentityOfAnother asks for the token of an identity without being known,
-// as another user of the machine could.
+// TestManagedIdentityOfAnother requests the token of an identity without authentication, as another
+// user of the machine could.
 func TestManagedIdentityOfAnother(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -277,7 +277,7 @@ func appOf(t *testing.T, jwt string) string {
 	return o.Appid
 }
 
-// put writes a resource in plain HTTP and returns the answer.
+// put writes a resource over plain HTTP and returns the answer.
 func (a *azure) put(id, body string) map[string]any {
 	a.t.Helper()
 	r, err := http.NewRequest(http.MethodPut, "https://azure.test"+id+"?api-version="+versionFor(id, "2023-01-31"), strings.NewReader(body))

@@ -10,8 +10,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TestMalformed: a body that Azure's description of the type does not allow is refused in the form
-// of who reads it, and stores nothing; read-only members are ignored.
+// TestMalformed: a body that Azure's description of the type does not allow is refused, in the form
+// of the part of Azure that reads it (ARM or a provider), and stores nothing; read-only members are
+// ignored.
 func TestMalformed(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -67,8 +68,9 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestBounds: values that Azure's description of a type takes, and its provider does not, are refused with the provider's code, as are
-// elements that are null or have no name. Each body is valid but for one member.
+// TestBounds: values that Azure's description of a type allows but its provider refuses are refused
+// with the provider's code, and so are elements that are null or have no name. Each body is valid
+// except for one member.
 func TestBounds(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -187,32 +189,33 @@ func TestBounds(t *testing.T) {
 			if code := value.Str(answer, "error", "code"); code != test.code || (status == 400) != (code != "") {
 				t.Errorf("%d %v, want %s", status, answer, test.code)
 			}
-			if e := a.ended(h); e != nil { // the next row may write to the same network
+			if e := a.ended(h); e != nil { // so that the next row can write to the same network
 				t.Error(e)
 			}
 		})
 	}
 }
 
-// recordSet is a record set of a name, with more properties.
+// recordSet returns the body of a record set with more properties.
 func recordSet(more string) string {
 	return `{"properties":{"cnameRecord":{"cname":"other.test"}` + more + `}}`
 }
 
-// vaultRule is a vault that a network reaches.
+// vaultRule returns the body of a vault that is open to a network.
 func vaultRule(network string) string {
 	return `{"properties":{"tenantId":"` + engine.DefaultTenant + `","sku":{"family":"A","name":"standard"},"accessPolicies":[],
 		"networkAcls":{"ipRules":[{"value":"` + network + `"}]}}}`
 }
 
-// securityRule is a security group of one rule with more members and properties than it needs.
+// securityRule returns the body of a security group with one rule that has additional members and
+// properties.
 func securityRule(more, properties string) string {
 	return `{"properties":{"securityRules":[{` + more + `"properties":{"direction":"Inbound","access":"Allow","protocol":"*",` +
 		`"sourcePortRange":"*","destinationAddressPrefix":"*","sourceAddressPrefix":"*","destinationPortRange":"*",` + properties + `}}]}}`
 }
 
-// TestReadings: what Azure's reader takes is taken: names in any case, numbers in text, a byte order mark and comments; what is no
-// JSON by its media type is not.
+// TestReadings: the deviations from JSON that Azure accepts are accepted: names in any case,
+// numbers in text, a byte order mark and comments. Another media type than JSON's is refused.
 func TestReadings(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -232,7 +235,7 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// TestLocationOfChild: a child that has no location may be given one, which changes nothing.
+// TestLocationOfChild: a location on a child that has none is accepted and ignored.
 func TestLocationOfChild(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -245,7 +248,7 @@ func TestLocationOfChild(t *testing.T) {
 	}
 }
 
-// TestReturned: what the local Azure answers, a client may send back.
+// TestReturned: a client may send back each answer of the local Azure.
 func TestReturned(t *testing.T) {
 	for _, version := range []string{"2024-01-01", "2025-11-01"} {
 		t.Run(version, func(t *testing.T) {

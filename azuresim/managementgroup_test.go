@@ -14,7 +14,8 @@ const (
 		`"contentVersion": "1.0.0.0", "resources": [], "outputs": {"n": {"type": "int", "value": 7}}}`
 )
 
-// TestManagementGroups deploys a template that is linked to below a management group, and what is refused there.
+// TestManagementGroups deploys a linked template to a management group and checks the refused
+// requests there.
 func TestManagementGroups(t *testing.T) {
 	a := start(t, Config{Linked: func(uri string) ([]byte, error) {
 		if uri != "https://templates.test/blank.json" {
@@ -90,7 +91,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestTagNames keeps names and values of tags, which no delete takes away from a resource.
+// TestTagNames writes names and values of tags; no delete removes one that a resource has.
 func TestTagNames(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

@@ -18,8 +18,8 @@ func networkPath(rest string) string {
 
 func idOf(path string) string { return "/subscriptions/" + engine.DefaultSubscription + "/" + path }
 
-// TestPublicName asks for the name of a public IP by the local Azure's own address and
-// by Azure's name.
+// TestPublicName requests the name of a public IP with the local Azure's own address and with
+// Azure's name.
 func TestPublicName(t *testing.T) {
 	a := start(t, Config{FQDN: func(_, _, ip string) string { return ip }})
 	defer a.Close()
@@ -82,7 +82,7 @@ func writesAtOnce(t *testing.T) {
 	}
 }
 
-// TestConcurrentParts writes two parts of one parent at a time.
+// TestConcurrentParts writes two parts of one parent at the same time.
 func TestConcurrentParts(t *testing.T) { synctest.Test(t, concurrentParts) }
 
 func concurrentParts(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// speak sends a request as a client would that knows nothing of SDKs.
+// speak sends a request as a client without any SDK does.
 func (a *azure) speak(method, path, body string, headers ...string) (status int, answer value.Object, h http.Header) {
 	a.t.Helper()
 	if !strings.Contains(path, "api-version") {
@@ -53,7 +53,7 @@ func (a *azure) speak(method, path, body string, headers ...string) (status int,
 	return resp.StatusCode, answer, resp.Header
 }
 
-// versionFor returns the newest API version up to one that the type of a path has.
+// versionFor returns the newest API version of the type of a path that is not later than newest.
 func versionFor(path, newest string) string {
 	segments := strings.Split(strings.Trim(strings.SplitN(path, "?", 2)[0], "/"), "/")
 	at := len(segments) - 1
@@ -72,7 +72,7 @@ func versionFor(path, newest string) string {
 	return newest
 }
 
-// carried waits for the end of the operation that a request began.
+// carried sends a request, waits for the end of its operation and returns the final body.
 func (a *azure) carried(method, path, body string) value.Object {
 	a.t.Helper()
 	status, answer, h := a.speak(method, path, body)
@@ -85,7 +85,7 @@ func (a *azure) carried(method, path, body string) value.Object {
 	return answer
 }
 
-// ended waits for the operation that an answer's headers name, and returns its error.
+// ended waits for the operation that an answer's headers name, and returns the operation's error.
 func (a *azure) ended(h http.Header) *engine.Error {
 	for _, name := range []string{"Azure-AsyncOperation", "Location"} {
 		if at := h.Get(name); at != "" {
@@ -199,7 +199,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestPages reads a list in pages while resources come and go.
+// TestPages reads a list in pages while resources are created and deleted.
 func TestPages(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -289,7 +289,7 @@ func TestTagsAndLocks(t *testing.T) {
 	a.carried("DELETE", vnetPath("v"), "")
 }
 
-// TestDenyAssignments: there are none, and none can be made.
+// TestDenyAssignments: the list is empty, and none can be created.
 func TestDenyAssignments(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -337,7 +337,7 @@ func TestDeployment(t *testing.T) {
 	if text := fmt.Sprint(d); strings.Contains(text, "hidden") {
 		t.Errorf("the deployment shows a secure parameter: %s", text)
 	}
-	// What was deployed can be deleted: the deployment holds nothing of it.
+	// The deployed resource can be deleted: the deployment does not keep it.
 	a.carried("DELETE", vnetPath("v"), "")
 	a.carried("DELETE", "resourcegroups/g", "")
 }
@@ -345,7 +345,7 @@ func TestDeployment(t *testing.T) {
 // TestThrottle empties a bucket of the resource manager and one of Compute.
 func TestThrottle(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	a := start(t, Config{Throttle: 0.01, Clock: clock}) // 2 reads, 2 writes
+	a := start(t, Config{Throttle: 0.01, Clock: clock}) // 2 reads and 2 writes
 	defer a.Close()
 	for i, want := range []int{200, 200, 429} {
 		status, answer, h := a.speak("GET", "resourcegroups", "")
@@ -371,7 +371,7 @@ func TestThrottle(t *testing.T) {
 	b := start(t, Config{Throttle: 0.5, Clock: clock})
 	defer b.Close()
 	path, last := "resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v", value.Object{}
-	for range 7 { // PutVM: 12 at once for one VM, half of it here
+	for range 7 { // PutVM: 12 at the same time for one VM, half of it here
 		_, last, _ = b.speak("PUT", path, "{}")
 	}
 	if value.Str(last, "error", "code") != "OperationNotAllowed" ||

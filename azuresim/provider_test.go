@@ -54,7 +54,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// FuzzActionPath looks for a path that the tables cannot take.
+// FuzzActionPath searches for a path that the tables cannot handle.
 func FuzzActionPath(f *testing.F) {
 	for _, p := range []string{"/virtualMachines/3/start", "/rollingUpgrades/latest", "//", "/virtualMachines/%2f/x/y/z"} {
 		f.Add(p)

@@ -15,15 +15,16 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// quickstartsDay is a day before Azure retired what many of the public templates use: addresses and load balancers of the
-// SKU Basic, storage accounts of the kind Storage, disks that are blobs.
+// quickstartsDay is a day before Azure retired features that many public templates use: addresses
+// and load balancers of the SKU Basic, storage accounts of the kind Storage, disks that are blobs.
 const quickstartsDay = "2024-06-01"
 
-// quickstartsDeploy is how many of the public templates have to deploy.
+// quickstartsDeploy is the number of public templates that must deploy.
 const quickstartsDeploy = 150
 
-// TestQuickstarts deploys the public templates whose repositories lie in the directory $QUICKSTARTS, as OWNER/NAME, and says
-// why the others are refused. $QUICKSTARTS_DAY is another day for the local Azure.
+// TestQuickstarts deploys the public templates whose repositories are in the directory
+// $QUICKSTARTS, as OWNER/NAME, and logs why the others are refused. $QUICKSTARTS_DAY sets another
+// day for the local Azure.
 func TestQuickstarts(t *testing.T) {
 	dir := os.Getenv("QUICKSTARTS")
 	if dir == "" {
@@ -77,7 +78,8 @@ func TestQuickstarts(t *testing.T) {
 
 var toSubscription = regexp.MustCompile(`(?i)"\$schema"\s*:\s*"[^"]*subscriptiondeploymenttemplate`)
 
-// deployQuickstart deploys a template in a local Azure of its own and returns why that is refused, "" if it is not.
+// deployQuickstart deploys a template in a local Azure of its own. It returns the reason of a
+// refusal, "" for none.
 func deployQuickstart(t *testing.T, now time.Time, template, parameters string) string {
 	t.Helper()
 	a := start(t, Config{Clock: shifted{by: time.Until(now)}})

@@ -17,18 +17,18 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// rack runs machines that are provisioned as soon as they are started, but for
-// those whose computer name is in fails.
+// rack is a Host whose machines are provisioned when they are started. Machines whose computer name
+// is in fails fail to provision.
 type rack struct {
 	changed func(string)
 	fails   map[string]bool
-	// blocked machines do not report: those whose computer name is in it.
+	// blocked contains the computer names of machines that do not report their provisioning.
 	blocked map[string]bool
 
 	mu  sync.Mutex
 	vms map[string]host.VM
 	on  map[string]bool
-	// kept are the IDs of the last Keep.
+	// kept are the IDs of the last call of Keep.
 	kept []string
 	// boots counts the first starts, by computer name.
 	boots map[string]int
@@ -98,7 +98,7 @@ func (r *rack) Run(_ context.Context, id, script string) (int, string, string, e
 
 func (r *rack) Console(string) []byte { return nil }
 
-// running lists the computer names of the machines that are on.
+// running returns the computer names of the machines that are on.
 func (r *rack) running() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (a *azure) nics() *armnetwork.InterfacesClient {
 	return c
 }
 
-// imageID returns a community image for a Windows release and a Kubernetes version.
+// imageID returns the ID of the community image for a Windows release and a Kubernetes version.
 func imageID(release, version string) *string {
 	return new("/CommunityGalleries/" + compute.CommunityGallery + "/Images/capi-win-" + release + "-containerd/Versions/" + version)
 }

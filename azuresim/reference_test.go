@@ -8,7 +8,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TestReferences: what a document refers to is there, and in its region unless the kind of reference asks for none.
+// TestReferences: a resource that a document refers to must exist, in the document's region unless
+// the reference allows any.
 func TestReferences(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

@@ -9,7 +9,8 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// TestWhatMachinesRefuse: a machine, and a scale set of the same model, whose disk, identity or extension Azure does not take.
+// TestWhatMachinesRefuse: a machine, and a scale set of the same model, with a disk, identity or
+// extension that Azure refuses.
 func TestWhatMachinesRefuse(t *testing.T) {
 	const absent = "/subscriptions/" + engine.DefaultSubscription +
 		"/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/x"
@@ -72,7 +73,7 @@ func TestWhatMachinesRefuse(t *testing.T) {
 	for _, x := range []struct{ publisher, kind, want string }{
 		{"Microsoft.Compute", "CustomScript", "ArtifactNotFound"},
 		{"microsoft.azure.containerupstream", "CAPZ.Solaris.Bootstrapping", "ArtifactNotFound"},
-		{"Contoso.Agents", "Whatever", ""}, // publishers are many, and not known
+		{"Contoso.Agents", "Whatever", ""}, // the types of other publishers are not known
 	} {
 		p, err := extensions.BeginCreateOrUpdate(t.Context(), "g", "w", "e", armcompute.VirtualMachineExtension{Location: new("westeurope"),
 			Properties: &armcompute.VirtualMachineExtensionProperties{Publisher: &x.publisher, Type: &x.kind, TypeHandlerVersion: new("1.0")}}, nil)
@@ -80,7 +81,7 @@ func TestWhatMachinesRefuse(t *testing.T) {
 	}
 }
 
-// refused compares the code with which a write is refused; none lets it end.
+// refused compares the error code of a write with want; "" waits for its success.
 func refused[T any](t *testing.T, p *runtime.Poller[T], err error, want string) {
 	t.Helper()
 	if want == "" {

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// shifted is the real clock at another time.
+// shifted is the real clock with an offset.
 type shifted struct {
 	clock.RealClock
 	by time.Duration
@@ -19,7 +19,8 @@ type shifted struct {
 func (s shifted) Now() time.Time                  { return time.Now().Add(s.by) }
 func (s shifted) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
-// TestRetired: what Azure has retired is refused with its words since its day, and taken before.
+// TestRetired: retired features are refused with Azure's errors since the day of their retirement,
+// and accepted before.
 func TestRetired(t *testing.T) {
 	account := func(rest string) string {
 		return `{"location":"westeurope","sku":{"name":"Standard_LRS"},` + rest + `}`

@@ -2,7 +2,8 @@ package azuresim
 
 import "testing"
 
-// TestSameAssignment holds that a role is assigned to a principal once at a scope, and again at a scope above or below it.
+// TestSameAssignment: a role can be assigned to a principal once at a scope, and again at a scope
+// above or below.
 func TestSameAssignment(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -15,7 +16,7 @@ func TestSameAssignment(t *testing.T) {
 	a.carried("PUT", vaultPath, vaultBody(`, "enableRbacAuthorization": true`))
 	for name, scope := range map[string]string{"1": "resourceGroups/g/", "2": "", "3": vaultPath + "/"} {
 		a.carried("PUT", at(scope, name), body)
-		a.carried("PUT", at(scope, name), body) // the same once more
+		a.carried("PUT", at(scope, name), body) // the same PUT again
 		if code := a.refusal("PUT", at(scope, "a"), body); code != "RoleAssignmentExists" {
 			t.Errorf("the same role at %q: %q", scope, code)
 		}

@@ -59,7 +59,8 @@ func TestInstanceDisks(t *testing.T) {
 	}
 }
 
-// TestUserDataOfSet: the user data of a scale set's model is answered to a request that expands it, and to no other.
+// TestUserDataOfSet: only an answer to a request that expands it contains the user data of a scale
+// set's model.
 func TestUserDataOfSet(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

@@ -29,7 +29,7 @@ func (a *azure) vms() *armcompute.VirtualMachinesClient {
 	return c
 }
 
-// inSet lists the VMs of the set by the filter that Azure has for it.
+// inSet returns the VMs of the set by means of Azure's filter for it.
 func (a *azure) inSet() []*armcompute.VirtualMachine {
 	a.t.Helper()
 	filter := "'virtualMachineScaleSet/id' eq '/subscriptions/" + engine.DefaultSubscription +
@@ -77,7 +77,8 @@ func TestFlexibleSet(t *testing.T) {
 		t.Errorf("the instances of the set are %v, want the VMs' names", ids)
 	}
 
-	// A VM deleted on its own takes capacity with it; so does one deleted through the set.
+	// A VM that is deleted by itself reduces the capacity, and so does a VM that is deleted through
+	// the set.
 	del, err := a.vms().BeginDelete(t.Context(), "g", *vms[0].Name, nil)
 	must(t, del, err)
 	if n := a.capacity(); n != 1 {

@@ -58,7 +58,7 @@ func TestLifeOfAScaleSet(t *testing.T) {
 		t.Error(all, err)
 	}
 
-	// One PUT scales up; a number is never given twice.
+	// One PUT scales up; a number is never used again.
 	del, err := a.sets().BeginDeleteInstances(t.Context(), "g", "win", a.instanceIDs("1"), nil)
 	must(t, del, err)
 	a.putSet(windowsSet(3))
@@ -75,7 +75,7 @@ func TestLifeOfAScaleSet(t *testing.T) {
 	must(t, patch, err)
 	wantIDs(t, a.listed(), "2")
 
-	// A restart takes the machines up again.
+	// A restart starts the machines again.
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestScaleSetModelDrift(t *testing.T) {
 			t.Errorf("instance %s is up to date with a model it was not made from", id)
 		}
 	}
-	// A write that leaves out what may be left out changes nothing of it.
+	// A write that omits optional parts keeps them.
 	less := windowsSet(2)
 	less.Properties.VirtualMachineProfile.NetworkProfile, less.Properties.VirtualMachineProfile.StorageProfile.ImageReference = nil, nil
 	kept := a.putSet(less)
@@ -368,8 +368,8 @@ func TestFaultsOnInstances(t *testing.T) {
 	}
 }
 
-// TestScaleSetBehindBalancer: instances are in the pool that the model names, those
-// there are once they are upgraded, and keep their addresses.
+// TestScaleSetBehindBalancer: instances are in the pool that the model names, existing ones after
+// their upgrade, and keep their addresses.
 func TestScaleSetBehindBalancer(t *testing.T) {
 	a := startWith(t, Config{}, newRack())
 	defer a.Close()
@@ -419,8 +419,7 @@ func TestScaleSetBehindBalancer(t *testing.T) {
 	must(t, last, err)
 }
 
-// TestScaleSetSuperseded: a write during another write cancels that one and does its
-// unfinished work.
+// TestScaleSetSuperseded: a write during another write cancels it and does its unfinished tasks.
 func TestScaleSetSuperseded(t *testing.T) {
 	h := newRack()
 	h.blocked["win000001"] = true
@@ -447,7 +446,7 @@ func TestScaleSetSuperseded(t *testing.T) {
 		}
 	}
 
-	// An instance that is deleted while it boots does not hold the write up.
+	// An instance that is deleted while it boots does not delay the write.
 	h.blocked["win000003"] = true
 	third, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(4), nil)
 	if err != nil {
@@ -458,7 +457,7 @@ func TestScaleSetSuperseded(t *testing.T) {
 	must(t, third, nil)
 	wantIDs(t, a.listed(), "0", "1", "2")
 
-	// So does a delete of the whole set.
+	// Nor does a delete of the whole set.
 	h.blocked["win000004"] = true
 	if _, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(4), nil); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// withHealth gives a set what rolling upgrades ask for.
+// withHealth adds to a set the properties that rolling upgrades require.
 func withHealth(set armcompute.VirtualMachineScaleSet) armcompute.VirtualMachineScaleSet {
 	set.Properties.VirtualMachineProfile.ExtensionProfile =
 		&armcompute.VirtualMachineScaleSetExtensionProfile{Extensions: []*armcompute.VirtualMachineScaleSetExtension{{
@@ -61,7 +61,7 @@ func TestUpgradeModes(t *testing.T) {
 	}
 }
 
-// awaitRoll waits for the end of the rolling upgrade under way.
+// awaitRoll waits for the end of the rolling upgrade in progress.
 func (a *azure) awaitRoll(want armcompute.RollingUpgradeStatusCode) armcompute.RollingUpgradeStatusInfo {
 	a.t.Helper()
 	rolls, err := armcompute.NewVirtualMachineScaleSetRollingUpgradesClient(engine.DefaultSubscription, a.credential, a.options)

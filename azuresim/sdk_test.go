@@ -23,8 +23,8 @@ import (
 	"casement.dev/casement/azuresim/internal/entra"
 )
 
-// The tests speak to the emulator through the official SDK's clients, which
-// others wrote.
+// azure is a local Azure with the options of the SDK's clients. The tests use Azure's official SDK,
+// so that the emulator is tested with code of others.
 type azure struct {
 	*engine.Server
 	t          *testing.T
@@ -53,7 +53,7 @@ func start(t *testing.T, cfg Config) *azure {
 	return a
 }
 
-// must ends an operation of the SDK.
+// must waits for the success of an operation of the SDK.
 func must[T any](t *testing.T, p *runtime.Poller[T], err error) T {
 	t.Helper()
 	if err != nil {
@@ -73,7 +73,7 @@ func code(err error) string {
 	return ""
 }
 
-// network makes a group with a vnet of one subnet and an interface in it.
+// network creates a group with a vnet of one subnet and an interface in it.
 func (a *azure) network() (nic string) {
 	a.t.Helper()
 	ctx, t := a.t.Context(), a.t
@@ -129,8 +129,8 @@ func windowsVM(nic string) armcompute.VirtualMachine {
 	}}
 }
 
-// TestDeleteWithEphemeralDisk holds that a VM whose OS disk is no resource takes nothing
-// with it when it is deleted.
+// TestDeleteWithEphemeralDisk: the delete of a VM whose OS disk is no resource deletes no other
+// resource.
 func TestDeleteWithEphemeralDisk(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

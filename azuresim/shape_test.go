@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// mostLines and mostMethods limit a file's lines and a type's methods: a larger one
-	// does several things that should have names of their own.
+	// mostLines and mostMethods limit a file's lines and a type's methods, because a larger file or
+	// type has several purposes, which should be separate.
 	mostLines   = 500
 	mostMethods = 40
 )
 
-// TestShape holds files and types of the local Azure to a size that one can read.
+// TestShape limits the size of files and types of the local Azure to a readable size.
 func TestShape(t *testing.T) {
 	methods := map[string]int{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// TestSKUsOfAllRegions: an entry for several regions has the same zones for each of them.
-// Clients such as az read those of the first region.
+// TestSKUsOfAllRegions: an entry for several regions has the same zones for each of them, because
+// clients such as az read only the first region's.
 func TestSKUsOfAllRegions(t *testing.T) {
 	a := start(t, Config{})
 	client, err := armcompute.NewResourceSKUsClient(engine.DefaultSubscription, a.credential, a.options)

@@ -17,13 +17,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// departures are where recorded answers of real Azure depart from its own description, so that the
-// local Azure's may: type, path.
+// departures lists the places, as type and path, where recorded answers of real Azure depart from
+// Azure's description, so that answers of the local Azure may too.
 //
 //go:embed testdata/departures.tsv
 var departures string
 
-// TestSpecOfRequests: what casement asks for is what Azure's description takes.
+// TestSpecOfRequests: casement's requests conform to Azure's description.
 func TestSpecOfRequests(t *testing.T) {
 	files, err := filepath.Glob("../internal/azure/desired/testdata/*.golden.json")
 	if err != nil || len(files) == 0 {
@@ -69,8 +69,8 @@ func TestSpecOfRequests(t *testing.T) {
 	}
 }
 
-// TestSpecOfAnswers: what the local Azure answers is what Azure's description has, in each version that
-// is described.
+// TestSpecOfAnswers: the local Azure's answers conform to Azure's description, in each described
+// version.
 func TestSpecOfAnswers(t *testing.T) {
 	newest, oldest := map[string]string{}, map[string]string{}
 	for _, key := range schema.Resources() { // sorted
@@ -135,7 +135,7 @@ func TestSpecOfAnswers(t *testing.T) {
 	}
 }
 
-// moreSamples are valid requests to types that are described and that samples lacks.
+// moreSamples returns valid requests to described types that samples does not contain.
 func moreSamples() []sample {
 	const space = "/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/"
 	n, c, k := space+"Microsoft.Network/", space+"Microsoft.Compute/", space+"Microsoft.KeyVault/"

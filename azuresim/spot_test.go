@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// settled waits until no operation is under way.
+// settled waits until no operation is in progress.
 func (a *azure) settled() {
 	a.t.Helper()
 	for {
@@ -83,7 +83,7 @@ func TestEvictionOfVMs(t *testing.T) {
 	must(t, del, err)
 	nic = a.network()
 
-	// One that is evicted by a rule, once it has come up.
+	// A VM that a rule evicts after its boot.
 	a.addFault(fault.Rule{Kind: fault.Eviction, Type: "Microsoft.Compute/virtualMachines", Delay: "1ms", Count: 1})
 	spot := windowsVM(nic)
 	spot.Properties.Priority = new(armcompute.VirtualMachinePriorityTypesSpot)

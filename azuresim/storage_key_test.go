@@ -7,7 +7,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TestStorageKeys: whoever knows an account's ID alone has none of its keys, and an account that is made again has others.
+// TestStorageKeys: the ID of an account is not enough to compute its keys, and an account that is
+// created again has other keys.
 func TestStorageKeys(t *testing.T) {
 	const path = "resourcegroups/g/providers/Microsoft.Storage/storageAccounts/account1"
 	keys := func(a *azure) (keys []string) {

@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/azuresim/internal/entra"
 )
 
-// TestVaultAccess reads secrets as the identity of a machine: the one it has a role for,
-// and no other, and only with an identity that is the machine's.
+// TestVaultAccess reads secrets as the identity of a machine: only secrets for which the identity
+// has a role, and only with an identity that is assigned to the machine.
 func TestVaultAccess(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -98,7 +98,7 @@ func TestVaultAccess(t *testing.T) {
 		}
 	}
 
-	// Without RBAC the vault's access policies count.
+	// Without RBAC the vault's access policies apply.
 	const plain = group + "Microsoft.KeyVault/vaults/kv2"
 	for _, tc := range []struct {
 		name, policies string
@@ -120,7 +120,8 @@ func TestVaultAccess(t *testing.T) {
 	}
 }
 
-// accessPolicy are access policies of a vault that give a principal one permission for secrets.
+// accessPolicy returns the access policies of a vault that permit a principal one operation on
+// secrets.
 func accessPolicy(principal, permission string) string {
 	return `[{"tenantId": "` + engine.DefaultTenant + `", "objectId": "` + principal +
 		`", "permissions": {"secrets": ["` + permission + `"]}}]`

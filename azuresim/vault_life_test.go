@@ -73,9 +73,9 @@ func TestVaultLife(t *testing.T) {
 	}
 }
 
-// TestKnownLater: in Azure's time the name of a new vault does not resolve at once, a
-// new identity is not known to role assignments at once, and a deleted vault is purged
-// by itself.
+// TestKnownLater: in Azure's time the name of a new vault does not resolve immediately, role
+// assignments do not know a new identity immediately, and a deleted vault is purged after its
+// retention.
 func TestKnownLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, Config{Latency: RealTime})
@@ -112,8 +112,8 @@ func TestKnownLater(t *testing.T) {
 	})
 }
 
-// TestStorageAccount makes, changes and deletes an account: with an operation, then at
-// once.
+// TestStorageAccount creates and deletes accounts: the creation is an operation, the delete
+// completes immediately.
 func TestStorageAccount(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
@@ -145,7 +145,7 @@ func TestStorageAccount(t *testing.T) {
 	}
 }
 
-// TestAccessPolicies changes single access policies of a vault and leaves the others.
+// TestAccessPolicies changes single access policies of a vault and keeps the others.
 func TestAccessPolicies(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

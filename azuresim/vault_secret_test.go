@@ -33,8 +33,8 @@ func (a *azure) secret(method, path, body string) (int, value.Object) {
 	return resp.StatusCode, out
 }
 
-// TestDeletedSecrets deletes secrets at a vault's address: each keeps its name until it is recovered, purged or its
-// retention is over, also in a vault that was deleted meanwhile.
+// TestDeletedSecrets deletes secrets through the data plane: the name of each remains in use until
+// it is recovered, purged or its retention ends, also in a vault that was deleted in the meantime.
 func TestDeletedSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, Config{})

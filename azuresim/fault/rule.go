@@ -13,8 +13,8 @@ import (
 // Kind is the kind of fault that a rule causes.
 type Kind string
 
-// The kinds of faults, by where they act. The first five replace the answer to a request,
-// the next two refuse a write as the platform does, the last three make an operation fail.
+// The kinds of faults, by what they act on. The first five replace the answer to a request, the
+// next two refuse a write as the platform does, the last three make an operation fail.
 const (
 	// Throttle answers 429 TooManyRequests with Retry-After.
 	Throttle Kind = "throttle"
@@ -32,7 +32,7 @@ const (
 	SKU Kind = "sku"
 	// Operation makes the long-running operation of a call fail.
 	Operation Kind = "operation"
-	// BootFailure keeps a virtual machine's guest from ever reporting its provisioning
+	// BootFailure prevents a virtual machine's guest from reporting its provisioning
 	// (OSProvisioningTimedOut).
 	BootFailure Kind = "boot-failure"
 	// SlowBoot delays the boot of a virtual machine by Delay.
@@ -43,7 +43,7 @@ const (
 	Guest Kind = "guest"
 )
 
-// Kinds lists all kinds with what they do, in the order of help texts.
+// Kinds returns all kinds with their descriptions, in the order of help texts.
 func Kinds() [][2]string {
 	return [][2]string{
 		{string(Throttle), "answer 429 with Retry-After"},
@@ -65,7 +65,7 @@ func Kinds() [][2]string {
 // the second limits how often the rule matches, the third changes the fault that its kind
 // causes.
 type Rule struct {
-	// ID is set by the Set.
+	// ID is assigned by the Set.
 	ID   string `json:"id,omitempty"`
 	Kind Kind   `json:"kind"`
 
@@ -87,7 +87,7 @@ type Rule struct {
 	// the file's seed.
 	Seed uint64 `json:"seed,omitempty"`
 
-	// Status, Code and Message replace those of the kind's error.
+	// Status, Code and Message replace the values of the kind's error.
 	Status  int    `json:"status,omitempty"`
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -98,8 +98,8 @@ type Rule struct {
 	// GuestFault is the name of the guest fault to inject, for Guest.
 	GuestFault string `json:"ailment,omitempty"`
 
-	// Seen is how many calls the rule selected, Matched on how many it acted; the Set
-	// counts both.
+	// Seen is the number of calls that the rule selected, Matched the number of calls that it acted
+	// on; the Set counts both.
 	Seen    int `json:"seen,omitempty"`
 	Matched int `json:"struck,omitempty"`
 }
@@ -125,7 +125,7 @@ func Parse(data []byte) (File, error) {
 	return f, nil
 }
 
-// Validate returns an error that says what is wrong with a rule.
+// Validate returns an error that explains why a rule is invalid, or nil.
 func (r Rule) Validate() error {
 	known := slices.ContainsFunc(Kinds(), func(k [2]string) bool { return k[0] == string(r.Kind) })
 	if !known {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Set has the active rules. It is safe for concurrent use; the zero value is an empty Set.
+// Set contains the active rules. It is safe for concurrent use; the zero value is an empty Set.
 type Set struct {
 	mu    sync.Mutex
 	rules []*active
@@ -83,7 +83,7 @@ func (s *Set) Match(t Target, kinds ...Kind) (Rule, bool) {
 	return Rule{}, false
 }
 
-// MatchBy reports whether the rule with an ID acts on a call.
+// MatchBy counts a call and reports whether the rule with an ID acts on it.
 func (s *Set) MatchBy(id string, t Target) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,13 +5,12 @@ package host
 
 import "context"
 
-// Host runs what virtualMachines resources describe. The local Azure calls it and
+// Host runs the machines that virtualMachines resources describe. The local Azure calls it and
 // knows nothing of guests. Methods may be called at the same time.
 //
-// Start, Stop, View and Console are called while requests wait and must not block: a
-// boot goes on in the background and is seen through View. Delete and Run may block
-// until their context ends. After a change of what View answers, the implementation
-// calls azuresim.Azure.GuestChanged.
+// Start, Stop, View and Console are called while requests wait and must not block: a boot continues
+// in the background and its progress shows in View. Delete and Run may block until their context
+// ends. After a change of the result of View, the implementation calls azuresim.Azure.GuestChanged.
 type Host interface {
 	// Start powers a VM on. The first Start of an ID boots it from its custom
 	// data; a later one is a reboot of the same disks. When the emulator starts
@@ -31,28 +30,28 @@ type Host interface {
 	Console(id string) []byte
 }
 
-// Breaker is implemented by a Host that can find guests broken: such a guest cannot run
-// until it is started again or deleted.
+// Breaker is implemented by a Host that can detect broken guests: a broken guest cannot run until
+// it is started again or deleted.
 type Breaker interface {
-	// Broken returns why a VM's guest cannot run, or "". It is called for each VM that is
-	// read and must be quick.
+	// Broken returns the reason why a VM's guest cannot run, or "". It is called for each VM that
+	// is read and must be quick.
 	Broken(id string) string
 }
 
-// Keeper may be implemented by a Host that has what an earlier process left.
+// Keeper may be implemented by a Host that finds guests of an earlier process.
 type Keeper interface {
-	// Keep discards what there is of VMs that are not among the IDs. It is called once, before
-	// the first Start.
+	// Keep discards the guests and disks of all VMs that are not among the IDs. It is called once,
+	// before the first Start.
 	Keep(ids []string) error
 }
 
 // View is the state of a guest as far as the platform can see it.
 type View struct {
-	// Provisioned is what the guest agent reported about its provisioning.
+	// Provisioned is the outcome that the guest agent reported.
 	Provisioned Provisioning
 	// Message explains a failed provisioning.
 	Message string
-	// Empty says that nothing runs in the VM, as what its image holds is not known.
+	// Empty means that nothing runs in the VM, because the contents of its image are not known.
 	Empty bool
 	// AgentReady is true while the guest agent answers.
 	AgentReady bool
@@ -73,14 +72,14 @@ type VM struct {
 	// ID is the VM's ARM resource ID, with the casing of its creation.
 	ID   string
 	Name string
-	// ScaleSet is the name of the scale set it belongs to, "" for none.
+	// ScaleSet is the name of the scale set that the VM belongs to, "" for none.
 	ScaleSet      string
 	ComputerName  string
 	ResourceGroup string
 	Location      string
-	Zone          string // "" when regional
+	Zone          string // "" for a regional VM
 	Size          string
-	// Cores and MemoryMiB are those of the VM's size.
+	// Cores and MemoryMiB are the figures of the VM's size.
 	Cores, MemoryMiB int
 	// DataDiskLimit is how many data disks a VM of its size can have.
 	DataDiskLimit int
@@ -107,8 +106,8 @@ type Image struct {
 	// version of "latest": an ID, or publisher:offer:sku:version. It is empty if only ID is
 	// known.
 	Source string
-	// Holds is the description that an Imager gave of the machine that the image was
-	// captured from; empty for other images.
+	// Holds is the description that an Imager returned for the machine that the image was captured
+	// from; empty for other images.
 	Holds string
 }
 
@@ -125,7 +124,7 @@ type NIC struct {
 	SubnetID   string
 	PrivateIPs []string
 	PublicIPID string
-	// DNSServers are the servers that the interface or its virtual network sets; none means
+	// DNSServers are the DNS servers that the interface or its virtual network sets; empty means
 	// Azure's own.
 	DNSServers []string
 }

@@ -1,9 +1,12 @@
-// Package template interprets ARM deployment templates as Azure's own engine does: the language of expressions over the
-// values of package datum, functions, lambdas and functions of the template's own; parameters and variables on demand;
-// languageVersion 2.0 with symbolic names and types; copies, conditions, existing resources, dependencies and nested
-// deployments (Microsoft Learn, "ARM template functions" and "ARM template syntax"). Recorded answers of Azure judge it.
+// Package template interprets ARM deployment templates as Azure's own engine does: expressions over
+// the values of package datum, functions, lambdas and functions that the template defines; lazily
+// evaluated parameters and variables; languageVersion 2.0 with symbolic names and types; copies,
+// conditions, existing resources, dependencies and nested deployments (Microsoft Learn, "ARM
+// template functions" and "ARM template syntax"). Its tests compare it with recorded answers of
+// Azure.
 //
-// It is pure: what a resource looks like once it is deployed it asks of its caller, or leaves as the text of the expression.
-// It deploys nothing, fetches no linked template and refuses what it does not know by name. The local Azure deploys what it
-// yields, and the command line prints it: the local Azure and the command line may import it.
+// It has no side effects: it gets the properties of deployed resources from its caller, or leaves
+// the text of the expression. It deploys nothing, fetches no linked template, and refuses unknown
+// functions by name. The local Azure, which deploys its results, and the command line, which prints
+// them, may import it.
 package template

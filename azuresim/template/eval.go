@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// maxWork bounds what one expansion may do, nested deployments included: a unit is a call, an
+	// maxWork limits the work of one expansion, including nested deployments. A unit is a call, an
 	// element that a function reads, or 16 bytes of text. The largest templates that Azure accepts
 	// need a tenth of it.
 	maxWork = 3_000_000
-	// resourceWork is what a resource costs, which takes some kilobytes while its template is in use.
+	// resourceWork is the work that a resource counts for; it needs some kilobytes while its
+	// template is in use.
 	resourceWork = 100
 	// maxText is the longest text of a value, in bytes. A template may have 4 MiB.
 	maxText = 8 << 20
@@ -24,28 +25,28 @@ const (
 
 var errWork = errors.New("the template asks for more than the local Azure evaluates: too many calls, copies or too long texts")
 
-// run is what all scopes of one expansion share.
+// run is the state that all scopes of one expansion share.
 type run struct {
 	work   int
 	parsed map[string]node
 	table  map[string]*function
 	// stack are the parameters and variables whose values are being computed.
 	stack []*lazy
-	// calls is how deep functions of the template are in each other.
+	// calls is the depth of nested calls of the template's own functions.
 	calls int
 }
 
-// spend takes n units from what the expansion may do.
+// spend counts n units of work and fails if the expansion exceeds maxWork.
 func (r *run) spend(n int) {
 	if r.work += n; r.work > maxWork || n < 0 {
 		panic(failure{error: errWork})
 	}
 }
 
-// spendText takes what a text of n bytes costs.
+// spendText counts the work for a text of n bytes.
 func (r *run) spendText(n int) { r.spend(cond(n > maxText, maxWork, n/16)) }
 
-// weigh spends what reading all of v costs, and reports whether something in it is known later only.
+// weigh counts the work of reading all of v, and reports whether v is or contains a Later.
 func (r *run) weigh(v any) bool {
 	var list []any
 	switch v := v.(type) {
@@ -67,11 +68,11 @@ func (r *run) weigh(v any) bool {
 	return wait
 }
 
-// lazy is a parameter or variable: its value is computed when it is first asked for.
+// lazy is a parameter or variable whose value is computed when it is first used.
 type lazy struct {
 	name  string
-	typ   *schema    // of a parameter
-	eval  func() any // nil once it is computed
+	typ   *schema    // set for a parameter
+	eval  func() any // nil after the value is computed
 	value any
 }
 
@@ -94,17 +95,17 @@ func (r *run) force(l *lazy) any {
 	return l.value
 }
 
-// A place says what an expression may use where it is.
+// A place is the set of functions that an expression may use where it is.
 type place uint8
 
 const (
-	placeRuntime place = 1 << iota // functions that ask deployed resources
-	placeDefault                   // functions whose value changes from call to call
+	placeRuntime place = 1 << iota // functions that read deployed resources
+	placeDefault                   // functions whose value differs in each call
 	placeCopy                      // objects whose copy property adds arrays
 )
 
-// loop is a copy loop with the index that it is at; ofProperty is set for one that copyIndex
-// without a name does not mean.
+// loop is a copy loop with its current index. ofProperty is set for the copy loop of a property,
+// which copyIndex without a name ignores.
 type loop struct {
 	name       string
 	index      int64
@@ -117,21 +118,23 @@ type binding struct {
 	value any
 }
 
-// scope is what an expression can see. Scopes are copied, never changed while in use.
+// scope contains everything that an expression can refer to. Scopes are copied, never changed while
+// in use.
 type scope struct {
 	*run
 	*Context
 	template              *datum.Object
-	parameters, variables *datum.Object // of *lazy
+	parameters, variables *datum.Object // the values are *lazy
 	functions             map[string]*userFunction
 	loops                 []loop
 	bindings              []binding
 	place                 place
-	// resources resolves references to resources of the template; nil while there are none.
+	// resources resolves references to resources of the template; nil while it has none.
 	resources *Template
-	// seen is called with the resources that are referred to by name or ID.
+	// seen is called for each resource that an expression refers to by name or ID.
 	seen func(*Resource)
-	// live answers what only deployed resources know; without it, that is known later.
+	// live returns the properties of deployed resources; without it they are known only at
+	// deployment.
 	live Live
 }
 
@@ -226,7 +229,8 @@ func (s *scope) copyCount(def *datum.Object) int64 {
 	return n
 }
 
-// text evaluates a property that has to be a text; what is known later is the text of its expression.
+// text evaluates a property that must be a string; for a Later it returns the text of its
+// expression.
 func (s *scope) text(raw *datum.Object, key string) string {
 	v, _ := raw.Get(key)
 	switch v := s.value(v).(type) {
@@ -260,7 +264,7 @@ func (s *scope) eval(n node) any {
 	return n
 }
 
-// laterOf returns a value that is known later, as text.
+// laterOf returns a Later with the text of an expression.
 func (s *scope) laterOf(text string) any {
 	s.spendText(len(text) + 16)
 	return datum.Later{Text: text}
@@ -307,7 +311,7 @@ func property(of, key any) (v any, ok bool) {
 	return nil, false
 }
 
-// failMissing throws the failure of a property or an element that is not there.
+// failMissing throws the failure for a property or an element that does not exist.
 func failMissing(of, key any) {
 	if l, is := of.(datum.Later); is {
 		of = l.Known
@@ -392,7 +396,7 @@ func (s *scope) callUser(u *userFunction, c *call) any {
 	}
 	defer func() { s.calls-- }()
 	in := *s
-	in.parameters, in.loops, in.bindings, in.place = &datum.Object{}, nil, nil, 0 // it asks no deployed resource
+	in.parameters, in.loops, in.bindings, in.place = &datum.Object{}, nil, nil, 0 // so it cannot read deployed resources
 	args := make([]any, len(c.args))
 	for i, a := range c.args {
 		args[i] = s.eval(a)

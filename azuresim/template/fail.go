@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// failure is thrown where something in a template is wrong, and caught at the face of the package,
-// as the standard library's text/template does. Other panics are faults of the program and pass.
+// failure is the panic value for an error in a template. The exported functions of the package
+// recover it, as in the standard library's text/template. Other panics are bugs and continue.
 type failure struct {
 	error
 	named bool // the error names the function that failed
 }
 
-// fail throws a failure. It has a result so that functions of the language can end with it.
+// fail throws a failure. It has a result only so that functions of the language can return its
+// call.
 func fail(format string, args ...any) any { panic(failure{error: fmt.Errorf(format, args...)}) }
 
-// failWhole throws a failure that says all by itself, whatever function it is in.
+// failWhole throws a failure whose message is complete, so that no function's name is added.
 func failWhole(format string, args ...any) any { panic(failure{fmt.Errorf(format, args...), true}) }
 
-// failFunction throws the failure of a function; the message goes on after its name.
+// failFunction throws the failure of a function; the message continues after the function's name.
 func failFunction(name, format string, args ...any) any {
 	return failWhole("the template language function '%s' %w", name, fmt.Errorf(format, args...))
 }
 
-// catch sets the error to what was thrown. It is for a defer.
+// catch sets the error to a thrown failure. It is for a defer.
 func catch(err *error) {
 	if f, thrown := recovered(recover()); thrown {
 		*err = f.error
@@ -39,14 +40,15 @@ func recovered(thrown any) (failure, bool) {
 	return f, is
 }
 
-// within puts what is thrown behind the name of the place in which it was. It is for a defer.
+// within adds the name of a place before the message of a thrown failure. It is for a defer.
 func within(format string, args ...any) {
 	if f, thrown := recovered(recover()); thrown {
 		failWhole("%s: %w", fmt.Sprintf(format, args...), f.error)
 	}
 }
 
-// withinFunction puts the name of a function before what it throws, unless a function is named there. It is for a defer.
+// withinFunction adds the name of a function before the message of a thrown failure, unless the
+// message names a function. It is for a defer.
 func withinFunction(name string) {
 	f, thrown := recovered(recover())
 	switch {
@@ -60,7 +62,7 @@ func withinFunction(name string) {
 	}
 }
 
-// attempt calls a function and reports whether it threw nothing.
+// attempt calls a function and reports whether it threw no failure.
 func attempt(do func() any) (v any, ok bool) {
 	defer func() {
 		_, thrown := recovered(recover())

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// evaluated returns the value of an expression as JSON, or the error as text.
+// evaluated returns the value of an expression as JSON, or its error.
 func evaluated(t testing.TB, expression string) string {
 	t.Helper()
 	template := datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{},
@@ -31,8 +31,8 @@ func evaluated(t testing.TB, expression string) string {
 	return string(datum.Encode(v))
 }
 
-// holds compares what expressions yield, as Microsoft's documentation and the recorded answers of Azure have it: as JSON, or, where
-// it is no JSON, a part of the error.
+// holds compares the values of expressions with Microsoft's documentation and with recorded answers
+// of Azure: a wanted text that is no JSON is a part of the error.
 func holds(t *testing.T, rows [][2]string) {
 	t.Helper()
 	for _, row := range rows {
@@ -42,7 +42,8 @@ func holds(t *testing.T, rows [][2]string) {
 	}
 }
 
-// TestUserFunctions: functions of a template call each other, check types, and ask no deployed resource.
+// TestUserFunctions: functions of a template call each other, check types, and cannot read deployed
+// resources.
 func TestUserFunctions(t *testing.T) {
 	number := []any{datum.New("name", "n", "type", "int")}
 	member := func(value, typ string) *datum.Object {
@@ -82,7 +83,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestHostileTemplates: what asks for unbounded work ends soon, with an error.
+// TestHostileTemplates: templates that need unbounded work end soon, with an error.
 func TestHostileTemplates(t *testing.T) {
 	doubled := func(first, next string) *datum.Object {
 		v := datum.New("v0", first)
@@ -149,7 +150,8 @@ func TestHostileTemplates(t *testing.T) {
 	}
 }
 
-// TestLoopsOfDeployments holds that loops of nested deployments, each cheap, do not take the computer's memory together.
+// TestLoopsOfDeployments: loops of nested deployments, each cheap, do not exhaust the computer's
+// memory together.
 func TestLoopsOfDeployments(t *testing.T) {
 	loops := datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0", "resources", []any{})
 	for level := range 3 {
@@ -169,7 +171,7 @@ func TestLoopsOfDeployments(t *testing.T) {
 	}
 }
 
-// FuzzTemplate changes recorded templates: none may end the program.
+// FuzzTemplate changes recorded templates; none may end the program.
 func FuzzTemplate(f *testing.F) {
 	for _, v := range recorded(f, "templates.json.gz").(*datum.Object).Values() {
 		f.Add(string(datum.Encode(v.(*datum.Object).Object("template"))))
@@ -190,7 +192,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// TestMutations changes each recorded template in many places: none may end the program.
+// TestMutations changes each recorded template in many places; none may end the program.
 func TestMutations(t *testing.T) {
 	for _, v := range recorded(t, "templates.json.gz").(*datum.Object).All() {
 		text := string(datum.Encode(v.(*datum.Object).Object("template")))
@@ -205,7 +207,7 @@ func TestMutations(t *testing.T) {
 				}
 			}
 		}
-		// Values are replaced by those of other types.
+		// Values are replaced by values of other types.
 		for _, other := range []any{nil, int64(1), "x", []any{}, &datum.Object{}, []any{nil}, "[null()]"} {
 			for n := range 60 {
 				o, _ := datum.DecodeObject([]byte(text))
@@ -221,7 +223,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// replaceNth replaces the nth value in an object; n is negative once that is done.
+// replaceNth replaces the nth value in an object; n is negative after the replacement.
 func replaceNth(v any, n *int, with any) {
 	switch v := v.(type) {
 	case *datum.Object:

@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// culture is the one in which Azure's engine writes.
+// culture is the culture in which Azure's engine writes numbers and times.
 var culture = dotnet.Invariant()
 
 // format is .NET's composite formatting.
@@ -33,5 +33,5 @@ func formatValue(v any, spec string) (string, error) {
 	if plain || v == nil {
 		return text, nil
 	}
-	return string(datum.Append(nil, v, '\'')), nil // with single quotes, in format alone (Bicep's published tests)
+	return string(datum.Append(nil, v, '\'')), nil // with single quotes, only in format (Bicep's published tests)
 }

@@ -10,18 +10,18 @@ import (
 	"sync"
 )
 
-// functionsTSV has the signatures: "substring(text: string, start: int, length?: int): string" for
-// one, and "concat(arg?: any...): string|array" for one whose last argument may be repeated.
+// functionsTSV contains the signatures of the functions, such as "substring(text: string, start: int, length?: int): string"
+// or "concat(arg?: any...): string|array", whose last argument may be repeated.
 //
 //go:embed functions.tsv
 var functionsTSV string
 
-// function is one function of the language. Its row in the table says how many arguments of which
-// types it takes: what is checked, refused and documented comes from it.
+// function is a function of the language. Its row in the table contains the number and the types of
+// its arguments, from which the checks, the errors and the documentation are derived.
 type function struct {
 	name, signature, does string
 
-	kinds []kind // of the arguments
+	kinds []kind // types of the arguments
 	min   int
 	more  bool // the last argument may be repeated
 
@@ -29,36 +29,39 @@ type function struct {
 	form form
 }
 
-// eval is the code of a function: arguments are evaluated and checked before it is called.
+// eval implements a function; its arguments are evaluated and checked before the call.
 type eval func(s *scope, a []any) any
 
-// form is the code of a function that does not evaluate all of its arguments.
+// form implements a function that does not evaluate all of its arguments.
 type form func(s *scope, c *call) any
 
-// functions are the code of the functions of a family by name.
+// functions maps the names of a family of functions to their implementations.
 type functions map[string]eval
 
-// takesLater are the functions that take arguments which are known later.
+// takesLater lists the functions that accept an argument that is a Later.
 var takesLater = map[string]bool{"createArray": true, "createObject": true, "coalesce": true, "tryGet": true}
 
-// fn1, fn2 and fn3 return the code of functions of so many arguments, whose types are in the table.
-func fn1[A any](do func(A) any) eval { return func(_ *scope, a []any) any { return do(as[A](a[0])) } }
+// unaryFunc, binaryFunc and ternaryFunc return the implementation of a function with one, two or three
+// arguments; the table contains their types.
+func unaryFunc[A any](do func(A) any) eval {
+	return func(_ *scope, a []any) any { return do(as[A](a[0])) }
+}
 
-func fn2[A, B any](do func(A, B) any) eval {
+func binaryFunc[A, B any](do func(A, B) any) eval {
 	return func(_ *scope, a []any) any { return do(as[A](a[0]), as[B](a[1])) }
 }
 
-func fn3[A, B, C any](do func(A, B, C) any) eval {
+func ternaryFunc[A, B, C any](do func(A, B, C) any) eval {
 	return func(_ *scope, a []any) any { return do(as[A](a[0]), as[B](a[1]), as[C](a[2])) }
 }
 
-// as returns a value as one of a type that it is known to have, null as the zero value.
+// as returns a value as a T, which the caller knows it to be; for null, the zero value.
 func as[T any](v any) T {
 	t, _ := v.(T)
 	return t
 }
 
-// arg returns an argument that may be left out.
+// arg returns an optional argument.
 func arg[T any](a []any, i int, otherwise T) T {
 	if i < len(a) {
 		if v, is := a[i].(T); is {
@@ -68,7 +71,7 @@ func arg[T any](a []any, i int, otherwise T) T {
 	return otherwise
 }
 
-// table returns the functions by lower-case name.
+// table maps the lower-case name of each function to the function.
 var table = sync.OnceValue(func() map[string]*function {
 	out := map[string]*function{}
 	for line := range strings.Lines(functionsTSV) {
@@ -90,8 +93,8 @@ var table = sync.OnceValue(func() map[string]*function {
 	return out
 })
 
-// signatureOf takes a signature apart. Signatures are written in this package, so that a wrong one is a
-// fault of the program, which a test finds.
+// signatureOf parses a signature. All signatures are in this package, so that an invalid one is a
+// bug, which a test finds.
 func signatureOf(signature string) *function {
 	name, rest, _ := strings.Cut(signature, "(")
 	list, _, _ := strings.Cut(rest, "): ")
@@ -151,7 +154,7 @@ func (f *function) run(s *scope, args []any) any {
 	return f.eval(s, args)
 }
 
-// Documented yields the signature of each function with what it does, sorted by name.
+// Documented yields the signature and the description of each function, sorted by name.
 func Documented() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, n := range slices.Sorted(maps.Keys(table())) {

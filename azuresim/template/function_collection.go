@@ -12,13 +12,13 @@ import (
 
 var arrayFunctions = functions{
 	"createArray": func(_ *scope, a []any) any { return append([]any{}, a...) },
-	"length":      fn1(func(v any) any { return int64(lengthOf(v)) }),
-	"empty":       fn1(func(v any) any { return lengthOf(v) == 0 }),
-	"first":       fn1(func(v any) any { return single(part(v, 0, 1)) }),
-	"last":        fn1(func(v any) any { return single(part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
-	"take":        fn2(func(of any, n int64) any { return part(of, 0, n) }),
-	"skip":        fn2(func(of any, n int64) any { return part(of, n, math.MaxInt64) }),
-	"contains":    fn2(contains),
+	"length":      unaryFunc(func(v any) any { return int64(lengthOf(v)) }),
+	"empty":       unaryFunc(func(v any) any { return lengthOf(v) == 0 }),
+	"first":       unaryFunc(func(v any) any { return single(part(v, 0, 1)) }),
+	"last":        unaryFunc(func(v any) any { return single(part(v, int64(lengthOf(v))-1, math.MaxInt64)) }),
+	"take":        binaryFunc(func(of any, n int64) any { return part(of, 0, n) }),
+	"skip":        binaryFunc(func(of any, n int64) any { return part(of, n, math.MaxInt64) }),
+	"contains":    binaryFunc(contains),
 	"union":       union,
 	"intersection": func(s *scope, a []any) any {
 		if sameKind(a) == kindArray {
@@ -45,7 +45,7 @@ var arrayFunctions = functions{
 		}
 		return out
 	},
-	"range": fn2(func(start, n int64) any {
+	"range": binaryFunc(func(start, n int64) any {
 		const most, last = 10_000, math.MaxInt32
 		if n < 0 || n > most || start > last || start+n-1 > last {
 			fail("has parameters that are out of range: 'count' must be a positive integer no larger than %d and the sum of 'start index' and "+
@@ -59,10 +59,10 @@ var arrayFunctions = functions{
 	}),
 	"min":          func(_ *scope, a []any) any { return extreme(a, -1) },
 	"max":          func(_ *scope, a []any) any { return extreme(a, 1) },
-	"flatten":      fn1(func(lists []any) any { return slices.Concat(append(elements[[]any](lists, "arrays"), []any{})...) }),
+	"flatten":      unaryFunc(func(lists []any) any { return slices.Concat(append(elements[[]any](lists, "arrays"), []any{})...) }),
 	"distinct":     func(s *scope, a []any) any { return s.distinct(a[0].([]any)) },
-	"indexFromEnd": fn2(fromEnd),
-	"tryIndexFromEnd": fn2(func(of any, n int64) any {
+	"indexFromEnd": binaryFunc(fromEnd),
+	"tryIndexFromEnd": binaryFunc(func(of any, n int64) any {
 		if list, _ := of.([]any); n > 0 && n <= int64(len(list)) {
 			return fromEnd(list, n)
 		}
@@ -82,7 +82,8 @@ func lengthOf(v any) int {
 	return 0
 }
 
-// part returns a part of an array or text, as far as it is there.
+// part returns the elements or characters of an array or text from index from up to to, as far as
+// they exist.
 func part(v any, from, to int64) any {
 	n := int64(lengthOf(v))
 	from, to = min(max(from, 0), n), min(max(to, 0), n)
@@ -92,7 +93,8 @@ func part(v any, from, to int64) any {
 	return dotnet.FromUnits(dotnet.Units(v.(string))[from:to])
 }
 
-// single returns the one element of a part of an array, null for none; of a text the part itself.
+// single returns the only element of a part of an array, or null for an empty part; a part of a
+// text is returned unchanged.
 func single(part any) any {
 	if list, is := part.([]any); is {
 		return append(list, nil)[0]
@@ -118,7 +120,7 @@ func contains(in, v any) any {
 		"substring. The provided types '%s' and '%s' are incompatible", kindOf(in), kindOf(v))
 }
 
-// sameKind returns the type that all arguments have.
+// sameKind returns the common type of all arguments.
 func sameKind(a []any) kind {
 	if slices.ContainsFunc(a, func(v any) bool { return kindOf(v) != kindOf(a[0]) }) {
 		fail("expects parameters of the same type, but found multiple types")
@@ -126,7 +128,7 @@ func sameKind(a []any) kind {
 	return kindOf(a[0])
 }
 
-// elements returns the elements of a list, which all have to be of one type.
+// elements returns the elements of a list, which must all have the type T.
 func elements[T any](list []any, what string) []T {
 	return each(list, func(v any) T {
 		t, is := v.(T)
@@ -137,7 +139,7 @@ func elements[T any](list []any, what string) []T {
 	})
 }
 
-// distinct returns the list with each value once.
+// distinct returns the list without repeated values.
 func (s *scope) distinct(list []any) any {
 	s.weigh(list)
 	seen := map[string]bool{}
@@ -160,8 +162,8 @@ func union(s *scope, a []any) any {
 	return out
 }
 
-// merge adds the properties of an object to those of another: objects are merged, other values
-// replaced, null changes nothing. A key is spelled as it was last.
+// merge adds the properties of an object to another object: objects are merged, other values are
+// replaced, and null changes nothing. The last spelling of a key counts.
 func merge(into, from *datum.Object) *datum.Object {
 	out := into.Without()
 	for k, v := range from.All() {
@@ -242,14 +244,14 @@ var objectFunctions = functions{
 		}
 		return out
 	},
-	"shallowMerge": fn1(func(list []any) any { return datum.Overlay(elements[*datum.Object](list, "objects")...) }),
-	"items": fn1(func(o *datum.Object) any {
+	"shallowMerge": unaryFunc(func(list []any) any { return datum.Overlay(elements[*datum.Object](list, "objects")...) }),
+	"items": unaryFunc(func(o *datum.Object) any {
 		return each(sortedKeys(o), func(k any) any {
 			v, _ := o.Get(k.(string))
 			return datum.New("key", k, "value", v)
 		})
 	}),
-	"objectKeys": fn1(func(o *datum.Object) any { return sortedKeys(o) }),
+	"objectKeys": unaryFunc(func(o *datum.Object) any { return sortedKeys(o) }),
 	"coalesce": func(_ *scope, a []any) any {
 		for _, v := range a {
 			if _, wait := v.(datum.Later); wait {

@@ -14,13 +14,13 @@ import (
 )
 
 var convertFunctions = functions{
-	"string": fn1(func(v any) any {
+	"string": unaryFunc(func(v any) any {
 		if t, ok := plainText(v); ok {
 			return t
 		}
 		return string(datum.Encode(v))
 	}),
-	"int": fn1(func(v any) any {
+	"int": unaryFunc(func(v any) any {
 		if t, is := v.(string); is {
 			n, err := strconv.ParseInt(strings.TrimSpace(t), 10, 64)
 			if err != nil {
@@ -30,20 +30,20 @@ var convertFunctions = functions{
 		}
 		return v
 	}),
-	"bool":  fn1(toBool),
-	"float": fn1(toFloat),
-	"array": fn1(func(v any) any {
+	"bool":  unaryFunc(toBool),
+	"float": unaryFunc(toFloat),
+	"array": unaryFunc(func(v any) any {
 		if list, is := v.([]any); is {
 			return list
 		}
 		return []any{v}
 	}),
-	"json":           fn1(fromJSON),
+	"json":           unaryFunc(fromJSON),
 	"null":           func(*scope, []any) any { return nil },
-	"base64":         fn1(func(s string) any { return base64.StdEncoding.EncodeToString([]byte(s)) }),
-	"base64ToString": fn1(func(s string) any { return fromBase64(s) }),
-	"base64ToJson":   fn1(func(s string) any { return fromJSON(fromBase64(s)) }),
-	"dataUri": fn1(func(v any) any {
+	"base64":         unaryFunc(func(s string) any { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+	"base64ToString": unaryFunc(func(s string) any { return fromBase64(s) }),
+	"base64ToJson":   unaryFunc(func(s string) any { return fromJSON(fromBase64(s)) }),
+	"dataUri": unaryFunc(func(v any) any {
 		kind, t := "text/plain", ""
 		if s, is := v.(string); is {
 			t = s
@@ -52,7 +52,7 @@ var convertFunctions = functions{
 		}
 		return "data:" + kind + ";charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(t))
 	}),
-	"dataUriToString": fn1(func(s string) any {
+	"dataUriToString": unaryFunc(func(s string) any {
 		rest, ok := strings.CutPrefix(s, "data:")
 		kind, data, comma := strings.Cut(rest, ",")
 		if !ok || !comma {
@@ -63,11 +63,11 @@ var convertFunctions = functions{
 		}
 		return data
 	}),
-	"uri":                  fn2(joinURI),
-	"uriComponent":         fn1(func(s string) any { return dotnet.EscapeData(s) }),
-	"uriComponentToString": fn1(func(s string) any { return dotnet.UnescapeData(strings.ReplaceAll(s, "+", " ")) }),
-	"parseUri":             fn1(parseURI),
-	"buildUri":             fn1(buildURI),
+	"uri":                  binaryFunc(joinURI),
+	"uriComponent":         unaryFunc(func(s string) any { return dotnet.EscapeData(s) }),
+	"uriComponentToString": unaryFunc(func(s string) any { return dotnet.UnescapeData(strings.ReplaceAll(s, "+", " ")) }),
+	"parseUri":             unaryFunc(parseURI),
+	"buildUri":             unaryFunc(buildURI),
 }
 
 func toBool(v any) any {

@@ -27,7 +27,7 @@ var dateFunctions = functions{
 		}
 		return dateText(t, arg(a, 2, "yyyy-MM-ddTHH:mm:ssZ"))
 	},
-	"dateTimeFromEpoch": fn1(func(v any) any {
+	"dateTimeFromEpoch": unaryFunc(func(v any) any {
 		n, err := strconv.ParseInt(strings.TrimSpace(fmt.Sprint(v)), 10, 64)
 		if t := time.Unix(n, 0).UTC(); err == nil && representable(t) && n < 1<<40 && n > -1<<40 {
 			return t.Format("2006-01-02T15:04:05Z")
@@ -39,11 +39,11 @@ var dateFunctions = functions{
 
 func representable(t time.Time) bool { return t.Year() >= 1 && t.Year() <= 9999 }
 
-// dateOf reads a time; without an offset it is UTC.
+// dateOf parses a time; without an offset it is UTC.
 func dateOf(s *scope, text string) time.Time {
 	t, _, err := culture.ParseDate(text, s.Now)
 	if err != nil {
-		t, _, err = culture.ParseExact(text, "yyyyMMddTHHmmssK", s.Now) // as utcNow writes it
+		t, _, err = culture.ParseExact(text, "yyyyMMddTHHmmssK", s.Now) // the form of utcNow
 	}
 	if err != nil {
 		fail("has an invalid parameter: '%s' is not a valid ISO8601 DateTime string", text)
@@ -53,7 +53,7 @@ func dateOf(s *scope, text string) time.Time {
 
 var durations = regexp.MustCompile(`^\s*(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?\s*$`)
 
-// durationOf reads an ISO 8601 duration: a year has 365 days and a month 30.
+// durationOf parses an ISO 8601 duration: a year has 365 days and a month 30.
 func durationOf(text string) (whole int64, nanoseconds int64) {
 	m := durations.FindStringSubmatch(text)
 	seconds := 0.0
@@ -73,7 +73,8 @@ func durationOf(text string) (whole int64, nanoseconds int64) {
 	return int64(seconds), int64((seconds - float64(int64(seconds))) * 1e9)
 }
 
-// dateText formats a time, which is of UTC, as .NET does a DateTimeOffset, which has no format U.
+// dateText formats a UTC time as .NET formats a DateTimeOffset, which does not support the format
+// U.
 func dateText(t time.Time, format string) any {
 	text, err := culture.Date(t, "+00:00", format)
 	if err != nil || format == "U" {

@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// lambda is a function of an expression: lambda('x', ...).
+// lambda is the value of an expression lambda('x', ...).
 type lambda struct {
 	names  []string
 	body   node
@@ -15,7 +15,8 @@ type lambda struct {
 	source *call
 }
 
-// apply evaluates a lambda expression with values for its variables; those that it does not name are left out.
+// apply evaluates a lambda expression with values for its variables; values without a variable are
+// ignored.
 func (l *lambda) apply(args ...any) any {
 	in := *l.scope
 	in.bindings = append([]binding{}, in.bindings...)
@@ -25,14 +26,15 @@ func (l *lambda) apply(args ...any) any {
 	return in.eval(l.body)
 }
 
-// over calls do with each element, its place, and what the lambda expression yields for them.
+// over calls do with the index of each element, the element, and the result of the lambda
+// expression for it.
 func (l *lambda) over(list []any, do func(i int, e, v any)) {
 	for i, e := range list {
 		do(i, e, l.apply(e, int64(i)))
 	}
 }
 
-// takes checks the number of variables of a lambda expression, and returns it.
+// takes returns the lambda expression after checking that it has between least and most variables.
 func (l *lambda) takes(least, most int) *lambda {
 	if n := len(l.names); n < least || n > most {
 		fail("expects a lambda expression of %d to %d variable(s), not of %d", least, most, n)
@@ -40,7 +42,7 @@ func (l *lambda) takes(least, most int) *lambda {
 	return l
 }
 
-// yields checks what a lambda expression yielded.
+// yields returns the result of a lambda expression as a T after checking its type.
 func yields[T any](v any, want kind, i int) T {
 	t, is := v.(T)
 	if !is {
@@ -59,12 +61,12 @@ var lambdaFunctions = functions{
 		}
 		return fail("is not valid: there is no variable '%s'", a[0])
 	},
-	"map": fn2(func(list []any, l *lambda) any {
+	"map": binaryFunc(func(list []any, l *lambda) any {
 		out := []any{}
 		l.takes(1, 2).over(list, func(_ int, _, v any) { out = append(out, v) })
 		return out
 	}),
-	"filter": fn2(func(list []any, l *lambda) any {
+	"filter": binaryFunc(func(list []any, l *lambda) any {
 		out, wait := []any{}, false
 		l.takes(1, 2).over(list, func(i int, e, v any) {
 			if wait = wait || datum.IsLater(v); !wait && yields[bool](v, kindBool, i) {
@@ -73,14 +75,14 @@ var lambdaFunctions = functions{
 		})
 		return cond[any](wait, datum.Later{}, out)
 	}),
-	"reduce": fn3(func(list []any, out any, l *lambda) any {
+	"reduce": ternaryFunc(func(list []any, out any, l *lambda) any {
 		l.takes(2, 3)
 		for i, e := range list {
 			out = l.apply(out, e, int64(i))
 		}
 		return out
 	}),
-	"sort": fn2(func(list []any, l *lambda) any {
+	"sort": binaryFunc(func(list []any, l *lambda) any {
 		l.takes(2, 2)
 		return slices.SortedStableFunc(slices.Values(list), func(a, b any) int {
 			return cond(yields[bool](l.apply(a, b), kindBool, 0), -1, 0)
@@ -92,7 +94,7 @@ var lambdaFunctions = functions{
 	"groupBy": func(_ *scope, a []any) any {
 		return keyed(a, func(o *datum.Object, k string, v any) { o.Put(k, append(datum.At[[]any](o, k), v)) })
 	},
-	"mapValues": fn2(func(of *datum.Object, l *lambda) any {
+	"mapValues": binaryFunc(func(of *datum.Object, l *lambda) any {
 		out := &datum.Object{}
 		l.takes(1, 1)
 		for k, v := range of.All() {
@@ -102,7 +104,8 @@ var lambdaFunctions = functions{
 	}),
 }
 
-// keyed makes an object of a list: a lambda expression yields the key of each element, and another one may yield its value.
+// keyed returns an object made from a list: a lambda expression yields the key of each element, and
+// an optional second one yields its value.
 func keyed(a []any, put func(o *datum.Object, k string, v any)) any {
 	out, wait := &datum.Object{}, false
 	a[1].(*lambda).takes(1, 2).over(a[0].([]any), func(i int, v, k any) {
@@ -116,7 +119,7 @@ func keyed(a []any, put func(o *datum.Object, k string, v any)) any {
 	return cond[any](wait, datum.Later{}, out)
 }
 
-// forms are the functions that do not evaluate all of their arguments.
+// forms contains the functions that do not evaluate all of their arguments.
 var forms = map[string]form{
 	"and": func(s *scope, c *call) any { return s.shortcut(c, false) },
 	"or":  func(s *scope, c *call) any { return s.shortcut(c, true) },
@@ -144,7 +147,8 @@ var forms = map[string]form{
 	},
 }
 
-// shortcut evaluates and and or: the first argument that is end ends it.
+// shortcut evaluates the functions "and" and "or": the first argument that equals end is the
+// result, and later arguments are not evaluated.
 func (s *scope) shortcut(c *call, end bool) any {
 	for i, a := range c.args {
 		switch v := s.eval(a).(type) {
@@ -162,7 +166,7 @@ func (s *scope) shortcut(c *call, end bool) any {
 	return !end
 }
 
-// unsure evaluates what may turn out not to be needed: what is wrong with it is no error.
+// unsure evaluates arguments that may not be needed: an error in them is ignored.
 func (s *scope) unsure(nodes []node) []any {
 	return each(nodes, func(n any) any {
 		if v, ok := attempt(func() any { return s.eval(n) }); ok {

@@ -11,8 +11,8 @@ import (
 )
 
 var networkFunctions = functions{
-	"parseCidr": fn1(func(s string) any { return networkOf(s).object() }),
-	"cidrSubnet": fn3(func(s string, length, index int64) any {
+	"parseCidr": unaryFunc(func(s string) any { return networkOf(s).object() }),
+	"cidrSubnet": ternaryFunc(func(s string, length, index int64) any {
 		n := networkOf(s)
 		if length < int64(n.length) || length > int64(n.bits) {
 			fail("could not generate subnet for network '%s' and CIDR value '%d'", s, length)
@@ -24,7 +24,7 @@ var networkFunctions = functions{
 		}
 		return n.at(at.Mul(at, sub.size())) + "/" + strconv.Itoa(int(length))
 	}),
-	"cidrHost": fn2(func(s string, index int64) any {
+	"cidrHost": binaryFunc(func(s string, index int64) any {
 		n := networkOf(s)
 		offset := new(big.Int).Add(big.NewInt(index), big.NewInt(1))
 		if _, host, _ := n.usable(); offset.Sign() < 0 || offset.Cmp(host) > 0 {
@@ -34,7 +34,7 @@ var networkFunctions = functions{
 	}),
 }
 
-// network is an IP network: the number of its first address, and its length of bits.
+// network is an IP network: its first address as a number, and the length of its prefix in bits.
 type network struct {
 	first        *big.Int
 	length, bits int
@@ -42,9 +42,9 @@ type network struct {
 
 var notAddress = regexp.MustCompile(`[^0-9a-fA-F./\s:]+`)
 
-// networkOf reads a network as the library does that Azure uses: signs that no address has are
-// left out, parts of an IPv4 address that are missing are 0, and without a length it is that of
-// the address's class. (Seen in recorded answers of Azure.)
+// networkOf parses a network as the library does that Azure uses: characters that an address cannot
+// contain are ignored, missing parts of an IPv4 address are 0, and a missing prefix length is the
+// length of the address's class. (Seen in recorded answers of Azure.)
 func networkOf(text string) network {
 	parts := strings.FieldsFunc(notAddress.ReplaceAllString(text, ""), func(r rune) bool { return r == '/' || r == ' ' || r == '\t' })
 	bad := func() { fail("has a CIDR that is not valid: '%s'", text) }
@@ -76,7 +76,8 @@ func networkOf(text string) network {
 	return n
 }
 
-// maskLength returns the number of bits of a mask like 255.255.255.0, -1 for what is none.
+// maskLength returns the prefix length of a mask such as 255.255.255.0, or -1 if the text is no
+// mask.
 func maskLength(text string, size int) int {
 	mask, err := netip.ParseAddr(text)
 	for length := size; length >= 0 && err == nil; length-- {
@@ -92,7 +93,7 @@ func power(bits int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(bits
 // size returns the number of addresses.
 func (n network) size() *big.Int { return power(n.bits - n.length) }
 
-// at returns the address so many after the first one.
+// at returns the address at an offset from the first one.
 func (n network) at(offset *big.Int) string { return n.address(new(big.Int).Add(n.first, offset)) }
 
 func (n network) address(number *big.Int) string {
@@ -102,7 +103,7 @@ func (n network) address(number *big.Int) string {
 
 func (n network) mask() string { return n.address(new(big.Int).Sub(power(n.bits), n.size())) }
 
-// usable returns the offsets of the first and last address of a host, and of the last address.
+// usable returns the offsets of the first and the last host address, and of the last address.
 func (n network) usable() (first, host, last *big.Int) {
 	last = new(big.Int).Sub(n.size(), big.NewInt(1))
 	switch {

@@ -13,18 +13,19 @@ var numberFunctions = functions{
 	"div": arithmetic((*big.Int).Quo, true), "mod": arithmetic((*big.Int).Rem, true),
 
 	"true": func(*scope, []any) any { return true }, "false": func(*scope, []any) any { return false },
-	"not":             fn1(func(v bool) any { return !v }),
-	"equals":          fn2(func(a, b any) any { return datum.Equal(a, b) }),
-	"less":            fn2(func(a, b any) any { return compare(a, b) < 0 }),
-	"lessOrEquals":    fn2(func(a, b any) any { return compare(a, b) <= 0 }),
-	"greater":         fn2(func(a, b any) any { return compare(a, b) > 0 }),
-	"greaterOrEquals": fn2(func(a, b any) any { return compare(a, b) >= 0 }),
-	"fail":            fn1(func(message string) any { return failWhole("%s", message) }),
+	"not":             unaryFunc(func(v bool) any { return !v }),
+	"equals":          binaryFunc(func(a, b any) any { return datum.Equal(a, b) }),
+	"less":            binaryFunc(func(a, b any) any { return compare(a, b) < 0 }),
+	"lessOrEquals":    binaryFunc(func(a, b any) any { return compare(a, b) <= 0 }),
+	"greater":         binaryFunc(func(a, b any) any { return compare(a, b) > 0 }),
+	"greaterOrEquals": binaryFunc(func(a, b any) any { return compare(a, b) >= 0 }),
+	"fail":            unaryFunc(func(message string) any { return failWhole("%s", message) }),
 }
 
-// arithmetic is the code of a function of two integers, of which the second one may divide the first.
+// arithmetic implements a function of two integers; divides means that the second one must not be
+// 0.
 func arithmetic(do func(out, a, b *big.Int) *big.Int, divides bool) eval {
-	return fn2(func(a, b int64) any {
+	return binaryFunc(func(a, b int64) any {
 		if divides && b == 0 {
 			fail("tried to divide by zero")
 		}
@@ -36,7 +37,7 @@ func arithmetic(do func(out, a, b *big.Int) *big.Int, divides bool) eval {
 	})
 }
 
-// compare orders two numbers, or two texts as .NET's invariant culture does.
+// compare orders two numbers, or two texts in the order of .NET's invariant culture.
 func compare(a, b any) int {
 	const numbers = kindInt | kindFloat
 	x, isText := a.(string)

@@ -72,7 +72,7 @@ var scopeFunctions = functions{
 	"extensionResourceId": func(_ *scope, a []any) any { return typed(strings.TrimSuffix(a[0].(string), "/"), texts(a[1:])) },
 }
 
-// need refuses a function where it may not be.
+// need fails if a function is called at a place where it is not allowed.
 func (s *scope) need(p place) { s.needIf(s.place&p != 0) }
 
 func (s *scope) needIf(may bool) {
@@ -89,7 +89,7 @@ func (s *scope) lookUp(in *datum.Object, what, name string) any {
 	return s.force(v.(*lazy))
 }
 
-// givenOrLater returns what the caller knows, or that it is known later.
+// givenOrLater returns an object of the caller, or a Later if it is nil.
 func givenOrLater(o *datum.Object) any {
 	if o == nil {
 		return datum.Later{}
@@ -115,14 +115,14 @@ func groupID(subscription, group string) string {
 	return "/subscriptions/" + subscription + "/resourceGroups/" + group
 }
 
-// base returns the ID of what the template is deployed to.
+// base returns the ID of the scope to which the template is deployed.
 func (c *Context) base() string {
 	return cond(c.Group == "", "/subscriptions/"+c.Subscription, groupID(c.Subscription, c.Group))
 }
 
 var guids = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// subscriptionID refuses what is no ID of a subscription.
+// subscriptionID returns id, and fails if it is not the ID of a subscription.
 func subscriptionID(id string) string {
 	if !guids.MatchString(id) {
 		fail("has the value '%s', which is not valid subscription identifier", id)
@@ -132,7 +132,8 @@ func subscriptionID(id string) string {
 
 func texts(list []any) []string { return each(list, as[string]) }
 
-// resourceID is the code of a function that makes an ID: of the arguments, at most so many before the type say what the resource is in.
+// resourceID implements a function that returns a resource ID. At most most arguments before the
+// type name the scope, whose ID base returns.
 func resourceID(most int, base func(s *scope, place []string) string) eval {
 	return func(s *scope, a []any) any {
 		args := texts(a)
@@ -146,23 +147,24 @@ func resourceID(most int, base func(s *scope, place []string) string) eval {
 	}
 }
 
-// typed returns the ID below base of a type and its names.
+// typed returns the ID of a resource below base; a contains the type and the names.
 func typed(base string, a []string) string {
 	typ := strings.Trim(a[0], "/")
 	if n := strings.Count(typ, "/"); n != len(a)-1 || n == 0 {
 		fail("has the type '%s', which requires '%d' resource name argument(s)", a[0], n)
 	}
 	if strings.EqualFold(typ, "Microsoft.Resources/resourceGroups") && strings.Count(base, "/") == 2 {
-		return base + "/resourceGroups/" + a[1] // groups are no resources of a provider
+		return base + "/resourceGroups/" + a[1] // in Azure's IDs, groups have no provider
 	}
 	return base + "/providers/" + interleaved(typ, a[1:])
 }
 
-// Live answers what is known of deployed resources only.
+// Live returns the values that only deployed resources have.
 type Live interface {
-	// Reference returns the properties of the resource of an ID, or with full all of it.
+	// Reference returns the properties of the resource with an ID or, if full is set, the whole
+	// resource.
 	Reference(id, version string, full bool) (any, error)
-	// List returns the answer of a list function, as listKeys, of the resource of an ID.
+	// List returns the answer of a list function, such as listKeys, of the resource with an ID.
 	List(function, id, version string, body any) (any, error)
 }
 
@@ -205,7 +207,7 @@ var (
 	physicalZones = ofZones(func(location, zone string) string { return location + "-az" + zone })
 )
 
-// ofZones is the code of a function of a zone, or of several.
+// ofZones implements a function of one zone or of several zones.
 func ofZones(do func(location, zone string) string) eval {
 	return liveOnly(func(a []any) any {
 		one := func(zone any) any { return do(a[1].(string), as[string](zone)) }
@@ -216,7 +218,7 @@ func ofZones(do func(location, zone string) string) eval {
 	})
 }
 
-// providers returns what the provider of a namespace says of itself, or of one type.
+// providers returns the description of a provider by itself, or of one of its types.
 func providers(s *scope, a []any) any {
 	if s.live == nil {
 		return datum.Later{}
@@ -233,7 +235,7 @@ func providers(s *scope, a []any) any {
 	return fail("finds no resource type '%s' in namespace '%s'", a[1], a[0])
 }
 
-// liveOnly is the code of a function whose value is known when resources are deployed.
+// liveOnly implements a function whose value is known only at deployment.
 func liveOnly(do func(a []any) any) eval {
 	return func(s *scope, a []any) any {
 		if s.live == nil {
@@ -243,7 +245,8 @@ func liveOnly(do func(a []any) any) eval {
 	}
 }
 
-// resource finds a resource of the template by symbolic name, ID or name.
+// resource returns the resource of the template with a symbolic name, ID or name; nil if there is
+// none.
 func (s *scope) resource(name string) *Resource {
 	if s.resources == nil {
 		return nil
@@ -255,7 +258,8 @@ func (s *scope) resource(name string) *Resource {
 	return r
 }
 
-// target returns what a function asks that names a resource and may name its version.
+// target returns the resource, ID and API version that the arguments of a function select; r is nil
+// for a resource outside of the template.
 func (s *scope) target(a []any) (r *Resource, id, version string) {
 	s.need(placeRuntime)
 	id, version = a[0].(string), arg(a, 1, "")
@@ -265,7 +269,7 @@ func (s *scope) target(a []any) (r *Resource, id, version string) {
 	return r, id, version
 }
 
-// answered returns what a deployed resource answered.
+// answered returns the answer of a deployed resource, and fails for an error.
 func answered(v any, err error) any {
 	if err != nil {
 		fail("%w", err)
@@ -294,7 +298,7 @@ func reference(s *scope, a []any) any {
 	return l
 }
 
-// listFunction is any function whose name begins with list.
+// listFunction returns the function with a name that begins with list.
 func listFunction(name string) *function {
 	f := signatureOf(name + "(resource: string, version?: string|null, body?: any): any")
 	f.eval = func(s *scope, a []any) any {

@@ -2,7 +2,7 @@ package template
 
 import "testing"
 
-// TestScopes: functions of where a template is deployed, and of its resources.
+// TestScopes: functions of the scope to which a template is deployed, and of its resources.
 func TestScopes(t *testing.T) {
 	holds(t, [][2]string{
 		{"[toPhysicalZones('s', 'l', createArray('1'))]", `"[toPhysicalZones('s', 'l', createArray('1'))]"`},

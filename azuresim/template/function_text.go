@@ -1,7 +1,7 @@
 package template
 
 import (
-	"crypto/sha1" // a UUID of version 5 is made with it
+	"crypto/sha1" // for UUIDs of version 5
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
@@ -17,15 +17,15 @@ import (
 
 var textFunctions = functions{
 	"concat":      concat,
-	"toLower":     fn1(func(s string) any { return dotnet.Lower(s) }),
-	"toUpper":     fn1(func(s string) any { return dotnet.Upper(s) }),
-	"trim":        fn1(func(s string) any { return strings.TrimSpace(s) }),
+	"toLower":     unaryFunc(func(s string) any { return dotnet.Lower(s) }),
+	"toUpper":     unaryFunc(func(s string) any { return dotnet.Upper(s) }),
+	"trim":        unaryFunc(func(s string) any { return strings.TrimSpace(s) }),
 	"replace":     replace,
 	"substring":   substring,
 	"indexOf":     func(_ *scope, a []any) any { return indexOf(a, strings.Index, slices.IndexFunc[[]any]) },
 	"lastIndexOf": func(_ *scope, a []any) any { return indexOf(a, strings.LastIndex, lastIndexFunc) },
-	"startsWith":  fn2(func(s, with string) any { return strings.HasPrefix(dotnet.Upper(s), dotnet.Upper(with)) }),
-	"endsWith":    fn2(func(s, with string) any { return strings.HasSuffix(dotnet.Upper(s), dotnet.Upper(with)) }),
+	"startsWith":  binaryFunc(func(s, with string) any { return strings.HasPrefix(dotnet.Upper(s), dotnet.Upper(with)) }),
+	"endsWith":    binaryFunc(func(s, with string) any { return strings.HasSuffix(dotnet.Upper(s), dotnet.Upper(with)) }),
 	"padLeft": func(_ *scope, a []any) any {
 		text, _ := plainText(a[0])
 		width, with := a[1].(int64), arg(a, 2, " ")
@@ -37,7 +37,7 @@ var textFunctions = functions{
 		}
 		return strings.Repeat(with, max(0, int(width)-dotnet.Len(text))) + text
 	},
-	"split":        fn2(split),
+	"split":        binaryFunc(split),
 	"join":         join,
 	"format":       format,
 	"uniqueString": func(_ *scope, a []any) any { return uniqueString(joined(a)) },
@@ -51,7 +51,7 @@ var textFunctions = functions{
 	},
 }
 
-// plainText returns the text that texts, integers and booleans are joined as.
+// plainText returns the text by which concatenations represent texts, integers and booleans.
 func plainText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -102,7 +102,7 @@ func substring(_ *scope, a []any) any {
 	return dotnet.FromUnits(u[start : start+n])
 }
 
-// lastIndexFunc is slices.IndexFunc from the end.
+// lastIndexFunc is slices.IndexFunc that searches from the end.
 func lastIndexFunc(list []any, is func(any) bool) int {
 	i := len(list) - 1
 	for i >= 0 && !is(list[i]) {
@@ -139,7 +139,7 @@ func split(text string, by any) any {
 	pattern := strings.Join(slices.DeleteFunc(delimiters, func(d string) bool { return d == "" }), "|")
 	switch {
 	case len(list) == 0:
-		pattern = `[\s\v\p{Z}\x{85}]` // white space, without any delimiter
+		pattern = `[\s\v\p{Z}\x{85}]` // white space, if there is no delimiter
 	case pattern == "":
 		return []any{text}
 	}
@@ -163,8 +163,9 @@ func join(s *scope, a []any) any {
 
 func joined(args []any) string { return strings.Join(texts(args), "-") }
 
-// uniqueString is Azure's hash of a text: two interleaved halves of Murmur's mixing over words of
-// four bytes, written with 13 letters of five bits each. (Seen in recorded answers of Azure.)
+// uniqueString is returns Azure's hash of a text: two interleaved halves of Murmur's mixing over
+// words of four bytes, written with 13 letters of five bits each. (Seen in recorded answers of
+// Azure.)
 func uniqueString(s string) string {
 	const a, b, c, d = 0x239b961b, 0xab0e9789, 0x561ccd1b, 0x0bcaa747
 	var h1, h2 uint32
@@ -175,7 +176,7 @@ func uniqueString(s string) string {
 		h1 = (bits.RotateLeft32(h1^bits.RotateLeft32(k1*a, 15)*b, 19)+h2)*5 + c
 		h2 = (bits.RotateLeft32(h2^bits.RotateLeft32(k2*b, 17)*a, 13)+h1)*5 + d
 	}
-	var rest [8]byte // zeros change nothing
+	var rest [8]byte // zeros do not change the hash
 	copy(rest[:], data)
 	h1 ^= bits.RotateLeft32(binary.LittleEndian.Uint32(rest[:])*a, 15) * b
 	h2 ^= bits.RotateLeft32(binary.LittleEndian.Uint32(rest[4:])*b, 17) * a
@@ -195,12 +196,13 @@ func finish(h uint32) uint32 {
 	return h ^ h>>16
 }
 
-// guidSpace is the namespace of the UUIDs that guid makes. (Seen in recorded answers of Azure.)
+// guidSpace is the namespace of the UUIDs that the function guid returns. (Seen in recorded answers
+// of Azure.)
 var guidSpace = [16]byte{0x11, 0xfb, 0x06, 0xfb, 0x71, 0x2d, 0x4d, 0xdd, 0x98, 0xc7, 0xe7, 0x1b, 0xbd, 0x58, 0x88, 0x30}
 
 // guid returns the UUID of version 5 of a text.
 func guid(s string) string {
-	b := sha1.Sum(append(guidSpace[:], s...)) // RFC 4122 says so
+	b := sha1.Sum(append(guidSpace[:], s...)) // as RFC 4122 defines
 	b[6], b[8] = b[6]&0x0f|5<<4, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// recordedIn is the place that the recorded answers of Azure are of.
+// recordedIn returns the context in which Azure's answers were recorded.
 func recordedIn(scope string) Context {
 	c := Context{Subscription: "00000000-0000-0000-0000-0000000000a1", Tenant: "00000000-0000-0000-0000-0000000000a0",
 		Deployment: "dep1", Group: "rg1", Location: "westeurope", HideSecrets: true}
@@ -55,7 +55,7 @@ func recorded(t testing.TB, name string) any {
 
 const schemaOfGroups = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
 
-// asTemplate returns the template and the parameters in which a recorded expression was asked.
+// asTemplate returns the template and the parameters in which a recorded expression was evaluated.
 func asTemplate(row *datum.Object) (template, given *datum.Object) {
 	template, given = datum.New("$schema", schemaOfGroups, "contentVersion", "1.0.0.0"), &datum.Object{}
 	for _, k := range []string{"languageVersion", "definitions", "parameters", "variables", "functions"} {
@@ -75,7 +75,7 @@ func asTemplate(row *datum.Object) (template, given *datum.Object) {
 	return template, given
 }
 
-// The verdicts of the judge, as compare.py has them.
+// The verdicts of the judge, with the names that compare.py uses.
 const (
 	agrees    = "same"
 	alike     = "both refuse"
@@ -123,7 +123,7 @@ func judgeExpression(row *datum.Object) (verdict, why string) {
 	return agrees, ""
 }
 
-// sameJSON compares values as JSON has them: numbers by value, texts of expressions by being one.
+// sameJSON compares values: numbers by value; two texts that are both expressions count as equal.
 func sameJSON(want, got any) bool {
 	if a, is := number64(want); is {
 		b, is := number64(got)
@@ -166,7 +166,7 @@ func number64(v any) (float64, bool) {
 
 var callText = regexp.MustCompile(`(?s)^\[[A-Za-z_][\w.]*\(.*\]$`)
 
-// TestRecordedExpressions compares every expression with what Azure's own engine answered.
+// TestRecordedExpressions compares every expression with the recorded answer of Azure's own engine.
 func TestRecordedExpressions(t *testing.T) {
 	counts := map[string]map[string]int{"all": {}}
 	for _, e := range recorded(t, "expressions.json.gz").([]any) {
@@ -188,10 +188,10 @@ func TestRecordedExpressions(t *testing.T) {
 	}
 }
 
-// knownDifferences are the expressions that answer otherwise, with the reason.
+// knownDifferences are the expressions whose value differs, with the reason.
 var knownDifferences = map[string]string{}
 
-// TestRecordedTemplates compares every template with what Azure's own engine made of it.
+// TestRecordedTemplates compares the expansion of every template with that of Azure's own engine.
 func TestRecordedTemplates(t *testing.T) {
 	counts := map[string]int{}
 	for name, v := range recorded(t, "templates.json.gz").(*datum.Object).All() {

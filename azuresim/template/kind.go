@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// A kind is a set of types of values.
+// A kind is a set of types of values of the language.
 type kind uint16
 
 const (
@@ -22,7 +22,7 @@ const (
 	kindAny = kindNull | kindBool | kindInt | kindFloat | kindString | kindArray | kindObject
 )
 
-// kindNames are the types as messages of Azure name them and as signatures of functions do.
+// kindNames are the names of the types in Azure's messages and in signatures of functions.
 var kindNames = []struct {
 	kind        kind
 	name, short string
@@ -60,16 +60,16 @@ func kindOf(v any) kind {
 	case *lambda:
 		return kindLambda
 	}
-	return kindAny // known later
+	return kindAny // a Later can have any type
 }
 
-// tooLarge reports an integer of more than 64 bits.
+// tooLarge reports whether a value is an integer of more than 64 bits.
 func tooLarge(v any) bool {
 	_, is := v.(*big.Int)
 	return is
 }
 
-// cond returns one of two values.
+// cond returns then if is is true, otherwise other.
 func cond[T any](is bool, then, other T) T {
 	if is {
 		return then
@@ -77,7 +77,7 @@ func cond[T any](is bool, then, other T) T {
 	return other
 }
 
-// each returns what a function makes of each element.
+// each returns the results of a function for each element.
 func each[E, T any](list []E, do func(E) T) []T {
 	out := make([]T, len(list))
 	for i, e := range list {
@@ -86,5 +86,5 @@ func each[E, T any](list []E, do func(E) T) []T {
 	return out
 }
 
-// anys returns texts as a list of the language.
+// anys returns texts as a list of values of the language.
 func anys(list []string) []any { return each(list, func(s string) any { return s }) }

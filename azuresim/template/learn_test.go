@@ -90,7 +90,8 @@ func TestLearn(t *testing.T) {
 	})
 }
 
-// expanded returns what a template becomes, or the error as text. The template has no $schema yet.
+// expanded returns the expansion of a template, or the error as text. The template lacks a $schema,
+// which is added.
 func expanded(t *testing.T, text, scope string) string {
 	t.Helper()
 	o, err := datum.DecodeObject([]byte(text))
@@ -118,7 +119,8 @@ func expanded(t *testing.T, text, scope string) string {
 	return strings.ReplaceAll(string(datum.Encode(out)), "/subscriptions/00000000-0000-0000-0000-0000000000a1", "SUB")
 }
 
-// TestLearnTemplates has templates of the kinds that Microsoft Learn describes below "template syntax", with a part of what they become.
+// TestLearnTemplates has templates of the kinds that Microsoft Learn describes below "template
+// syntax", with a part of their expansion.
 func TestLearnTemplates(t *testing.T) {
 	for _, row := range []struct{ name, scope, template, want string }{
 		{"an inner deployment and its outputs", "", `{resources: [{type: 'Microsoft.Resources/deployments', apiVersion: '2022-09-01', name: 'in',

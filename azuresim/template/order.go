@@ -8,7 +8,8 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// order notes what each resource depends on, finds duplicates and circles, and puts the resources in an order.
+// order determines the dependencies of each resource, reports duplicates and circles, and sorts the
+// resources.
 func (t *Template) order() {
 	seen := map[string]bool{}
 	for _, r := range t.Resources {
@@ -24,7 +25,8 @@ func (t *Template) order() {
 	t.sort()
 }
 
-// depend finds what one resource depends on: its parent, dependsOn, and what it refers to.
+// depend determines the dependencies of one resource: its parent, dependsOn, and the resources that
+// it refers to.
 func (t *Template) depend(r *Resource) {
 	defer within("the template resource '%s' is not valid", r.Name)
 	on := map[*Resource]bool{r: true, nil: true}
@@ -64,7 +66,7 @@ func (t *Template) depend(r *Resource) {
 	}
 }
 
-// named returns the resources that an entry of dependsOn means: those of a loop, or one.
+// named returns the resources that an entry of dependsOn names: all of a loop, or one.
 func (t *Template) named(r *Resource, name string) []*Resource {
 	if found, isLoop := t.loops[strings.ToLower(name)]; isLoop && len(found) > 0 {
 		return found
@@ -79,11 +81,11 @@ func (t *Template) named(r *Resource, name string) []*Resource {
 	return nil
 }
 
-// sort orders the resources so that each comes after those that it depends on. In place of one that is not deployed, what depends on
-// it waits for what that one would.
+// sort orders the resources so that each follows its dependencies. A resource that is not deployed
+// is replaced by its own dependencies.
 func (t *Template) sort() {
 	var out []*Resource
-	done := map[*Resource]bool{} // false for those whose dependencies are being visited
+	done := map[*Resource]bool{} // false while the dependencies of the resource are being visited
 	var visit func(r *Resource)
 	visit = func(r *Resource) {
 		done[r] = false

@@ -19,19 +19,19 @@ type call struct {
 	args []node
 }
 
-// access reads a property or an element of what of yields.
+// access reads a property or an element (key) of the value of another node (of).
 type access struct{ of, key node }
 
 const (
 	// maxExpression is the longest expression, in characters.
 	// Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/best-practices#template-limits.
 	maxExpression = 24576
-	// maxDepth bounds how deep calls lie in each other.
+	// maxDepth is the largest depth of nested calls.
 	maxDepth = 1000
 )
 
-// expression returns the text of the expression that a text of a template is, or what a text that is none means: one that
-// begins with [[ means the same text with one bracket.
+// expression returns the expression inside a string of a template; is is false for a plain string,
+// whose text is returned. A leading [[ in a plain string is the escape of one [.
 func expression(s string) (text string, is bool) {
 	if len(s) < 2 || s[0] != '[' || s[len(s)-1] != ']' {
 		return s, false
@@ -43,7 +43,7 @@ func expression(s string) (text string, is bool) {
 var tokens = regexp.MustCompile(`^[ \t\r\n\v\f]*(?:([A-Za-z_][A-Za-z0-9_]*)|('(?:[^']|'')*')|` +
 	`((?:[-+]|[0-9]\.?)(?:[0-9]\.|[A-Za-z0-9_])*)|([()\[\],.])|$)`)
 
-// The kinds of tokens that are no signs.
+// The kinds of tokens; a sign is its own kind.
 const (
 	tokenEnd        = ""
 	tokenIdentifier = "x"
@@ -51,14 +51,14 @@ const (
 	tokenNumber     = "1"
 )
 
-// tokenNames are the kinds of tokens as messages of Azure name them.
+// tokenNames are the names of the kinds of tokens in Azure's messages.
 var tokenNames = map[string]string{tokenEnd: "EndOfData", tokenIdentifier: "Identifier", tokenText: "Literal", tokenNumber: "Integer",
 	"(": "LeftParenthesis", ")": "RightParenthesis", "[": "LeftSquareBracket", "]": "RightSquareBracket", ",": "Comma", ".": "Dot"}
 
 type parser struct {
 	in, rest    string
 	depth       int
-	token, text string // the token at hand
+	token, text string // the current token
 }
 
 func parse(text string) node {
@@ -72,7 +72,7 @@ func parse(text string) node {
 	return n
 }
 
-// expect refuses another token than the one that has to be at hand.
+// expect fails unless the current token has a kind.
 func (p *parser) expect(token string) {
 	if p.token != token {
 		fail("unable to parse language expression '%.200s': expected token '%s' and actual '%s'",
@@ -80,7 +80,8 @@ func (p *parser) expect(token string) {
 	}
 }
 
-// pass goes on after a token that has to be there, and returns its text.
+// pass returns the text of the current token and reads the next one; it fails unless the current
+// token has the given kind.
 func (p *parser) pass(token string) string {
 	text := p.text
 	p.expect(token)
@@ -166,7 +167,7 @@ func (p *parser) access(of node) node {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// showKey returns the text of an access.
+// showKey returns the text of an access to a key.
 func showKey(key any) string {
 	if s, _ := key.(string); identifier.MatchString(s) {
 		return "." + s
@@ -179,8 +180,8 @@ func showCall(name string, args []any) string {
 	return name + "(" + strings.Join(each(args, show), ", ") + ")"
 }
 
-// show returns the expression that yields a value, or the text of a part of an expression. It is
-// put in where a value is known later only.
+// show returns an expression that yields a value, or the text of a part of an expression. It is
+// used for the text of a Later.
 func show(v any) string {
 	switch v := v.(type) {
 	case nil:

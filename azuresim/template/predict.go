@@ -8,13 +8,14 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// Prediction is what a template becomes, in the shape of Bicep's snapshots.
+// Prediction is the result of a template's expansion, in the form of Bicep's snapshots.
 type Prediction struct {
-	// Resources are those that are deployed, of nested deployments too, sorted by type and name.
-	// A text [f(...)] in one is known when it is deployed.
+	// Resources are the resources that are deployed, including those of nested deployments, sorted
+	// by type and name. A text [f(...)] in a resource is a value that is known only at deployment.
 	Resources []*datum.Object `json:"predictedResources"`
 	Outputs   *datum.Object   `json:"outputs"`
-	// Diagnostics are what the deployment service refuses beyond the template language.
+	// Diagnostics are problems that the template language allows but the deployment service
+	// refuses.
 	Diagnostics []Diagnostic `json:"diagnostics"`
 }
 
@@ -25,7 +26,7 @@ type Diagnostic struct {
 	Message string `json:"message"`
 }
 
-// Predict returns what the template becomes.
+// Predict returns the result of the template's expansion.
 func (t *Template) Predict() (p *Prediction, err error) {
 	defer catch(&err)
 	p = &Prediction{Resources: []*datum.Object{}, Outputs: &datum.Object{}, Diagnostics: []Diagnostic{}}
@@ -46,7 +47,7 @@ func (t *Template) Predict() (p *Prediction, err error) {
 	return p, nil
 }
 
-// predicted returns the resource with its whole body.
+// predicted returns the resource with its whole body in the form of a prediction.
 func (r *Resource) predicted() *datum.Object {
 	o := datum.New("id", r.ID, "type", r.Type, "name", r.Name, "apiVersion", r.APIVersion)
 	if space, typ, _ := strings.Cut(r.Type, "/"); r.profiled {
@@ -67,8 +68,8 @@ func (r *Resource) expected() *datum.Object {
 	return r.body
 }
 
-// Location returns the location of a resource that is no nested deployment; "" where it has none that is known before the
-// deployment, or where it cannot be evaluated, which the deployment reports.
+// Location returns the location of a resource that is no nested deployment; "" if it has none, if
+// it is known only at deployment, or if it cannot be evaluated, which the deployment reports.
 func (r *Resource) Location() (location string) {
 	var err error
 	defer catch(&err)
@@ -78,13 +79,14 @@ func (r *Resource) Location() (location string) {
 	return r.expected().Text("location")
 }
 
-// Body returns the body of the resource's PUT; live answers for deployed resources.
+// Body returns the body of the resource's PUT; live returns values of deployed resources.
 func (r *Resource) Body(live Live) (body *datum.Object, err error) {
 	defer catch(&err)
 	return r.bodyWith(live, func(v any) any { return v }), nil
 }
 
-// bodyWith returns the body as written has it, but for the template of a nested deployment, which is not evaluated with the body.
+// bodyWith returns the body, converted by written. The template of a nested deployment is added
+// separately, because its expressions are not evaluated with the body.
 func (r *Resource) bodyWith(live Live, written func(any) any) *datum.Object {
 	s := *r.scope
 	s.live = live
@@ -101,8 +103,8 @@ func (r *Resource) bodyWith(live Live, written func(any) any) *datum.Object {
 	return body
 }
 
-// written returns the template of a nested deployment whose expressions were evaluated outside
-// of it.
+// written returns the template of a nested deployment whose expressions are evaluated in the outer
+// scope, with their values.
 func (t *Template) written(raw *datum.Object, live Live) *datum.Object {
 	list := []any{}
 	for _, r := range t.Resources {
@@ -125,7 +127,7 @@ func (t *Template) written(raw *datum.Object, live Live) *datum.Object {
 	return datum.New("$schema", raw.Text("$schema"), "contentVersion", raw.Text("contentVersion"), "resources", list, "outputs", outputs)
 }
 
-// escaped returns a value so that a template with it has no expression there.
+// escaped returns a value in which a template finds no expressions.
 func escaped(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -142,7 +144,7 @@ func escaped(v any) any {
 	return v
 }
 
-// All calls f for each resource that is deployed, those of nested deployments and these deployments too.
+// All calls f for each deployed resource, including nested deployments and their resources.
 func (t *Template) All(f func(*Resource)) {
 	for _, r := range t.Resources {
 		if r.Deployed() {
@@ -154,5 +156,5 @@ func (t *Template) All(f func(*Resource)) {
 	}
 }
 
-// Mode returns the mode of a nested deployment as the template writes it, not evaluated.
+// Mode returns the mode of a nested deployment as written in the template, not evaluated.
 func (r *Resource) Mode() string { return r.raw.Object("properties").Text("mode") }

@@ -6,7 +6,8 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// TestWrittenTemplates: the template that a deployment of an outer scope is sent with becomes what it is in its parent.
+// TestWrittenTemplates: the template that is sent with a deployment of outer scope expands to the
+// same resources as in its parent.
 func TestWrittenTemplates(t *testing.T) {
 	o, err := datum.DecodeObject([]byte(`{$schema: 'x', contentVersion: '1', variables: {v: '[[text]'}, resources: [
 		{type: 'Microsoft.Resources/deployments', apiVersion: '2022-09-01', name: 'outer', properties: {mode: 'Incremental', template: {

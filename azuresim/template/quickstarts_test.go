@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// quickstart is one public template with what Azure's engine made of it.
+// quickstart is one public template with the recorded expansion of Azure's engine.
 type quickstart struct {
 	repo, path string
 	parameters *datum.Object
@@ -52,8 +52,8 @@ func quickstarts(t *testing.T) []quickstart {
 	return out
 }
 
-// hash returns the SHA-256 of a resource as the recorded ones were made: without its ID, and
-// each text that is evaluated later replaced.
+// hash returns the SHA-256 of a resource in the form of the recorded hashes: without its ID, and
+// with each later evaluated text replaced.
 func hash(o *datum.Object) string {
 	var strip func(v any) any
 	strip = func(v any) any {
@@ -92,7 +92,7 @@ func hash(o *datum.Object) string {
 	return fmt.Sprintf("%x", sha256.Sum256(datum.Encode(out)))
 }
 
-// TestQuickstarts expands the public templates whose repositories lie in the directory
+// TestQuickstarts expands the public templates whose repositories are in the directory
 // $QUICKSTARTS, as OWNER/NAME at the commits that testdata names.
 func TestQuickstarts(t *testing.T) {
 	dir := os.Getenv("QUICKSTARTS")
@@ -157,7 +157,7 @@ func (q quickstart) judge(t *testing.T, dir string) string {
 	return strings.Join(why, "\n    ")
 }
 
-// TestDocumentedFunctions holds the page of the functions to their table.
+// TestDocumentedFunctions compares the page about the functions with their table.
 func TestDocumentedFunctions(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Functions of templates\n\nMade by `make generate` from the table that checks their arguments " +

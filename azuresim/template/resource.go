@@ -11,31 +11,31 @@ import (
 // Resource is one resource of a template.
 type Resource struct {
 	ID, Type, Name, APIVersion string
-	// Existing says that the template refers to the resource and does not deploy it.
+	// Existing means that the template refers to the resource and does not deploy it.
 	Existing bool
-	// DependsOn are the IDs of the template's resources that are deployed before this one.
+	// DependsOn contains the IDs of the template's resources that are deployed before this one.
 	DependsOn []string
 
 	template *Template
 	raw      *datum.Object
 	scope    *scope
 	parent   *Resource
-	on       []*Resource // what it depends on, deployed or not
-	after    []*Resource // the rounds before it, of a serial loop
-	// condition is a boolean, or known later. Anything else is a problem of the template.
+	on       []*Resource // dependencies, deployed or not
+	after    []*Resource // the previous rounds of a serial loop
+	// condition is a boolean or a Later. Any other value is a problem of the template.
 	condition any
-	profiled  bool     // its API version is that of the template's profile
-	target    *Context // of a nested deployment
+	profiled  bool     // the API version is from the template's profile
+	target    *Context // for a nested deployment
 	expanded  *Template
 	body      *datum.Object
 	busy      bool
 }
 
-// Deployed reports whether the template deploys the resource: it is not there already and its
-// condition is true.
+// Deployed reports whether the template deploys the resource: it is not marked as existing and its
+// condition is not false.
 func (r *Resource) Deployed() bool { return !r.Existing && !r.skipped() }
 
-// skipped reports whether its condition is false.
+// skipped reports whether the resource's condition is false.
 func (r *Resource) skipped() bool { return r.condition == false }
 
 // IsDeployment reports whether the resource is a nested deployment.
@@ -54,7 +54,7 @@ func (t *Template) expandOne(s *scope, raw *datum.Object, key string, parent *Re
 	if !r.skipped() {
 		identify()
 	} else if _, ok := attempt(identify); !ok {
-		return r // a resource that is not deployed may have a name that cannot be evaluated
+		return r // the name of a resource that is not deployed need not be valid
 	}
 	t.Resources = append(t.Resources, r)
 	t.index(r, key, index)
@@ -63,9 +63,10 @@ func (t *Template) expandOne(s *scope, raw *datum.Object, key string, parent *Re
 	return r
 }
 
-// index notes the names that a resource can be referred to by.
+// index records the names by which expressions can refer to a resource.
 func (t *Template) index(r *Resource, key, index string) {
-	// A symbolic name counts before a name, and what is deployed before what is not.
+	// A symbolic name has precedence over a name, and a deployed resource over one that is not
+	// deployed.
 	note := func(in map[string]*Resource, name string, first bool) {
 		lower := strings.ToLower(name)
 		if old := in[lower]; old == nil || first || old.skipped() && !r.skipped() {
@@ -82,7 +83,7 @@ func (t *Template) index(r *Resource, key, index string) {
 	}
 }
 
-// interleaved returns the ID below a group without its beginning: Microsoft.A/b/x/c/y.
+// interleaved returns the part of an ID that follows the group: Microsoft.A/b/x/c/y.
 func interleaved(typ string, names []string) string {
 	parts := strings.Split(typ, "/")
 	out := parts[0]
@@ -123,7 +124,7 @@ func (r *Resource) identify() {
 	r.locate()
 }
 
-// locate finds the ID of a resource and, for a nested deployment, where it deploys to.
+// locate determines the ID of a resource and, for a nested deployment, its scope.
 func (r *Resource) locate() {
 	s, place := r.scope, *r.template.Context
 	if r.IsDeployment() || r.Existing {
@@ -148,7 +149,7 @@ func (r *Resource) locate() {
 	case strings.EqualFold(typ, "Microsoft.Resources/resourceGroups"):
 		r.ID = groupID(place.Subscription, r.Name)
 		return
-	case ok: // the type of an extension on a resource may be written as type/providers/extension
+	case ok: // the type of an extension resource can be written as type/providers/extension
 		n := strings.Count(owner, "/")
 		if len(names) < n+2 {
 			r.failSegments(n + 2)
@@ -161,7 +162,8 @@ func (r *Resource) locate() {
 	r.ID = r.idBelow(base, typ, names)
 }
 
-// scopeID returns the ID of what a resource is deployed on: base, unless the resource has a scope.
+// scopeID returns the ID of the scope of a resource: base, unless on, the resource's scope
+// property, names another.
 func (r *Resource) scopeID(base, on string) string {
 	lower := strings.ToLower(on)
 	switch {
@@ -179,7 +181,7 @@ func (r *Resource) scopeID(base, on string) string {
 	return base + "/providers/" + strings.TrimSuffix(on, "/")
 }
 
-// deploysTo returns the place that a nested deployment deploys to.
+// deploysTo returns the context to which a nested deployment deploys.
 func (r *Resource) deploysTo(place Context, base, on string) *Context {
 	place.Deployment = r.Name
 	if on != "" {
@@ -203,12 +205,12 @@ func (r *Resource) failSegments(want int) {
 		"segment(s) were expected", r.Type, r.Name, strings.Count(r.Name, "/")+1, want)
 }
 
-// idBelow returns the ID of a type and its names.
+// idBelow returns the ID of a resource with a type and names below base.
 func (r *Resource) idBelow(base, typ string, names []string) string {
 	typ = strings.Trim(typ, "/")
 	n := strings.Count(typ, "/")
 	if n != len(names) && strings.HasPrefix(r.Name, "[") {
-		return "[" + strings.Trim(r.Name, "[]") + "]" // the name is known later
+		return "[" + strings.Trim(r.Name, "[]") + "]" // the name is known only at deployment
 	}
 	if n != len(names) || n == 0 {
 		r.failSegments(n)
@@ -216,7 +218,7 @@ func (r *Resource) idBelow(base, typ string, names []string) string {
 	return base + "/providers/" + interleaved(typ, names)
 }
 
-// sent are the properties of a resource that are part of what is sent to its provider.
+// sent lists the properties of a resource that are sent to its provider.
 var sent = []string{"location", "extendedLocation", "sku", "kind", "tags", "zones", "identity", "plan", "managedBy", "managedByExtended",
 	"placement", "scale", "etag", "properties"}
 
@@ -244,8 +246,8 @@ func (r *Resource) bodyIn(s *scope) *datum.Object {
 	return out
 }
 
-// known returns what the template says of a resource that it deploys: the outputs of a nested
-// deployment, or its properties.
+// known returns the properties of a resource that the template contains, or the outputs of a nested
+// deployment. sealed means that these are all its properties.
 func (r *Resource) known(full bool) (v any, sealed bool) {
 	if !r.Deployed() || r.busy || r.Linked() || r.template.scope == nil {
 		return nil, false
@@ -271,7 +273,7 @@ func (r *Resource) known(full bool) (v any, sealed bool) {
 	return nil, false
 }
 
-// outputsObject returns the outputs as references to the deployment show them.
+// outputsObject returns the outputs in the form in which references to the deployment return them.
 func (t *Template) outputsObject() *datum.Object {
 	if t.evaluated != nil || t.busy {
 		return t.evaluated
@@ -286,20 +288,20 @@ func (t *Template) outputsObject() *datum.Object {
 	return out
 }
 
-// Linked reports that the resource is a deployment whose template is elsewhere.
+// Linked reports whether the resource is a nested deployment with a linked template.
 func (r *Resource) Linked() bool {
 	return r.IsDeployment() && r.raw.Object("properties").Object("template") == nil
 }
 
-// nestedTemplate returns the template of a nested deployment, and whether its expressions are
-// evaluated in a scope of its own.
+// nestedTemplate returns the template of a nested deployment; inner means that its expressions are
+// evaluated in a scope of their own.
 func (r *Resource) nestedTemplate() (template *datum.Object, inner bool) {
 	p := r.raw.Object("properties")
 	return p.Object("template"), strings.EqualFold(r.scope.text(p.Object("expressionEvaluationOptions"), "scope"), "inner")
 }
 
-// deployment returns the expanded template of a nested deployment that is deployed, nil for one that is a link, and for
-// other resources.
+// deployment returns the expanded template of a nested deployment; nil for one that is not deployed
+// or has a linked template, and for other resources.
 func (r *Resource) deployment() *Template {
 	if !r.IsDeployment() || !r.Deployed() || r.Linked() || r.expanded != nil {
 		return r.expanded
@@ -309,7 +311,7 @@ func (r *Resource) deployment() *Template {
 		fail("it is more than %d levels deep", maxLevels)
 	}
 	if group := r.template.find(r.target.base()); group != nil && r.target.Group != "" && r.target.Location == "" {
-		// The group that it deploys to is one that the template makes.
+		// The template itself creates the group that is deployed to.
 		if r.target.Location = group.scope.text(group.raw, "location"); strings.HasPrefix(r.target.Location, "[") {
 			r.target.Location = ""
 		}
@@ -323,8 +325,8 @@ func (r *Resource) deployment() *Template {
 	return r.expanded
 }
 
-// profiles are the API versions by namespace, in the profiles of profileNames.
-// Source: https://learn.microsoft.com/azure-stack/user/azure-stack-profiles-azure-resource-manager-versions.
+// profiles contains the API versions by namespace, one for each profile in profileNames. Source:
+// https://learn.microsoft.com/azure-stack/user/azure-stack-profiles-azure-resource-manager-versions.
 var (
 	profileNames = []string{"2018-03-01-hybrid", "2019-03-01-hybrid", "2020-09-01-hybrid"}
 	profiles     = map[string][]string{"microsoft.compute": {"2017-03-30", "2017-12-01", "2020-06-01"},

@@ -8,27 +8,28 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// schema is what a template says of the values of a parameter, an output, or a part of one.
+// schema describes the allowed values of a parameter, an output, or a part of one.
 type schema struct {
 	template, def *datum.Object
 	kind          kind
-	// name is the type as answers about deployments spell it.
+	// name is the type's spelling in answers about deployments.
 	name   string
 	secure bool
-	// place is what messages call it: parameter 'p.n' for the property n of a parameter.
+	// place is the value's name in messages: parameter 'p.n' for the property n of a parameter.
 	place string
 }
 
-// typeNames are the types of parameters and outputs.
+// typeNames maps the types of parameters and outputs.
 var typeNames = map[string]schema{"string": {kind: kindString, name: "String"}, "int": {kind: kindInt, name: "Int"},
 	"bool": {kind: kindBool, name: "Bool"}, "object": {kind: kindObject, name: "Object"}, "array": {kind: kindArray, name: "Array"},
 	"securestring": {kind: kindString, name: "SecureString", secure: true},
 	"secureobject": {kind: kindObject, name: "SecureObject", secure: true}}
 
-// maxReferences bounds how many definitions may be between a $ref and the type.
+// maxReferences is the largest number of definitions between a $ref and the type.
 const maxReferences = 32
 
-// typeOf reads a declaration; a $ref takes what it does not say from a definition.
+// typeOf parses the declaration of a type; properties that it lacks come from the definition that
+// its $ref names.
 func typeOf(template, def *datum.Object, place string) *schema {
 	for n := 0; def.Text("$ref") != ""; n++ {
 		ref := def.Text("$ref")
@@ -54,7 +55,7 @@ func (s *schema) bad(format string, args ...any) {
 	fail(format, args...)
 }
 
-// check checks a value.
+// check fails for a value that the schema does not allow.
 func (s *schema) check(v any) {
 	switch k := kindOf(v); {
 	case k == kindAny, k == kindNull && s.nullable():
@@ -80,7 +81,7 @@ func (s *schema) check(v any) {
 	}
 }
 
-// bounds checks lengths of texts and arrays, and values of integers.
+// bounds checks the length of texts and arrays, and the value of integers.
 func (s *schema) bounds(v any) {
 	n, what := any(int64(lengthOf(v))), "Length"
 	switch kindOf(v) {
@@ -96,7 +97,7 @@ func (s *schema) bounds(v any) {
 	}
 }
 
-// part checks a value inside of another one, if the template says something of it.
+// part checks a value inside another value if the template declares the type of the part.
 func (s *schema) part(def, v any, part string) {
 	if d, is := def.(*datum.Object); is {
 		typeOf(s.template, d, strings.TrimSuffix(s.place, "'")+part+"'").check(v)

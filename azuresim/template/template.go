@@ -10,33 +10,37 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// Context is where a template is deployed, and what is known of it.
+// Context is the scope to which a template is deployed, with its known properties.
 type Context struct {
 	Subscription, Tenant, Deployment string
 	// Group is the resource group, "" for a deployment to the subscription.
 	Group string
-	// Location is that of the group, or of the deployment to a subscription; "" if it is not known.
+	// Location is the location of the group, or of the deployment to a subscription; "" if it is
+	// not known.
 	Location string
 	Tags     *datum.Object
-	// Environment and Deployer answer the functions of these names; nil if that is known later.
+	// Environment and Deployer are the values of the functions with these names; nil if they are
+	// known only at deployment.
 	Environment, Deployer *datum.Object
-	// Now and NewGUID answer utcNow and newGuid; without them that is known later.
+	// Now and NewGUID are the values of utcNow and newGuid; without them the values are known only
+	// at deployment.
 	Now     time.Time
 	NewGUID func() string
 	// Existing returns the location of a resource group, "" if it is not known. It may be nil.
 	Existing func(subscription, group string) string
-	// HideSecrets leaves secure parameters as expressions, so that no output has them.
+	// HideSecrets leaves expressions in place of secure parameters, so that no output contains
+	// them.
 	HideSecrets bool
 }
 
-// Template is a template with its parameters: what it deploys.
+// Template is an expanded template with its parameters.
 type Template struct {
 	// Resources are in the order in which they can be deployed.
 	Resources []*Resource
-	// Parameters are the values of the parameters; those of secure types have none.
+	// Parameters are the parameters with their values; parameters of secure types have no value.
 	Parameters []Parameter
-	// Problems are what the deployment service refuses beyond the template language: circles,
-	// duplicates, and dependencies on what is not in the template.
+	// Problems are problems that the template language allows but the deployment service refuses:
+	// circles, duplicates, and dependencies on resources that are not in the template.
 	Problems []string
 
 	*Context
@@ -48,7 +52,7 @@ type Template struct {
 	loops     map[string][]*Resource
 	evaluated *datum.Object
 	busy      bool
-	level     int // how many deployments it is in
+	level     int // the number of deployments that contain it
 }
 
 // Parameter is a parameter's declared type and value.
@@ -64,13 +68,13 @@ const (
 	maxVariables  = 512
 	maxOutputs    = 64
 	maxResources  = 800
-	// maxLevels is how deep deployments may lie in each other.
+	// maxLevels is the largest depth of nested deployments.
 	maxLevels = 5
 )
 
-// New checks a template and its parameters, name to {"value": ...}, and expands conditions,
-// copies and dependencies; nested deployments are expanded as well. Its errors are mistakes in
-// the template or its parameters.
+// New checks and expands a template: conditions, copies, dependencies and nested deployments. given
+// maps the name of a parameter to {"value": ...}. Its errors are mistakes in the template or its
+// parameters.
 func New(template, given *datum.Object, c Context) (t *Template, err error) {
 	defer catch(&err)
 	t = build(template, given, &c, &run{parsed: map[string]node{}, table: table()}, nil, 0)
@@ -78,8 +82,8 @@ func New(template, given *datum.Object, c Context) (t *Template, err error) {
 	return t, nil
 }
 
-// build expands one template. outer is the scope that the expressions of a nested deployment are
-// evaluated in, if it is not that of its own.
+// build expands one template. outer is the scope in which the expressions of a nested deployment
+// are evaluated; nil if the template has its own scope.
 func build(template, given *datum.Object, c *Context, r *run, outer *scope, level int) *Template {
 	for _, key := range []string{"$schema", "contentVersion", "resources"} {
 		if !template.Has(key) {
@@ -148,14 +152,14 @@ func (t *Template) declare(given *datum.Object) {
 	}
 }
 
-// declareParameter adds a parameter, to be evaluated.
+// declareParameter adds a parameter for later evaluation.
 func (s *scope) declareParameter(name string, def, given *datum.Object) {
 	defer within("the template parameter '%s'", name)
 	typ := typeOf(s.template, def, "parameter '"+name+"'")
 	hidden := datum.Later{Text: "parameters(" + show(name) + ")"}
 	v, _ := given.Get("value")
 	if ref, _ := given.Get("reference"); ref != nil {
-		v = hidden // a secret of a key vault
+		v = hidden // a reference to a secret of a key vault
 	}
 	l := &lazy{name: name, typ: typ}
 	s.parameters.Set(name, l)
@@ -177,7 +181,7 @@ func (s *scope) declareParameter(name string, def, given *datum.Object) {
 	}
 }
 
-// withPlace evaluates a value that may use more; what is what fails.
+// withPlace evaluates a value at a place; what is the name of the value in errors.
 func (s *scope) withPlace(p place, what string, v any) any {
 	defer within("%s", what)
 	in := *s
@@ -203,7 +207,7 @@ func (s *scope) declareVariables() {
 	}
 }
 
-// named returns the entries of a list of resources by symbolic name, or by their place in an array.
+// named returns the entries of a list of resources by symbolic name, or by their index in an array.
 func named(raw any, place string) *datum.Object {
 	list, isList := raw.([]any)
 	if !isList {
@@ -241,8 +245,8 @@ func (t *Template) expandEach(s *scope, items *datum.Object, parent *Resource) {
 	}
 }
 
-// expand adds what one entry of a template's resources yields: a resource, or one for each round
-// of its copy loop, with child resources.
+// expand adds the resources of one entry of a template's resources: one, or one for each round of
+// its copy loop, with child resources.
 func (t *Template) expand(s *scope, raw *datum.Object, key string, parent *Resource) {
 	defer within("the template resource '%.200s' is not valid", cmp.Or(raw.Text("name"), key))
 	def := raw.Object("copy")
@@ -267,7 +271,7 @@ func (t *Template) expand(s *scope, raw *datum.Object, key string, parent *Resou
 	}
 }
 
-// batchOf returns the batch size of a serial copy loop, 0 for others.
+// batchOf returns the batch size of a serial copy loop; 0 for other loops.
 func (s *scope) batchOf(def *datum.Object) int64 {
 	if !strings.EqualFold(def.Text("mode"), "serial") {
 		return 0
@@ -280,20 +284,21 @@ func (s *scope) batchOf(def *datum.Object) int64 {
 	return n
 }
 
-// problem notes what the deployment service refuses.
+// problem records a problem that the deployment service refuses.
 func (t *Template) problem(format string, args ...any) {
 	if p := fmt.Sprintf(format, args...); !slices.Contains(t.Problems, p) {
 		t.Problems = append(t.Problems, p)
 	}
 }
 
-// find finds a resource by ID, symbolic name, one of a loop as name[0], or by name.
+// find returns the resource with an ID, a symbolic name (with [0] for the first one of a loop), or
+// a name; nil if there is none.
 func (t *Template) find(name string) *Resource {
 	lower := strings.ToLower(name)
 	return cmp.Or(t.byID[lower], t.byName[lower])
 }
 
-// nested expands the nested deployments that nothing referred to.
+// nested expands the nested deployments to which nothing referred.
 func (t *Template) nested() {
 	for _, r := range t.Resources {
 		if in := r.deployment(); in != nil {
@@ -312,8 +317,8 @@ type Output struct {
 	Secure     bool
 }
 
-// Outputs returns the template's outputs; live answers for deployed resources, nil if there are none. A
-// template that says that it has no outputs has an empty list.
+// Outputs returns the template's outputs; live returns values of deployed resources and may be nil.
+// The result is an empty list for a template with an empty outputs object.
 func (t *Template) Outputs(live Live) (out []Output, err error) {
 	defer catch(&err)
 	return t.outputsOf(live), nil
@@ -350,7 +355,7 @@ func (t *Template) outputsOf(live Live) []Output {
 	return out
 }
 
-// condition evaluates the condition of a resource or an output; without one it is true.
+// condition evaluates the condition of a resource or an output; a missing condition is true.
 func (s *scope) condition(def *datum.Object) any {
 	raw, has := def.Get("condition")
 	return s.value(cond(has, raw, any(true)))

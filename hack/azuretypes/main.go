@@ -1,6 +1,6 @@
-// Command azuretypes writes Azure's description of its resource types that the local Azure has
-// (azuresim/internal/schema/azure-types.json.gz) again, from a clone of Azure/bicep-types-az (MIT): the
-// types and API versions that are in it, and those given as arguments:
+// Command azuretypes updates the local Azure's copy of Azure's description of resource types
+// (azuresim/internal/schema/azure-types.json.gz) from a clone of Azure/bicep-types-az (MIT). It writes the
+// types and API versions that the copy contains, and those in the arguments:
 //
 //	go run ./hack/azuretypes -from CLONE Microsoft.Compute/galleries@2025-12-03
 package main
@@ -68,8 +68,9 @@ func run(from string, more []string) error {
 	return write(merged)
 }
 
-// merge leaves one of types that are equal, whatever they refer to. Types belong together until their texts differ, where a
-// reference is the number of its type's group; groups are parted until no more are.
+// merge keeps one of equal types, compared without regard to their indexes. Types are in one group
+// while their texts are equal, in which a reference is the number of its type's group; groups are
+// split until none changes.
 func merge(d document) (document, error) {
 	group := make([]int, len(d.Types))
 	for groups := 0; ; {
@@ -78,7 +79,7 @@ func merge(d document) (document, error) {
 		var first []map[string]any
 		for i, t := range d.Types {
 			renumbered := node(t, func(at int) int { return group[at] })
-			text, err := json.Marshal(renumbered) // sorts the members
+			text, err := json.Marshal(renumbered) // Marshal sorts the members
 			if err != nil {
 				return d, err
 			}
@@ -101,7 +102,7 @@ func merge(d document) (document, error) {
 	}
 }
 
-// node returns a type with other indexes in place of its own.
+// node returns a type in which to replaces the indexes.
 func node(t map[string]any, to func(int) int) map[string]any {
 	out := maps.Clone(t)
 	for name, v := range t {
@@ -125,7 +126,7 @@ func node(t map[string]any, to func(int) int) map[string]any {
 	return out
 }
 
-// read reads the description as it is.
+// read returns the current description.
 func read() (d document, err error) {
 	file, err := os.Open(description)
 	if err != nil {
@@ -142,7 +143,7 @@ func read() (d document, err error) {
 	return d, err
 }
 
-// write writes the description, the same bytes for the same types.
+// write writes the description; equal types yield equal bytes.
 func write(d document) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -162,7 +163,7 @@ func write(d document) error {
 	return os.WriteFile(description, b.Bytes(), 0o644)
 }
 
-// clone is Azure's description of all its types.
+// clone contains Azure's description of all its types.
 type clone struct {
 	dir   string
 	paths []string
@@ -178,7 +179,8 @@ func (c *clone) git(args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// add adds the body of a resource type in an API version, such as Microsoft.Compute/disks@2026-03-02.
+// add adds the description of a resource type in an API version, such as
+// Microsoft.Compute/disks@2026-03-02.
 func (c *clone) add(resource string) error {
 	kind, version, _ := strings.Cut(resource, "@")
 	namespace, _, _ := strings.Cut(strings.ToLower(kind), "/")
@@ -217,7 +219,7 @@ func (c *clone) load(file string) ([]map[string]any, error) {
 	return types, nil
 }
 
-// copying copies types of one file, each once.
+// copying copies types of one file, each only once.
 type copying struct {
 	*clone
 	types []map[string]any
@@ -237,13 +239,13 @@ func (c *copying) reference(v any) (int, error) {
 	}
 	t := c.types[from]
 	at := len(c.out.Types)
-	c.done[from] = at // first, because an object may contain itself
+	c.done[from] = at // before the copy, because an object may contain itself
 	c.out.Types = append(c.out.Types, nil)
 	c.out.Types[at], err = c.node(t)
 	return at, err
 }
 
-// node copies a type: references become indexes, descriptions go.
+// node returns a copy of a type, in which references are indexes and descriptions are missing.
 func (c *copying) node(t map[string]any) (map[string]any, error) {
 	out := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(t)) {
@@ -271,7 +273,7 @@ func (c *copying) node(t map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// properties copies the members of an object: the index of the type of each, and its flags.
+// properties returns the members of an object: the index of the type of each, and its flags.
 func (c *copying) properties(v any) (map[string][2]int, error) {
 	all, _ := v.(map[string]any)
 	out := map[string][2]int{}

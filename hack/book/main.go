@@ -1,7 +1,8 @@
-// Command book makes the pages of docs/ into a folder of HTML that needs no server: a table of contents from SUMMARY.md, the pages of
-// rules and commands below theirs, anchors as GitHub makes them, and a search. A link that leads nowhere, or to a heading that is
-// not there, fails it. Other versions, which are tags, come into folders of their names, and each page leads to the same page of them.
-// `make book` runs it.
+// Command book renders the pages of docs/ to a folder of HTML that needs no server: a table of
+// contents from SUMMARY.md with the pages of rules and commands, anchors as on GitHub, and a
+// search. It fails if a link leads to a file or a heading that does not exist. The books of other
+// versions, which are tags, are in folders with the tags' names, and each page links to the same
+// page in them. `make book` runs it.
 package main
 
 import (
@@ -33,7 +34,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// source is where a reader finds files that are not in the book.
+// source is the URL of files that are not in the book.
 const source = "https://github.com/casement-dev/casement/blob/"
 
 func main() {
@@ -48,13 +49,14 @@ func main() {
 	fmt.Println("the book is", filepath.Join(*out, "index.html"))
 }
 
-// edition is the book of a version: the first is in the folder itself, others below it.
+// edition is the book of one version: the first edition is in the folder itself, the others are
+// below it.
 type edition struct {
 	version, dir string
 	files        fs.FS
 }
 
-// publish makes the book of the checkout, and those of tags beside it.
+// publish writes the book of the checkout and the books of tags.
 func publish(out, version string, tags []string) error {
 	editions := []edition{{version: version, files: os.DirFS(".")}}
 	for _, tag := range tags {
@@ -67,7 +69,7 @@ func publish(out, version string, tags []string) error {
 	return bind(editions, out)
 }
 
-// tagged returns the files of a tag.
+// tagged returns the files at a tag.
 func tagged(tag string) (fs.FS, error) {
 	data, err := exec.Command("git", "archive", "--format=zip", tag, "--").Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -79,7 +81,7 @@ func tagged(tag string) (fs.FS, error) {
 	return zip.NewReader(bytes.NewReader(data), int64(len(data)))
 }
 
-// bind makes all editions, and the list by which their pages find each other.
+// bind writes all editions, and the list through which their pages link to each other.
 func bind(editions []edition, out string) error {
 	type listed struct {
 		Name  string   `json:"name"`
@@ -110,7 +112,7 @@ func bind(editions []edition, out string) error {
 type book struct {
 	edition
 	pages map[string]*page
-	// assets are files beside the pages that these link.
+	// assets are files to which pages link and that are copied with them.
 	assets map[string]bool
 	parts  []part
 	wrong  []error
@@ -122,7 +124,7 @@ type part struct {
 	Pages []entry
 }
 
-// entry is a line of the table of contents; Below are pages that have no line of their own.
+// entry is a line of the table of contents; Below contains pages without a line.
 type entry struct {
 	Title, File string
 	Below       []entry
@@ -187,7 +189,8 @@ func (b *book) read() error {
 
 var line = regexp.MustCompile(`^(?:- )?\[(.+)\]\((.+)\)$`)
 
-// contents reads the table of contents. Pages of a folder without a line of their own come below the folder's.
+// contents parses the table of contents. Pages of a folder that have no line are placed below the
+// folder's line.
 func (b *book) contents() error {
 	summary, err := fs.ReadFile(b.files, "docs/SUMMARY.md")
 	if err != nil {
@@ -231,9 +234,9 @@ func (b *book) contents() error {
 	return nil
 }
 
-// link checks a page's links and points them to the pages of the book.
+// link checks a page's links and changes them to links in the book.
 func (b *book) link(p *page) {
-	_ = ast.Walk(p.tree, func(n ast.Node, enter bool) (ast.WalkStatus, error) { // the function returns no error
+	_ = ast.Walk(p.tree, func(n ast.Node, enter bool) (ast.WalkStatus, error) { // the callback returns no error
 		if enter {
 			switch n := n.(type) {
 			case *ast.Link:
@@ -281,7 +284,7 @@ func (b *book) target(p *page, destination []byte) []byte {
 	return []byte(u.String())
 }
 
-// htmlName is where a page is in the book.
+// htmlName returns the path of a page in the book.
 func htmlName(file string) string {
 	if file == "README.md" {
 		return "index.html"
@@ -289,10 +292,10 @@ func htmlName(file string) string {
 	return strings.TrimSuffix(file, ".md") + ".html"
 }
 
-// relative is the way from a page to a file of the book.
+// relative returns the relative link from a page to a file of the book.
 func relative(from, to string) string { return strings.Repeat("../", strings.Count(from, "/")) + to }
 
-// anchors are the headings of a page, named as GitHub names them.
+// anchors is the set of anchors of a page's headings, named as on GitHub.
 type anchors map[string]bool
 
 // Generate implements parser.IDs.
@@ -320,7 +323,7 @@ func (a anchors) Put(value []byte) { a[string(value)] = true }
 // plain returns the text of a node.
 func plain(n ast.Node, source []byte) string {
 	var out strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, enter bool) (ast.WalkStatus, error) { // the function returns no error
+	_ = ast.Walk(n, func(n ast.Node, enter bool) (ast.WalkStatus, error) { // the callback returns no error
 		if !enter {
 			return ast.WalkContinue, nil
 		}
@@ -348,11 +351,11 @@ var (
 	search string
 )
 
-// found is an entry of the search: a section with its text.
+// found is an entry of the search index: a section with its text.
 type found struct {
 	Page  string `json:"p"`
 	Title string `json:"t"`
-	// Of is the title of the page, of a section below it.
+	// Of is the title of the page; empty for a page's first section.
 	Of   string `json:"o,omitempty"`
 	Text string `json:"x"`
 }
@@ -398,7 +401,7 @@ func (b *book) write(out string) error {
 		err := t.Execute(&whole, map[string]any{"Title": p.title, "Version": b.version, "Root": relative(p.file, ""),
 			"Home": relative(b.dir+p.file, ""), "Page": htmlName(p.file), "Parts": b.parts,
 			"File": p.file, "Dir": path.Dir(p.file), "Source": source + b.version + "/docs/" + p.file,
-			"Body": template.HTML(body.String())}) // pages of this repository
+			"Body": template.HTML(body.String())}) // content of this repository is trusted
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,8 @@ import (
 	"testing/fstest"
 )
 
-// TestBook makes the book of this repository: no link or anchor is wrong, and each rule is a page that the search finds.
+// TestBook builds the book of this repository: all links and anchors are valid, and the search
+// index contains a page for each rule.
 func TestBook(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "book")
 	if err := bind([]edition{{version: "v0.1.0", files: os.DirFS(filepath.Join("..", ".."))}}, out); err != nil {
@@ -36,7 +37,7 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// TestLinks: a wrong link is reported, and a right one leads to its page.
+// TestLinks: an invalid link is reported, and a valid link leads to its page.
 func TestLinks(t *testing.T) {
 	const summary = "# Summary\n[Begin](README.md)\n# Part\n- [A](a/README.md)\n"
 	for _, test := range []struct{ name, page, want, wrong string }{
@@ -81,7 +82,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestVersions: each version is a whole book in its folder, and pages of all find the list of versions with their pages.
+// TestVersions: each version is a complete book in its folder, and all pages use the list of
+// versions.
 func TestVersions(t *testing.T) {
 	files := func(page string) fstest.MapFS {
 		return fstest.MapFS{"docs/SUMMARY.md": {Data: []byte("[Begin](README.md)\n- [A](a/" + page + ".md)\n")},

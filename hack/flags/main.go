@@ -1,7 +1,7 @@
 // Command flags writes internal/kubeflags/dropped.go: the flags that kubelet, kube-apiserver,
-// kube-controller-manager, kube-scheduler and kube-proxy have lost, and the feature gates, each with the minor that is
-// the first without it. It reads the registrations of both in the sources of one patch release
-// per minor, as the Go module proxy has them:
+// kube-controller-manager, kube-scheduler and kube-proxy do not have any more, and the removed feature
+// gates, each with the first minor version without it. It reads the registrations of both in the sources
+// of one patch release per minor version, from the Go module proxy:
 //
 //	go run ./hack/flags v1.22.17 v1.23.17 ... > internal/kubeflags/dropped.go
 package main
@@ -25,7 +25,7 @@ import (
 	"strings"
 )
 
-// Modules beside k8s.io/kubernetes, whose versions are v0 in place of v1.
+// Modules other than k8s.io/kubernetes; their versions are v0 instead of v1.
 const (
 	kubernetes = "kubernetes"
 	apiserver  = "apiserver"
@@ -35,16 +35,16 @@ const (
 	client     = "client-go"
 )
 
-// source is where a component registers flags: a folder or file of a module.
+// source is a folder or file of a module in which a component registers flags.
 type source struct{ module, path string }
 
-// serving are the flags that every component with an HTTPS port has.
+// serving is the source of flags that every component with an HTTPS port has.
 var serving = []source{
 	{apiserver, "pkg/server/options/serving.go"}, {apiserver, "pkg/server/options/serving_with_loopback.go"},
 	{apiserver, "pkg/server/options/authentication.go"}, {apiserver, "pkg/server/options/authorization.go"},
 }
 
-// components are the programs by name.
+// components maps programs to their sources.
 var components = map[string][]source{
 	"kubelet": {
 		{kubernetes, "cmd/kubelet/app/options"}, {kubernetes, "pkg/kubelet/config"}, {kubernetes, "pkg/credentialprovider"},
@@ -60,26 +60,26 @@ var components = map[string][]source{
 	"kube-proxy":     {{kubernetes, "cmd/kube-proxy/app"}},
 }
 
-// gates are where feature gates are registered; every component links all of them.
+// gates are the sources in which feature gates are registered; every component links all of them.
 var gates = []source{
 	{kubernetes, "pkg/features"}, {apiserver, "pkg/features"}, {manager, "pkg/features"}, {client, "features"},
 	{base, "logs/api/v1"}, {base, "metrics/features"}, {base, "zpages/features"},
 }
 
-// klog are flags that package klog registers by itself and every component dropped with 1.26.
+// klog are flags that package klog registers itself and that every component removed with 1.26.
 // Source: KEP-2845, CHANGELOG-1.26 (kubernetes 112120).
 var klog = []string{"add-dir-header", "alsologtostderr", "log-backtrace-at", "log-dir", "log-file", "log-file-max-size",
 	"logtostderr", "one-output", "skip-headers", "skip-log-headers", "stderrthreshold"}
 
 const klogGone = 26
 
-// insecure are the flags of ports without TLS. The library that registers them outlived their
-// use by years. Source: CHANGELOG-1.24 of Kubernetes, "insecure address flags".
+// insecure are the flags of ports without TLS. The library still registered them years after their
+// last use. Source: CHANGELOG-1.24 of Kubernetes, "insecure address flags".
 var insecure = []string{"address", "insecure-bind-address", "insecure-port", "port"}
 
 const insecureGone = 24
 
-// library is the file with those flags, which no component has used since.
+// library is the file that registers these flags; no component uses it.
 const library = "deprecated_insecure_serving.go"
 
 func main() {
@@ -93,9 +93,9 @@ func run(versions []string) error {
 	if len(versions) < 2 {
 		return fmt.Errorf("name one patch release per minor, oldest first")
 	}
-	last := map[string]map[string]int{}                // component, flag: the last minor that has it
-	systems := map[string]map[string]map[string]bool{} // component, flag: the systems that have it, "" for all
-	lastGate := map[string]int{}                       // the last minor that has a feature gate
+	last := map[string]map[string]int{}                // by component and flag: the last minor version with the flag
+	systems := map[string]map[string]map[string]bool{} // by component and flag: the systems with the flag, "" for all
+	lastGate := map[string]int{}                       // the last minor version with a feature gate
 	newest := 0
 	for _, version := range versions {
 		minor, err := strconv.Atoi(strings.Split(version, ".")[1])
@@ -134,8 +134,8 @@ func run(versions []string) error {
 	return write(last, systems, lastGate, newest, versions)
 }
 
-// readModule reads a source of a release. A proxy may lack one module of a release: the contents are then
-// those of the minors around it.
+// readModule reads a source in a release. The module proxy may lack a module of a release: then the
+// result is nil, and the contents are assumed to be those of the neighbouring minor versions.
 func readModule[T any](s source, version string, read func(path string) (map[string]T, error)) (map[string]T, error) {
 	dir, err := module(s.module, version)
 	if err != nil && s.module != kubernetes {
@@ -153,9 +153,9 @@ func module(name, version string) (string, error) {
 	if name != kubernetes {
 		version = strings.Replace(version, "v1.", "v0.", 1)
 	}
-	// the names are those of this file
+	// The names are constants in this file.
 	download := exec.Command("go", "mod", "download", "-json", "k8s.io/"+name+"@"+version)
-	download.Dir = os.TempDir() // outside of this module, whose versions do not count
+	download.Dir = os.TempDir() // outside of this module, whose requirements would change the versions
 	out, err := download.Output()
 	if err != nil {
 		return "", fmt.Errorf("download k8s.io/%s@%s: %w", name, version, err)
@@ -168,7 +168,7 @@ func module(name, version string) (string, error) {
 var registration = regexp.MustCompile(`^(pflagRegister|register(Deprecated)?|(String|Strings|Bool|Int|Int32|Int64|Uint|Uint32|` +
 	`Uint64|Float32|Float64|Duration|IP|IPNet|StringSlice|StringArray|StringToString|IntSlice)?(Var)?(P|PF)?)$`)
 
-// system returns the system that a file is for, "" for all.
+// system returns the operating system for which a file is built, "" for all.
 func system(file string) string {
 	for _, name := range []string{"linux", "windows"} {
 		if strings.HasSuffix(file, "_"+name+".go") {
@@ -178,8 +178,8 @@ func system(file string) string {
 	return ""
 }
 
-// parse parses a file, or the files of a folder, each with its system; it returns none if a release has no
-// such file.
+// parse parses a file, or the files of a folder; of contains the system of each. It returns none if
+// the release has no such file.
 func parse(path string) (files []*ast.File, of []string, err error) {
 	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
@@ -198,7 +198,7 @@ func parse(path string) (files []*ast.File, of []string, err error) {
 	return files, of, err
 }
 
-// registered returns the names of the flags that a folder or file registers, each with the systems.
+// registered returns the flags that a folder or file registers, each with the set of its systems.
 func registered(path string) (map[string]map[string]bool, error) {
 	files, of, err := parse(path)
 	known := constants(files)
@@ -224,7 +224,8 @@ func registered(path string) (map[string]map[string]bool, error) {
 	return names, err
 }
 
-// gated returns the feature gates that a folder registers: the keys of its maps from gates to their specs.
+// gated returns the feature gates that a folder registers: the keys of maps whose values are gates'
+// specs.
 func gated(path string) (map[string]bool, error) {
 	files, _, err := parse(path)
 	known := constants(files)
@@ -240,7 +241,7 @@ func gated(path string) (map[string]bool, error) {
 				if !ok {
 					continue
 				}
-				if other, ok := pair.Key.(*ast.SelectorExpr); ok { // a gate of another package, whose constant has its name
+				if other, ok := pair.Key.(*ast.SelectorExpr); ok { // a gate of another package, whose constant has the gate's name
 					names[other.Sel.Name] = true
 				} else if name := known.text(pair.Key); name != "" {
 					names[name] = true
@@ -252,7 +253,7 @@ func gated(path string) (map[string]bool, error) {
 	return names, err
 }
 
-// ofGates reports whether a type is a map from feature gates.
+// ofGates reports whether a type is a map whose keys are feature gates.
 func ofGates(e ast.Expr) bool {
 	m, ok := e.(*ast.MapType)
 	if !ok {
@@ -267,7 +268,7 @@ func ofGates(e ast.Expr) bool {
 	return false
 }
 
-// values are the string constants of a folder, by name.
+// values contains the string constants of a folder, by name.
 type values map[string]string
 
 func constants(files []*ast.File) values {
@@ -295,7 +296,7 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// foreign are constants of other modules that flags are named by.
+// foreign contains constants of other modules that are names of flags.
 var foreign = map[string]string{"HousekeepingInterval": "housekeeping_interval"} // google/cadvisor lib/cadvisorflags
 
 // text returns the value of a literal or a constant, or "".

@@ -57,7 +57,7 @@ func write(o options) (indexDigest string, err error) {
 	return digest.String(), errors.Join(archive(os.DirFS(dir), o.time, out), out.Close())
 }
 
-// build returns the index of one image per architecture.
+// build returns an index with one image per architecture.
 func build(o options) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range slices.Sorted(maps.Keys(o.programs)) {
@@ -103,7 +103,7 @@ func one(o options, arch string) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// files returns the image's file system: the program, the names of its user, and a place
+// files returns the layer with the image's files: the program, the name of its user, and a folder
 // for temporary files.
 func files(o options, program []byte) ([]byte, error) {
 	var out bytes.Buffer
@@ -131,14 +131,14 @@ func files(o options, program []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	// The end of the archive is written by Close.
+	// Close writes the end of the archive.
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-// archive writes a layout as a tar file, in the order of its names.
+// archive writes a layout as a tar file, sorted by name.
 func archive(content fs.FS, at time.Time, out io.Writer) error {
 	w := tar.NewWriter(out)
 	err := fs.WalkDir(content, ".", func(name string, e fs.DirEntry, err error) error {

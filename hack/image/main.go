@@ -1,9 +1,9 @@
-// Command image makes an OCI image of a program for several architectures without a container engine: an
-// OCI layout in one tar file, which `skopeo copy oci-archive:`, `crane push` (unpacked), `podman load` and
-// `ctr images import` read.
+// Command image builds an OCI image of a program for several architectures without a container
+// engine: an OCI layout in one tar file, which `skopeo copy oci-archive:`, `crane push` (unpacked),
+// `podman load` and `ctr images import` accept.
 //
-// The image has no other program: no shell, no package manager, no libc. Its user is 65532. The
-// same programs make the same image, byte by byte: every time in it is the one of --time.
+// The image has no other program: no shell, no package manager, no libc. Its user is 65532. Equal
+// programs yield equal images, byte by byte: every time in the image is --time.
 package main
 
 import (
@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// user is the user that distroless images call nonroot.
+// user is the user that is named nonroot in distroless images.
 const user = "65532:65532"
 
 type options struct {
-	name     string            // of the image, with its tag
-	entry    string            // the program's name in the image
+	name     string            // name of the image, with its tag
+	entry    string            // name of the program in the image
 	argument []string          // arguments before the user's own
-	programs map[string]string // files by architecture
+	programs map[string]string // path of the program, by architecture
 	time     time.Time
 	labels   map[string]string
 	out      string

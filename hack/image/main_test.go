@@ -16,8 +16,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestWrite: the same programs make the same archive, whose index names an image for
-// each architecture with a user that is not root.
+// TestWrite: equal programs yield equal archives, whose index contains an image for each
+// architecture with a user that is not root.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	programs := map[string]string{}

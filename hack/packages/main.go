@@ -1,5 +1,5 @@
-// Command packages prints the map of the module's packages as Markdown: each with the
-// first sentence of its documentation. It is run by `make generate`.
+// Command packages prints a Markdown list of the module's packages, each with the first sentence of
+// its documentation. `make generate` runs it.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(out io.Writer) error {
 		}
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, p.Module.Path), "/")
 		if name == "" {
-			continue // the root holds the fences alone
+			continue // the root contains only tests
 		}
 		if p.Doc == "" {
 			return fmt.Errorf("%s has no package documentation", name)
@@ -52,7 +52,8 @@ func run(out io.Writer) error {
 	}
 }
 
-// sentence returns the first sentence of a package's documentation without "Package name".
+// sentence returns the first sentence of a package's documentation without the words "Package
+// name".
 func sentence(text string) string {
 	text = new(doc.Package).Synopsis(text)
 	kind, rest, _ := strings.Cut(text, " ")

@@ -1,5 +1,5 @@
-// Command record runs a command and writes its output as an SVG picture in which each line appears after the time that
-// the command took for it: a short recording for the README, without a player or a script in the page.
+// Command record runs a command and writes its output as an SVG picture in which each line appears at the time of its
+// output: a short recording for the README, without a player or a script in the page.
 //
 //	go run ./hack/record -title 'make demo' docs/demo.svg hack/demo.sh
 //
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// line is one printed line and when it was printed, from the start of the command.
+// line is one printed line and the time of its printing since the start of the command.
 type line struct {
 	text string
 	at   time.Duration
@@ -35,10 +35,10 @@ const (
 	titleBar   = 30
 )
 
-// longest is how long a wait between two lines may be in the picture.
+// longest is the longest pause between two lines in the picture.
 const longest = 3 * time.Second
 
-// pause is how long the last line stays before the picture starts again.
+// pause is the time for which the last line is shown before the picture starts again.
 const pause = 6 * time.Second
 
 var escape = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\r")
@@ -78,7 +78,8 @@ func record(title, file string, command []string) error {
 	return os.WriteFile(file, picture(title, lines), 0o644)
 }
 
-// read returns the lines of a text as they come, each at most as wide as the picture, with ~ for the home folder.
+// read returns the lines of a text with the times of their arrival, each at most as wide as the
+// picture, with ~ in place of the home folder.
 func read(from io.Reader, now func() time.Duration) (lines []line, err error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -95,7 +96,8 @@ func read(from io.Reader, now func() time.Duration) (lines []line, err error) {
 	return lines, scan.Err()
 }
 
-// picture draws the lines, each of which appears at its time; long waits are shortened and the title says how long it took.
+// picture returns the SVG picture of lines, each of which appears at its time; long pauses are
+// shortened, and the title contains the total time.
 func picture(title string, lines []line) []byte {
 	var b bytes.Buffer
 	width, height := int(columns*charWidth)+2*margin, len(lines)*lineHeight+titleBar+2*margin
@@ -131,6 +133,6 @@ func picture(title string, lines []line) []byte {
 
 func escaped(text string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(text)) // a buffer takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // writing to a buffer cannot fail
 	return b.String()
 }

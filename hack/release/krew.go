@@ -46,7 +46,7 @@ type krewMoved struct {
 	To   string `json:"to"`
 }
 
-// printKrew prints the manifest of the archives kubectl-casement_OS_ARCH.tar.gz in dir.
+// printKrew prints the krew manifest for the archives kubectl-casement_OS_ARCH.tar.gz in dir.
 func printKrew(out io.Writer, dir, version, downloads string) error {
 	if dir == "" || version == "" || downloads == "" {
 		return errors.New("--dir, --version and --downloads are needed")

@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestKrew: the manifest has an entry for each archive, with its checksum and the name of
-// the program in it.
+// TestKrew: the manifest contains an entry for each archive, with the archive's checksum and the
+// name of the program in it.
 func TestKrew(t *testing.T) {
 	dir := t.TempDir()
 	if err := printKrew(&bytes.Buffer{}, dir, "v0.1.0", "https://example.com"); err == nil {

@@ -1,9 +1,9 @@
-// Command release writes the files of a clusterctl provider (the components, the metadata and the cluster
-// templates) and other files for an operator (addons, dashboard, alerts, the release notes, and as
-// directories a Helm chart and the overlay for single namespaces). With --sbom it writes the bill of
-// materials of a program, with --krew the manifest of the kubectl plugin, with --seal the checksums and
-// provenance of a directory, signed if there is a key; with --verify it checks all that. hack/release.sh
-// runs it.
+// Command release writes the files of a clusterctl provider (the components, the metadata and the
+// cluster templates) and other files for an operator (addons, dashboard, alerts, the release notes,
+// and as directories a Helm chart and the overlay for single namespaces). With --sbom it writes the
+// bill of materials of a program, with --krew the manifest of the kubectl plugin, with --seal the
+// checksums and provenance of a directory, signed if there is a key; with --verify it checks all of
+// them. hack/release.sh runs it.
 package main
 
 import (
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// repository is where the source is.
+// repository is the location of the source.
 const repository = "https://casement.dev/casement"
 
 func sealWith(dir, keyFile string, from source) error {
@@ -147,7 +147,7 @@ func write(dir, image, version string) error {
 	return nil
 }
 
-// addonSets returns the addons of our flavors for clusters of the namespace default.
+// addonSets returns the addons of our flavors for clusters in the namespace default.
 func addonSets() ([]byte, error) {
 	objects, err := addons.ClusterResourceSets("default", addons.Params{KubernetesVersion: kuberelease.Default})
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestWrite: a release has the files that clusterctl reads, and two runs make the same release. (TestWrite
-// of hack/image checks the same for the image.)
+// TestWrite: a release contains the files that clusterctl reads, and two runs yield the same
+// release. (TestWrite of hack/image checks the same for the image.)
 func TestWrite(t *testing.T) {
-	t.Chdir(filepath.Join("..", "..")) // of the changelog
+	t.Chdir(filepath.Join("..", "..")) // the changelog's folder
 	dirs := [2]string{t.TempDir(), t.TempDir()}
 	for _, dir := range dirs {
 		if err := write(dir, "example.com/casement-manager:v0.1.0", "v0.1.0"); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pages is where a reader of release notes finds the files of a release.
+// pages is the URL of a release's files for readers of the release notes.
 const pages = "https://github.com/casement-dev/casement/blob/"
 
 // notes returns the release notes of a version from CHANGELOG.md in the working directory.
@@ -21,8 +21,8 @@ func notes(version string) ([]byte, error) {
 
 var relative = regexp.MustCompile(`\]\(([^)\s:#]+)(#[^)\s]*)?\)`)
 
-// notesOf returns the section of a version, or "Unreleased" if the changelog has no section for it, with
-// links that lead to the files of the version.
+// notesOf returns the section of a version, or "Unreleased" if the changelog has no section for it.
+// Its links lead to the files of that version.
 func notesOf(changes, version string) ([]byte, error) {
 	for _, name := range []string{version, "Unreleased"} {
 		_, section, found := strings.Cut("\n"+changes, "\n## "+name+"\n")

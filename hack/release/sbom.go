@@ -15,9 +15,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbom lists the modules that are linked into a program, as the linker wrote them
-// into it. It has neither a time nor a serial number, so that it is the same for the
-// same program.
+// sbom returns the bill of materials of a program: the modules that the linker recorded in it. It
+// contains neither a time nor a serial number, so that it is always the same for a program.
 func sbom(program, version string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -67,7 +66,7 @@ func library(m *debug.Module) (cdx.Component, error) {
 	}
 	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: m.Path + "@" + m.Version, Name: m.Path, Version: m.Version,
 		PackageURL: purl(m.Path, m.Version),
-		// go.sum's h1 is a SHA-256 of a list of the files' SHA-256.
+		// The h1 in go.sum is the SHA-256 of a list of the files' SHA-256 sums.
 		Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum)}}}, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// TestSBOM reads the bill of the program that is at hand: this test.
+// TestSBOM checks the bill of materials of the test program itself.
 func TestSBOM(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// Files that describe the contents and the builder of a release.
+// Names of the files that describe the contents and the builder of a release.
 const (
 	sumsFile       = "SHA256SUMS"
 	signatureFile  = "SHA256SUMS.sig"
@@ -36,8 +36,8 @@ const (
 	buildType     = "https://casement.dev/release/v1"
 )
 
-// seal writes the provenance and the checksums of a release directory and, with a key,
-// signs both. The same files, source and key give the same again.
+// seal writes the provenance and the checksums of a release directory and, with a key, their
+// signatures. The same files, source and key yield the same files.
 func seal(dir string, from source, key crypto.Signer) error {
 	sums, err := digests(dir)
 	if err != nil {
@@ -72,8 +72,8 @@ func seal(dir string, from source, key crypto.Signer) error {
 	return os.WriteFile(filepath.Join(dir, signatureFile), []byte(base64.StdEncoding.EncodeToString(signature)+"\n"), 0o644)
 }
 
-// verify checks that the holder of the key made a release directory: the signature of the checksums, each
-// file, that there is no other file, and the provenance.
+// verify checks that the holder of the key created a release directory: it checks the signature of
+// the checksums, each file, the absence of other files, and the provenance.
 func verify(dir string, public crypto.PublicKey) error {
 	text, err := os.ReadFile(filepath.Join(dir, sumsFile))
 	if err != nil {
@@ -126,7 +126,7 @@ func verifyEnvelope(dir string, public crypto.PublicKey) error {
 	return nil
 }
 
-// digests returns the SHA-256 sums of a release's files, without the files that seal writes.
+// digests returns the SHA-256 sums of a release's files, except the files that seal writes.
 func digests(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -159,7 +159,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// list returns the form that sha256sum writes and checks.
+// list returns checksums in the format of sha256sum.
 func list(sums map[string]string) []byte {
 	var out bytes.Buffer
 	for _, name := range names(sums) {
@@ -177,10 +177,10 @@ func names(sums map[string]string) []string {
 	return out
 }
 
-// source is the source of a release.
+// source describes the source of a release.
 type source struct{ Version, Repository, Commit, Builder string }
 
-// statement returns the provenance of the files.
+// statement returns the provenance statement about the files.
 func (s source) statement(sums map[string]string) map[string]any {
 	var subject []map[string]any
 	for _, name := range names(sums) {
@@ -201,7 +201,7 @@ func (s source) statement(sums map[string]string) map[string]any {
 	}
 }
 
-// dsse is a signed statement.
+// dsse is an envelope with a signed statement.
 type dsse struct {
 	PayloadType string          `json:"payloadType"`
 	Payload     []byte          `json:"payload"`
@@ -232,8 +232,9 @@ func preAuthentication(payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }
 
-// sign signs data. Without a random source an ECDSA signature follows RFC 6979: it is the same for the same
-// data. Source: https://pkg.go.dev/crypto/ecdsa#PrivateKey.Sign.
+// sign returns the signature of data. Without a random source an ECDSA signature follows RFC 6979
+// and is always the same for the same data. Source:
+// https://pkg.go.dev/crypto/ecdsa#PrivateKey.Sign.
 func sign(key crypto.Signer, data []byte) ([]byte, error) {
 	if _, ok := key.Public().(ed25519.PublicKey); ok {
 		return key.Sign(nil, data, crypto.Hash(0))
@@ -253,8 +254,8 @@ func verified(public crypto.PublicKey, data, signature []byte) bool {
 	return false
 }
 
-// readKey reads an unencrypted PKCS#8 key, of type ed25519 or ECDSA, as
-// `openssl genpkey -algorithm ed25519` writes it; nil for no file.
+// readKey returns the unencrypted PKCS#8 key in a file, of type ed25519 or ECDSA, in the form of
+// `openssl genpkey -algorithm ed25519`; nil if file is empty.
 func readKey(file string) (crypto.Signer, error) {
 	if file == "" {
 		return nil, nil
@@ -265,7 +266,7 @@ func readKey(file string) (crypto.Signer, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block)
 	if err != nil {
-		return nil, fmt.Errorf("%s holds no PKCS#8 private key", file) // the cause could quote it
+		return nil, fmt.Errorf("%s holds no PKCS#8 private key", file) // the cause could quote the key
 	}
 	switch k := key.(type) {
 	case ed25519.PrivateKey:
@@ -276,7 +277,7 @@ func readKey(file string) (crypto.Signer, error) {
 	return nil, fmt.Errorf("%s holds a key of type %T; make one with openssl genpkey -algorithm ed25519", file, key)
 }
 
-// readPublicKey reads a key as `openssl pkey -pubout` or cosign writes it.
+// readPublicKey returns the key in a file of `openssl pkey -pubout` or cosign.
 func readPublicKey(file string) (crypto.PublicKey, error) {
 	block, err := readPEM(file)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 var from = source{Version: "v0.1.0", Repository: "https://casement.dev/casement", Commit: "0123456789012345678901234567890123456789"}
 
-// keys writes a key pair as openssl does, and reads it again.
+// keys writes a key pair in openssl's form and reads it again.
 func keys(t *testing.T, key crypto.Signer) (private crypto.Signer, public crypto.PublicKey, publicFile string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,8 +69,8 @@ func read(t *testing.T, dir, name string) []byte {
 	return data
 }
 
-// TestSeal: a sealed release verifies, and nothing of it can be changed, added, taken
-// away or signed by another key.
+// TestSeal: a sealed release verifies, and after any change, addition or removal of a file, or a
+// signature by another key, it does not.
 func TestSeal(t *testing.T) {
 	_, edKey, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -129,8 +129,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestProvenance: the statement is SLSA's, names every file by its digest and the commit,
-// and is the same when it is made again. Without a key nothing is signed.
+// TestProvenance: the statement has SLSA's form, names every file by its digest and the commit, and
+// is always the same for the same release. Without a key nothing is signed.
 func TestProvenance(t *testing.T) {
 	dirs := [2]string{someRelease(t), someRelease(t)}
 	var data [2][]byte

@@ -18,8 +18,8 @@ import (
 	"casement.dev/casement/config"
 )
 
-// tiltProvider is the configuration that Cluster API's Tiltfile reads.
-// Source: cluster-api docs/book/src/developer/core/tilt.md, "tilt-provider configuration".
+// tiltProvider is the configuration that Cluster API's Tiltfile reads. Source: cluster-api
+// docs/book/src/developer/core/tilt.md, "tilt-provider configuration".
 type tiltProvider struct {
 	Name   string
 	Config struct {
@@ -30,8 +30,9 @@ type tiltProvider struct {
 	}
 }
 
-// TestTilt runs Cluster API's own Tiltfile on our provider, with Tilt's functions as recorders: it builds our manager into the image
-// that our Deployment names, watches paths that exist, and finds the Deployment and the provider among our objects.
+// TestTilt runs Cluster API's own Tiltfile for our provider, with functions that record their calls
+// in place of Tilt's: the Tiltfile builds our manager into the image that our Deployment names,
+// watches existing paths, and finds the Deployment and the provider among our objects.
 func TestTilt(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	var p tiltProvider
@@ -71,7 +72,7 @@ func TestTilt(t *testing.T) {
 	}
 }
 
-// tilt takes the place of the program of that name: it records the calls of a Tiltfile.
+// tilt replaces the program tilt: it records the calls of a Tiltfile.
 type tilt struct {
 	t     *testing.T
 	calls []string
@@ -85,7 +86,8 @@ func newTilt(t *testing.T) *tilt {
 		"location", "text_input"} {
 		r.names[name] = r.function(name, func([]string) starlark.Value { return starlark.None })
 	}
-	// The fragment is linked into tilt.d/, casement is beside the clone, and there is a registry.
+	// The fragment of casement is linked into tilt.d/, casement is beside the clone of Cluster API,
+	// and a registry exists.
 	r.names["local"] = r.function("local", func([]string) starlark.Value { return starlark.String("amd64\n") })
 	r.names["listdir"] = r.function("listdir", func(args []string) starlark.Value {
 		if args[0] == "tilt.d" {
@@ -117,7 +119,7 @@ func newTilt(t *testing.T) *tilt {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// tilt-prepare of Cluster API adds the provider.
+		// Cluster API's tilt-prepare adds the provider.
 		list := []starlark.Value{fromYAML(t, []byte("{kind: Provider, metadata: {name: infrastructure-azure, namespace: casement-system}}"))}
 		for document := range strings.SplitSeq(string(components), "\n---\n") {
 			list = append(list, fromYAML(t, []byte(document)))
@@ -147,7 +149,7 @@ func (r *tilt) run(file string) {
 	}
 	names := starlark.StringDict{}
 	for name, value := range r.names {
-		if !slices.Contains([]string{"cmd_button", "location", "text_input"}, name) { // these are loaded
+		if !slices.Contains([]string{"cmd_button", "location", "text_input"}, name) { // names that load defines
 			names[name] = value
 		}
 	}
@@ -157,7 +159,8 @@ func (r *tilt) run(file string) {
 	}
 }
 
-// function returns a function of Tilt that records its calls; answer gets the positional arguments.
+// function returns a replacement for a function of Tilt that records its calls; answer gets the
+// positional arguments and returns the result.
 func (r *tilt) function(name string, answer func([]string) starlark.Value) *starlark.Builtin {
 	return starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, named []starlark.Tuple) (
 		starlark.Value, error) {
@@ -200,7 +203,7 @@ func value(v any) starlark.Value {
 	case map[string]any:
 		d := starlark.NewDict(len(v))
 		for key, below := range v {
-			_ = d.SetKey(starlark.String(key), value(below)) // a string is a key
+			_ = d.SetKey(starlark.String(key), value(below)) // cannot fail: strings are valid keys
 		}
 		return d
 	case []any:

@@ -1,5 +1,6 @@
-// Command typecheck type-checks a package and all that it imports for other systems: go run ./hack/typecheck PACKAGE SYSTEM/ARCHITECTURE...
-// It takes seconds, because nothing is compiled: of packages outside this module the bodies of functions are left out.
+// Command typecheck type-checks a package and all its imports for other systems: go run
+// ./hack/typecheck PACKAGE SYSTEM/ARCHITECTURE... It takes only seconds, because it compiles
+// nothing and ignores the function bodies of packages outside of this module.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 	"strings"
 )
 
-// listed is a package as go list describes it.
+// listed is a package in the output of go list.
 type listed struct {
 	ImportPath string
 	Dir        string
@@ -47,7 +48,7 @@ func main() {
 	}
 }
 
-// check returns how many packages the program consists of, or every error of a type.
+// check returns the number of packages of a program, or all type errors.
 func check(pkg, system, arch string) (int, error) {
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
@@ -61,7 +62,7 @@ func check(pkg, system, arch string) (int, error) {
 	}
 	known := map[string]*types.Package{"unsafe": types.Unsafe}
 	var found error
-	// go list names a package after all that it imports.
+	// go list prints a package after all its imports.
 	for decoder := json.NewDecoder(out); ; {
 		var p listed
 		if err := decoder.Decode(&p); err == io.EOF {
@@ -82,7 +83,7 @@ func check(pkg, system, arch string) (int, error) {
 	return len(known), found
 }
 
-// check type-checks a package whose imports are known.
+// check type-checks a package; known contains its imports.
 func (p listed) check(known map[string]*types.Package, arch string) (*types.Package, error) {
 	own := p.Module != nil && p.Module.Main
 	fset := token.NewFileSet()
@@ -113,8 +114,8 @@ func (p listed) check(known map[string]*types.Package, arch string) (*types.Pack
 	return pkg, found
 }
 
-// importer finds the package of a path.
+// importer is a function that returns the package with a path.
 type importer func(path string) (*types.Package, error)
 
-// Import is importer as types.Importer.
+// Import implements types.Importer.
 func (i importer) Import(path string) (*types.Package, error) { return i(path) }

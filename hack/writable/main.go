@@ -1,6 +1,6 @@
 // Command writable prints internal/azure/writable/writable.tsv: the writable members
-// of the resource types that casement uses, in the API versions it uses. It reads Azure's description of
-// its types, which the local Azure has:
+// of the resource types that casement uses, in the API versions that it uses. It reads the local
+// Azure's copy of Azure's description of resource types:
 //
 //	go run ./hack/writable > internal/azure/writable/writable.tsv
 package main
@@ -21,11 +21,11 @@ import (
 
 const description = "azuresim/internal/schema/azure-types.json.gz"
 
-// Flags of a member that is read-only or part of the request's path.
+// notWritten is the set of flags of members that are read-only or part of the request's path.
 const notWritten = 2 | 8
 
-// answered are members that Key Vault's and DNS's descriptions do not mark as read-only, but that would be
-// outdated in a write.
+// answered are members that a write should not contain because they would be outdated, although Key
+// Vault's and DNS's descriptions do not mark them as read-only.
 var answered = []string{"etag", "provisioningState"}
 
 type document struct {
@@ -82,8 +82,8 @@ type printer struct {
 	rows  map[string]string
 }
 
-// print adds an object and those in it, and returns its name: its own, with a number where two
-// objects have one.
+// print prints an object and the objects in it, and returns its name: its own name, followed by a
+// number if two objects have the same.
 func (p *printer) print(index int, name string) string {
 	if known, ok := p.names[index]; ok {
 		return known

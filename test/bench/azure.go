@@ -25,11 +25,12 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// azureEnv names the state directory in the environment of the bench's own
-// process that serves the local Azure, so that its memory is counted alone.
+// azureEnv is the environment variable with the state directory of the local Azure. If it is set,
+// the bench's process only serves the local Azure, so that the memory of the local Azure is
+// measured separately.
 const azureEnv = "CASEMENT_BENCH_AZURE"
 
-// serveAzure is that process; it ends with its standard input.
+// serveAzure is the work of that process; it returns when standard input ends.
 func serveAzure(dir string) error {
 	s, err := azuresim.New(azuresim.Config{Dir: dir})
 	if err != nil {
@@ -51,7 +52,7 @@ func serveAzure(dir string) error {
 	return errors.Join(s.Serve(ctx, l), s.Close())
 }
 
-// load is a client of the local Azure with a number of connections.
+// load is a client of the local Azure with several connections.
 type load struct {
 	http    *http.Client
 	base    string
@@ -61,8 +62,8 @@ type load struct {
 
 const workers = 16
 
-// azureLoad fills a local Azure with VMs, each with its interface and disk, and measures
-// it. No guest boots: only the emulator's API is measured.
+// azureLoad fills a local Azure with VMs, each with its interface and disk, and measures it. No
+// guest boots, because only the emulator's API is measured.
 func azureLoad(show func(row), home string, vms int) error {
 	dir := filepath.Join(home, "azure")
 	self, err := os.Executable()
@@ -191,7 +192,7 @@ func connect(address, ca string) (*load, error) {
 	return l, err
 }
 
-// do sends one request and returns how long the answer took.
+// do sends one request and returns the duration of the answer.
 func (l *load) do(method, path, body string) (time.Duration, error) {
 	r, err := http.NewRequest(method, l.base+path+"?api-version=2024-07-01", strings.NewReader(body))
 	if err != nil {
@@ -212,7 +213,7 @@ func (l *load) do(method, path, body string) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// fill makes the network and the VMs, and returns how long each PUT took.
+// fill creates the network and the VMs, and returns the duration of each PUT.
 func (l *load) fill(vms int) ([]time.Duration, error) {
 	for _, r := range [][2]string{
 		{group, `{"location":"westeurope"}`},
@@ -249,7 +250,7 @@ func (l *load) fill(vms int) ([]time.Duration, error) {
 	})
 }
 
-// customData is as long as the custom data of a joining node, 4 KiB.
+// customData has the size of a joining node's custom data, 4 KiB.
 var customData = strings.Repeat("IyBjbG91ZC1jb25maWcK", 4096/20)
 
 // each runs fn for 0 to n-1 on all connections.

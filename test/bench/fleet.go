@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// fleetTime is how long all clusters of a fleet may take; the budget is less.
+// fleetTime is the longest time that all clusters of a fleet may need; the budget is less.
 const fleetTime = 2 * time.Hour
 
-// fleet are clusters that one plane creates at the same time, each of a control plane machine, a Linux machine
-// and a Windows machine.
+// fleet is the measurement of clusters that one plane creates at the same time, each with a control
+// plane machine, a Linux machine and a Windows machine.
 type fleet struct {
 	clusters int
-	// rest is how long to watch them idle afterwards.
+	// rest is the time for which the idle clusters are watched afterwards.
 	rest time.Duration
 }
 

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// gauge shows what managers did in a phase, and what they asked of the local Azure.
+// gauge measures the work of managers in a phase, and their calls to the local Azure.
 type gauge struct {
 	show          func(row)
 	server        *azuresim.Azure
@@ -28,7 +28,7 @@ type gauge struct {
 
 	before azuresim.CallLog
 	since  time.Time
-	// reads and writes are the most that were counted within a minute of watch.
+	// reads and writes are the largest counts of one minute of watch.
 	reads, writes int
 }
 
@@ -36,7 +36,7 @@ type gauge struct {
 type measured struct {
 	process *process.Process
 	metrics string
-	waits   map[string]histogram // by the name of the queue
+	waits   map[string]histogram // by queue
 	cpu     time.Duration
 }
 
@@ -49,11 +49,12 @@ func (g *gauge) stop() {
 	}
 }
 
-// working waits until the managers' controllers work: what comes before waits for their start.
+// working waits until the managers' controllers work, because objects that are created earlier wait
+// for the controllers' start.
 func (g *gauge) working(ctx context.Context) error {
 	for _, one := range g.managers {
 		err := until(ctx, func(context.Context) (bool, error) {
-			waits, _ := scrape(one.metrics) // none before the manager serves them
+			waits, _ := scrape(one.metrics) // nil until the manager serves metrics
 			return waits["azuremachinepool"] != nil, nil
 		})
 		if err != nil {
@@ -68,11 +69,11 @@ func (g *gauge) begin() {
 	g.before, g.since, g.reads, g.writes = g.server.CallLog(), time.Now(), 0, 0
 	for _, one := range g.managers {
 		one.cpu = process.CPU(one.pid())
-		one.waits, _ = scrape(one.metrics) // none before the manager serves them
+		one.waits, _ = scrape(one.metrics) // nil until the manager serves metrics
 	}
 }
 
-// watch waits, and counts the calls of each minute.
+// watch waits for a time and counts the calls of each minute.
 func (g *gauge) watch(during time.Duration) {
 	end := time.After(during)
 	minute := time.NewTicker(time.Minute)
@@ -90,15 +91,16 @@ func (g *gauge) watch(during time.Duration) {
 	}
 }
 
-// Azure's limits of one principal in one subscription, a minute.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
+// Azure's limits per minute for one principal in one subscription. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
 const (
 	readsAMinute  = 25 * 60
 	writesAMinute = 10 * 60
 )
 
-// end shows the calls by class, the requests that Azure refused, and of each manager the processor time, the memory and, by
-// queue, the wait of the slowest hundredth of passes since the beginning of the phase.
+// end shows the calls since the beginning of the phase by class, the requests that Azure throttled,
+// and for each manager its processor time, its memory and the 99th percentile of the waits in each
+// queue.
 func (g *gauge) end(phase string) error {
 	now, minutes := g.server.CallLog(), time.Since(g.since).Minutes()*float64(g.subscriptions)
 	for _, c := range []struct {
@@ -139,10 +141,10 @@ func (g *gauge) end(phase string) error {
 	return nil
 }
 
-// memoryBudget is the memory that a manager may take, in MiB.
+// memoryBudget returns the memory that a manager may use, in MiB.
 func memoryBudget(machines int) float64 { return max(260, 1536*float64(machines)/10000) }
 
-// most returns the largest resident set that a process had, in bytes.
+// most returns the largest resident set that a process has had, in bytes.
 func most(pid int) float64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -157,10 +159,10 @@ func most(pid int) float64 {
 	return kib * 1024
 }
 
-// histogram has how many observations were at most so many seconds.
+// histogram maps an upper bound in seconds to the number of observations that are not greater.
 type histogram map[float64]float64
 
-// scrape reads the histogram of the waits in each work queue.
+// scrape returns the histogram of the waits in each work queue.
 func scrape(url string) (map[string]histogram, error) {
 	resp, err := http.Get(url)
 	if err != nil {

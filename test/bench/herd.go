@@ -23,24 +23,27 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// herd is many clusters with machines and pools. It acts as Cluster API's controllers as far as casement-manager reads what they write.
+// herd is many clusters with machines and pools. It acts as Cluster API's controllers: it writes
+// the fields that casement-manager reads.
 type herd struct {
 	client client.Client
-	// seen has the objects of casement.
+	// seen reads casement's objects.
 	seen client.Reader
-	// spaces are the namespaces, one for each manager; clusters are in them in turn. subscriptions likewise.
+	// spaces are the namespaces, one for each manager; the clusters are in them in turn, and so
+	// with subscriptions.
 	spaces, subscriptions []string
 	clusters              []*clusterv1.Cluster
-	// members are the names of the machines that are to be provisioned, with their cluster.
+	// members maps the names of the machines that must be provisioned to their clusters.
 	members map[string]*clusterv1.Cluster
 	pools   int
-	// pace limits how many objects are made or deleted a second.
+	// pace limits the number of objects that are created or deleted in a second.
 	pace flowcontrol.RateLimiter
-	// played are the objects whose provisioning Cluster API has noted, by kind and name.
+	// played contains the objects whose provisioning was recorded in Cluster API's objects, by kind
+	// and name.
 	played map[string]bool
 }
 
-// watch reads casement's objects from a cache, so that play costs the API server nothing.
+// watch starts a cache for casement's objects, so that play sends no reads to the API server.
 func (h *herd) watch(ctx context.Context, all cache.Cache) error {
 	for _, o := range []client.Object{&infrav1.AzureCluster{}, &infrav1.AzureMachine{}, &infrav1.AzureMachinePool{},
 		&infrav1.AzureMachinePoolMachine{}} {
@@ -56,10 +59,10 @@ func (h *herd) watch(ctx context.Context, all cache.Cache) error {
 	return nil
 }
 
-// players is how many requests of Cluster API are under way at once.
+// players is the number of concurrent requests of the simulated Cluster API.
 const players = 8
 
-// each calls do for 0 to n-1, some at the same time, and joins the errors.
+// each calls do for 0 to n-1, up to players calls at the same time, and joins the errors.
 func each(ctx context.Context, n int, do func(int) error) error {
 	var mu sync.Mutex
 	var errs []error
@@ -73,7 +76,7 @@ func each(ctx context.Context, n int, do func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// arrive calls do for 0 to n-1, some at the same time, and plays Cluster API meanwhile.
+// arrive calls do for 0 to n-1, several at the same time, and plays Cluster API meanwhile.
 func (h *herd) arrive(ctx context.Context, n int, do func(int) error) error {
 	made := make(chan error, 1)
 	go func() { made <- each(ctx, n, do) }()
@@ -129,14 +132,16 @@ func (h *herd) fill(ctx context.Context, secret string, machines, clusters, pool
 
 func machineName(i int) string { return fmt.Sprintf("win-%05d", i) }
 
-// expect notes the machines from one number on and before another, in turn in each cluster.
+// expect adds the machines with numbers of at least from and less than to to the expected ones, in
+// turn in each cluster.
 func (h *herd) expect(from, to int) {
 	for i := from; i < to; i++ {
 		h.members[machineName(i)] = h.clusters[i%len(h.clusters)]
 	}
 }
 
-// roll replaces so many machines, as a rollout does that makes all new ones first, and returns when the old ones are gone.
+// roll replaces the first count machines, like a rollout that creates all new machines first, and
+// returns when the old ones are gone.
 func (h *herd) roll(ctx context.Context, machines, count int) error {
 	h.expect(machines, machines+count)
 	err := h.arrive(ctx, count, func(i int) error {
@@ -181,7 +186,7 @@ func (h *herd) roll(ctx context.Context, machines, count int) error {
 	return err
 }
 
-// settle plays Cluster API until all machines and pools are provisioned and noted.
+// settle plays Cluster API until all machines and pools are provisioned and recorded.
 func (h *herd) settle(ctx context.Context) error {
 	return until(ctx, func(ctx context.Context) (bool, error) {
 		ready, err := h.play(ctx)
@@ -189,8 +194,8 @@ func (h *herd) settle(ctx context.Context) error {
 	})
 }
 
-// play notes what was provisioned since the last call: a cluster's infrastructure, and the nodes of machines. It reports whether
-// all machines and pools are.
+// play records in Cluster API's objects what was provisioned since the last call: clusters'
+// infrastructure, and machines' nodes. It reports whether all machines and pools are provisioned.
 func (h *herd) play(ctx context.Context) (bool, error) {
 	var clusters infrav1.AzureClusterList
 	var machines infrav1.AzureMachineList
@@ -233,7 +238,7 @@ func (h *herd) play(ctx context.Context) (bool, error) {
 	return ready >= len(h.members) && whole == h.pools && len(due) == 0, err
 }
 
-// reachable sets the fields of a Cluster whose infrastructure is provisioned.
+// reachable sets the fields of a Cluster whose infrastructure was provisioned.
 func (h *herd) reachable(ctx context.Context, namespace, name string) error {
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	before := c.DeepCopy()
@@ -268,7 +273,7 @@ func (h *herd) instance(ctx context.Context, shown infrav1.AzureMachinePoolMachi
 	return h.joined(ctx, m)
 }
 
-// meta returns the metadata of an object of a cluster.
+// meta returns the metadata of an object that belongs to a cluster.
 func (h *herd) meta(name string, of *clusterv1.Cluster) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: of.Namespace, Name: name,
 		Labels: map[string]string{clusterv1.ClusterNameLabel: of.Name, clusterv1.WatchLabel: of.Namespace}}
@@ -286,7 +291,7 @@ func reference(kind, name string) clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}
 }
 
-// prepare makes a namespace with an identity.
+// prepare creates a namespace with an identity.
 func (h *herd) prepare(ctx context.Context, space, secret string) error {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: space, Name: name, Labels: map[string]string{clusterv1.WatchLabel: space}}
@@ -309,7 +314,7 @@ func (h *herd) prepare(ctx context.Context, space, secret string) error {
 	return nil
 }
 
-// newCluster returns a Cluster that is to be created.
+// newCluster returns the Cluster with a number; the caller creates it.
 func (h *herd) newCluster(i int) *clusterv1.Cluster {
 	name := fmt.Sprintf("bench%d", i)
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: h.spaces[i%len(h.spaces)], Name: name},
@@ -334,10 +339,10 @@ func (h *herd) cluster(ctx context.Context, cluster *clusterv1.Cluster, subscrip
 	return create(ctx, h.client, azure)
 }
 
-// location is where all clusters are.
+// location is the region of all clusters.
 const location = "westeurope"
 
-// template is a Machine's, with a secret of bootstrap data that this creates.
+// template returns a Machine's template, after creating the Secret with its bootstrap data.
 func (h *herd) template(ctx context.Context, name string, of *clusterv1.Cluster, kind string) (clusterv1.MachineSpec, error) {
 	if err := h.pace.Wait(ctx); err != nil {
 		return clusterv1.MachineSpec{}, err
@@ -365,7 +370,7 @@ func (h *herd) machine(ctx context.Context, name string, of *clusterv1.Cluster) 
 	return h.client.Create(ctx, am)
 }
 
-// poolInstances is how many instances each pool has.
+// poolInstances is the number of instances of each pool.
 const poolInstances = 2
 
 // pool creates a MachinePool and its AzureMachinePool.
@@ -387,7 +392,7 @@ func (h *herd) pool(ctx context.Context, name string, of *clusterv1.Cluster) err
 	return h.client.Create(ctx, ap)
 }
 
-// create creates an object, as soon as the webhook server has come up.
+// create creates an object, and retries until the webhook server answers.
 func create(ctx context.Context, c client.Client, o client.Object) error {
 	err := until(ctx, func(ctx context.Context) (bool, error) {
 		err := c.Create(ctx, o)
@@ -399,7 +404,7 @@ func create(ctx context.Context, c client.Client, o client.Object) error {
 	return nil
 }
 
-// until asks every second, for three hours.
+// until calls done every second, for at most three hours.
 func until(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextTimeout(ctx, time.Second, 3*time.Hour, true, done)
 }

@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// leaveOutKwok removes the kind kwok, and says so, where its program is not built.
+// leaveOutKwok removes the kind kwok if its program is not built, and prints a message.
 func (s *scale) leaveOutKwok(bin string) error {
 	if !slices.Contains(s.kinds, kwok) {
 		return nil
@@ -38,11 +38,11 @@ func (s *scale) leaveOutKwok(bin string) error {
 	return nil
 }
 
-// kwokStages is the file of kwok's own stages, without which it does nothing.
+// kwokStages is the file with kwok's own stages, without which kwok does nothing.
 const kwokStages = "kwok.yaml"
 
-// bare measures nodes that kwok simulates. They have an API server of their own, with the flags of
-// a management plane. The first node, which shows that kwok has started, does not count.
+// bare measures nodes that kwok simulates. They have a separate API server with the flags of a
+// management plane. The first node, which shows that kwok has started, does not count.
 func (s scale) bare(ctx context.Context, bin, dir string, size int) (point, error) {
 	at := point{kind: kwok, nodes: size}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Hour)
@@ -91,9 +91,9 @@ func (s scale) bare(ctx context.Context, bin, dir string, size int) (point, erro
 	return at, nil
 }
 
-// startKwok starts kwok as the administrator of the API server whose kubeconfig is in dir, for all nodes.
-// Without a lease duration it would renew no leases; kwokctl and kwok's manifests set 40. KWOK_WORKDIR
-// keeps it from reading the configuration in the user's home directory.
+// startKwok starts kwok as the administrator of the API server whose kubeconfig is in dir, for all
+// nodes. Without a lease duration kwok would renew no leases; kwokctl and kwok's manifests set 40.
+// KWOK_WORKDIR prevents it from reading the configuration in the user's home directory.
 func startKwok(bin, dir string) (*process.Process, error) {
 	return process.Start(process.Spec{
 		Name: kwok, Path: filepath.Join(bin, kwok), Log: filepath.Join(dir, "kwok.log"), Env: []string{"KWOK_WORKDIR=" + dir},
@@ -110,16 +110,16 @@ func pidsOf(all ...*process.Process) []int {
 	return out
 }
 
-// bareNodes makes Node objects for kwok.
+// bareNodes creates Node objects for kwok.
 type bareNodes struct {
 	client kubernetes.Interface
 	kwok   *process.Process
 	log    string
-	// made is how many there are.
+	// made is the number of created nodes.
 	made int
 }
 
-// create creates nodes and waits until all that there are are ready.
+// create creates nodes and waits until all created nodes are ready.
 func (b *bareNodes) create(ctx context.Context, size int) error {
 	work, creating := errgroup.WithContext(ctx)
 	work.SetLimit(copiers)
@@ -137,7 +137,8 @@ func (b *bareNodes) create(ctx context.Context, size int) error {
 	return b.await(ctx)
 }
 
-// await watches the nodes, which costs the API server less than lists do.
+// await waits until all created nodes are Ready. It watches them, because a watch costs the API
+// server less than repeated lists.
 func (b *bareNodes) await(ctx context.Context) error {
 	w, err := b.client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -159,7 +160,7 @@ func (b *bareNodes) await(ctx context.Context) error {
 				return nil
 			}
 		case <-b.kwok.Done():
-			text, _ := os.ReadFile(b.log) // the end of the log
+			text, _ := os.ReadFile(b.log) // the end is used
 			text = text[max(0, len(text)-500):]
 			return fmt.Errorf("kwok ended with %d of %d nodes ready: %s", len(ready), b.made, strings.TrimSpace(string(text)))
 		case <-ctx.Done():

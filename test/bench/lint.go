@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/testing/measure"
 )
 
-// rounds of each program, in turns; the fastest counts, as other work of the machine
-// only ever makes one slower.
+// rounds is the number of runs of each program, in turns; the fastest counts, because other work of
+// the machine can only make a run slower.
 const rounds = 3
 
 // Budgets of casement lint: its speed as a multiple of kubeconform's, and its peak memory in MiB.
@@ -22,7 +22,7 @@ const (
 	lintMemory = 100
 )
 
-// lintBench runs casement lint, with all rules, and kubeconform over the same files.
+// lintBench measures casement lint, with all rules, and kubeconform with the same files.
 func lintBench(show func(row), bin, home string, documents int) error {
 	files, schema := filepath.Join(home, "manifests"), filepath.Join(home, "schemas")
 	if err := errors.Join(os.MkdirAll(schema, 0o755), manifests(files, documents)); err != nil {
@@ -80,7 +80,7 @@ func found(u *measure.Usage) (int, error) {
 	return len(out.Findings), err
 }
 
-// conformed returns an error unless kubeconform has looked at all documents and is content.
+// conformed returns an error unless kubeconform has checked all documents and found no error.
 func conformed(u *measure.Usage, documents int) error {
 	var out struct {
 		Resources []json.RawMessage
@@ -103,7 +103,8 @@ func raw(list []json.RawMessage) [][]byte {
 	return out
 }
 
-// corpusBench lints malicious input, and prints the exit code and the memory of each run.
+// corpusBench runs casement lint with malicious input, and prints the exit code and the memory of
+// each run.
 func corpusBench(show func(row), bin, home string) error {
 	for _, input := range corpus.Inputs() {
 		dir, err := os.MkdirTemp(home, "corpus")

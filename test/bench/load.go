@@ -8,22 +8,23 @@ import (
 	"sync/atomic"
 )
 
-// loadEnv makes this program use one processor until its standard input is closed, which the end of the
-// program that started it does too.
+// loadEnv makes this program use one processor until its standard input is closed, which also
+// happens when the parent process ends.
 const loadEnv = "CASEMENT_BENCH_LOAD"
 
-// spin is a process of startLoad.
+// spin is the work of a process of startLoad.
 func spin() {
 	var ended atomic.Bool
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the other end is closed, however
+		_, _ = io.Copy(io.Discard, os.Stdin) // returns when the other end is closed, for whatever reason
 		ended.Store(true)
 	}()
-	for !ended.Load() { // to use the processor is all that it is for
+	for !ended.Load() { // uses the processor
 	}
 }
 
-// startLoad starts processes that each use as much of a processor as they get, until stop is called.
+// startLoad starts processes, each of which uses as much of one processor as it gets, until stop is
+// called.
 func startLoad(processes int) (stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -37,7 +38,7 @@ func startLoad(processes int) (stop func(), err error) {
 	}
 	for range processes {
 		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), loadEnv+"=1", "GOMAXPROCS=2") // the second one reads
+		cmd.Env = append(os.Environ(), loadEnv+"=1", "GOMAXPROCS=2") // the second processor is for the reader
 		input, err := cmd.StdinPipe()
 		if err != nil {
 			stop()
@@ -49,7 +50,7 @@ func startLoad(processes int) (stop func(), err error) {
 		}
 		stops = append(stops, func() {
 			input.Close()
-			_ = cmd.Wait() // it ends when its input does
+			_ = cmd.Wait() // ends when its input ends
 		})
 	}
 	return stop, nil

@@ -1,6 +1,5 @@
-// Command bench measures casement's promises with the built
-// binaries, and prints each figure beside its budget. It is run by make bench and
-// never by a test: figures are of the machine that it names.
+// Command bench measures casement's promises with the built binaries, and prints each figure beside
+// its budget. make bench runs it, and no test: the figures depend on the machine, which it names.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 // row is one figure.
 type row struct {
 	what, unit       string
-	measured, budget float64 // no budget when zero
+	measured, budget float64 // a budget of zero means none
 	note             string
 }
 
@@ -99,7 +98,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// onThisMachine names the machine and runs a measurement on it, with a folder for its files.
+// onThisMachine prints the name of the machine and runs a measurement with a folder for its files.
 func onThisMachine(bin string, load int, measure func(bin, home string) error) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -123,12 +122,12 @@ func onThisMachine(bin string, load int, measure func(bin, home string) error) e
 	return measure(bin, home)
 }
 
-// heads prints the head of a table of rows.
+// heads prints the heading of a table of rows.
 func heads() { fmt.Printf("%-58s %12s %12s %6s\n", "WHAT", "MEASURED", "BUDGET", "RATIO") }
 
 func show(r row) { fmt.Println(r) }
 
-// budgets has the numbers of objects for the measurements that have a budget.
+// budgets contains the numbers of objects of the measurements that have a budget.
 type budgets struct {
 	nodes, machines, vms, documents, paper int
 	idle                                   time.Duration
@@ -202,8 +201,8 @@ func cpu() string {
 	return runtime.GOARCH
 }
 
-// resident returns the proportional set size of a process and its descendants, in bytes:
-// pages that several share count once.
+// resident returns the proportional set size of a process and its descendants, in bytes: shared
+// pages count only once.
 func resident(pid int) (total float64) {
 	for _, id := range tree(pid) {
 		total += share(id)

@@ -35,31 +35,36 @@ import (
 // measures the cost of a number of machines.
 type managerBench struct {
 	machines int
-	// clusters are how many clusters they are in, each a resource group; pools are as many pools of poolInstances instances.
+	// clusters is the number of clusters that contain the machines, each in a resource group; pools
+	// is the number of additional pools, with poolInstances instances each.
 	clusters, pools int
-	// subscriptions are how many the clusters are in, all by one identity.
+	// subscriptions is the number of subscriptions of the clusters, all with one identity.
 	subscriptions int
 	// shards is how the clusters are divided between two managers: by "namespace", by "filter", or "" for one manager.
 	shards string
-	// throttle is how strictly the local Azure limits requests: 1 as Azure, 0 not at all.
+	// throttle says how strictly the local Azure limits requests: 1 means Azure's limits, 0 no
+	// limits.
 	throttle float64
-	// arriving is how many clusters, pools and machines in all are made a second, cluster after cluster; 0 is all at once.
+	// arriving is the number of clusters, pools and machines, together, that are created in a
+	// second, cluster after cluster; 0 means all at the same time.
 	arriving int
-	// roll is how many machines are replaced.
+	// roll is the number of machines that are replaced.
 	roll int
-	// rest is how long to watch the idle manager, outage how long every call fails. 0 leaves it out.
+	// rest is the time for which the idle manager is watched, outage the time for which every call
+	// fails; 0 skips the phase.
 	rest, outage time.Duration
-	// speed is how many times as often as otherwise a manager compares and lists in the idle day. 0 leaves the day out.
+	// speed is the factor by which a manager compares and lists more often in the idle day; 0 skips
+	// the day.
 	speed int
 }
 
-// stage is everything that a measurement runs.
+// stage contains everything that a measurement needs.
 type stage struct {
 	managerBench
 	show     func(row)
 	bin, dir string
 	webhook  int // port
-	// azure are the manager's flags for the local Azure.
+	// azure contains the manager's flags for the local Azure.
 	azure  []string
 	server *azuresim.Azure
 	herd   *herd
@@ -81,7 +86,8 @@ func (b managerBench) measure(show func(row), bin string) error {
 		s.herd.pace = flowcontrol.NewTokenBucketRateLimiter(float32(b.arriving), 1)
 	}
 	defer func() { s.gauge.stop() }()
-	// The API server and etcd are in place of a production's, so each may use all processors; in a plane it is half of them.
+	// The API server and etcd represent those of a production cluster, so each may use all
+	// processors; in a plane it may use half of them.
 	if err := os.Setenv("GOMAXPROCS", strconv.Itoa(runtime.GOMAXPROCS(0))); err != nil {
 		return err
 	}
@@ -131,7 +137,7 @@ func (s *stage) phases(ctx context.Context) error {
 	return err
 }
 
-// timed measures a phase that ends by itself.
+// timed measures a phase that lasts as long as do.
 func (s *stage) timed(name string, do func() error) error {
 	s.gauge.begin()
 	began := time.Now()
@@ -142,14 +148,14 @@ func (s *stage) timed(name string, do func() error) error {
 	return s.gauge.end(name)
 }
 
-// watched measures for a time.
+// watched measures a phase of a given duration.
 func (s *stage) watched(name string, during time.Duration) error {
 	s.gauge.begin()
 	s.gauge.watch(during)
 	return s.gauge.end(name + ", " + during.String())
 }
 
-// fail measures a time in which every call fails, and the recovery.
+// fail measures a time in which every call fails, and the recovery afterwards.
 func (s *stage) fail(ctx context.Context) error {
 	rule, err := s.server.Faults().Add(fault.Rule{Kind: fault.Unavailable})
 	if err != nil {
@@ -164,8 +170,9 @@ func (s *stage) fail(ctx context.Context) error {
 	return s.timed("recovery", func() error { return s.herd.settle(ctx) })
 }
 
-// day starts the manager again with shorter intervals, and measures as many of them as a day has. Azure's limits are those of a
-// real day: calls come more often than in one, and refill no sooner.
+// day starts the manager again with shorter intervals, and measures as many intervals as a day has.
+// Azure's limits are those of a real day: calls are more frequent than on a real day, but the
+// limits refill no faster.
 func (s *stage) day() error {
 	s.gauge.stop()
 	o := manager.Defaults()
@@ -200,7 +207,7 @@ func (s *stage) serveAzure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	go s.server.Serve(ctx, listener) // it ends with ctx
+	go s.server.Serve(ctx, listener) // returns when ctx ends
 	endpoint := "https://" + listener.Addr().String()
 	s.azure = []string{"--azure-authority-host=" + endpoint, "--azure-resource-manager-endpoint=" + endpoint, "--azure-ca-file=" + ca}
 	return nil
@@ -246,7 +253,8 @@ func (s *stage) start(flags ...string) error {
 	return nil
 }
 
-// kinds installs Cluster API's kinds and ours, with our webhooks, and watches them.
+// kinds installs Cluster API's CRDs and ours, with our webhooks, and starts a cache for our
+// objects.
 func (s *stage) kinds(ctx context.Context, cfg *rest.Config) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
@@ -304,7 +312,8 @@ func (s *stage) kinds(ctx context.Context, cfg *rest.Config) error {
 	return h.watch(ctx, all)
 }
 
-// booted lets every VM come up at once, with a console on which the agent has ended.
+// booted is a Host that provisions every VM immediately, with a console on which the boot agent has
+// ended.
 type booted struct{}
 
 func (booted) View(string) host.View {

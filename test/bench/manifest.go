@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// manifests writes n documents from a seed: half of the pods are for Windows, and one Windows pod in ten
-// has a finding; Kubernetes accepts all of them. Every eighth application has a file for each of its
-// documents, the others share files.
+// manifests writes n random documents from a fixed seed: half of the pods are for Windows, and one
+// Windows pod in ten has a finding; Kubernetes accepts all documents. Every eighth application has
+// a file for each of its documents, the others share files.
 func manifests(dir string, n int) error {
 	random := rand.New(rand.NewPCG(36, 2022))
 	var shared []string

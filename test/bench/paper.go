@@ -26,8 +26,7 @@ import (
 // paperName is the namespace and the name of the cluster on paper.
 const paperName = "paper"
 
-// onPaper measures commands with many machines that exist only as objects, on a separate
-// plane.
+// onPaper measures commands on a separate plane with many machines that exist only as objects.
 func (p *plane) onPaper(show func(row), machines int) error {
 	const model = "model"
 	if err := p.all([]string{"up"}); err != nil {
@@ -42,11 +41,10 @@ func (p *plane) onPaper(show func(row), machines int) error {
 	return p.all([]string{"down", "--purge"})
 }
 
-// paper measures the commands that only read on a cluster of many machines that are
-// on paper: objects that are copied from a Windows machine of a real cluster, its
-// node and its pods, and that no controller touches, so that they cost minutes less
-// than machines that boot. All have the address of that machine, so that looks into
-// nodes are real.
+// paper measures the read-only commands on a cluster whose machines exist only as objects: copies
+// of a Windows machine of a real cluster, its node and its pods, which no controller touches. They
+// cost minutes less than machines that boot. All have the address of that machine, so that
+// connections to nodes are real.
 func (p *plane) paper(ctx context.Context, show func(row), model string, machines int) error {
 	workload, err := kubeproc.Start(ctx,
 		kubeproc.Config{Dir: filepath.Join(p.files, "workload"), Binary: filepath.Join(p.bin, "casement-kube")})
@@ -72,7 +70,7 @@ func (p *plane) paper(ctx context.Context, show func(row), model string, machine
 // copier copies the objects of a model cluster.
 type copier struct {
 	machines int
-	// Management cluster, the model's workload cluster, and the one on paper.
+	// Clients of the management cluster, the model's workload cluster, and the cluster on paper.
 	management, model, paper client.Client
 }
 
@@ -188,7 +186,7 @@ func (c *copier) copyMachines(ctx context.Context, model string) error {
 			return err
 		}
 	}
-	// The names of a machine's objects, each of which becomes another for each copy.
+	// The names of a machine's objects, each of which is replaced in each copy.
 	names := []string{m.Name, node.GetName(), m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name}
 	slices.Sort(names)
 	names = slices.Compact(names)
@@ -200,10 +198,10 @@ func (c *copier) copyMachines(ctx context.Context, model string) error {
 	return work.Wait()
 }
 
-// copiers is how many machines are copied at a time.
+// copiers is the number of machines that are copied at the same time.
 const copiers = 32
 
-// copyMachine makes the copy of number i.
+// copyMachine creates the copy with number i.
 func (c *copier) copyMachine(ctx context.Context, model string, i int, names []string,
 	from []*unstructured.Unstructured, node *unstructured.Unstructured, pods []unstructured.Unstructured) error {
 	another := func(o *unstructured.Unstructured) *unstructured.Unstructured {
@@ -233,8 +231,8 @@ func (c *copier) copyMachine(ctx context.Context, model string, i int, names []s
 	return nil
 }
 
-// renamed returns a copy of an object with another cluster's name wherever the model's is,
-// which controllers leave alone.
+// renamed returns a copy of an object, with another cluster's name in place of the model's, that
+// controllers ignore.
 func renamed(o *unstructured.Unstructured, model, to string) *unstructured.Unstructured {
 	o = o.DeepCopy()
 	replace(o.Object, model, to)
@@ -255,7 +253,7 @@ func renamed(o *unstructured.Unstructured, model, to string) *unstructured.Unstr
 	return o
 }
 
-// replace changes text in every string of decoded JSON.
+// replace replaces text in every string of decoded JSON.
 func replace(v any, from, to string) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// plane runs casement with home as its state directory. Files of the benchmark are in
-// files: a state directory that holds anything else is refused by up and kept by down.
+// plane runs casement with home as its state directory. Files of the benchmark are in the folder
+// files, because up refuses a state directory with other files, and down keeps it.
 type plane struct {
 	bin, home, files string
 	env              []string
-	// change, when set, edits the manifests of clusters before they are applied.
+	// change edits the manifests of clusters before they are applied; it may be nil.
 	change func(manifest []byte) ([]byte, error)
 	// cpu is the processor time of the last command.
 	cpu time.Duration
@@ -48,7 +48,7 @@ func (p *plane) all(commands ...[]string) error {
 	return nil
 }
 
-// create applies a flavor with a number of Windows nodes and waits until all is ready.
+// create applies a flavor with a number of Windows nodes and waits until everything is ready.
 func (p *plane) create(name, flavor string, windows int, timeout string) error {
 	p.env = []string{fmt.Sprintf("WINDOWS_WORKER_MACHINE_COUNT=%d", windows)}
 	manifest, err := p.casement(nil, "generate", "cluster", name, "--flavor", flavor)
@@ -100,8 +100,8 @@ func (p *plane) calls() (reads, puts int, err error) {
 	return reads, puts, err
 }
 
-// small measures the start of the plane and of the budget's cluster, its calls and
-// its end.
+// small measures the start of the plane, the creation of the budget's cluster, the number of calls,
+// and the end.
 func (p *plane) small(show func(row), idle time.Duration) error {
 	start := time.Now()
 	if err := p.all([]string{"up"}); err != nil {
@@ -125,14 +125,14 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 	if err != nil {
 		return err
 	}
-	// Resource group, virtual network, two security groups, route table, NAT gateway
-	// with its address, load balancer with its address, the key vault of the bootstrap
-	// secrets; a NAT rule for the control plane machine. Of each machine: NIC and VM,
-	// the identity that reads its bootstrap secret, that identity's role assignment,
-	// and the secret, which is written in the vault itself.
+	// Resource group, virtual network, two security groups, route table, NAT gateway with its
+	// address, load balancer with its address, and the key vault of the bootstrap secrets; a NAT
+	// rule for the control plane machine. For each machine: NIC and VM, the identity that reads its
+	// bootstrap secret, that identity's role assignment, and the secret, which is written in the
+	// vault itself.
 	const resources = 10 + 1 + 5*4
 	show(row{what: "ARM PUTs to create it", unit: "calls", measured: float64(puts), budget: resources, note: "one per resource"})
-	time.Sleep(idle) // the figure is the activity in that time
+	time.Sleep(idle) // the activity in this time is measured
 	after, _, err := p.calls()
 	if err != nil {
 		return err
@@ -150,14 +150,15 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 	return err
 }
 
-// why measures the answer about a cluster beside a list of all machines, the median of several of each.
+// why measures the diagnosis of a cluster beside a list of all machines, as the median of several
+// runs of each.
 func (p *plane) why(show func(row), cluster, state string) error {
 	times := map[string][]float64{}
 	for range 7 {
 		for name, args := range map[string][]string{"why": {"why", cluster}, "list": {"kubectl", "get", "machines", "-A"}} {
 			start := time.Now()
 			if _, err := p.casement(nil, args...); err != nil && name == "list" {
-				return err // an exit code of why is an answer
+				return err // a failing exit code of why is a valid result
 			}
 			times[name] = append(times[name], time.Since(start).Seconds())
 		}
@@ -171,7 +172,8 @@ func (p *plane) why(show func(row), cluster, state string) error {
 	return nil
 }
 
-// booting measures the answer about a cluster of many machines that boot. It is deleted afterwards.
+// booting measures the diagnosis of a cluster of many machines that are booting. It deletes the
+// cluster afterwards.
 func (p *plane) booting(show func(row), nodes int) error {
 	p.env = []string{fmt.Sprintf("WINDOWS_WORKER_MACHINE_COUNT=%d", nodes)}
 	manifest, err := p.casement(nil, "generate", "cluster", "booting", "--flavor", "windows")
@@ -216,9 +218,8 @@ func (p *plane) large(show func(row), nodes int) error {
 	return p.observe(show, "default", "large")
 }
 
-// observe measures the commands that only read, on a cluster and on one of its Windows
-// machines, and the size of their output. A command whose exit code reports problems is
-// measured too.
+// observe measures the read-only commands for a cluster and for one of its Windows machines, and
+// the size of their output. A command whose exit code reports problems is measured too.
 func (p *plane) observe(show func(row), namespace, cluster string) error {
 	out, err := p.casement(nil, "kubectl", "get", "machines", "-n", namespace, "-l",
 		"cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")
@@ -246,7 +247,7 @@ func (p *plane) observe(show func(row), namespace, cluster string) error {
 		}
 		budget := 2.0
 		if args[0] == "support" {
-			budget = 0 // it writes
+			budget = 0 // this command writes
 		}
 		show(row{what: "casement " + what, unit: "s", measured: took, budget: budget, note: note})
 	}

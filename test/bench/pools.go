@@ -7,14 +7,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// poolSize is how many machines a scale set has at most.
-// Source: learn.microsoft.com, Azure subscription and service limits, Virtual Machine Scale Sets.
+// poolSize is the largest number of machines in a scale set. Source: learn.microsoft.com, Azure
+// subscription and service limits, Virtual Machine Scale Sets.
 const poolSize = 1000
 
-// poolName ends the names of the objects of the flavor's Windows pool.
+// poolName is the suffix of the names of objects of the flavor's Windows pool.
 const poolName = "-mp-win"
 
-// poolsFor returns how many pools of the same size have a number of machines.
+// poolsFor returns the number of pools of the same size that together have a number of machines.
 func poolsFor(machines int) (int, error) {
 	pools := (machines + poolSize - 1) / poolSize
 	if pools > 1 && machines%pools != 0 {
@@ -23,7 +23,7 @@ func poolsFor(machines int) (int, error) {
 	return max(pools, 1), nil
 }
 
-// repeatPool returns a cluster's manifest with its Windows pool a number of times.
+// repeatPool returns a cluster's manifest in which the Windows pool is repeated.
 func repeatPool(manifest []byte, pools int) ([]byte, error) {
 	separator := []byte("\n---\n")
 	documents := bytes.Split(manifest, separator)

@@ -28,8 +28,8 @@ func (p *plane) metrics(args ...string) ([]byte, error) {
 	return p.casement(nil, append([]string{"kubectl", "get", "--raw", "/metrics"}, args...)...)
 }
 
-// requests returns how many requests an API server has answered, by verb, and how many it
-// sent itself.
+// requests returns the number of requests that an API server has answered, by verb, and the number
+// that it has sent itself.
 func requests(metrics []byte) (map[string]float64, error) {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
@@ -58,8 +58,8 @@ func label(m *dto.Metric, name string) string {
 	return ""
 }
 
-// asked counts the requests in an audit log from an offset on, by askedRow. A watch counts when it
-// ends, as in the metrics. A log that is missing has none.
+// asked counts the requests in an audit log after an offset, by askedRow. A watch counts when it
+// ends, as in the metrics. A missing log counts as empty.
 func asked(file string, from int64) (map[string]float64, error) {
 	var out map[string]float64
 	err := read(file, from, func(e *auditv1.Event) {
@@ -71,7 +71,8 @@ func asked(file string, from int64) (map[string]float64, error) {
 	return out, err
 }
 
-// read calls f for each request in an audit log from an offset on that was answered. A log that is missing has none.
+// read calls f for each answered request in an audit log after an offset. A missing log counts as
+// empty.
 func read(file string, from int64, f func(*auditv1.Event)) error {
 	log, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -87,7 +88,7 @@ func read(file string, from int64, f func(*auditv1.Event)) error {
 	for d := json.NewDecoder(log); ; {
 		var e auditv1.Event
 		switch err := d.Decode(&e); {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // an event that is being written
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the last event is still being written
 			return nil
 		case err != nil:
 			return fmt.Errorf("read the audit log %s: %w", file, err)
@@ -97,9 +98,9 @@ func read(file string, from int64, f func(*auditv1.Event)) error {
 	}
 }
 
-// untilReady returns the average number of requests until a node reports that it is ready: by its kubelet,
-// by pods whose tokens name the node, and by kubeadm before it, whose requests name no node. The first
-// report of a node after its registration counts as ready.
+// untilReady returns the average number of requests until a node reports that it is ready: requests
+// of its kubelet, of pods whose tokens name the node, and of kubeadm before, whose requests name no
+// node. The first report of a node after its registration counts as ready.
 func untilReady(file string) (float64, error) {
 	var joining float64
 	ready, before := map[string]bool{}, map[string]float64{}
@@ -132,16 +133,16 @@ func askedRow(who, resource, verb string) string {
 // build matches the version, platform and commit in a user agent.
 var build = regexp.MustCompile(`/\S+ \([^)]*\)( [^/\s]+/[^/\s]+)?`)
 
-// agent shortens a user agent to the program and its component.
+// agent returns the program and its component in a user agent.
 func agent(userAgent string) string { return build.ReplaceAllString(userAgent, "") }
 
-// Each node is a user of its own, and each machine that joins.
+// Each node is a separate user, and so is each machine that joins.
 const (
 	nodeUser  = "system:node:"
 	tokenUser = "system:bootstrap:"
 )
 
-// who returns the program that an event is of, and its user: one program may be several.
+// who returns the program of an event and its user, because one program may run as several users.
 func who(e *auditv1.Event) string {
 	program := agent(e.UserAgent)
 	if strings.Contains(program, e.User.Username) {
@@ -155,7 +156,7 @@ func who(e *auditv1.Event) string {
 	return program + " as " + e.User.Username
 }
 
-// resource returns the resource and subresource that an event is about, or its path.
+// resource returns the resource and subresource of an event, or its path.
 func resource(e *auditv1.Event) string {
 	if e.ObjectRef == nil {
 		path, _, _ := strings.Cut(e.RequestURI, "?")
@@ -168,7 +169,7 @@ func resource(e *auditv1.Event) string {
 	return name
 }
 
-// mostAsked is how many rows of requests are printed.
+// mostAsked is the largest number of rows of requests that are printed.
 const mostAsked = 30
 
 // print prints the most frequent requests to the API server with their users, in total and per node.
@@ -192,13 +193,13 @@ func (a answered) print(out io.Writer, nodes int) {
 	fmt.Fprintln(out, "  The processor times above include the audit log that these are counted in.")
 }
 
-// Guest paths of the audit policy of a cluster's API server and of its log.
+// Guest paths of a cluster's API server's audit policy and audit log.
 const (
 	guestPolicy = "/etc/kubernetes/audit.yaml"
 	guestLog    = "/var/log/kubernetes/audit.log"
 )
 
-// audited returns a cluster's manifests with an API server that notes all requests.
+// audited returns a cluster's manifests with an API server that logs all requests.
 func audited(manifest []byte) ([]byte, error) {
 	policy, err := kubeproc.AuditPolicy(kubeproc.Everyone)
 	if err != nil {
@@ -251,7 +252,7 @@ func add(o map[string]any, element any, fields ...string) error {
 	return unstructured.SetNestedSlice(o, append(list, element), fields...)
 }
 
-// guestAudit returns the audit log of a plane's only cluster.
+// guestAudit returns the path of the audit log of a plane's only cluster.
 func guestAudit(home string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(home, "vms", "*", "*", "rootfs", filepath.FromSlash(guestLog)))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAsked counts the requests of an audit log that end after an offset, the last of which is
-// being written.
+// TestAsked counts the requests in an audit log that end after an offset. The last line of the log
+// is incomplete, as if it were being written.
 func TestAsked(t *testing.T) {
 	const before = `{"stage":"ResponseComplete","verb":"get","requestURI":"/earlier"}
 `
@@ -42,7 +42,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestAgent holds that the parts of one program that say so stay apart.
+// TestAgent checks that parts of one program that name themselves in the user agent are counted
+// separately.
 func TestAgent(t *testing.T) {
 	for userAgent, want := range map[string]string{
 		"kube-controller-manager/v1.36.3 (linux/amd64) kubernetes/3bc1472/system:serviceaccount:kube-system:node-controller": "" +
@@ -57,7 +58,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestLeaveOutKwok holds that only kwok is left out where its program is missing.
+// TestLeaveOutKwok checks that only kwok is left out if its program is missing.
 func TestLeaveOutKwok(t *testing.T) {
 	dir := t.TempDir()
 	s := scale{kinds: []string{"pool", kwok}}
@@ -78,7 +79,7 @@ func TestLeaveOutKwok(t *testing.T) {
 	}
 }
 
-// TestAudited holds that nothing but the API server of the control plane changes.
+// TestAudited checks that nothing but the API server of the control plane is changed.
 func TestAudited(t *testing.T) {
 	got, err := audited([]byte(`kind: Cluster
 spec: {a: b}

@@ -15,23 +15,24 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// scale has the settings of the scale benchmark.
+// scale contains the settings of the scale benchmark.
 type scale struct {
 	kinds []string
 	sizes []int
 	rest  time.Duration
 	svg   string
-	// requests counts the requests to the management API by user. That costs processor time.
+	// requests makes the benchmark count the requests to the management API by user, which needs
+	// processor time.
 	requests bool
 }
 
-// kwok is the kind of nodes that the program kwok simulates.
+// kwok is the kind of nodes that are simulated by the program kwok.
 const kwok = "kwok"
 
-// flavorOf is the flavor of a kind of worker nodes of a cluster.
+// flavorOf maps a kind of worker nodes to the flavor of its cluster.
 var flavorOf = map[string]string{"deployment": "windows", "pool": "machinepool-windows"}
 
-// limitOf has the parts that the figures of a kind omit.
+// limitOf maps a kind to the parts of a node that its figures do not include.
 var limitOf = map[string]string{kwok: " (bare nodes: no Machine, VM, boot, join, pods or controller manager)"}
 
 // parseScale parses the flags of the scale benchmark.
@@ -52,33 +53,34 @@ func parseScale(kinds, sizes, svg string, rest time.Duration) (scale, error) {
 	return s, nil
 }
 
-// point is the cost of some nodes, from their template until all were ready. Times are CPU seconds, because
-// wall time depends on other work of the machine.
+// point is the cost of a number of nodes, from the creation of their template until all are ready.
+// Times are CPU seconds, because elapsed time depends on other work of the machine.
 type point struct {
 	kind  string
 	nodes int
-	// cpu are seconds by process.
+	// cpu contains the seconds by process.
 	cpu map[string]float64
-	// memory are MiB by process.
+	// memory contains the MiB by process.
 	memory map[string]float64
-	// apis are the requests of each API server.
+	// apis contains the requests of each API server.
 	apis []answered
-	// rest is the use of the processor after that, in per cent of one core.
+	// rest is the processor usage afterwards, in per cent of one core.
 	rest float64
-	// peer is the cost of a bare node of kwok just before and just after, in seconds; 0 without kwok.
+	// peer is the average cost of a bare node of kwok immediately before and after, in seconds; 0
+	// without kwok.
 	peer float64
 }
 
-// peerNodes is the number of bare nodes that are measured beside each other size.
+// peerNodes is the number of bare nodes that are measured with each size.
 const peerNodes = 1000
 
-// answered are the requests of an API server, by verb.
+// answered contains the requests of an API server, by verb.
 type answered struct {
 	api    string
 	byVerb map[string]float64
-	// asked are they by who asks, with -requests.
+	// asked contains the requests by client, with -requests.
 	asked map[string]float64
-	// untilReady is of function untilReady; 0 for a management API server.
+	// untilReady is the result of the function untilReady; 0 for a management API server.
 	untilReady float64
 }
 
@@ -91,7 +93,7 @@ func sum(all map[string]float64) (total float64) {
 	return total
 }
 
-// measure makes a plane and a cluster of each kind and size, one after the other.
+// measure creates a plane and a cluster for each kind and size, one after another.
 func (s scale) measure(bin, home string) error {
 	if err := s.leaveOutKwok(bin); err != nil {
 		return err
@@ -131,8 +133,8 @@ func (s scale) measure(bin, home string) error {
 	return os.WriteFile(s.svg, plot(s.kinds, all), 0o644)
 }
 
-// beside returns the present cost of a bare node of kwok, in seconds: the speed of a shared machine changes
-// within minutes. It is 0 if only kwok, or no kwok, is measured.
+// beside returns the current cost of a bare node of kwok, in seconds, because the speed of a shared
+// machine changes within minutes. It is 0 if only kwok, or no kwok, is measured.
 func (s scale) beside(bin, home string) (float64, error) {
 	if !slices.Contains(s.kinds, kwok) || len(s.kinds) == 1 {
 		return 0, nil
@@ -237,26 +239,26 @@ func (s scale) idle(pids ...int) float64 {
 	if s.rest == 0 {
 		return 0
 	}
-	time.Sleep(s.rest / 4) // work that the start left behind ends
+	time.Sleep(s.rest / 4) // waits until work from the start has ended
 	begun, idle := time.Now(), processes(pids...)
-	time.Sleep(s.rest) // the figure is the activity in that time
+	time.Sleep(s.rest) // the activity in this time is measured
 	return 100 * point{cpu: less(processes(pids...), idle)}.total() / time.Since(begun).Seconds()
 }
 
 // meter measures the cost of processes and the requests to one API server between two moments.
 type meter struct {
 	pids []int
-	// api is the name of the API server, metrics reads its metrics.
+	// api is the name of the API server; metrics returns its metrics.
 	api     string
 	metrics func() ([]byte, error)
-	// audit is the file of its audit log, which may be missing.
+	// audit is the path of its audit log; the file may be missing.
 	audit string
 
 	cpu, requests map[string]float64
 	noted         int64
 }
 
-// begin records the figures at the start. Reading the requests is not part of the cost.
+// begin records the figures at the start. Reading the number of requests is not part of the cost.
 func (m *meter) begin() error {
 	text, err := m.metrics()
 	if err != nil {
@@ -272,7 +274,7 @@ func (m *meter) begin() error {
 	return nil
 }
 
-// end writes the figures since begin.
+// end adds the figures since begin to a point.
 func (m *meter) end(at *point) error {
 	at.cpu = less(processes(m.pids...), m.cpu)
 	at.memory = byProgram(func(id int) float64 { return share(id) / (1 << 20) }, m.pids...)
@@ -289,12 +291,12 @@ func (m *meter) end(at *point) error {
 	return err
 }
 
-// processes returns the seconds that processes and their descendants have used, by program.
+// processes returns the CPU seconds of processes and their descendants, by program.
 func processes(pids ...int) map[string]float64 {
 	return byProgram(func(id int) float64 { return process.CPU(id).Seconds() }, pids...)
 }
 
-// byProgram adds a figure of processes and their descendants up, by program.
+// byProgram sums a figure of processes and their descendants, by program.
 func byProgram(of func(pid int) float64, pids ...int) map[string]float64 {
 	var all []int
 	for _, pid := range pids {
@@ -304,7 +306,7 @@ func byProgram(of func(pid int) float64, pids ...int) map[string]float64 {
 	for _, id := range all {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		program, _, _ := strings.Cut(string(args), "\x00")
 		name := filepath.Base(program)
@@ -350,7 +352,7 @@ func (p point) print() {
 func (p point) printPart(what, unit string, values map[string]float64) {
 	digits := 1
 	if unit == "s" {
-		digits = 2 // to hundredths, as the kernel counts
+		digits = 2 // hundredths, the kernel's resolution
 	}
 	for _, name := range byValue(values) {
 		fmt.Printf("  %-16s %-44s %10.*f %-3s %8.*f a node\n", what, name, digits, values[name], unit,
@@ -358,7 +360,7 @@ func (p point) printPart(what, unit string, values map[string]float64) {
 	}
 }
 
-// byValue returns the names in the order of their values, the greatest first.
+// byValue returns the names sorted by their values, the greatest first.
 func byValue(values map[string]float64) []string {
 	return slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(values[b], values[a]), cmp.Compare(a, b))

@@ -16,10 +16,10 @@ import (
 
 const definition = "#/definitions/"
 
-// schemas writes JSON schemas of the kinds that an API server of ours serves, from its OpenAPI document,
-// one file for each, with the names that kubeconform expects. They have the properties of the usual
-// collections of such schemas: strict about unknown fields, null allowed, quantities and ports as text or
-// number.
+// schemas writes JSON schemas of the kinds of an API server, from its OpenAPI document, one file
+// for each kind, with the names that kubeconform expects. They have the properties of the usual
+// collections of such schemas: strict about unknown fields, null allowed, quantities and ports as
+// text or number.
 func schemas(dir, bin string) error {
 	ctx := context.Background()
 	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(dir, "plane"), Binary: filepath.Join(bin, "casement-kube")})
@@ -73,7 +73,7 @@ func schemaFile(group, version, kind string) string {
 	return name + "-" + version + ".json"
 }
 
-// strict makes a definition of OpenAPI a JSON schema.
+// strict returns the JSON schema of an OpenAPI definition.
 func strict(name string, schema map[string]any) map[string]any {
 	out := maps.Clone(schema)
 	delete(out, "description")
@@ -100,7 +100,7 @@ func strict(name string, schema map[string]any) map[string]any {
 	return out
 }
 
-// reachable returns the definitions that one refers to, over others too.
+// reachable returns the definitions to which a definition refers, directly or indirectly.
 func reachable(all map[string]map[string]any, name string) map[string]any {
 	out := map[string]any{}
 	var follow func(any)

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// line is the straight line nearest to some points.
+// line is the straight line that is nearest to some points.
 type line struct {
-	// slope is in seconds a node, fixed in seconds.
+	// slope is in seconds per node, fixed in seconds.
 	slope, fixed float64
 	// r2 is the share of the variance that the line explains.
 	r2 float64
 }
 
-// nearest returns the line with the least squares of distances.
+// nearest returns the line with the least sum of squared distances.
 func nearest(points []point, of func(point) float64) line {
 	var n, x, y, xx, xy, yy float64
 	for _, p := range points {
@@ -34,8 +34,8 @@ func nearest(points []point, of func(point) float64) line {
 	return l
 }
 
-// fit describes how the cost grows with the number of nodes, in seconds and, where kwok was measured beside, in bare
-// nodes of kwok: seconds depend on the machine by far more.
+// fit returns a description of how the cost grows with the number of nodes, in seconds and, if kwok
+// was measured too, in bare nodes of kwok, which depend on the machine far less than seconds.
 func fit(kind string, points []point) string {
 	if len(points) < 2 {
 		return fmt.Sprintf("%s%s: one size has no slope", kind, limitOf[kind])
@@ -47,7 +47,7 @@ func fit(kind string, points []point) string {
 	return out
 }
 
-// fitIn describes the growth in one unit.
+// fitIn returns a description of the growth in one unit.
 func fitIn(unit string, points []point, of func(point) float64) string {
 	l := nearest(points, of)
 	var steps []string
@@ -67,7 +67,7 @@ const (
 
 var colours = []string{"#1668a8", "#b3541e", "#3f7d3a"}
 
-// plot draws the seconds of each kind over its nodes, with the nearest lines.
+// plot returns an SVG plot of each kind's seconds by its number of nodes, with the nearest lines.
 func plot(kinds []string, all []point) []byte {
 	var most, highest float64
 	for _, p := range all {

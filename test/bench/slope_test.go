@@ -43,7 +43,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestPlot holds that the plot is XML and has a mark for each point.
+// TestPlot checks that the plot is valid XML and has a mark for each point.
 func TestPlot(t *testing.T) {
 	svg := plot([]string{"pool", "deployment"}, points(30, 50, 70))
 	if n := bytes.Count(svg, []byte("<circle")); n != 3 {
@@ -58,7 +58,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// TestParseScale tests which command lines are refused.
+// TestParseScale checks which command lines are refused.
 func TestParseScale(t *testing.T) {
 	for name, c := range map[string]struct{ kinds, sizes, refused string }{
 		"all":         {"deployment,pool,kwok", "50,100", ""},
@@ -78,7 +78,8 @@ func TestParseScale(t *testing.T) {
 	}
 }
 
-// TestFitBesidePeer holds that a machine that becomes slower changes the seconds and not the bare nodes.
+// TestFitBesidePeer checks that a machine that becomes slower changes the seconds but not the
+// figure relative to bare nodes.
 func TestFitBesidePeer(t *testing.T) {
 	all := points(30, 120, 90)
 	for i, peer := range []float64{0.003, 0.006, 0.003} {

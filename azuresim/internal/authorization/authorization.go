@@ -1,6 +1,6 @@
-// Package authorization is the resource provider Microsoft.Authorization of the
-// local Azure: role assignments, role definitions, locks. It imports no other
-// provider; package azuresim alone imports it.
+// Package authorization is the resource provider Microsoft.Authorization of the local Azure: role
+// assignments, role definitions, locks. It imports no other provider; only package azuresim imports
+// it.
 package authorization
 
 import (
@@ -21,7 +21,9 @@ func New() engine.Provider {
 			{Name: typeAssignment, Sync: true, Stateless: true,
 				Echoed: true, Global: true, Prepare: prepareAssignment, Rests: restsRole, View: viewRole,
 				Serve: serveAssigned},
-			// Source: https://learn.microsoft.com/rest/api/authorization/role-definitions/create-or-update, which has 201 alone.
+			// Source:
+			// https://learn.microsoft.com/rest/api/authorization/role-definitions/create-or-update,
+			// which lists only 201.
 			{Name: typeDefinition, Sync: true, Stateless: true, Written: http.StatusCreated,
 				Echoed: true, Global: true, Prepare: prepareDefinition, Rests: restsRole, View: viewRole,
 				Serve: serveDefinition},
@@ -48,7 +50,7 @@ func notFound(id engine.ID) *engine.Error {
 	return nil
 }
 
-// signRole sets who created and who last changed a role assignment or definition, and when.
+// signRole sets the creator and the last writer of a role assignment or definition, and the times.
 func signRole(t *engine.Tx, p value.Object, old *engine.Doc) {
 	now := t.Now.Format("2006-01-02T15:04:05.0000000Z")
 	p["createdOn"], p["createdBy"] = now, t.Caller
@@ -59,22 +61,22 @@ func signRole(t *engine.Tx, p value.Object, old *engine.Doc) {
 	p["updatedOn"], p["updatedBy"] = now, t.Caller
 }
 
-// viewRole returns a role assignment or definition. As in Azure, the answer to the creating
-// PUT has no creator yet.
+// viewRole removes createdBy from the answer to the PUT that creates a role assignment or
+// definition: as in Azure, it has no creator yet.
 func viewRole(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if d.MadeBy(t) {
 		value.Sub(body, "properties")["createdBy"] = nil
 	}
 }
 
-// restsRole reports that role assignments and definitions are stored in the form in which they are
-// served.
+// restsRole always reports true: role assignments and definitions are stored in the form that
+// clients see.
 func restsRole(*engine.Tx, *engine.Record, string) bool { return true }
 
 // filterTerm is one term of a $filter.
 var filterTerm = regexp.MustCompile(`(?i)(roleName|type|principalId|assignedTo) ?(?:eq ?|\()'([^']*)'`)
 
-// filterValue returns the value that a $filter requires of a field, or "".
+// filterValue returns the value that a $filter requires for a field, or "".
 func filterValue(c *engine.Request, field string) string {
 	for _, m := range filterTerm.FindAllStringSubmatch(c.Query.Get("$filter"), -1) {
 		if strings.EqualFold(m[1], field) {
@@ -93,9 +95,9 @@ func serveAssigned(c *engine.Request) (bool, *engine.Error) {
 	return true, nil
 }
 
-// serveDenied answers the list of deny assignments, which is empty: Azure makes them for managed applications and deployment
-// stacks, of which the local Azure has none. Users cannot.
-// Source: https://learn.microsoft.com/azure/role-based-access-control/deny-assignments.
+// serveDenied answers the list of deny assignments, which is empty: Azure creates them for managed
+// applications and deployment stacks, which the local Azure does not have, and users cannot create
+// them. Source: https://learn.microsoft.com/azure/role-based-access-control/deny-assignments.
 func serveDenied(c *engine.Request) (bool, *engine.Error) {
 	if c.HTTP.Method != http.MethodGet {
 		return true, engine.NotAllowed(c.HTTP.Method)
@@ -107,8 +109,8 @@ func serveDenied(c *engine.Request) (bool, *engine.Error) {
 	return true, nil
 }
 
-// assigned returns the role assignments or locks that apply at a scope, those at parent
-// scopes included, and those below the scope unless the filter is atScope().
+// assigned returns the role assignments or locks at a scope and its parent scopes and, unless the
+// filter is atScope(), at scopes below it.
 func assigned(c *engine.Request, typ string) []any {
 	scope := "/subscriptions/" + value.Lower(c.ID.Subscription)
 	if c.ID.Scope != nil {

@@ -19,8 +19,8 @@ func prepareLock(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
-// locked returns an error if a lock on the resource or on a parent scope forbids the
-// request; for the delete of a group also if a lock inside the group does.
+// locked returns an error if a lock on the resource or on a parent scope forbids the request. For
+// the delete of a group, locks inside the group count too.
 func locked(c *engine.Request) (e *engine.Error) {
 	method := c.HTTP.Method
 	if method == http.MethodGet || method == http.MethodHead || value.Lower(c.ID.Namespace) == "microsoft.authorization" {

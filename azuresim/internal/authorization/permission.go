@@ -19,15 +19,16 @@ func refused(c *engine.Request) *engine.Error {
 	return locked(c)
 }
 
-// forbidden refuses what the roles of a managed identity do not allow, however it logged in: it is none of the clients
-// that the local Azure knows, which may do everything.
+// forbidden refuses a request of a managed identity that its roles do not allow, however the
+// identity logged in. All other clients are applications that the local Azure knows, which may do
+// everything.
 func forbidden(c *engine.Request) *engine.Error {
 	if c.Identity == "" {
 		return nil
 	}
 	operation, at := operationOf(c.HTTP.Method, c.ID), c.ID
 	if strings.EqualFold(c.ID.FullType(), "Microsoft.Resources/deployments/whatIf") {
-		at = engine.ID{Subscription: c.ID.Subscription} // it reads wherever its template says
+		at = engine.ID{Subscription: c.ID.Subscription} // it reads every resource that its template names
 	}
 	if !may(c, operation, at) {
 		return engine.Refuse(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization "+
@@ -48,7 +49,7 @@ func forbidden(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// may reports whether the roles of the caller have an operation at a scope.
+// may reports whether the roles of the caller permit an operation at a scope.
 func may(c *engine.Request, operation string, at engine.ID) (yes bool) {
 	c.Server.Read(func(t *engine.Tx) {
 		yes = slices.ContainsFunc(t.Roles(c.Principal, at), func(role string) bool { return permits(t, role, operation) })
@@ -56,8 +57,9 @@ func may(c *engine.Request, operation string, at engine.ID) (yes bool) {
 	return yes
 }
 
-// linkedTo returns the other resources that the body of a write names. What a template names is none of them: a
-// deployment writes with the roles of its sender. Neither is what a role assignment names, which only an owner writes.
+// linkedTo returns the other resources that the body of a write names. It returns none for a
+// template, because the deployment itself writes with the roles of its sender, and none for a role
+// assignment, because only owners write those.
 func linkedTo(c *engine.Request) ([]engine.ID, *engine.Error) {
 	method, space := c.HTTP.Method, strings.ToLower(c.ID.Namespace)
 	if method == http.MethodGet || method == http.MethodHead || method == http.MethodDelete ||
@@ -71,7 +73,7 @@ func linkedTo(c *engine.Request) ([]engine.ID, *engine.Error) {
 	c.HTTP.Body = io.NopCloser(bytes.NewReader(data))
 	var body any
 	if json.Unmarshal(data, &body) != nil {
-		return nil, nil // who serves the request says so
+		return nil, nil // the handler of the request returns the error
 	}
 	found := map[string]engine.ID{}
 	own := c.ID.Key()
@@ -89,7 +91,7 @@ func linkedTo(c *engine.Request) ([]engine.ID, *engine.Error) {
 			}
 		case map[string]any:
 			for name, one := range v {
-				collect(name) // identities are keys
+				collect(name) // the IDs of identities are keys
 				collect(one)
 			}
 		}
@@ -103,9 +105,10 @@ func linkedTo(c *engine.Request) ([]engine.ID, *engine.Error) {
 	return out, nil
 }
 
-// joining names the operation on a resource that another one refers to. Source:
-// https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations, the rows of join, assign and
-// beginGetAccess.
+// joining returns the operation that a caller needs on a resource to refer to it in another
+// resource. Source:
+// https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations, the
+// rows of join, assign and beginGetAccess.
 func joining(id engine.ID) string {
 	kind := id.FullType()
 	switch space := strings.ToLower(id.Namespace); {
@@ -119,7 +122,7 @@ func joining(id engine.ID) string {
 	return kind + "/read"
 }
 
-// operationOf names what a request does as roles do.
+// operationOf returns the name that roles use for the operation of a request.
 func operationOf(method string, id engine.ID) string {
 	kind := id.FullType()
 	if strings.EqualFold(kind, engine.TypeGroup) || strings.EqualFold(kind, "resourceGroups") {

@@ -27,13 +27,13 @@ func rolesOf(t *engine.Tx, principal string, id engine.ID) []string {
 	return out
 }
 
-// assignedAt returns the role assignments at a scope, which is given by its key, and none of those below it.
+// assignedAt returns the role assignments exactly at a scope, which is given by its key.
 func assignedAt(t *engine.Tx, scope string) []*engine.Doc {
 	return t.All(typeAssignment, scope+"/providers/"+value.Lower(typeAssignment))
 }
 
-// scopesOf returns the key of a resource and the keys that it begins with: those of its parents, of its resource group
-// and subscription, and "".
+// scopesOf yields the key of a resource and the keys of the scopes that contain it: its parents,
+// its resource group, its subscription, and "".
 func scopesOf(key string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range len(key) + 1 {
@@ -44,8 +44,8 @@ func scopesOf(key string) iter.Seq[string] {
 	}
 }
 
-// replication is how long it takes until the whole directory knows a new identity. Azure
-// documents no figure; its own guide says to retry for some minutes.
+// replication is the time until the whole directory knows a new identity. Azure documents no
+// figure; its own guide says to retry for some minutes.
 const replication = 20 * time.Second
 
 // prepareAssignment validates a role assignment and sets its defaults.
@@ -87,9 +87,9 @@ func sameGrant(a, b value.Object) bool {
 		strings.EqualFold(value.Str(a, "roleDefinitionId"), value.Str(b, "roleDefinitionId"))
 }
 
-// principalThere refuses an assignment to an identity that the directory does not know yet.
-// Azure skips this check when the request contains the principal's type. Users, groups and
-// applications are not emulated and count as known.
+// principalThere refuses an assignment to an identity that the directory does not know yet. Azure
+// skips this check if the request contains the principal's type. Users, groups and applications are
+// not emulated and count as known.
 func principalThere(t *engine.Tx, p value.Object) *engine.Error {
 	object := value.Str(p, "principalId")
 	if value.Str(p, "principalType") != "" {

@@ -47,12 +47,13 @@ func (r role) view(scope string) value.Object {
 		"roleName": r.name, "type": "BuiltInRole", "description": r.description, "assignableScopes": []any{"/"},
 		"permissions": []any{value.Object{"actions": value.Anys(r.actions), "notActions": value.Anys(r.notActions),
 			"dataActions": value.Anys(r.dataActions), "notDataActions": []any{}}},
-		// Azure's own dates differ by role; who wrote them is empty.
+		// Azure's own dates differ by role; the names of the writers are empty.
 		"createdOn": "2015-02-02T21:55:09.8806423Z", "updatedOn": "2023-07-10T15:10:53.8947865Z", "createdBy": nil, "updatedBy": nil,
 	}}
 }
 
-// allows reports whether actions without others have an operation, such as Microsoft.Compute/virtualMachines/write.
+// allows reports whether actions include and notActions do not include an operation, such as
+// Microsoft.Compute/virtualMachines/write.
 func allows(actions, notActions []string, operation string) bool {
 	has := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { return within(strings.Split(value.Lower(p), "*"), value.Lower(operation)) })
@@ -60,7 +61,8 @@ func allows(actions, notActions []string, operation string) bool {
 	return has(actions) && !has(notActions)
 }
 
-// within reports whether a text has the parts of a pattern in their order, the first at its begin and the last at its end.
+// within reports whether a text contains the parts of a pattern in order, with the first part at
+// its beginning and the last part at its end.
 func within(parts []string, text string) bool {
 	first, last := parts[0], parts[len(parts)-1]
 	if len(parts) == 1 {
@@ -80,7 +82,7 @@ func within(parts []string, text string) bool {
 	return true
 }
 
-// permits reports whether a role, built-in or not, has an operation.
+// permits reports whether a role, built-in or custom, permits an operation.
 func permits(t *engine.Tx, name, operation string) bool {
 	if r, ok := builtIn(name); ok {
 		return allows(r.actions, r.notActions, operation)
@@ -96,7 +98,7 @@ func permits(t *engine.Tx, name, operation string) bool {
 	return false
 }
 
-// builtIn returns the built-in role with an ID.
+// builtIn returns the built-in role with an ID; false if there is none.
 func builtIn(id string) (role, bool) {
 	i := slices.IndexFunc(roles(), func(r role) bool { return strings.EqualFold(r.id, id) })
 	if i < 0 {
@@ -116,8 +118,7 @@ func definitionThere(t *engine.Tx, definition string) *engine.Error {
 	return engine.BadRequest("RoleDefinitionDoesNotExist", "The specified role definition with ID '%s' does not exist.", id.Name())
 }
 
-// canonical returns the ID of a role definition at the subscription, whatever the scope of
-// the request.
+// canonical returns the ID of a role definition at the subscription, for a request at any scope.
 func canonical(id engine.ID) engine.ID {
 	id.Scope, id.Group = nil, ""
 	return id

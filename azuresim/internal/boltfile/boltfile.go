@@ -1,10 +1,10 @@
-// Package boltfile reads the file of a bbolt database without trusting a byte of it:
-// bbolt itself panics, faults or does not end on a damaged one.
+// Package boltfile reads the file of a bbolt database and trusts none of its bytes; bbolt itself
+// panics, faults or loops on a damaged file.
 //
-// It writes nothing and repairs nothing: what it can read of each bucket it returns,
-// and the first thing that it cannot read it names. Nested buckets are not read. The
-// local Azure may import it; it imports the standard library only.
-// Source of the format: the documentation of go.etcd.io/bbolt and its page headers.
+// It writes nothing and repairs nothing: it returns all entries of each bucket that can be read,
+// and the first damage that it finds. Nested buckets are not read. The local Azure may import it;
+// it imports only the standard library. Source of the format: the documentation of go.etcd.io/bbolt
+// and its page headers.
 package boltfile
 
 import (
@@ -16,11 +16,11 @@ import (
 	"os"
 )
 
-// The format, all numbers little-endian as on the machines that casement runs on.
+// The format. All numbers are little-endian, as on all machines on which casement runs.
 const (
 	magic       = 0xED0CDAED
 	version     = 2
-	headerSize  = 16 // of a page, an element and a bucket
+	headerSize  = 16 // size of the header of a page, an element or a bucket
 	metaSize    = 64
 	flagBranch  = 0x01
 	flagLeaf    = 0x02
@@ -30,7 +30,7 @@ const (
 	maxPageSize = 16 << 20
 )
 
-// Entry is a key with its value, which point into the data given.
+// Entry is a key with its value. Both are parts of the data passed to Read.
 type Entry struct{ Key, Value []byte }
 
 // Read returns the entries of each bucket, as far as they can be read. The error is the
@@ -59,9 +59,9 @@ func Read(data []byte) (map[string][]Entry, error) {
 type file struct {
 	data     []byte
 	pageSize uint64
-	pages    uint64          // that the database has
-	seen     map[uint64]bool // pages of the tree
-	damage   error           // the first
+	pages    uint64          // number of pages of the database
+	seen     map[uint64]bool // pages of the tree that were read
+	damage   error           // the first damage
 }
 
 func (f *file) fail(format string, args ...any) {
@@ -122,7 +122,8 @@ func (f *file) head(at uint64) ([]byte, bool) {
 	return m, valid
 }
 
-// page returns the bytes of a page with its overflow pages. Each page is returned once.
+// page returns the bytes of a page with its overflow pages. It returns each page only once, so that
+// a loop in a damaged tree ends.
 func (f *file) page(id uint64) ([]byte, bool) {
 	if id < 2 || id >= f.pages || f.seen[id] {
 		f.fail("page %d is not one of the file's, or is used twice", id)
@@ -138,15 +139,15 @@ func (f *file) page(id uint64) ([]byte, bool) {
 	return f.data[at : at+(overflow+1)*f.pageSize], true
 }
 
-// walk calls visit for the leaf pages below a page, in the order of their keys, which are
-// at least low and less than high.
+// walk calls visit for the elements of all leaf pages below a page, in the order of their keys,
+// which must be at least low and less than high.
 func (f *file) walk(id uint64, low, high []byte, visit func(flags uint32, key, value []byte)) {
 	if page, ok := f.page(id); ok {
 		f.elements(page, fmt.Sprintf("page %d", id), low, high, visit)
 	}
 }
 
-// elements calls visit for the elements of a leaf page, or walks the pages below a branch
+// elements calls visit for the elements of a leaf page, or calls walk for the pages below a branch
 // page.
 func (f *file) elements(page []byte, name string, low, high []byte, visit func(flags uint32, key, value []byte)) {
 	kind, count := binary.LittleEndian.Uint16(page[8:]), uint64(binary.LittleEndian.Uint16(page[10:]))
@@ -199,8 +200,7 @@ func keyOf(e []byte, kind uint16) ([]byte, bool) {
 	return e[at : at+size], true
 }
 
-// bucket returns the entries of a bucket, which is a page of its own or inline in the
-// value.
+// bucket returns the entries of a bucket, whose content is a separate page or inline in the value.
 func (f *file) bucket(value []byte) (out []Entry) {
 	collect := func(flags uint32, key, value []byte) {
 		if flags != 0 {

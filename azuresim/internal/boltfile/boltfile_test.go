@@ -83,7 +83,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestRandomDamage damages bytes: Read returns either what was written, or an error.
+// TestRandomDamage damages bytes: Read returns the written entries or an error.
 func TestRandomDamage(t *testing.T) {
 	whole := database(t, 500)
 	want, err := Read(whole)
@@ -106,5 +106,5 @@ func TestRandomDamage(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(database(f, 3))
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, data []byte) { _, _ = Read(data) }) // it ends, and does not panic
+	f.Fuzz(func(t *testing.T, data []byte) { _, _ = Read(data) }) // it must end without a panic
 }

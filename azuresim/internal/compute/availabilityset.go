@@ -25,8 +25,7 @@ func guardSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewSet adds the machines of an availability set; the answer to a write does not have
-// them.
+// viewSet adds the machines of an availability set. The answer to a write does not contain them.
 func viewSet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if !d.WrittenBy(t) {
 		value.Props(body)["virtualMachines"] = value.IDs(engine.IdsOf(t.Users(d.ID, typeVM)))

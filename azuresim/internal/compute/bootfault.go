@@ -48,8 +48,8 @@ func bootFault(s *engine.Server, ctx context.Context, vm host.VM) *engine.Error 
 		"state later.", vm.Name), rule)
 }
 
-// threaten schedules the eviction of a running spot VM if a fault rule acts on it.
-func threaten(s *engine.Server, id string) {
+// scheduleEviction schedules the eviction of a running spot VM if a fault rule selects it.
+func scheduleEviction(s *engine.Server, id string) {
 	parsed, err := engine.ParseID(id)
 	if err != nil || !isSpotMachine(s, id) {
 		return

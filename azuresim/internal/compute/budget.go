@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// perMinute returns a limit of the compute provider: n requests a minute, from a bucket
-// that can contain three times as many. Source:
+// perMinute returns a limit of the compute provider: n requests a minute, from a bucket for size
+// requests, which is three times n. Source:
 // https://learn.microsoft.com/azure/virtual-machines/compute-throttling-limits.
 func perMinute(n, size float64) throttle.Limit { return throttle.Limit{Size: size, Refill: n / 60} }
 

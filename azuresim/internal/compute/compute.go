@@ -1,7 +1,6 @@
-// Package compute is the resource provider Microsoft.Compute of the local
-// Azure: machines, disks, scale sets, images and galleries. What runs the
-// machines is a Host. It imports no other provider; package azuresim alone
-// imports it.
+// Package compute is the resource provider Microsoft.Compute of the local Azure: machines, disks,
+// scale sets, images and galleries. A Host runs the machines. It imports no other provider; only
+// package azuresim imports it.
 package compute
 
 import (
@@ -41,13 +40,13 @@ const computeSpace = "Microsoft.Compute"
 type state struct {
 	host  host.Host
 	begun launches
-	// passwords are the passwords that VMAccess extensions are about to set, by the
+	// passwords contains the passwords that VMAccess extensions are about to set, by the
 	// extension's key. They are not stored: a restart loses them.
 	passwords sync.Map
-	// gone has, by key, when resources were deleted whose service words the 404 itself for
-	// a time.
+	// gone contains the times of deletion, by key, of resources for which the service itself
+	// answers 404 for a time (see goneFor).
 	gone    sync.Map
-	blobKey [32]byte // signs addresses of storage
+	blobKey [32]byte // signs the URLs of boot diagnostics
 }
 
 func computeOf(s *engine.Server) *state { return engine.StateOf[*state](s, computeSpace) }
@@ -83,7 +82,8 @@ func New(host host.Host) engine.Provider {
 	}
 }
 
-// machineTypes returns the resource types of single machines and of what belongs to them.
+// machineTypes returns the resource types of single machines and of the resources that belong to
+// machines.
 func machineTypes() []engine.Type {
 	disks := []engine.Reference{
 		{Path: "storageProfile.osDisk.managedDisk", To: typeDisk, As: engine.AsVirtualMachine},
@@ -128,7 +128,8 @@ func machineTypes() []engine.Type {
 	}
 }
 
-// modelRefs are the references that a machine and the model of a scale set have, which is at a path.
+// modelRefs returns the references of a machine or of a scale set's model; at is the path of the
+// model.
 func modelRefs(at string) []engine.Reference {
 	refs := []engine.Reference{{Path: at + "capacityReservation.capacityReservationGroup", To: typeReservationGroup}}
 	for _, disk := range []string{"osDisk", "dataDisks"} {
@@ -140,7 +141,7 @@ func modelRefs(at string) []engine.Reference {
 	return refs
 }
 
-// diskTypes returns the resource types of disks and of what belongs to them.
+// diskTypes returns the resource types of disks and of the resources that belong to disks.
 func diskTypes() []engine.Type {
 	return []engine.Type{diskType(), snapshotType(), diskAccessType(), encryptionSetType()}
 }

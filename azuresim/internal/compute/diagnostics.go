@@ -15,11 +15,11 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// blobPrefix begins the paths of the VMs' boot diagnostics, which the local Azure serves in
+// blobPrefix begins the paths of the VMs' boot diagnostics. The local Azure serves them itself in
 // place of a storage account: clients read them with a signed URL and no token.
 const blobPrefix = "/bootdiagnostics/"
 
-// defaultSAS is how long a signed URL is valid unless the client asks for another time.
+// defaultSAS is how long a signed URL is valid unless the client requests another time.
 const defaultSAS = 120 * time.Minute
 
 // serveBootDiagnostics answers retrieveBootDiagnosticsData with signed URLs. There is no
@@ -36,7 +36,7 @@ func serveBootDiagnostics(c *engine.Request, vm engine.ID) *engine.Error {
 	case !found:
 		return engine.ErrNotFound(vm)
 	case !enabled:
-		// The code and words of the real refusal are not published.
+		// Azure's real code and message of this refusal are not published.
 		return engine.Conflict("OperationNotAllowed", "Boot diagnostics is not enabled for the VM '%s'.", vm.Name())
 	}
 	life := defaultSAS
@@ -58,7 +58,7 @@ func signature(s *engine.Server, name, end string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// serveBlob answers a signed URL; it returns false if the path is ARM's.
+// serveBlob answers a request with a signed URL; it returns false if the path belongs to ARM.
 func serveBlob(c *engine.Request) bool {
 	rest, ok := strings.CutPrefix(c.HTTP.URL.Path, blobPrefix)
 	if !ok {

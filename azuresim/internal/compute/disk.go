@@ -28,7 +28,7 @@ func fillDisk(d *engine.Doc) {
 	kind, _, _ := strings.Cut(value.Str(d.Body, "sku", "name"), "_")
 	gib, _ := value.Int(p, "diskSizeGB")
 	tier, ok := catalogue.DiskTier(kind, gib)
-	if !ok { // kinds whose figures are chosen freely
+	if !ok { // the client chooses the figures of the other kinds
 		value.SetDefault(p, "diskIOPSReadWrite", float64(3000))
 		value.SetDefault(p, "diskMBpsReadWrite", float64(125))
 		return
@@ -39,8 +39,8 @@ func fillDisk(d *engine.Doc) {
 	}
 }
 
-// holder returns the machine that a disk is attached to, a VM or an instance of a Uniform
-// scale set; nil if it is attached to none.
+// holder returns the machine that a disk is attached to: a VM or an instance of a Uniform scale
+// set; nil if the disk is not attached.
 func holder(t *engine.Tx, disk string) *engine.Record {
 	for _, typ := range []string{typeVM, typeInstance} {
 		if users := t.Users(disk, typ); len(users) > 0 {

@@ -34,7 +34,7 @@ func prepareDiskAccess(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 
 func guardDiskAccess(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, typ := range []string{typeDisk, typeSnapshot} {
-		if user := naming(t, typ, d.ID, "diskAccessId"); user != nil {
+		if user := findByText(t, typ, d.ID, "diskAccessId"); user != nil {
 			return engine.Conflict("OperationNotAllowed",
 				"DiskAccess '%s' cannot be deleted because it is in use by %s.", d.Parsed.Name(), user.ID)
 		}
@@ -42,8 +42,8 @@ func guardDiskAccess(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewDiskAccess shows the connections of private endpoints; nothing while an
-// operation is in progress.
+// viewDiskAccess shows the connections of private endpoints, but none while an operation is in
+// progress.
 func viewDiskAccess(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if d.State() != engine.StatusSucceeded {
 		delete(body, "properties")

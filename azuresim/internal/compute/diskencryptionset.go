@@ -48,7 +48,7 @@ func finishEncryptionSet(t *engine.Tx, op *engine.Operation, result any, err *en
 
 func guardEncryptionSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, typ := range []string{typeDisk, typeSnapshot} {
-		if user := naming(t, typ, d.ID, "encryption", "diskEncryptionSetId"); user != nil {
+		if user := findByText(t, typ, d.ID, "encryption", "diskEncryptionSetId"); user != nil {
 			return engine.Conflict("OperationNotAllowed",
 				"Disk encryption set %s cannot be deleted because it is in use by %s.", d.Parsed.Name(), user.ID)
 		}

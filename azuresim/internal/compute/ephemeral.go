@@ -45,7 +45,7 @@ func checkEphemeral(osDisk value.Object, sz catalogue.Size) *engine.Error {
 	return nil
 }
 
-// firstPlacement returns where a size has an ephemeral OS disk by default.
+// firstPlacement returns the default placement of an ephemeral OS disk on a size.
 func firstPlacement(sz catalogue.Size) string {
 	switch {
 	case sz.CacheGiB > 0:

@@ -60,7 +60,7 @@ func runExtension(ctx context.Context, s *engine.Server, op *engine.Operation) (
 		return nil, nil
 	}
 	if hostOf(s).View(vm).Empty {
-		return nil, nil // its instance view says that it had no effect
+		return nil, nil // the extension's instance view says that it had no effect
 	}
 	if len(files) > 0 {
 		return nil, engine.Conflict("VMExtensionProvisioningError", "VM has reported a failure when processing extension '%s'. Error "+
@@ -85,8 +85,8 @@ func isAccess(d *engine.Doc) bool {
 	return strings.EqualFold(value.Str(p, "publisher"), "Microsoft.Compute") && strings.EqualFold(value.Str(p, "type"), "VMAccessAgent")
 }
 
-// checkExtension refuses a second extension of one handler on a machine, and a
-// password that Windows would not take.
+// checkExtension refuses a second extension with the same handler on a machine, and a password that
+// Windows would refuse.
 func checkExtension(t *engine.Tx, d *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	parent, _ := d.Parsed.Parent()

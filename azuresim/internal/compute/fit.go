@@ -9,23 +9,25 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// demand is what a machine or a scale set's profile asks of its size.
+// demand is the set of properties of a machine, or of a scale set's profile, that its size must
+// support.
 type demand struct {
 	id, name, location string
 	zones              []string
-	// properties are those of a machine; a profile has the same.
+	// properties are the machine's properties; a profile has the same form.
 	properties value.Object
-	// set says that it is the profile of a scale set.
+	// set means that the demand is of a scale set's profile.
 	set bool
-	// interfaces is their number, accelerated the ID of one with accelerated networking.
+	// interfaces is the number of network interfaces, accelerated the ID of an interface with
+	// accelerated networking.
 	interfaces  int
 	accelerated string
-	// generation and architecture are those of the image; empty where it does not say them.
+	// generation and architecture describe the image, "" where the image does not set them.
 	generation, architecture string
 }
 
-// fit refuses a demand that a size is not capable of, by the capabilities that the list of SKUs
-// announces.
+// fit refuses a demand that the size does not support according to one or more capabilities in the
+// list of SKUs.
 type fit struct {
 	capabilities []string
 	refuse       func(m demand, sz catalogue.Size) *engine.Error
@@ -50,7 +52,7 @@ var fits = []fit{
 	{[]string{"TrustedLaunchDisabled", "ConfidentialComputingType"}, fitSecurity},
 }
 
-// checkFit returns the first error of what a size is not capable of.
+// checkFit returns the first error among fits, or nil if the size supports the demand.
 func checkFit(m demand, sz catalogue.Size) *engine.Error {
 	for _, f := range fits {
 		if e := f.refuse(m, sz); e != nil {
@@ -60,7 +62,7 @@ func checkFit(m demand, sz catalogue.Size) *engine.Error {
 	return nil
 }
 
-// demandOf returns what a machine asks of its size.
+// demandOf returns the demand of a machine.
 func demandOf(t *engine.Tx, d *engine.Doc) demand {
 	m := demand{id: d.ID, name: d.Parsed.Name(), location: d.Location(), zones: value.Texts(d.Body, "zones"), properties: value.Props(d.Body)}
 	for _, n := range value.Items(m.properties, "networkProfile", "networkInterfaces") {
@@ -73,7 +75,8 @@ func demandOf(t *engine.Tx, d *engine.Doc) demand {
 	return m
 }
 
-// demandOfSet returns what the profile of a scale set asks of its size.
+// demandOfSet returns the demand of a scale set's profile; probe is a machine that the profile
+// would create.
 func demandOfSet(t *engine.Tx, set, probe *engine.Doc) demand {
 	m := demand{id: set.ID, name: set.Parsed.Name(), location: set.Location(), zones: value.Texts(set.Body, "zones"),
 		properties: value.Props(probe.Body), set: true}
@@ -87,7 +90,8 @@ func demandOfSet(t *engine.Tx, set, probe *engine.Doc) demand {
 	return m
 }
 
-// traits returns the generation and the architecture of the image that a reference names, or "".
+// traits returns the generation and the architecture of the image that a reference names, or "" if
+// they are not known.
 func traits(t *engine.Tx, ref value.Object) (generation, architecture string) {
 	image := imageOf(ref)
 	if image.ID == "" {
@@ -115,7 +119,8 @@ func (m demand) disks() []value.Object {
 	return value.Items(m.properties, "storageProfile", "dataDisks")
 }
 
-// storage yields the storage types of the disks, each with its place in the profile.
+// storage returns the storage types of the disks; the values are the paths of the types in the
+// profile.
 func (m demand) storage() map[string]string {
 	out := map[string]string{}
 	for _, disk := range m.disks() {
@@ -125,7 +130,8 @@ func (m demand) storage() map[string]string {
 	return out
 }
 
-// Source: https://github.com/Azure/azure-xplat-cli/issues/3008.
+// fitPremium refuses premium storage on a size without it. Source:
+// https://github.com/Azure/azure-xplat-cli/issues/3008.
 func fitPremium(m demand, sz catalogue.Size) *engine.Error {
 	for kind, at := range m.storage() {
 		if strings.HasPrefix(kind, "Premium") && !sz.Premium() {
@@ -161,7 +167,8 @@ func fitEncryption(m demand, sz catalogue.Size) *engine.Error {
 	return nil
 }
 
-// Source: https://github.com/fortinet/fortigate-terraform-deploy/issues/148 and, for sets,
+// fitInterfaces refuses too many network interfaces. Source:
+// https://github.com/fortinet/fortigate-terraform-deploy/issues/148 and, for sets,
 // https://github.com/fortinet/fortigate-autoscale-azure/issues/60.
 func fitInterfaces(m demand, sz catalogue.Size) *engine.Error {
 	switch most := sz.Interfaces(); {
@@ -178,7 +185,8 @@ func fitInterfaces(m demand, sz catalogue.Size) *engine.Error {
 	}
 }
 
-// Source: https://github.com/Azure/azure-cli/issues/19182 and, for sets,
+// fitAccelerated refuses accelerated networking on a size without it. Source:
+// https://github.com/Azure/azure-cli/issues/19182 and, for sets,
 // https://github.com/kubernetes-sigs/cluster-api/issues/1201.
 func fitAccelerated(m demand, sz catalogue.Size) *engine.Error {
 	switch {
@@ -221,7 +229,8 @@ func fitSpot(m demand, sz catalogue.Size) *engine.Error {
 	return nil
 }
 
-// Source: https://learn.microsoft.com/azure/virtual-machines/trusted-launch-faq.
+// fitSecurity refuses a security type that the size does not support. Source:
+// https://learn.microsoft.com/azure/virtual-machines/trusted-launch-faq.
 func fitSecurity(m demand, sz catalogue.Size) *engine.Error {
 	asked := value.Str(m.properties, "securityProfile", "securityType")
 	trusted := strings.EqualFold(asked, "TrustedLaunch") && !sz.TrustedLaunch()

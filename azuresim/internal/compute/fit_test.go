@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// TestFits walks the capabilities that the list of SKUs announces: each refuses what a size cannot do,
-// with Azure's code, or is known to be enforced elsewhere.
+// TestFits checks all capabilities that the list of SKUs announces: each refuses a demand that a
+// size does not support, with Azure's code, or is enforced elsewhere.
 func TestFits(t *testing.T) {
 	disk := func(kind string) value.Object {
 		return value.Object{"storageProfile": value.Object{"osDisk": value.Object{"managedDisk": value.Object{"storageAccountType": kind}}}}
@@ -30,7 +30,7 @@ func TestFits(t *testing.T) {
 	}
 	cases := map[string]struct {
 		asks      demand
-		fits, not string // sizes
+		fits, not string // names of sizes
 		code      string
 	}{
 		"MaxDataDiskCount": {demand{properties: luns(5)}, "Standard_D4s_v3", "Standard_D2s_v3", "OperationNotAllowed"},
@@ -64,7 +64,7 @@ func TestFits(t *testing.T) {
 		"ConfidentialComputingType": {demand{properties: security("ConfidentialVM")},
 			"Standard_DC2as_v5", "Standard_D2s_v3", "InvalidParameter"},
 	}
-	announced := []string{"UltraSSDAvailable"} // in the details of zones
+	announced := []string{"UltraSSDAvailable"} // an entry's zone details contain it
 	for _, sz := range catalogue.Sizes() {
 		for _, c := range sz.Capabilities() {
 			announced = append(announced, c.Name)
@@ -97,7 +97,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// enforcedElsewhere are announced capabilities that refuse no machine, each with why.
+// enforcedElsewhere are announced capabilities that refuse no machine, with the reason.
 var enforcedElsewhere = map[string]string{
 	"vCPUs": "quotas count them", "vCPUsAvailable": "the guest sees them", "MemoryGB": "the guest sees it", "GPUs": "the guest sees them",
 	"ParentSize": "names the size without constrained cores", "RdmaEnabled": "only the guest's driver meets it",

@@ -90,8 +90,8 @@ func guardChildren(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// prepareDefinition validates an image definition and refuses changes of its image's
-// properties.
+// prepareDefinition validates an image definition and refuses changes of the properties of its
+// images.
 func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	for _, field := range [][]string{{"osType"}, {"osState"}, {"identifier", "publisher"}, {"identifier", "offer"}, {"identifier", "sku"}} {
@@ -164,7 +164,7 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	if id == "" {
 		if value.Str(p, "storageProfile", "osDiskImage", "source", "uri") != "" {
-			return nil // a VHD: what it holds is not known here
+			return nil // the source is a VHD with unknown contents
 		}
 		return invalid("storageProfile.source", "Required parameter 'storageProfile.source' is missing (null).")
 	}
@@ -172,12 +172,13 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		if t.Find(id) == nil {
 			return errNoSource(id, d)
 		}
-		return nil // it is the machine itself, whose disk is not copied here
+		return nil // the machine itself is the source, and its disk is not copied here
 	}
 	return capture(t, d, id)
 }
 
-// isSpecialized reports whether the images of a definition are machines, which are not provisioned again.
+// isSpecialized reports whether the images of a definition are specialized: copies of machines,
+// which are not provisioned again.
 func isSpecialized(definition *engine.Doc) bool {
 	return definition != nil && strings.EqualFold(value.Str(definition.Body, "properties", "osState"), "Specialized")
 }
@@ -186,9 +187,9 @@ func errNoSource(id string, d *engine.Doc) *engine.Error {
 	return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source %s of the image %s was not found.", id, d.ID)
 }
 
-// capture records in an image's document what its source resource contains: the published
-// image that the source was created from, "" if it is not known, and the Host's description
-// of a generalized machine.
+// capture records in an image's document the contents of its source resource: the published image
+// that the source was created from ("" if it is not known) and the Host's description of a
+// generalized machine.
 func capture(t *engine.Tx, d *engine.Doc, id string) *engine.Error {
 	from := t.Find(id)
 	if from == nil {
@@ -210,7 +211,8 @@ func capture(t *engine.Tx, d *engine.Doc, id string) *engine.Error {
 	return nil
 }
 
-// bootsFrom records in the document of a machine or image what it takes over from an image.
+// bootsFrom copies into the document of a machine or image the properties that it inherits from an
+// image.
 func bootsFrom(d, image *engine.Doc, source string) {
 	d.Hidden["source"] = source
 	if holds := value.Str(image.Hidden, "holds"); holds != "" {
@@ -221,7 +223,8 @@ func bootsFrom(d, image *engine.Doc, source string) {
 	}
 }
 
-// diskOf returns the size of the OS disk that a machine, an image, a disk or a snapshot has, in GiB; 0 where it is not known.
+// diskOf returns the size of the OS disk that a machine, an image, a disk or a snapshot has, in
+// GiB; 0 if the size is not known.
 func diskOf(d *engine.Doc) int {
 	for _, at := range [][]string{{"storageProfile", "osDisk", "diskSizeGB"}, {"diskSizeGB"}} {
 		if n, ok := value.Int(value.Sub(d.Body, "properties"), at...); ok {

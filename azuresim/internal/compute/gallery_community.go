@@ -61,7 +61,7 @@ func referenceVersions() []string {
 type communityImage struct {
 	name, os string
 	versions []string
-	// definition has what a shared definition says; nil for the reference images.
+	// definition is the body of a shared definition; nil for the reference images.
 	definition value.Object
 }
 

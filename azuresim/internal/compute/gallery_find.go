@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// checkImageID returns an error if the image that an ID names does not exist; otherwise it
-// records the exact version and what it contains.
+// checkImageID returns an error if the image that an ID names does not exist; otherwise it records
+// in d the image's exact version and its contents.
 func checkImageID(t *engine.Tx, d *engine.Doc, id string, ref value.Object) *engine.Error {
 	parts := strings.Split(strings.Trim(id, "/"), "/")
 	if strings.EqualFold(parts[0], "CommunityGalleries") {
@@ -37,7 +37,8 @@ func checkImageID(t *engine.Tx, d *engine.Doc, id string, ref value.Object) *eng
 		"The value '%s' of parameter 'imageReference.id' names neither a gallery image nor a managed image.", id)
 }
 
-// definitionOf returns the definition of the gallery image that a machine is made of; nil for other images.
+// definitionOf returns the definition of the gallery image that a machine is created from; nil for
+// other images.
 func definitionOf(t *engine.Tx, d *engine.Doc) *engine.Doc {
 	id, err := engine.ParseID(value.Str(value.Props(d.Body), "storageProfile", "imageReference", "id"))
 	if err == nil && strings.EqualFold(id.FullType(), typeGalleryVersion) {
@@ -120,14 +121,14 @@ func sameOS(d *engine.Doc, os string) *engine.Error {
 // compareVersions orders versions of the form major.minor.patch.
 func compareVersions(a, b string) int {
 	var x, y [3]int
-	_, _ = fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2]) // the form was checked on writing
+	_, _ = fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2]) // the version's form is checked when it is written
 	_, _ = fmt.Sscanf(b, "%d.%d.%d", &y[0], &y[1], &y[2])
 	return cmp.Or(x[0]-y[0], x[1]-y[1], x[2]-y[2])
 }
 
-// checkLaunch returns an error if a machine's security type is not one that its image definition
-// allows: images captured from machines with trusted launch take no others, and a first-generation
-// image takes none of them. Source:
+// checkLaunch returns an error if the image definition does not allow a machine's security type:
+// images captured from machines with trusted launch require trusted launch, and a first-generation
+// image allows none. Source:
 // https://learn.microsoft.com/azure/virtual-machines/trusted-launch-portal#trusted-launch-vm-images.
 func checkLaunch(d, definition *engine.Doc) *engine.Error {
 	const trusted, confidential = "TrustedLaunch", "ConfidentialVM"

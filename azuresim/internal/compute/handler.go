@@ -9,10 +9,11 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// handlers are the types of extensions of publishers whose types are all known, by the publisher in lower case. There are many other
-// publishers, and what they have is not known here: each of theirs is taken. Source:
-// https://learn.microsoft.com/azure/virtual-machines/extensions/overview and the pages of the extensions below it; CAPZ's
-// api/v1beta1/types.go for those of its images.
+// handlers contains the extension types of the publishers whose types are all known, by the
+// publisher in lower case. The types of the many other publishers are not known, so every type of
+// theirs is accepted. Source:
+// https://learn.microsoft.com/azure/virtual-machines/extensions/overview and its pages about single
+// extensions; for the types of CAPZ's images CAPZ's api/v1beta1/types.go.
 var handlers = map[string][]string{
 	"microsoft.compute":                 {"BGInfo", "CustomScriptExtension", "JsonADDomainExtension", "VMAccessAgent"},
 	"microsoft.azure.extensions":        {"CustomScript", "DockerExtension"},
@@ -20,7 +21,8 @@ var handlers = map[string][]string{
 	"microsoft.managedservices":         {"ApplicationHealthLinux", "ApplicationHealthWindows"},
 }
 
-// checkHandler refuses an extension that its publisher does not have. Source: https://github.com/Azure/azure-powershell/issues/20094.
+// checkHandler refuses an extension type that its publisher does not offer. Source:
+// https://github.com/Azure/azure-powershell/issues/20094.
 func checkHandler(p value.Object) *engine.Error {
 	publisher, kind := value.Str(p, "publisher"), value.Str(p, "type")
 	types, known := handlers[strings.ToLower(publisher)]
@@ -31,7 +33,7 @@ func checkHandler(p value.Object) *engine.Error {
 		publisher, kind)
 }
 
-// checkHandlers does so for the extensions of a scale set's model.
+// checkHandlers calls checkHandler for each extension of a scale set's model.
 func checkHandlers(profile value.Object) *engine.Error {
 	for _, x := range value.Items(profile, "extensionProfile", "extensions") {
 		if e := checkHandler(value.Props(x)); e != nil {

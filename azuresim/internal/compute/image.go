@@ -50,13 +50,12 @@ func galleryImages() []string {
 
 var semver = regexp.MustCompile(`^1\.(\d+)\.(\d+)$`)
 
-// flatcarGallery is the public gallery of Flatcar's images with Kubernetes: a definition
-// for each version of Kubernetes, whose versions are those of Flatcar.
-// Source: https://github.com/flatcar/flatcar, documentation on Cluster API.
+// flatcarGallery is the public gallery of Flatcar's images with Kubernetes: it has a definition for
+// each version of Kubernetes, and the image versions are Flatcar's versions. Source:
+// https://github.com/flatcar/flatcar, documentation on Cluster API.
 const flatcarGallery = "flatcar4capi-742ef0cb-dcaa-4ecb-9cb0-bfd2e43dccc0"
 
-// flatcarLatest is the version that lists contain; other versions of the right form exist
-// too.
+// flatcarLatest is the version in lists; all other versions of the right form exist too.
 const flatcarLatest = "4230.2.1"
 
 var (
@@ -84,7 +83,7 @@ func latestIn(gallery string) string {
 	return referenceVersions()[0]
 }
 
-// built reports whether there are images of a version of Kubernetes.
+// built reports whether the public gallery has images of a version of Kubernetes.
 func built(version string) bool {
 	m := semver.FindStringSubmatch(version)
 	if m == nil {
@@ -116,7 +115,7 @@ func checkImage(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// imageDisk returns the size of the OS disk of a machine's image in GiB; 0 where it is not known.
+// imageDisk returns the size of the OS disk of a machine's image in GiB; 0 if it is not known.
 func imageDisk(d *engine.Doc) int {
 	image := imageOf(value.Sub(value.Props(d.Body), "storageProfile", "imageReference"))
 	if image.ID != "" {
@@ -133,7 +132,7 @@ func imageDisk(d *engine.Doc) int {
 func findImage(t *engine.Tx, d *engine.Doc) *engine.Error {
 	ref := value.Sub(value.Props(d.Body), "storageProfile", "imageReference")
 	if vhd := value.Str(value.Props(d.Body), "storageProfile", "osDisk", "image", "uri"); ref == nil && vhd != "" {
-		return nil // an image of one's own, a blob of a storage account: what it holds is not known here
+		return nil // a custom image in a blob of a storage account: its contents are not known
 	}
 	if ref == nil {
 		return invalid("imageReference", "Required parameter 'imageReference' is missing (null).")
@@ -175,8 +174,8 @@ func checkPlan(d *engine.Doc, i catalogue.Image) *engine.Error {
 	return nil
 }
 
-// serveMarketplace answers lists of publishers, offers, SKUs and versions, which are JSON
-// arrays without an object around them.
+// serveMarketplace answers lists of publishers, offers, SKUs and versions, which are bare JSON
+// arrays.
 func serveMarketplace(c *engine.Request) *engine.Error {
 	n := c.ID.Names // location, publisher, vmimage, offer, sku, version
 	if len(n) == 6 {
@@ -206,8 +205,8 @@ func serveMarketplace(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// imagePath returns the name and the end of the ID that an image contributes to a list
-// below the names n; both are empty if the image is not below them.
+// imagePath returns the name and the last part of the ID that an image adds to a list; n are the
+// names in the path of the list. Both are empty if the image does not belong to the list.
 func imagePath(i catalogue.Image, n []string) (name, path string) {
 	is := func(at int, name string) bool { return len(n) <= at || strings.EqualFold(n[at], name) }
 	if !is(1, i.Publisher) || !is(3, i.Offer) || !is(4, i.SKU) {
@@ -225,7 +224,7 @@ func imagePath(i catalogue.Image, n []string) (name, path string) {
 	return i.Latest, offers + "/Skus/" + i.SKU + "/Versions/" + i.Latest
 }
 
-// serveVersion answers one version of an image; the image need not be in the lists.
+// serveVersion answers one version of an image; also of an image that the lists do not contain.
 func serveVersion(c *engine.Request) *engine.Error {
 	n := c.ID.Names
 	i, exact, ok := catalogue.FindImage(n[1], n[3], n[4], n[5])

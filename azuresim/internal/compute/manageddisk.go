@@ -14,10 +14,12 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Disks and snapshots share a file: one service of Azure keeps both. It answers a write
-// with what it was sent, and fills in the rest when the operation ends.
+// Disks and snapshots share a file because one service of Azure implements both. The service
+// answers a write with the values of the request and adds the computed values when the operation
+// ends.
 
-// prepareManaged checks a write of a disk or snapshot and gives it what it has from before or from its source.
+// prepareManaged checks a write of a disk or snapshot and sets the values that it inherits from its
+// old document or from its source.
 func prepareManaged(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if e := checkManaged(t, d); e != nil {
 		return e
@@ -31,8 +33,10 @@ func prepareManaged(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// creationNeeds are the members of which a way of creation needs one; the size is that of the disk.
-// Source: https://learn.microsoft.com/rest/api/compute/disks/create-or-update, CreationData and DiskProperties.
+// creationNeeds lists, for each createOption, the properties of which a write must contain at least
+// one; the size is the disk's. Source:
+// https://learn.microsoft.com/rest/api/compute/disks/create-or-update, CreationData and
+// DiskProperties.
 var creationNeeds = map[string][]string{
 	"empty":     {"diskSizeGB"},
 	"copy":      {"creationData.sourceResourceId", "creationData.sourceUri"},
@@ -42,7 +46,8 @@ var creationNeeds = map[string][]string{
 	"fromimage": {"creationData.imageReference", "creationData.galleryImageReference"},
 }
 
-// takeSource checks what a new disk or snapshot comes from. A copy has the size and the operating system of its source.
+// takeSource checks the source of a new disk or snapshot. A copy gets the size and the operating
+// system of its source.
 func takeSource(t *engine.Tx, d *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	ways := creationNeeds[value.Lower(value.Str(p, "creationData", "createOption"))]
@@ -51,7 +56,7 @@ func takeSource(t *engine.Tx, d *engine.Doc) *engine.Error {
 	}
 	source := value.Str(p, "creationData", "sourceResourceId")
 	if uri := value.Str(p, "creationData", "sourceUri"); source == "" && strings.HasPrefix(uri, "/") {
-		source = uri // an ID, which the azurerm provider of Terraform sends there
+		source = uri // a resource ID, which the azurerm provider of Terraform sends in this property
 	}
 	if source == "" {
 		return nil
@@ -61,7 +66,7 @@ func takeSource(t *engine.Tx, d *engine.Doc) *engine.Error {
 		return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source '%s' of %s was not found.", source, d.Parsed.Name())
 	}
 	if of := from.Hidden["source"]; of != nil {
-		d.Hidden["source"] = of // the image that it came from
+		d.Hidden["source"] = of // the image that the source was created from
 	}
 	for _, field := range []string{"diskSizeGB", "osType", "hyperVGeneration"} {
 		if v := value.At(from.Body, "properties", field); v != nil {
@@ -71,7 +76,7 @@ func takeSource(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// checkManaged returns an error for a disk or snapshot that cannot be written.
+// checkManaged returns an error if a disk or snapshot cannot be written.
 func checkManaged(t *engine.Tx, d *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if value.Str(p, "creationData", "createOption") == "" {
@@ -96,9 +101,9 @@ func checkManaged(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// naming returns a resource of a type that has an ID as a plain text in its properties,
-// where the ID is not a reference; nil if there is none.
-func naming(t *engine.Tx, typ, id string, path ...string) *engine.Doc {
+// findByText returns a resource of a type whose properties contain an ID at a path as plain text, where
+// the ID is not a reference; nil if there is none.
+func findByText(t *engine.Tx, typ, id string, path ...string) *engine.Doc {
 	for _, d := range t.All(typ, "") {
 		if strings.EqualFold(value.Str(value.Sub(d.Body, "properties"), path...), id) {
 			return d
@@ -122,7 +127,8 @@ func keepManaged(t *engine.Tx, d, old *engine.Doc) {
 			value.SetDefault(p, field, was[field])
 		}
 	}
-	// A disk that an earlier release of the local Azure wrote has the fields in its body alone.
+	// The document of a disk that an earlier release of the local Azure wrote has the fields only
+	// in its body.
 	for _, field := range []string{"uniqueId", "timeCreated"} {
 		if d.Hidden[field] == nil {
 			d.Hidden[field] = was[field]
@@ -154,8 +160,8 @@ func fillManaged(d *engine.Doc) {
 	}
 }
 
-// viewManaged changes a disk or snapshot to the form of an API version and reports whether
-// its creation has ended. The service has no state Creating.
+// viewManaged sets the diskState in the view of a disk or snapshot whose creation has ended, and
+// reports whether it has ended. The service has no provisioning state Creating and shows Updating.
 func viewManaged(t *engine.Tx, d *engine.Doc, body value.Object) bool {
 	p := value.Props(body)
 	if d.State() == "Creating" {
@@ -168,11 +174,12 @@ func viewManaged(t *engine.Tx, d *engine.Doc, body value.Object) bool {
 	return done
 }
 
-// goneFor is how long the service itself answers 404 for a deleted resource; later the
+// goneFor is the time for which the service itself answers 404 for a deleted resource; later the
 // resource manager answers. Azure's figure is not known.
 const goneFor = time.Hour
 
-// goneDelete returns the work that deletes a resource whose service words the 404 itself.
+// goneDelete returns the work that deletes a resource for which the service itself answers 404
+// afterwards (see goneFor).
 func goneDelete() engine.Work {
 	return engine.Work{Name: "compute.delete", Silent: true,
 		Finish: func(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
@@ -185,7 +192,7 @@ func goneDelete() engine.Work {
 		}}
 }
 
-// remember records the deletion of a disk, and drops records that are older than Azure keeps them.
+// remember records the deletion of a disk and removes the records that are older than goneFor.
 func (s *state) remember(id string, now time.Time) {
 	s.gone.Range(func(key, at any) bool {
 		if now.Sub(at.(time.Time)) > goneFor {
@@ -196,8 +203,8 @@ func (s *state) remember(id string, now time.Time) {
 	s.gone.Store(value.Lower(id), now)
 }
 
-// notFound returns the 404 of the service for a resource that was deleted recently; nil
-// leaves the answer to the resource manager, also after a restart.
+// notFound returns the 404 of the service for a resource that was deleted recently. It returns nil
+// if the resource manager answers: for all other resources, and for all after a restart.
 func (s *state) notFound(id engine.ID) *engine.Error {
 	if _, ok := s.gone.Load(id.Key()); !ok {
 		return nil

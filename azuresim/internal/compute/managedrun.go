@@ -9,14 +9,14 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// A managed Run Command is a script as a resource of its own. Its write ends when the script
-// has, and succeeds whatever the script's exit code is, which the instance view has.
-// Source: https://learn.microsoft.com/azure/virtual-machines/windows/run-command-managed.
+// A managed Run Command is a script that is a resource. Its write ends when the script ends, and
+// succeeds whatever the script's exit code is; the instance view has the exit code. Source:
+// https://learn.microsoft.com/azure/virtual-machines/windows/run-command-managed.
 
 // maxRunSeconds is the default time limit of a script: 90 minutes.
 const maxRunSeconds = 90 * 60
 
-// maxRunOutput is how many bytes Azure keeps of each output stream, from its end.
+// maxRunOutput is the number of bytes at the end of each output stream that Azure keeps.
 const maxRunOutput = 4096
 
 // prepareManagedRun validates a managed Run Command.
@@ -108,7 +108,8 @@ func finishManagedRun(t *engine.Tx, op *engine.Operation, result any, err *engin
 	t.Put(d)
 }
 
-// viewManagedRun adds the instance view with the script's result if the request expands it.
+// viewManagedRun adds the instance view with the script's result if the request selects it with
+// $expand.
 func viewManagedRun(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if engine.Expands(expand, "instanceView") {
 		value.Props(body)["instanceView"] = value.Clone(d.Hidden["run"])

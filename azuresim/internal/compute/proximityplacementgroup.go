@@ -15,7 +15,8 @@ func proximityGroupType() engine.Type {
 		Prepare: prepareProximityGroup, Guard: guardProximityGroup, View: viewProximityGroup}
 }
 
-// placed has the resource types that can be in a group, with the array that lists each.
+// placed maps each resource type that can be in a group to the group's property that lists its
+// members.
 var placed = map[string]string{"virtualMachines": typeVM, "virtualMachineScaleSets": typeScale, "availabilitySets": typeSet}
 
 func prepareProximityGroup(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {

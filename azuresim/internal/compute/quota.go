@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// coreLimit is the quota of cores, in total and per family, as a large subscription has it;
-// spot VMs have a separate quota.
+// coreLimit is the quota of cores, in total and per family, as in a large subscription; spot VMs
+// have a separate quota of the same size.
 const coreLimit = 10000
 
 // Names of quotas that do not count the cores of a family.

@@ -51,10 +51,11 @@ func serveRunCommands(c *engine.Request) *engine.Error {
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// withParameters returns a machine's script with the values of its parameters: those with a name are parameters of a PowerShell
-// script, or variables of the environment of another one; those without, and on demand all, are arguments.
-// Sources: https://github.com/Azure/run-command-handler-linux, internal/exec/exec.go; positional as az sends them:
-// https://learn.microsoft.com/azure/virtual-machines/linux/run-command.
+// withParameters returns a script with the values of its parameters for a machine. Parameters with
+// a name are parameters of a PowerShell script, or environment variables of another script.
+// Parameters without a name, or all of them if positional is set, are arguments. Sources:
+// https://github.com/Azure/run-command-handler-linux, internal/exec/exec.go; positional as az sends
+// them: https://learn.microsoft.com/azure/virtual-machines/linux/run-command.
 func withParameters(machine *engine.Doc, script string, parameters []value.Object, positional bool) string {
 	windows := machine != nil && isWindows(machine.Body)
 	var variables, arguments strings.Builder

@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Types of scale sets. An instance and its interfaces are documents of their
-// own, so that what points at a subnet or a pool is found as for a VM.
+// Types of scale sets. An instance and its interfaces are separate documents, so that the
+// references to a subnet or a pool are found as for a VM.
 const (
 	typeScale       = "Microsoft.Compute/virtualMachineScaleSets"
 	typeInstance    = typeScale + "/virtualMachines"
@@ -31,16 +31,16 @@ const (
 	modeFlexible = "Flexible"
 )
 
-// maxInstances is the largest capacity of a set, and that of one confined to a
-// single placement group.
-// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-placement-groups.
+// maxInstances is the largest capacity of a set, maxInstancesGroup the largest of a set in a single
+// placement group. Source:
+// https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-placement-groups.
 const (
 	maxInstances      = 1000
 	maxInstancesGroup = 100
 )
 
-// scaleSetTypes returns the resource types of scale sets. Instances and their interfaces
-// are synchronous here because they come and go with operations on their set.
+// scaleSetTypes returns the resource types of scale sets. Instances and their interfaces are
+// synchronous here because operations on their set create and delete them.
 func scaleSetTypes() []engine.Type {
 	nic := "virtualMachineProfile.networkProfile.networkInterfaceConfigurations."
 	return []engine.Type{
@@ -83,7 +83,7 @@ func isFlexible(set *engine.Doc) bool {
 	return strings.EqualFold(value.Str(set.Body, "properties", "orchestrationMode"), modeFlexible)
 }
 
-// profileOf returns a set's virtualMachineProfile; nil for a Flexible one without.
+// profileOf returns a set's virtualMachineProfile; nil for a Flexible set without a profile.
 func profileOf(set *engine.Doc) value.Object {
 	return value.Sub(set.Body, "properties", "virtualMachineProfile")
 }
@@ -98,8 +98,8 @@ func setCapacity(set *engine.Doc, n int) {
 	set.Count(set)
 }
 
-// prepareScaleSet checks a write of a scale set and makes or marks the instances
-// that it adds or takes away; the operation boots and ends them.
+// prepareScaleSet checks a write of a scale set. It creates the documents of the instances that the
+// write adds and marks the instances that the write removes; the operation boots and deletes them.
 func prepareScaleSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	dropCapabilities(value.Props(d.Body))
 	if old == nil {
@@ -130,8 +130,8 @@ func prepareScaleSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return follow(t, d)
 }
 
-// keepScaleSet carries over what a write may leave out, and refuses what it may
-// not change.
+// keepScaleSet copies from the old document the properties that a write may omit, and refuses
+// changes of immutable properties.
 func keepScaleSet(d, old *engine.Doc) *engine.Error {
 	p, was := value.Props(d.Body), value.Props(old.Body)
 	for _, field := range []string{"uniqueId", "timeCreated"} {
@@ -175,9 +175,9 @@ func keepScaleSet(d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// keepProfile copies parts of the old model that a write may leave out: CAPZ leaves out the
-// network, and clients of an API version older than community galleries send an image
-// reference without an image.
+// keepProfile copies parts of the old model that a write may omit: CAPZ omits the network, and
+// clients of an API version older than community galleries send an image reference without an
+// image.
 func keepProfile(profile, before value.Object) {
 	for _, field := range []string{"osProfile", "storageProfile", "networkProfile"} {
 		if profile[field] == nil && before[field] != nil {
@@ -223,9 +223,9 @@ func hideScaleSet(d *engine.Doc) {
 	}
 }
 
-// modelOf returns a hash of the model: an instance created from a model with another hash
-// is not up to date. New custom data changes it, as in Azure. A new admin password does
-// not: it applies only to new instances. That Azure does the same is not proven.
+// modelOf returns a hash of the model. An instance that was created from a model with another hash
+// is outdated. New custom data changes the hash, as in Azure. A new admin password does not,
+// because it applies only to new instances; that Azure does the same is not proven.
 func modelOf(d *engine.Doc) string {
 	data, err := json.Marshal([]any{profileOf(d), value.Str(d.Body, "sku", "name"), d.Hidden["customData"],
 		d.Hidden["userData"], d.Hidden["protectedSettings"]})
@@ -240,8 +240,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// keepCustomData stores the custom data under its hash, once for all instances that were
-// created from it, and removes custom data of which no instance is left.
+// keepCustomData stores the custom data by its hash, once for all instances that were created from
+// it, and removes custom data that no instance uses any more.
 func keepCustomData(t *engine.Tx, d *engine.Doc) {
 	kept := value.Ensure(d.Hidden, "data")
 	used := map[string]bool{dataKey(d): true}
@@ -258,9 +258,9 @@ func keepCustomData(t *engine.Tx, d *engine.Doc) {
 
 func dataKey(set *engine.Doc) string { return digest([]byte(value.Str(set.Hidden, "customData"))) }
 
-// giveIdentity sets the identity's IDs, which never change during the resource's life. A write that does not mention the
-// identity leaves it; one of the type None takes it away.
-// Source: https://github.com/hashicorp/terraform-provider-azurerm/issues/2485.
+// giveIdentity sets the identity's IDs, which never change during the resource's life. A write that
+// does not mention the identity keeps it; an identity of the type None removes it. Source:
+// https://github.com/hashicorp/terraform-provider-azurerm/issues/2485.
 func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
 	if old != nil && d.Body["identity"] == nil && old.Body["identity"] != nil {
 		d.Body["identity"] = value.Clone(old.Body["identity"])
@@ -288,8 +288,8 @@ func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
 	}
 }
 
-// dropCapabilities removes additional capabilities without a member, which Azure does not show. Terraform's provider sends
-// them, and plans no change after it.
+// dropCapabilities removes an empty additionalCapabilities object, which Azure does not return.
+// Terraform's provider sends it, and plans no change if the answer lacks it.
 func dropCapabilities(p value.Object) {
 	if capabilities, ok := p["additionalCapabilities"].(value.Object); ok && len(capabilities) == 0 {
 		delete(p, "additionalCapabilities")
@@ -306,7 +306,7 @@ func instances(t *engine.Tx, set *engine.Doc) []*engine.Doc {
 func instanceNumber(d *engine.Doc) int {
 	n, err := strconv.Atoi(d.Parsed.Name())
 	if err != nil {
-		return -1 // the emulator numbers instances itself
+		return -1 // unreachable: the emulator numbers the instances itself
 	}
 	return n
 }

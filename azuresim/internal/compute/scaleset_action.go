@@ -100,7 +100,7 @@ func setOfInstance(id engine.ID) engine.ID {
 	return set
 }
 
-// memberOf returns the member of a set with a number, or with a name in a Flexible set.
+// memberOf returns the member of a set that has the number id, or in a Flexible set the name id.
 func memberOf(t *engine.Tx, set *engine.Doc, id string) *engine.Doc {
 	if !isFlexible(set) {
 		return t.Find(set.ID + "/virtualMachines/" + id)
@@ -113,7 +113,7 @@ func memberOf(t *engine.Tx, set *engine.Doc, id string) *engine.Doc {
 	return nil
 }
 
-// ofSet answers a request with a view that is computed from a scale set.
+// ofSet returns a handler that answers with a view that is computed from a scale set.
 func ofSet(view func(t *engine.Tx, c *engine.Request,
 	set *engine.Doc) (any, *engine.Error)) func(c *engine.Request, id engine.ID) *engine.Error {
 	return func(c *engine.Request, id engine.ID) *engine.Error {
@@ -164,7 +164,8 @@ func viewRoll(t *engine.Tx, _ *engine.Request, set *engine.Doc) (any, *engine.Er
 	return body, nil
 }
 
-// named parses the instances that an action names; at least one is required.
+// named returns a handler that parses the instances that an action names and passes them to serve;
+// at least one instance is required.
 func named(serve func(c *engine.Request, set engine.ID, ids []string) *engine.Error) func(c *engine.Request, set engine.ID) *engine.Error {
 	return func(c *engine.Request, set engine.ID) *engine.Error {
 		args, e := c.Body()
@@ -200,11 +201,11 @@ func getInstance(c *engine.Request, id engine.ID, asView bool) *engine.Error {
 	return nil
 }
 
-// memberView returns a member in the form in which a set's list of instances contains it.
-// Members of a Flexible set have no tags and no instance view there; the VMs themselves
-// have them. Source: https://github.com/Azure/azure-rest-api-specs/issues/27441 and
-// https://github.com/Azure/azure-sdk-for-go/issues/19707. That the ID is the VM's own is
-// not proven.
+// memberView returns a member in the form of a set's list of instances. For members of a Flexible
+// set, the list has no tags and no instance view; the VMs themselves have them. Source:
+// https://github.com/Azure/azure-rest-api-specs/issues/27441 and
+// https://github.com/Azure/azure-sdk-for-go/issues/19707. That the ID is the VM's own ID is not
+// proven.
 func memberView(t *engine.Tx, d *engine.Doc, expand string) value.Object {
 	if d.Type != typeVM {
 		return t.View(d, expand)
@@ -241,8 +242,8 @@ func chosen(t *engine.Tx, set *engine.Doc, ids []string) ([]*engine.Doc, *engine
 	return out, nil
 }
 
-// onMembers starts an operation on the named members; change assigns each its task. It does
-// not wait for other operations on the set; nor does Azure.
+// onMembers starts an operation on the named members; change assigns a task to each. Like Azure, it
+// does not wait for other operations on the set.
 func onMembers(c *engine.Request, setID engine.ID, ids []string, method string, takes time.Duration,
 	change func(t *engine.Tx, set *engine.Doc, members []*engine.Doc) *engine.Error) *engine.Error {
 	var op *engine.Operation
@@ -345,7 +346,7 @@ func upgrade(t *engine.Tx, set, m *engine.Doc) (*engine.Doc, *engine.Error) {
 	return assign(t, e, what), nil
 }
 
-// runInInstance is Run Command on an instance.
+// runInInstance executes Run Command on an instance.
 func runInInstance(c *engine.Request, id engine.ID) *engine.Error {
 	args, e := c.Body()
 	if e != nil {
@@ -371,8 +372,8 @@ func runInInstance(c *engine.Request, id engine.ID) *engine.Error {
 	return c.Accepted(op, err)
 }
 
-// prepareInstance validates a write of an instance, which can change its protection and
-// tags and repeats the other properties.
+// prepareInstance validates a write of an instance. It can change the instance's protection and
+// tags and must repeat the other properties unchanged.
 func prepareInstance(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old == nil {
 		return engine.ErrNotFound(d.Parsed)

@@ -12,13 +12,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// The longest prefixes of computer names; six base-36 digits follow the prefix.
+// The longest computerNamePrefix of each system; six base-36 digits follow the prefix.
 const (
 	maxPrefixWindows = 9
 	maxPrefixLinux   = 58
 )
 
-// badPrefix are the characters that a Windows computer name cannot contain.
+// badPrefix contains the characters that a Windows computer name cannot contain.
 const badPrefix = "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/?"
 
 // checkScaleSet returns the errors that Compute answers before it accepts a scale set.
@@ -35,7 +35,7 @@ func checkScaleSet(t *engine.Tx, d *engine.Doc) (catalogue.Size, *engine.Error) 
 	case mode == modeUniform && profile == nil:
 		return none, invalid("virtualMachineProfile", "Required parameter 'virtualMachineProfile' is missing (null).")
 	case profile == nil:
-		return none, nil // a Flexible set that VMs are attached to
+		return none, nil // a Flexible set to which VMs are attached
 	}
 	if e := checkCapacity(d); e != nil {
 		return none, e
@@ -93,8 +93,8 @@ func checkCapacity(d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// checkModelled refuses features that the emulator does not emulate: those by which Azure
-// changes a set on its own.
+// checkModelled refuses features by which Azure changes a set on its own, which the emulator does
+// not emulate.
 func checkModelled(d *engine.Doc) *engine.Error {
 	p := value.Sub(d.Body, "properties")
 	for _, path := range [][]string{{"upgradePolicy", "automaticOSUpgradePolicy", "enableAutomaticOSUpgrade"},
@@ -186,7 +186,7 @@ func checkProfile(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Erro
 	return checkNetworkProfile(set)
 }
 
-// probeOf returns a VM that the set's model would create, for the checks of VMs.
+// probeOf returns a VM that the set's model would create, to which the checks of VMs are applied.
 func probeOf(set *engine.Doc) *engine.Doc {
 	p := value.CloneObject(profileOf(set))
 	os := value.Ensure(p, "osProfile")

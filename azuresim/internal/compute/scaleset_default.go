@@ -9,7 +9,8 @@ import (
 // defaultScaleSet sets the defaults that Azure returns for properties that were not
 // written.
 func defaultScaleSet(d *engine.Doc) {
-	// overprovision is answered as in Azure; the emulator never creates instances beyond the capacity.
+	// The answer contains overprovision, as in Azure; the emulator never creates instances beyond
+	// the capacity.
 	defaults.Fill(typeScale, d.Version, d.Body)
 	if profile := profileOf(d); profile != nil && !isFlexible(d) {
 		value.SetDefault(value.Ensure(profile, "osProfile"), "computerNamePrefix", d.Parsed.Name())
@@ -35,8 +36,8 @@ func completeModel(d *engine.Doc) {
 	defaults.Fill(typeScale+" model", d.Version, d.Body)
 }
 
-// keepModel treats a model as unchanged if only new defaults were added to it, so that
-// instances in a state of an older local Azure remain up to date.
+// keepModel keeps the recorded hash of a model to which a write only adds new defaults, so that
+// instances in the state of an older local Azure remain up to date.
 func keepModel(d, old *engine.Doc) {
 	if old == nil || value.Str(old.Hidden, "model") == "" {
 		return
@@ -48,7 +49,8 @@ func keepModel(d, old *engine.Doc) {
 	}
 }
 
-// restsScaleSet: newer API versions return a set in its stored form.
+// restsScaleSet reports whether the stored form of a set is the answer, which is the case in newer
+// API versions.
 func restsScaleSet(t *engine.Tx, _ *engine.Record, expand string) bool {
 	return t.Since(versionETag) && !engine.Expands(expand, "userData")
 }
@@ -59,6 +61,6 @@ func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, expand string)
 	if engine.Expands(expand, "userData") && profile != nil && value.Str(d.Hidden, "userData") != "" {
 		profile["userData"] = d.Hidden["userData"]
 	}
-	oldMachine(t, value.Props(body))
+	removeNewer(t, value.Props(body))
 	oldETag(t, body)
 }

@@ -104,7 +104,7 @@ func putScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 			profile["extensions"] = append(value.List(value.Items(profile, "extensions")), x)
 		}
 		if asked := value.Sub(body, "properties"); c.HTTP.Method == http.MethodPut {
-			maps.Copy(value.Props(x), asked) // what a PUT does not mention stays, as Terraform's provider relies on
+			maps.Copy(value.Props(x), asked) // a PUT keeps properties that it does not mention; Terraform's provider relies on this
 		} else {
 			value.Merge(value.Props(x), asked)
 		}
@@ -194,7 +194,7 @@ func scaleExtension(set *engine.Doc, name string) value.Object {
 	return nil
 }
 
-// viewScaleExtension returns an extension as a resource; its state is the set's.
+// viewScaleExtension returns an extension as a resource with the provisioning state of the set.
 func viewScaleExtension(set *engine.Doc, x value.Object, state string) value.Object {
 	p := value.CloneObject(value.Sub(x, "properties"))
 	p["provisioningState"] = state

@@ -84,7 +84,7 @@ func freeSuffix(t *engine.Tx, set *engine.Doc) string {
 func randomBase36() string {
 	n, err := rand.Int(rand.Reader, big.NewInt(36*36*36*36*36*36))
 	if err != nil {
-		return base36(0) // never (crypto/rand)
+		return base36(0) // unreachable (crypto/rand)
 	}
 	return base36(int(n.Int64()))
 }
@@ -110,7 +110,7 @@ func makeFlexibleNICs(t *engine.Tx, set, d *engine.Doc, suffix string, pool *add
 	return nil
 }
 
-// joinSet checks the set that a new VM is attached to and increases its capacity.
+// joinSet checks the set to which a new VM is attached and increases the set's capacity.
 func joinSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	id := value.Str(value.Props(d.Body), "virtualMachineScaleSet", "id")
 	if id == "" {
@@ -156,7 +156,7 @@ func keepSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// leaveSet decreases the capacity of the set of a VM that is deleted on its own.
+// leaveSet decreases the capacity of a VM's set when the VM is deleted by a request of its own.
 func leaveSet(t *engine.Tx, d *engine.Doc) {
 	owner := setOf(t, d)
 	if owner == nil {
@@ -170,8 +170,8 @@ func leaveSet(t *engine.Tx, d *engine.Doc) {
 
 var scaleSetFilter = regexp.MustCompile(`(?i)^\s*'?virtualMachineScaleSet/id'?\s+eq\s+'([^']+)'\s*$`)
 
-// filterMembers returns the VMs of one scale set if the $filter of a list asks for it.
-// Other filters are ignored.
+// filterMembers returns the VMs of one scale set if the $filter of a list requests that. Other
+// filters are ignored.
 func filterMembers(t *engine.Tx, found []*engine.Record, filter string) []*engine.Record {
 	m := scaleSetFilter.FindStringSubmatch(filter)
 	if m == nil {

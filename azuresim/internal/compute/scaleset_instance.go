@@ -173,8 +173,8 @@ func remakeNICs(t *engine.Tx, set, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// interfaceOf returns the properties of an interface created from the model's, with
-// addresses of its subnets.
+// interfaceOf returns the properties of an interface that is created from the model's
+// configuration, with addresses of its subnets.
 func interfaceOf(set *engine.Doc, config value.Object, address addressSource) (value.Object, *engine.Error) {
 	p := value.CloneObject(value.Sub(config, "properties"))
 	for i, ip := range value.Items(p, "ipConfigurations") {
@@ -212,8 +212,8 @@ func dropInstance(t *engine.Tx, d *engine.Doc) {
 	t.DropOne(d.Key())
 }
 
-// addressPool allocates free addresses of subnets to the interfaces of one write, which are
-// not in the store yet.
+// addressPool allocates free addresses of subnets to the interfaces of one write. It also counts
+// the interfaces of that write, which are not in the store yet.
 type addressPool struct {
 	t     *engine.Tx
 	given map[string]map[netip.Addr]bool

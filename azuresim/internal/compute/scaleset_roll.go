@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// The codes of a rolling upgrade's runningStatus.
+// Values of a rolling upgrade's runningStatus.code.
 const (
 	rollForward   = "RollingForward"
 	rollCancelled = "Cancelled"
@@ -21,14 +21,14 @@ const (
 	rollFaulted   = "Faulted"
 )
 
-// rollingPolicy is the policy of a rolling upgrade: percentages and the pause between
+// rollingPolicy is the policy of a rolling upgrade: limits in percent and the pause between
 // batches.
 type rollingPolicy struct {
 	batch, unhealthy, unhealthyUpgraded int
 	pause                               time.Duration
 }
 
-// policyOf returns a set's policy with Azure's defaults: 20 percent each, no pause.
+// policyOf returns a set's policy with Azure's defaults: 20 percent for each limit, no pause.
 func policyOf(policy value.Object) rollingPolicy {
 	percent := func(field string) int {
 		if n, ok := value.Int(policy, field); ok {
@@ -78,9 +78,8 @@ func isoDuration(s string) (time.Duration, bool) {
 	return d, true
 }
 
-// follow applies a new model to the instances in the upgrade modes that do so
-// automatically: all at once (Automatic), or by a rolling upgrade that continues after the
-// write.
+// follow applies a new model to the instances in the upgrade modes that do so without a request: to
+// all at the same time (Automatic), or by a rolling upgrade that continues after the write.
 func follow(t *engine.Tx, set *engine.Doc) *engine.Error {
 	outdated := outdated(t, set)
 	if isFlexible(set) || len(outdated) == 0 {
@@ -101,8 +100,7 @@ func follow(t *engine.Tx, set *engine.Doc) *engine.Error {
 	return nil
 }
 
-// outdated returns the instances of a Uniform set that were created from another model and
-// are not protected.
+// outdated returns the unprotected instances of a Uniform set that were created from another model.
 func outdated(t *engine.Tx, set *engine.Doc) []*engine.Doc {
 	var out []*engine.Doc
 	for _, m := range instances(t, set) {
@@ -177,15 +175,15 @@ func runRoll(ctx context.Context, s *engine.Server, op *engine.Operation) (any, 
 		if e != nil || len(batch) == 0 {
 			return nil, e
 		}
-		_ = perform(s, ctx, op, batch) // what failed is counted with the unhealthy
+		_ = perform(s, ctx, op, batch) // healthy counts the failed instances as unhealthy
 		if ctx.Err() != nil || s.Until(ctx, s.Clock.Now().Add(s.Latency(policy.pause))) != nil {
 			return nil, errStopping()
 		}
 	}
 }
 
-// nextBatch starts the upgrade of the next instances, first of those whose upgrade a
-// restart of the process interrupted.
+// nextBatch starts the upgrade of the next instances. Instances whose upgrade a restart of the
+// process interrupted come first.
 func nextBatch(s *engine.Server, id string) (batch []task, policy rollingPolicy, e *engine.Error) {
 	err := s.Update(func(t *engine.Tx) error {
 		set := t.Find(id)
@@ -213,8 +211,8 @@ func nextBatch(s *engine.Server, id string) (batch []task, policy rollingPolicy,
 	return batch, policy, engine.AsError(err)
 }
 
-// healthy returns an error if too many instances are unhealthy, of all or of those
-// upgraded. The guest agent's state is used in place of the probe or extension that the set
+// healthy returns an error if too many of all instances, or too many of the upgraded instances, are
+// unhealthy. The state of the guest agent is used in place of the probe or extension that the set
 // names.
 func healthy(t *engine.Tx, set *engine.Doc, all []*engine.Doc, policy rollingPolicy) *engine.Error {
 	bad, upgraded, badUpgraded := 0, 0, 0

@@ -9,9 +9,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// scale changes the number of a set's instances to its capacity: new instances get the
-// state Creating, superfluous ones the state Deleting. The operation then creates and
-// deletes them.
+// scale adapts the instances of a set to its capacity: it creates documents with the state Creating
+// for missing instances and gives superfluous instances the state Deleting. The operation then
+// boots and deletes them.
 func scale(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 	here := slices.DeleteFunc(members(t, set), isDeleting)
 	missing := capacityOf(set) - len(here)
@@ -47,7 +47,7 @@ func scale(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 		here = append(here, d)
 		next++
 	}
-	// A number is never used again.
+	// Numbers of instances are never used again.
 	set.Hidden["next"] = float64(next)
 	return nil
 }

@@ -14,9 +14,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Tasks of a member of a scale set. A task is stored in the member's document until it is
-// done, so that it continues after a restart and a later operation on the set can take it
-// over.
+// Tasks of a member of a scale set. A task is stored in the member's document until it is done, so
+// that the task continues after a restart and a later operation on the set can continue it.
 const (
 	taskBoot       = "boot"
 	taskReimage    = "reimage"
@@ -78,8 +77,8 @@ func tasksOf(s *engine.Server, op *engine.Operation) (out []task) {
 	return out
 }
 
-// launches makes each task begin once in this process, and the tasks of one member one
-// after the other, whichever operations run them.
+// launches ensures that each task begins once in this process, and that the tasks of one member run
+// one after another, also if several operations run them.
 type launches struct {
 	mu sync.Mutex
 	m  map[string]*launch
@@ -89,7 +88,7 @@ type launches struct {
 type launch struct {
 	mu  sync.Mutex
 	key string
-	// failed is the error with which the start of a boot failed.
+	// failed is the error that prevented the boot from starting.
 	failed *engine.Error
 	// claimed is the key of the task whose extensions an operation is running.
 	claimed string
@@ -138,9 +137,9 @@ func (l *launches) forget(id string) {
 	delete(l.m, value.Lower(id))
 }
 
-// launchOnce begins a task that has not begun and has not been replaced. It uses the
-// server's context and not the operation's, because an operation that takes the task over
-// relies on it.
+// launchOnce begins a task unless it has begun or a later task has replaced it. It uses the
+// server's context and not the operation's, because a later operation that continues the task
+// relies on its effects.
 func launchOnce(s *engine.Server, k task) {
 	l := computeOf(s).begun.of(k.id)
 	l.mu.Lock()
@@ -151,7 +150,7 @@ func launchOnce(s *engine.Server, k task) {
 	current := false
 	s.Read(func(t *engine.Tx) {
 		d := t.Find(k.id)
-		// A VM of a Flexible set may be deleted on its own.
+		// A VM of a Flexible set can be deleted by a request of its own.
 		current = d != nil && value.Str(d.Hidden, "task") == k.key && (k.what == taskDelete || !isDeleting(d))
 	})
 	if current {
@@ -160,7 +159,7 @@ func launchOnce(s *engine.Server, k task) {
 	}
 }
 
-// launchFailure returns the error with which a task failed before its guest began, or nil.
+// launchFailure returns the error that prevented a task from starting its guest, or nil.
 func launchFailure(s *engine.Server, k task) *engine.Error {
 	l := computeOf(s).begun.of(k.id)
 	l.mu.Lock()
@@ -171,7 +170,7 @@ func launchFailure(s *engine.Server, k task) *engine.Error {
 	return l.failed
 }
 
-// atOnce bounds how many guests are stopped at the same time.
+// atOnce limits the number of guests that are stopped at the same time.
 const atOnce = 16
 
 // each calls fn for each task, up to atOnce of them at the same time.
@@ -188,8 +187,8 @@ func each(tasks []task, fn func(task)) {
 	wg.Wait()
 }
 
-// perform does tasks and waits until each is done, has failed, or has been
-// superseded. Members become ready one by one; the first failure is returned.
+// perform performs tasks and waits until each is done, has failed, or has been replaced. Members
+// become ready one by one; the first failure is returned.
 func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks []task) *engine.Error {
 	each(tasks, func(k task) { launchOnce(s, k) })
 	if s.Until(ctx, op.Due) != nil {
@@ -205,7 +204,7 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 		changed, began := s.Changed(), s.Clock.Now()
 		var ready, plain []task
 		tasks = slices.DeleteFunc(tasks, func(k task) bool {
-			done, e := outcome(s, k, seen)
+			done, e := taskResult(s, k, seen)
 			switch {
 			case e != nil:
 				complete(s, k, e)
@@ -251,8 +250,9 @@ func perform(s *engine.Server, ctx context.Context, op *engine.Operation, tasks 
 	return failed
 }
 
-// After a look at all its tasks an operation rests restFactor times as long as the look took, but not
-// longer than longestRest: each of a thousand guests makes a dozen changes, and each is a look.
+// After each check of all its tasks an operation pauses for restFactor times the duration of the
+// check, but at most longestRest. Each of a thousand guests makes a dozen changes, and each change
+// causes a check.
 const (
 	restFactor  = 5
 	longestRest = time.Second
@@ -301,11 +301,13 @@ func carryOut(s *engine.Server, ctx context.Context, k task) *engine.Error {
 	return nil
 }
 
-// revisions are the revisions of members' documents, by ID, that were found to have the task of an operation.
+// revisions maps the ID of each member to the revision of its document that was found to contain
+// the task.
 type revisions map[string]uint64
 
-// current reports whether a task is still that of its member. A document that has not changed since it was found to have
-// the task is not read again: to read those of a thousand members at each look was a third of what they cost.
+// current reports whether a task is still its member's task. A document that has not changed since
+// it was found to contain the task is not read again: with a thousand members, reading all
+// documents was a third of the cost of a check.
 func (r revisions) current(s *engine.Server, k task) (current bool) {
 	s.Read(func(t *engine.Tx) {
 		record := t.Record(k.id)
@@ -323,9 +325,9 @@ func (r revisions) current(s *engine.Server, k task) (current bool) {
 	return current
 }
 
-// outcome reports whether a task is done or how it failed. A task that another one replaced
-// counts as done.
-func outcome(s *engine.Server, k task, seen revisions) (done bool, e *engine.Error) {
+// taskResult reports whether a task is done, or the error with which it failed. A task that another
+// task replaced counts as done.
+func taskResult(s *engine.Server, k task, seen revisions) (done bool, e *engine.Error) {
 	if !seen.current(s, k) || hostOf(s) == nil || k.what != taskBoot && k.what != taskReimage {
 		return true, nil
 	}
@@ -356,7 +358,7 @@ func completeAll(s *engine.Server, tasks []task) {
 	}
 }
 
-// settle writes the results of tasks into the documents of their members.
+// settle writes the result of tasks into the documents of their members.
 func settle(s *engine.Server, tasks []task, e *engine.Error) {
 	err := s.Update(func(t *engine.Tx) error {
 		for _, k := range tasks {
@@ -373,7 +375,7 @@ func settle(s *engine.Server, tasks []task, e *engine.Error) {
 			computeOf(s).begun.forget(k.id)
 		case taskBoot, taskStart:
 			if e == nil {
-				threaten(s, k.id)
+				scheduleEviction(s, k.id)
 			}
 		}
 	}

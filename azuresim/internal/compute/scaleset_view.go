@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// viewInstance adds an instance's name in Azure's form and whether it is up to date with
+// viewInstance adds the instance's name in Azure's form and whether the instance is up to date with
 // the model.
 func viewInstance(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	parent, _ := d.Parsed.Parent()
@@ -45,9 +45,9 @@ func viewScaleNIC(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	}
 }
 
-// firstInterface are the members of an interface's properties in API version 2018-10-01, which is the one that
-// clients ask for the interfaces of instances.
-// Source: https://learn.microsoft.com/azure/templates/microsoft.network/2018-10-01/networkinterfaces.
+// firstInterface lists the properties of an interface in API version 2018-10-01, which clients
+// request for the interfaces of instances. Source:
+// https://learn.microsoft.com/azure/templates/microsoft.network/2018-10-01/networkinterfaces.
 var firstInterface = []string{"virtualMachine", "networkSecurityGroup", "interfaceEndpoint", "ipConfigurations", "tapConfigurations",
 	"dnsSettings", "macAddress", "primary", "enableAcceleratedNetworking", "enableIPForwarding", "hostedWorkloads", "resourceGuid",
 	"provisioningState"}
@@ -79,8 +79,7 @@ func scaleSetView(t *engine.Tx, set *engine.Doc) value.Object {
 	}
 }
 
-// extensionSummary returns, for each extension of the model, how many instances have it in
-// which state.
+// extensionSummary returns, for each extension of the model, the number of instances in each state.
 func extensionSummary(t *engine.Tx, set *engine.Doc) []any {
 	out := []any{}
 	for _, name := range extensionNames(set) {

@@ -7,8 +7,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// The works of scale sets: a write, tasks of some members, a script in one instance, and a
-// rolling upgrade.
+// scalePut returns the work of a write of a scale set. The other functions return the works of
+// tasks of some members, of a script in one instance, and of a rolling upgrade.
 func scalePut() engine.Work {
 	return engine.Work{Name: "scale.put", Run: runScaleSet, Finish: finishScaleSet}
 }
@@ -108,7 +108,7 @@ func dropMember(t *engine.Tx, d *engine.Doc) {
 	dropVM(t, d)
 }
 
-// bringsExtensions reports whether a task ends with running the model's extensions.
+// bringsExtensions reports whether the model's extensions run at the end of a task.
 func bringsExtensions(s *engine.Server, k task) (yes bool) {
 	if k.what != taskBoot && k.what != taskReimage {
 		return false
@@ -130,7 +130,7 @@ func modelExtensions(t *engine.Tx, d *engine.Doc) []value.Object {
 	return value.Items(profileOf(set), "extensionProfile", "extensions")
 }
 
-// setOf returns the set of a member of either mode, or nil.
+// setOf returns the set of which d is a member, in either mode; nil if there is none.
 func setOf(t *engine.Tx, d *engine.Doc) *engine.Doc {
 	if d.Type == typeInstance {
 		parent, _ := d.Parsed.Parent()
@@ -167,7 +167,7 @@ func runModelExtensions(s *engine.Server, ctx context.Context, id string) *engin
 	return nil
 }
 
-// fileExtension stores the document of an extension that begins to run.
+// fileExtension stores the document of an extension that is about to run.
 func fileExtension(s *engine.Server, id string, e value.Object, secret any) (target string, ok bool) {
 	err := s.Update(func(t *engine.Tx) error {
 		d := t.Find(id)

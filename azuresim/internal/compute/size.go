@@ -51,8 +51,8 @@ func errSKU(size, location string) *engine.Error {
 		"details.", size, location)
 }
 
-// skuFixed has the parts of a SKU's entry that are the same in all regions, encoded,
-// because the list of one region has megabytes.
+// skuFixed has the parts of a SKU's entry that are the same in all regions, in encoded form,
+// because the list of one region is megabytes long.
 type skuFixed struct {
 	size catalogue.Size
 	json []byte
@@ -77,15 +77,15 @@ var skusFixed = sync.OnceValue(func() []skuFixed {
 func encodeFields(o value.Object) []byte {
 	data, err := json.Marshal(o)
 	if err != nil {
-		panic(fmt.Sprintf("encode a SKU: %v", err)) // it is made of texts
+		panic(fmt.Sprintf("encode a SKU: %v", err)) // all values are text
 	}
 	return data[:len(data)-1]
 }
 
-// listSKUs answers the list of SKUs. Azure repeats each entry for each region; without a
-// filter that would be hundreds of megabytes here, where every region has every size. The
-// answer has one entry for all regions with zones and one for those without: clients read
-// the zones of an entry's first region.
+// listSKUs answers the list of SKUs. Azure repeats each entry for each region. Without a filter
+// that list would be hundreds of megabytes long here, because every region has every size, so the
+// answer has one entry for all regions with zones and one for all regions without. Clients read the
+// zones of an entry's first region.
 func listSKUs(c *engine.Request) *engine.Error {
 	_, only, _ := strings.Cut(c.Query.Get("$filter"), "'")
 	only = engine.Region(strings.TrimSuffix(only, "'"))
@@ -118,8 +118,8 @@ func listSKUs(c *engine.Request) *engine.Error {
 
 // skuEntries returns the entries for some regions, each without its closing brace.
 func skuEntries(now time.Time, regions []string) [][]byte {
-	// Only four things differ between the entries of sizes: whether there are ultra
-	// disks, and whether the size is barred.
+	// Entries have only four forms of these fields: with or without ultra disks, for a barred size
+	// or not.
 	place := map[[2]bool][]byte{}
 	for _, ultra := range []bool{false, true} {
 		for _, barred := range []bool{false, true} {
@@ -141,7 +141,7 @@ func skuEntries(now time.Time, regions []string) [][]byte {
 	return append(out, encodeFields(sets))
 }
 
-// skuPlaces returns the fields of an entry that say where the SKU is offered.
+// skuPlaces returns the fields of an entry that describe where the SKU is offered.
 func skuPlaces(regions []string, ultra, barred bool) value.Object {
 	info, restrictions := []any{}, []any{}
 	for _, r := range regions {

@@ -46,8 +46,8 @@ func isSpotMachine(s *engine.Server, id string) (yes bool) {
 	return yes
 }
 
-// spotOf returns the object that has a machine's priority and eviction policy, which an
-// instance does not show.
+// spotOf returns the object that contains a machine's priority and eviction policy: a hidden one
+// for an instance, whose view lacks both.
 func spotOf(d *engine.Doc) value.Object {
 	if d.Type == typeInstance {
 		return d.Hidden
@@ -55,8 +55,8 @@ func spotOf(d *engine.Doc) value.Object {
 	return value.Sub(d.Body, "properties")
 }
 
-// simulateEviction answers 204 and evicts a spot machine. Azure does so within 30 minutes,
-// the local Azure at once. Source:
+// simulateEviction answers 204 and evicts a spot machine. Azure does so within 30 minutes, the
+// local Azure immediately. Source:
 // https://learn.microsoft.com/azure/virtual-machines/spot-portal#simulate-an-eviction.
 func simulateEviction(c *engine.Request, id engine.ID) *engine.Error {
 	there := false

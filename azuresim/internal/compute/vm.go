@@ -17,8 +17,8 @@ import (
 // maxCustomData is Azure's limit for decoded custom data.
 const maxCustomData = 64 << 10
 
-// prepareVM does the checks that Compute does before it accepts a VM, and attaches the VM's
-// disks and interfaces.
+// prepareVM checks a VM as Compute does before it accepts the VM, and attaches the VM's disks and
+// interfaces.
 func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	dropCapabilities(p)
@@ -71,11 +71,11 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return makeDisks(t, d)
 }
 
-// unmanagedEnd is the day since which Azure takes no disks that are blobs of a storage account.
+// unmanagedEnd is the day since which Azure accepts no disks that are blobs of a storage account.
 const unmanagedEnd = "2026-03-31"
 
-// checkBlobs refuses disks that are blobs.
-// Source: https://github.com/ansible-collections/azure/pull/2288,
+// checkBlobs refuses disks that are blobs of a storage account, since unmanagedEnd. Source:
+// https://github.com/ansible-collections/azure/pull/2288,
 // https://github.com/cloudfoundry/bosh-deployment/pull/529.
 func checkBlobs(t *engine.Tx, p value.Object) *engine.Error {
 	storage := value.Sub(p, "storageProfile")
@@ -88,8 +88,8 @@ func checkBlobs(t *engine.Tx, p value.Object) *engine.Error {
 	return nil
 }
 
-// updateVM copies properties that a write cannot change or need not repeat from the old
-// document.
+// updateVM copies from the old document the properties that a write cannot change or need not
+// repeat.
 func updateVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p, was := value.Props(d.Body), value.Props(old.Body)
 	for _, field := range []string{"vmId", "timeCreated"} {
@@ -195,12 +195,13 @@ func checkOSProfile(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// reservedUsers are the names that no administrator has.
-// Source: https://learn.microsoft.com/azure/virtual-machines/windows/faq#what-are-the-username-requirements-when-creating-a-vm-.
+// reservedUsers are the names that an administrator cannot have. Source:
+// https://learn.microsoft.com/azure/virtual-machines/windows/faq#what-are-the-username-requirements-when-creating-a-vm-.
 var reservedUsers = strings.Fields("1 123 a actuser adm admin admin1 admin2 administrator aspnet backup console david guest john owner " +
 	"root server sql support support_388945a0 sys test test1 test2 test3 user user1 user2 user3 user4 user5")
 
-// checkAdministrator checks the name of a machine's administrator, whom one of a specialized image does not name.
+// checkAdministrator checks the name of a machine's administrator. A machine of a specialized image
+// has none.
 func checkAdministrator(profile value.Object) *engine.Error {
 	switch name := value.Str(profile, "adminUsername"); {
 	case name == "" && (profile["adminPassword"] != nil || profile["linuxConfiguration"] != nil || profile["windowsConfiguration"] != nil):
@@ -211,7 +212,7 @@ func checkAdministrator(profile value.Object) *engine.Error {
 	return nil
 }
 
-// checkPassword requires 12 to 123 characters, of three of four classes.
+// checkPassword requires 12 to 123 characters from at least three of four character classes.
 func checkPassword(p string) *engine.Error {
 	classes := 0
 	for _, set := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"} {
@@ -264,7 +265,7 @@ func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 			value.SetDefault(disk, "name", fmt.Sprintf("%s_disk%d_%s", d.Parsed.Name(), lun+2, strings.ReplaceAll(uuid.NewString(), "-", "")))
 		}
 		if disk["vhd"] != nil {
-			continue // a blob of a storage account, and no resource
+			continue // a blob of a storage account is no resource
 		}
 		if value.Str(disk, "diffDiskSettings", "option") == "Local" {
 			continue
@@ -301,7 +302,7 @@ func newDisk(t *engine.Tx, vm *engine.Doc, id engine.ID, disk value.Object) *eng
 	return d
 }
 
-// diskKind returns the storage type of disks for which a write sets none.
+// diskKind returns the default storage type of the disks of a machine.
 func diskKind(size string) string {
 	if sz, ok := catalogue.SizeNamed(size); ok && !sz.Premium() {
 		return "Standard_LRS"
@@ -309,8 +310,8 @@ func diskKind(size string) string {
 	return "Premium_LRS"
 }
 
-// defaultOS sets the properties of an OS disk that follow from its image. d is the machine or scale set whose check has
-// recorded the size of an image that an ID names.
+// defaultOS sets the properties of an OS disk that follow from its image. d is the machine or scale
+// set; its check has recorded the size of the image if an ID names the image.
 func defaultOS(d *engine.Doc, os, image value.Object, caching string) {
 	ref := imageOf(image)
 	gib := 127

@@ -44,7 +44,7 @@ func finishPower(state string) func(t *engine.Tx, op *engine.Operation, result a
 	}
 }
 
-// runScript runs Run Command; its result has the form that az expects.
+// runScript executes Run Command; its result has the form that az expects.
 func runScript(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	if hostOf(s) == nil {
 		return nil, engine.ErrUnsupported("Run Command without guests")

@@ -49,7 +49,7 @@ func updateDisks(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return makeDisks(t, d)
 }
 
-// attachDisk checks an existing disk that a write attaches.
+// attachDisk checks an existing disk that a write attaches and fills in its name and size.
 func attachDisk(t *engine.Tx, d *engine.Doc, disk value.Object) *engine.Error {
 	id := value.Str(disk, "managedDisk", "id")
 	if id == "" && strings.EqualFold(value.Str(disk, "createOption"), "Attach") && disk["vhd"] == nil {
@@ -105,8 +105,8 @@ func imageName(ref value.Object) string {
 	return name
 }
 
-// systemOf returns the name and version of the operating system that a guest agent would
-// report, as far as the image shows it.
+// systemOf returns the name and version of the operating system that a guest agent would report, as
+// far as it follows from the image.
 func systemOf(d *engine.Doc) (name, version string) {
 	sku := imageName(value.Sub(d.Body, "properties", "storageProfile", "imageReference"))
 	if isWindows(d.Body) {
@@ -143,8 +143,9 @@ func viewDisks(d *engine.Doc) []any {
 	return out
 }
 
-// inferOS sets the operating system of the OS disk from the image, if the client left it out, and spells createOption as Compute does.
-// p is the properties of a machine or the model of a scale set, which may be nil.
+// inferOS sets the operating system of the OS disk from the image, if the client left it out, and
+// changes createOption to Compute's spelling. p is the properties of a machine or the model of a
+// scale set, which may be nil.
 func inferOS(p value.Object) {
 	storage := value.Sub(p, "storageProfile")
 	if storage == nil {

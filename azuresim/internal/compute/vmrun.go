@@ -27,7 +27,7 @@ func runCreateVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 		changed := s.Changed()
 		switch view := hostOf(s).View(op.Target); view.Provisioned {
 		case host.ProvisioningReady:
-			threaten(s, op.Target)
+			scheduleEviction(s, op.Target)
 			return nil, nil
 		case host.ProvisioningFailed:
 			return nil, engine.Conflict("OSProvisioningClientError",
@@ -41,14 +41,14 @@ func runCreateVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 	}
 }
 
-// deleteTimeout bounds the wait for a guest to stop; afterwards the VM is deleted anyway.
+// deleteTimeout limits the wait for a guest to stop; afterwards the VM is deleted anyway.
 const deleteTimeout = 30 * time.Second
 
 func runDeleteVM(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	if hostOf(s) == nil {
 		return nil, nil
 	}
-	// An operation of a scale set that is booting the VM finishes its step first.
+	// A scale set's operation that is booting the VM finishes its step first.
 	l := computeOf(s).begun.of(op.Target)
 	l.mu.Lock()
 	defer l.mu.Unlock()

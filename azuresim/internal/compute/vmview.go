@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// restsVM reports that a request expands nothing and the VM has no extensions, so that the
-// stored form can be returned.
+// restsVM reports whether the stored form of a VM is the answer: the request expands nothing and
+// the VM has no extensions.
 func restsVM(t *engine.Tx, r *engine.Record, expand string) bool {
 	if expand != "" || !t.Since(versionETag) || broken(t, r.ID) != "" {
 		return false
@@ -41,7 +41,7 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if len(extensions) > 0 {
 		body["resources"] = extensions
 	}
-	oldMachine(t, value.Props(body))
+	removeNewer(t, value.Props(body))
 	oldETag(t, body)
 	if d.MadeBy(t) {
 		viewBegun(d, body)
@@ -54,7 +54,7 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	}
 }
 
-// The API versions in which fields of machines were added.
+// The API versions that added fields of machines.
 const (
 	versionTimeCreated = "2021-11-01"
 	versionETag        = "2024-03-01"
@@ -68,14 +68,15 @@ func oldETag(t *engine.Tx, body value.Object) {
 	}
 }
 
-// oldMachine removes from the properties of a machine what the request's API version does not have and Azure made up.
-func oldMachine(t *engine.Tx, p value.Object) {
+// removeNewer removes computed properties of a machine that the request's API version does not have.
+func removeNewer(t *engine.Tx, p value.Object) {
 	if !t.Since(versionTimeCreated) {
 		delete(p, "timeCreated")
 	}
 }
 
-// viewBegun returns a machine at the beginning of its creation: its disks do not exist yet.
+// viewBegun removes the IDs of the disks, and a generated disk name, from the view of a machine
+// whose creation has begun: the disks do not exist yet.
 func viewBegun(d *engine.Doc, body value.Object) {
 	storage := value.Sub(body, "properties", "storageProfile")
 	os := value.Sub(storage, "osDisk")
@@ -89,7 +90,7 @@ func viewBegun(d *engine.Doc, body value.Object) {
 	}
 }
 
-// generatedDisk returns the beginning of the name of an OS disk that Azure chose.
+// generatedDisk returns the prefix of the OS disk's name if Azure chooses the name.
 func generatedDisk(d *engine.Doc) string { return d.Parsed.Name() + "_OsDisk_1_" }
 
 func instanceView(t *engine.Tx, d *engine.Doc) value.Object {

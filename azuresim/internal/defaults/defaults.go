@@ -1,6 +1,7 @@
-// Package defaults has what Azure fills in where a client left a member out (defaults.tsv), for each resource type and API
-// version. It knows no resource and no provider: values that follow from anything but the document itself, such as an ID or
-// the size of an image, are made by the providers. It imports nothing of this module but value.
+// Package defaults contains the values that Azure fills in for omitted properties (defaults.tsv),
+// for each resource type and API version. It knows no resource and no provider: the providers
+// compute the values that depend on more than the document, such as an ID or the size of an image.
+// Of this module it imports only value.
 package defaults
 
 import (
@@ -20,19 +21,19 @@ var table string
 // row is one line of the table.
 type row struct {
 	path []string
-	// value is what encoding/json makes of the column.
+	// value is the column's value, decoded by encoding/json.
 	value any
 	when  []condition
-	// from and to bound the API version of the write; "" is no bound.
+	// from and to limit the API versions of writes for which the row counts; "" is no limit.
 	from, to string
-	// since is the API version that a member came with, which older ones do not show; of a row with asValue older ones show
-	// it with any other value.
+	// since is the first API version that shows the member. Older versions do not show it; if
+	// asValue is set, they hide it only if it has the row's value.
 	since   string
 	asValue bool
 }
 
-// condition compares a member with a text. Its path begins at the document, or with "." at the object that has the row's
-// member.
+// condition compares a member with a text. Its path begins at the document or, with a leading ".",
+// at the object that contains the row's member.
 type condition struct {
 	path  []string
 	here  bool
@@ -42,21 +43,21 @@ type condition struct {
 
 type typeRows struct {
 	all []row
-	// late are the rows of members that came later, those of the type's later steps too.
+	// late are the rows with since, including the rows of the type's later steps.
 	late []row
-	// newest is the latest version with which a member came, "" for none.
+	// newest is the latest version in the since column; "" if there is none.
 	newest string
 }
 
 var byType = sync.OnceValue(func() map[string]*typeRows {
 	out, err := parse(table)
 	if err != nil {
-		panic(fmt.Sprintf("defaults.tsv: %v", err)) // an error of the build, which any test shows
+		panic(fmt.Sprintf("defaults.tsv: %v", err)) // an error in the embedded file; any test finds it
 	}
 	return out
 })
 
-// columns of the table: type, path, value, when, written, shown, source.
+// columns is the number of columns of the table: type, path, value, when, written, shown, source.
 const columns = 7
 
 func parse(text string) (map[string]*typeRows, error) {
@@ -96,7 +97,7 @@ func parse(text string) (map[string]*typeRows, error) {
 	return out, nil
 }
 
-// of returns the rows under a name, which it adds.
+// of returns the rows of a name; it adds an empty entry for a new name.
 func of(all map[string]*typeRows, name string) *typeRows {
 	if all[name] == nil {
 		all[name] = &typeRows{}
@@ -104,8 +105,9 @@ func of(all map[string]*typeRows, name string) *typeRows {
 	return all[name]
 }
 
-// Fill sets the members of a document of a resource type that a write in an API version left out or gave as null; "" is the
-// newest version. Rows of a type with a word after it, such as "disks done", are those of a later step of the provider.
+// Fill sets the members that a write omitted or set to null in a document of a resource type.
+// version is the API version of the write; "" means the newest. The rows of a type name followed by
+// a word, such as "disks done", belong to a later step of the provider.
 func Fill(resourceType, version string, body value.Object) {
 	of := byType()[value.Lower(resourceType)]
 	if of == nil {
@@ -123,7 +125,7 @@ func Fill(resourceType, version string, body value.Object) {
 	}
 }
 
-// Hide removes from a document what an API version does not show yet.
+// Hide removes from a document the members that an API version does not have.
 func Hide(resourceType, version string, body value.Object) {
 	of := byType()[value.Lower(resourceType)]
 	if of == nil || version == "" || version >= of.newest {
@@ -142,7 +144,8 @@ func Hide(resourceType, version string, body value.Object) {
 	}
 }
 
-// Newest returns the API version since which documents of a type are shown as they are stored, "" for every version.
+// Newest returns the API version since which clients see documents of a type in their stored form;
+// "" for all versions.
 func Newest(resourceType string) string {
 	if of := byType()[value.Lower(resourceType)]; of != nil {
 		return of.newest
@@ -150,9 +153,10 @@ func Newest(resourceType string) string {
 	return ""
 }
 
-// visit calls do with the object and the key of each member at a path. A step with "[]" goes to each element of an array, one
-// with "?" to an object only if it is there; any other object is made where it is missing, if make says so. One that holds
-// nothing after do is removed where none are made.
+// visit calls do with the object and the key of each member at a path. A step that ends in "[]"
+// visits each element of an array, and a step that ends in "?" only an object that exists. Other
+// missing objects are created if make is set. Without make, an object that is empty after do is
+// removed.
 func (r *row) visit(root, o value.Object, path []string, make bool, do func(value.Object, string)) {
 	step := path[0]
 	if len(path) == 1 {
@@ -180,7 +184,8 @@ func (r *row) visit(root, o value.Object, path []string, make bool, do func(valu
 	}
 }
 
-// holds reports whether the row's conditions hold for the member of an object o of a document.
+// holds reports whether the row's conditions are true for its member, which is in the object o of
+// the document body.
 func (r *row) holds(body, o value.Object) bool {
 	for _, c := range r.when {
 		from := body
@@ -194,8 +199,8 @@ func (r *row) holds(body, o value.Object) bool {
 	return true
 }
 
-// text returns a scalar as a condition has it; "" is a member that is absent or an empty list, and "..." any other object or
-// list.
+// text returns a value in the form of a condition: "" for a missing member or an empty list, "..."
+// for any other list or an object.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -40,7 +40,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestHide: what came later is not shown, nor an object that has nothing else.
+// TestHide: members of later versions are removed, and objects that are empty without them.
 func TestHide(t *testing.T) {
 	all, err := parse("T\tproperties.a\t1\t\t\t2020-01-01\ts\nT\tproperties.s.kind\t\"Standard\"\t\t\t=2022-01-01\ts\n")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// TestTable: every line can be read and says where it is known from.
+// TestTable: every line is valid and has a source.
 func TestTable(t *testing.T) {
 	if _, err := parse(table); err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// authorize checks the bearer token of a request to the resource manager. The texts of its errors
-// are Azure's.
+// authorize checks the bearer token of a request to the resource manager. Its error messages are
+// Azure's.
 func (c *Request) authorize() *Error {
 	refused := func(code, format string, args ...any) *Error {
 		e := Refuse(http.StatusUnauthorized, code, format, args...)

@@ -70,11 +70,12 @@ func newSigner() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
 }
 
-// Derive returns a secret of 64 bytes that follows from the parts and the signing key, and so need not be kept.
+// Derive returns a secret of 64 bytes that is computed from the parts and the signing key, so that
+// it need not be stored.
 func (s *signer) Derive(parts ...string) []byte {
 	key, err := s.Key.Bytes()
 	if err != nil {
-		panic(fmt.Errorf("encode the signing key: %w", err)) // it is on its curve, or it were not loaded
+		panic(fmt.Errorf("encode the signing key: %w", err)) // unreachable: only a key on its curve is loaded
 	}
 	mac := hmac.New(sha512.New, key)
 	for _, part := range parts {
@@ -85,7 +86,7 @@ func (s *signer) Derive(parts ...string) []byte {
 
 // Published returns the public key as a JSON Web Key (RFC 7517).
 func (s *signer) Published() value.Object {
-	point, _ := s.Key.PublicKey.Bytes() // it could be encoded when it was loaded
+	point, _ := s.Key.PublicKey.Bytes() // cannot fail: the same encoding succeeded when the key was loaded
 	x, y := point[1:33], point[33:]
 	return value.Object{"kty": "EC", "use": "sig", "alg": "ES256", "crv": "P-256", "kid": s.id,
 		"x": base64.RawURLEncoding.EncodeToString(x), "y": base64.RawURLEncoding.EncodeToString(y)}
@@ -94,7 +95,8 @@ func (s *signer) Published() value.Object {
 // accessClaims are the claims of an access token that the server checks.
 type accessClaims struct {
 	Tid string `json:"tid"`
-	// Identity is the resource ID of the managed identity that the token is of, as Entra has it.
+	// Identity is the resource ID of the managed identity that the token was issued to, a claim
+	// that Entra sets too.
 	Identity string `json:"xms_mirid"`
 	jwt.RegisteredClaims
 }
@@ -102,13 +104,13 @@ type accessClaims struct {
 // Issuer returns the value of the claim "iss" in a tenant's access tokens.
 func Issuer(tenant string) string { return "https://sts.windows.net/" + tenant + "/" }
 
-// Token issues an access token that may do everything. principal is its object ID.
+// Token issues an access token without any restriction. principal is the object ID in it.
 func (s *Server) Token(client, principal, audience string) string {
 	return s.TokenOf(Principal{Client: client, Object: principal}, audience)
 }
 
-// TokenOf issues an access token of a principal. That of one with a resource, a managed identity, may do what its roles
-// allow, however the identity logged in.
+// TokenOf issues an access token of a principal. A principal with a resource is a managed identity:
+// its token permits what its roles allow, however the identity logged in.
 func (s *Server) TokenOf(p Principal, audience string) string {
 	now := s.Clock.Now()
 	claims := jwt.MapClaims{
@@ -122,7 +124,7 @@ func (s *Server) TokenOf(p Principal, audience string) string {
 	t.Header["kid"] = s.Signer.id
 	signed, err := t.SignedString(s.Signer.Key)
 	if err != nil {
-		panic(fmt.Errorf("sign a token: %w", err)) // a P-256 key signs everything
+		panic(fmt.Errorf("sign a token: %w", err)) // signing with a P-256 key cannot fail
 	}
 	return signed
 }
@@ -173,7 +175,7 @@ func (s *Server) verify(raw string) (accessClaims, error) {
 	return c, nil
 }
 
-// maxVerified bounds how many tokens verifiedTokens remembers.
+// maxVerified is the largest number of tokens that verifiedTokens remembers.
 const maxVerified = 1024
 
 // verifiedTokens remembers tokens whose signature was valid.

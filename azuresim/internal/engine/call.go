@@ -20,10 +20,10 @@ import (
 // MaxBody is the largest request body that ARM accepts, 4 MiB.
 const MaxBody = 4 << 20
 
-// Slashes matches repeated slashes, which some clients send where a path needs one.
+// Slashes matches repeated slashes, which some clients send in place of one.
 var Slashes = regexp.MustCompile("/{2,}")
 
-// Request is one HTTP request and what the engine found out about it so far.
+// Request is one HTTP request with everything that the engine has determined about it so far.
 type Request struct {
 	Server  *Server
 	Writer  http.ResponseWriter
@@ -35,7 +35,8 @@ type Request struct {
 	status  int
 	// Principal is the object ID of the caller, from the token's claims.
 	Principal string
-	// Identity is the resource ID of the caller where it is a managed identity, which may do what its roles allow.
+	// Identity is the resource ID of the caller if it is a managed identity, whose rights are its
+	// roles'; "" for other callers.
 	Identity string
 	// fault is the kind and ID of the fault rule that matched; abort closes the connection without
 	// an answer.
@@ -44,8 +45,8 @@ type Request struct {
 	begun time.Time
 }
 
-// ServeHTTP implements http.Handler: ARM, the token service and discovery, which
-// differ by path.
+// ServeHTTP implements http.Handler. The path of a request selects ARM, the token service or
+// discovery.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	request := uuid.NewString()
@@ -68,7 +69,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := c.guarded()
 	if c.abort {
 		s.calls.add(c)
-		panic(http.ErrAbortHandler) // the way of net/http to drop a connection
+		panic(http.ErrAbortHandler) // net/http drops the connection on this panic
 	}
 	if err != nil {
 		if err.Status == 0 {
@@ -134,8 +135,8 @@ func (c *Request) serve() *Error {
 	return c.route()
 }
 
-// route decides from a path below a subscription what the request reads or changes, and answers
-// it.
+// route answers a path below a subscription: it decides from the path what the request reads or
+// changes.
 func (c *Request) route() *Error {
 	id := c.ID
 	if op, ok := c.OperationPath(); ok {
@@ -180,7 +181,7 @@ func (c *Request) route() *Error {
 	return ErrUnsupported(c.HTTP.Method + " of " + id.FullType())
 }
 
-// refused returns the error that a provider has for a request.
+// refused returns the error with which a provider refuses a request, or nil.
 func refused(c *Request) *Error {
 	for _, p := range c.Server.Registry.providers {
 		if p.Refuse == nil {
@@ -193,7 +194,8 @@ func refused(c *Request) *Error {
 	return nil
 }
 
-// MayRead returns the error that the caller would get for reading a resource, nil for one that it may read.
+// MayRead returns the error that the caller would get if it read a resource; nil if it may read the
+// resource.
 func MayRead(c *Request, id ID) *Error {
 	read := *c
 	read.ID, read.HTTP = id, c.HTTP.Clone(c.HTTP.Context())
@@ -260,13 +262,15 @@ func BodyText(c *Request) ([]byte, *Error) {
 	return data, nil
 }
 
-// isJSON reports whether a media type is that of JSON, the only one that the resource manager takes (Azure/azure-cli#10143).
+// isJSON reports whether a media type is JSON's, the only one that the resource manager accepts
+// (Azure/azure-cli#10143).
 func isJSON(contentType string) bool {
 	is, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (is == "application/json" || is == "text/json")
 }
 
-// Body parses the request's body as a JSON object, which may have comments and the like, as Json.NET reads it; an empty body is {}.
+// Body parses the request's body as a JSON object. Like Json.NET it accepts comments and other
+// deviations from JSON. An empty body is {}.
 func (c *Request) Body() (value.Object, *Error) {
 	data, e := BodyText(c)
 	if e != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// keptCalls is the number of latest calls that the log keeps one by one.
+// keptCalls is the number of most recent calls that the log keeps individually.
 const keptCalls = 2048
 
 // Call is one answered request in the call log.
@@ -22,13 +22,13 @@ type Call struct {
 	Type   string    `json:"type"`
 	Status int       `json:"status"`
 	Caller string    `json:"caller"`
-	// Code is the code of the error that was answered; Fault is the kind and ID of the fault rule
-	// that matched.
+	// Code is the error code of the answer; Fault is the kind and ID of the fault rule that
+	// matched.
 	Code  string `json:"code,omitempty"`
 	Fault string `json:"fault,omitempty"`
 	// APIVersion is the api-version of the request.
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Seconds is how long the answer took.
+	// Seconds is the duration of the answer.
 	Seconds float64 `json:"seconds"`
 	// Principal is the object ID of the caller.
 	Principal string `json:"-"`
@@ -44,7 +44,7 @@ type Counter struct {
 }
 
 // CallLog summarises the calls that the local Azure has answered. Polls of operations are counted
-// apart from other reads.
+// separately from other reads.
 type CallLog struct {
 	Counters                                 []Counter `json:"counters"`
 	Recent                                   []Call    `json:"recent"`
@@ -57,7 +57,7 @@ type callLog struct {
 	mu       sync.Mutex
 	counters map[Counter]int
 	recent   []Call
-	// writes are the latest of the calls that are no reads.
+	// writes are the most recent calls other than reads.
 	writes []Call
 	last   uint64
 }
@@ -84,7 +84,7 @@ func (l *callLog) add(c *Request) {
 	}
 }
 
-// keep appends a call, and drops the older half of too many.
+// keep appends a call; when there are too many calls, it drops the older half.
 func keep(calls []Call, c Call) []Call {
 	if len(calls) >= keptCalls {
 		calls = slices.Delete(calls, 0, keptCalls/2)
@@ -92,7 +92,7 @@ func keep(calls []Call, c Call) []Call {
 	return append(calls, c)
 }
 
-// Writes returns the latest calls that were no reads.
+// Writes returns the most recent calls other than reads.
 func Writes(s *Server) []Call {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()

@@ -13,7 +13,7 @@ func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, 
 	for _, r := range t.Below(value.Lower(parent.Target)) {
 		key := r.Key
 		if t.records[key] != r {
-			continue // gone with its parent
+			continue // was deleted with its parent
 		}
 		k := t.Server.Registry.TypeOf(r.Type)
 		if k == nil {
@@ -29,7 +29,7 @@ func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, 
 		}
 		d := t.Doc(r)
 		if len(d.Parsed.Types) > 1 && k.Sync {
-			continue // is deleted with its parent
+			continue
 		}
 		if k.Guard != nil {
 			if e := k.Guard(t, d); e != nil {

@@ -12,8 +12,8 @@ type Change struct {
 	Deleted  bool
 }
 
-// feed hands changes to subscribers one after the other, in the order of the commits, on its own
-// goroutine, so that a subscriber may read the store.
+// feed passes changes to subscribers one after another, in the order of the commits. It uses its
+// own goroutine, so that a subscriber may read the store.
 type feed struct {
 	mu    sync.Mutex
 	queue []Change
@@ -73,8 +73,8 @@ func (s *Server) Subscribe(fn func(Change)) {
 // Changed returns a channel that closes when the next operation ends or Broadcast is called.
 func (s *Server) Changed() <-chan struct{} { return s.running.wait() }
 
-// Spawn runs fn in the background; Close waits until fn returns. After Close, Spawn runs nothing:
-// the operation of a request that was still being answered continues when New opens the store
+// Spawn runs fn in the background; Close waits until fn returns. After Close, Spawn does nothing:
+// if a request was still being answered then, its operation continues when New opens the store
 // again.
 func (s *Server) Spawn(fn func()) {
 	s.starting.Lock()

@@ -23,7 +23,7 @@ type Cloud struct {
 	Vault string
 }
 
-// Clouds returns the clouds that the local Azure can take the place of.
+// Clouds returns the clouds that the local Azure can replace.
 func Clouds() []Cloud {
 	return []Cloud{
 		{"AzureCloud", "management.azure.com", "management.core.windows.net",
@@ -41,7 +41,8 @@ func Clouds() []Cloud {
 // VaultDomain is the domain of the local key vaults' names; names below localhost are loopback (RFC 6761).
 const VaultDomain = "vault.casement.localhost"
 
-// VaultSuffix follows a vault's name in its address: the domain, and the port that the server listens on.
+// VaultSuffix returns the part of a vault's address that follows the vault's name: the domain, and
+// the port on which the server listens.
 func VaultSuffix(s *Server) string {
 	if port := s.Port.Load(); port != 0 && port != 443 {
 		return "." + VaultDomain + ":" + strconv.Itoa(int(port))

@@ -43,19 +43,19 @@ func unseal(key, v []byte) ([]byte, error) {
 	return v[5:], nil
 }
 
-// rescue checks a database before it is opened, because bbolt panics on a damaged one. It renames
+// recoverDatabase checks a database before it is opened, because bbolt panics on a damaged one. It renames
 // a damaged database, copies the entries that can be read into a new one, and returns an error
 // that says so; the server then starts with the new database.
-func rescue(path string) error {
+func recoverDatabase(path string) error {
 	f, err := private.OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
-		return absent(path)
+		return checkDeleted(path)
 	} else if err != nil {
 		return err
 	}
 	defer f.Close()
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		return nil // another one writes it; opening it says so
+		return nil // another process writes the database; opening it returns an error that says so
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func rescue(path string) error {
 	if damage == nil {
 		return nil
 	}
-	aside, err := putAside(path, whole)
+	aside, err := replaceDamaged(path, whole)
 	if err != nil {
 		return fmt.Errorf("%s is damaged (%w), and what can be read of it could not be written: %w", path, firstOf(damage), err)
 	}
@@ -84,8 +84,9 @@ func rescue(path string) error {
 		path, firstOf(damage), aside, len(whole[bucketDocs]), len(whole[bucketOps]))
 }
 
-// absent returns an error for a database that is gone: the key for tokens is made after it.
-func absent(path string) error {
+// checkDeleted returns an error for a database that was deleted. The key for tokens is created after the
+// database, so a key without a database proves the deletion.
+func checkDeleted(path string) error {
 	dir := filepath.Dir(path)
 	if _, err := os.Lstat(filepath.Join(dir, signerFile)); err != nil {
 		return ignoreNotExist(err)
@@ -105,7 +106,7 @@ func firstOf(err error) error {
 	}
 }
 
-// readable returns why an entry of the state file cannot be read, or nil.
+// readable returns the error that prevents reading an entry of the state file, or nil.
 func readable(bucket string, e boltfile.Entry) error {
 	v, err := unseal(e.Key, e.Value)
 	if err != nil {
@@ -125,8 +126,8 @@ func readable(bucket string, e boltfile.Entry) error {
 	return err
 }
 
-// putAside renames a damaged database and writes a new one with the entries that could be read.
-func putAside(path string, whole map[string][]boltfile.Entry) (aside string, err error) {
+// replaceDamaged renames a damaged database and writes a new one with the entries that could be read.
+func replaceDamaged(path string, whole map[string][]boltfile.Entry) (aside string, err error) {
 	next := path + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
@@ -161,13 +162,13 @@ func putAside(path string, whole map[string][]boltfile.Entry) (aside string, err
 	return filepath.Base(aside), errors.Join(os.Rename(path, aside), os.Rename(next, path))
 }
 
-// openDB opens a database with NoSync, since without it each answer would wait for the disk.
-// Written data is kept when the process dies; only a power failure can lose it.
+// openDB opens a database with NoSync, because otherwise each answer would wait for the disk.
+// Written data survives the end of the process; only a power failure can lose it.
 func openDB(path string) (*bbolt.DB, error) {
 	return bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second, NoSync: true, NoFreelistSync: true})
 }
 
-// guardedly calls a function that reads a database and returns a panic of bbolt as an error.
+// guardedly calls a function that reads a database and converts a panic of bbolt into an error.
 func guardedly(read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

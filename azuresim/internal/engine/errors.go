@@ -16,7 +16,7 @@ type Error struct {
 	Details []*Error `json:"details,omitempty"`
 	// RetryAfter is in seconds; 0 sends no header.
 	RetryAfter int `json:"-"`
-	// challenge is the WWW-Authenticate header of a 401.
+	// Challenge is the WWW-Authenticate header of a 401.
 	Challenge string `json:"-"`
 }
 
@@ -62,8 +62,8 @@ func ErrReference(target, from string) *Error {
 		target, from)
 }
 
-// ErrUnsupported returns the only error code that Azure does not have: the emulator says
-// what it does not emulate, and imitates no answer.
+// ErrUnsupported returns the only error code that Azure does not have. The emulator answers with it
+// where it emulates nothing, in place of an imitated answer.
 func ErrUnsupported(what string) *Error {
 	return Refuse(http.StatusNotImplemented, "NotSupportedByLocalAzure",
 		"The local Azure does not implement %s. Nothing was changed.", what)

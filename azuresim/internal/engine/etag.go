@@ -24,7 +24,7 @@ func (c *Request) preconditions(k *Type, old *Doc) *Error {
 	return nil
 }
 
-// mismatch words the refusal of a write of what was changed since it was read.
+// mismatch returns the error for a write of a resource that has changed since the client read it.
 // Source: https://github.com/kubernetes-sigs/cloud-provider-azure/issues/9728 for
 // Microsoft.Compute.
 func mismatch(k *Type, sent string, old *Doc) *Error {
@@ -46,11 +46,12 @@ func (d *Doc) etag(k *Type) string {
 	return d.ETag
 }
 
-// Count gives a document of a type with EtagCount the ETag after that of old, which may be nil.
+// Count sets the ETag of a document of a type with EtagCount to the number that follows the ETag of
+// old, which may be nil.
 func (d *Doc) Count(old *Doc) {
 	n := 0
 	if old != nil {
-		n, _ = strconv.Atoi(strings.Trim(value.Str(old.Body, "etag"), `"`)) // 0 for a record of before it was counted
+		n, _ = strconv.Atoi(strings.Trim(value.Str(old.Body, "etag"), `"`)) // 0 for a record that is older than the counted ETag
 	}
 	d.Body["etag"] = strconv.Quote(strconv.Itoa(n + 1))
 }

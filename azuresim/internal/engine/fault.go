@@ -54,7 +54,7 @@ func (c *Request) fail() *Error {
 var errDropped = &Error{Status: http.StatusServiceUnavailable, Code: "ConnectionDropped",
 	Message: "The connection was dropped by a fault rule."}
 
-// Overlay replaces the fields of a fault kind's error that a rule sets itself.
+// Overlay returns a fault kind's error with the fields that a rule sets replaced.
 func Overlay(e *Error, rule fault.Rule) *Error {
 	if rule.Status != 0 {
 		e.Status = rule.Status
@@ -71,7 +71,7 @@ func Overlay(e *Error, rule fault.Rule) *Error {
 	return e
 }
 
-// corrupt makes an operation fail when a fault rule matches it.
+// corrupt makes an operation fail if a fault rule matches it.
 func corrupt(s *Server, op *Operation) {
 	id, err := ParseID(op.Target)
 	if err != nil {

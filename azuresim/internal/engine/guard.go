@@ -21,8 +21,8 @@ func (c *Request) guarded() (err *Error) {
 	return c.serve()
 }
 
-// try runs fn. When fn panics, it discards fn's changes and unlocks the store before the panic
-// continues, so that no other request waits without end.
+// try runs fn. If fn panics, try discards fn's changes and unlocks the store before the panic
+// continues, so that other requests do not wait without end.
 func (s *Server) try(t *Tx, fn func(*Tx) error) error {
 	ended := false
 	defer func() {

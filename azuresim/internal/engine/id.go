@@ -15,11 +15,10 @@ const TypeGroup = "Microsoft.Resources/resourceGroups"
 func Region(name string) string { return value.Lower(strings.ReplaceAll(name, " ", "")) }
 
 // ID is a parsed ARM path: of a resource, a collection or an action. For a resource, Types and
-// Names have the same length; a collection or an action has one Type more. A path with no
-// Namespace belongs to ARM itself: the subscription, the resource group, or a list below one of
-// them. azcore's ParseResourceID cannot replace it: it does not accept collections, actions and
-// escaped segments, and allocates a chain of parents for each ID, and every request and every
-// record has an ID.
+// Names have the same length; a collection or an action has one Type more. A path with no Namespace
+// belongs to ARM itself: the subscription, the resource group, or a list below one of them.
+// azcore's ParseResourceID cannot replace it: it refuses collections, actions and escaped segments.
+// It also allocates a chain of parents for each ID, and every request and every record has an ID.
 type ID struct {
 	// Scope is the resource that an extension resource belongs to; nil for all other resources.
 	Scope               *ID
@@ -28,8 +27,8 @@ type ID struct {
 	Types, Names        []string
 }
 
-// ParseID parses the escaped path of a request or the text of a resource ID. It refuses paths with
-// an empty segment.
+// ParseID parses the escaped path of a request or the text of a resource ID. Paths with an empty
+// segment are an error.
 func ParseID(path string) (ID, error) {
 	var id ID
 	path = strings.TrimRight(path, "/")
@@ -179,17 +178,19 @@ func (id ID) Parent() (ID, bool) {
 	return id, true
 }
 
-// Child returns the ID of a child of r, or of a part of its document.
+// Child returns the ID of a child of the resource, or of a part of its document.
 func (id ID) Child(typ, name string) ID {
 	id.Types = append(append([]string(nil), id.Types...), typ)
 	id.Names = append(append([]string(nil), id.Names...), name)
 	return id
 }
 
-// TypeManagementGroup is the type of groups of subscriptions, which are above them.
+// TypeManagementGroup is the type of management groups, which group subscriptions and are above
+// them.
 const TypeManagementGroup = "Microsoft.Management/managementGroups"
 
-// management returns the management group that an ID names or is below; ok is false if there is none.
+// management returns the management group that an ID names or to which the named resource belongs;
+// ok is false if there is none.
 func (id ID) management() (group ID, ok bool) {
 	if id.Scope != nil {
 		id = *id.Scope
@@ -197,7 +198,7 @@ func (id ID) management() (group ID, ok bool) {
 	return id, strings.EqualFold(id.FullType(), TypeManagementGroup) && id.Subscription == ""
 }
 
-// GroupID returns the ID of r's resource group.
+// GroupID returns the ID of the resource's resource group.
 func (id ID) GroupID() ID {
 	return ID{Subscription: id.Subscription, Group: id.Group}
 }

@@ -11,9 +11,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// index finds records by key, in the order of their keys, by type, by the resources that they
-// refer to and by IP address, and sums up their use of the quotas. The time of a lookup does not
-// grow with resources that are not part of its answer.
+// index finds records by key, in the order of their keys, by type, by the resources that they refer
+// to and by IP address, and sums up their quota usage. The time of a lookup depends only on the
+// size of its answer.
 type index struct {
 	records map[string]*Record
 	Order   *ordered
@@ -75,7 +75,7 @@ func (x *index) insert(r *Record) {
 			t = &target{id: id}
 			x.targets[id] = t
 		}
-		r.Refs[i] = t.id // one string for all that point there
+		r.Refs[i] = t.id // one string is shared by all references to the target
 		t.users = append(t.users, r)
 	}
 	for i := range r.Configs {
@@ -133,7 +133,7 @@ func (x *index) take(r *Record, c *ipConfig) {
 	a.owner[c.Address] = r
 }
 
-// count adds n times a resource's use of the quotas to the sums.
+// count adds n times the quota usage of a resource to the sums.
 func (x *index) count(r *Record, n int) {
 	if len(r.uses) == 0 {
 		return
@@ -156,7 +156,7 @@ type addresses struct {
 	low map[netip.Prefix]netip.Addr
 }
 
-// holds reports whether a resource other than the one with the key except has an address.
+// holds reports whether an address is in use by another resource than the one with the key except.
 func (a *addresses) holds(ip netip.Addr, except string) bool {
 	if a == nil {
 		return false
@@ -179,7 +179,7 @@ func (a *addresses) release(r *Record, ip netip.Addr) bool {
 	return len(a.owner) == 0
 }
 
-// first returns the lowest address of a prefix that a resource can get: Azure keeps the first four
+// first returns the lowest address of a prefix that a resource can have: Azure keeps the first four
 // addresses and the last one for itself.
 func (a *addresses) first(prefix netip.Prefix) netip.Addr {
 	ip := prefix.Masked().Addr()
@@ -189,8 +189,8 @@ func (a *addresses) first(prefix netip.Prefix) netip.Addr {
 	return ip
 }
 
-// free returns the lowest address of a prefix that is neither in use nor in given. It remembers
-// how far it searched, so the caller must have locked the store for writing.
+// free returns the lowest address of a prefix that is neither in use nor in given. It remembers the
+// end of its search, so the caller must have locked the store for writing.
 func (a *addresses) free(prefix netip.Prefix, given map[netip.Addr]bool) (netip.Addr, bool) {
 	ip := a.first(prefix)
 	if a != nil && a.low[prefix].IsValid() {
@@ -295,7 +295,7 @@ func (t *Tx) UsersBelow(id, as string) *Record {
 	return nil
 }
 
-// UsedOf returns how much of each quota a subscription uses in a location.
+// UsedOf returns the usage of each quota by a subscription in a location.
 func (t *Tx) UsedOf(subscription, location string) map[string]int {
 	return t.index.used[quotaPlace{value.Lower(subscription), location}]
 }

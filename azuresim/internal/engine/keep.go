@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/private"
 )
 
-// Keep reads a secret file in dir. If the file does not exist, Keep calls make and writes the
-// content with mode 0600. With an empty dir it calls make each time.
+// Keep returns the content of a secret file in dir. If the file does not exist, Keep calls make and
+// writes the content with mode 0600. With an empty dir it calls make each time.
 func Keep(dir, name string, make func() ([]byte, error)) ([]byte, error) {
 	if dir == "" {
 		return make()
@@ -32,7 +32,7 @@ func writeWhole(path string, data []byte, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // after the rename there is nothing to remove
+	defer os.Remove(f.Name()) // after the rename this removes nothing
 	_, err = f.Write(data)
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

@@ -50,7 +50,7 @@ func (c *Request) serveList() (e *Error) {
 	}, func(t *Tx, r *Record) any { return t.Shown(r, c.Query.Get("$expand")) })
 }
 
-// Page answers with one page of a list: at most $top entries that follow the one $skiptoken names.
+// Page answers with one page of a list: at most $top entries after the entry that $skiptoken names.
 // The order of documents does not change, so a write or delete between two pages moves no other
 // document to another page.
 func (c *Request) Page(find func(t *Tx) ([]*Record, *Error), show func(t *Tx, r *Record) any) *Error {
@@ -156,7 +156,7 @@ var (
 // resourceTest reports whether a record matches a $filter.
 type resourceTest func(t *Tx, r *Record) bool
 
-// resourceFilter parses a $filter over resources: groups of terms joined by "and", the groups
+// resourceFilter parses a $filter over resources: terms joined by "and" form groups, which are
 // joined by "or".
 func resourceFilter(text string) (resourceTest, *Error) {
 	text = strings.TrimSpace(text)

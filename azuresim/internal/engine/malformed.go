@@ -10,8 +10,9 @@ import (
 )
 
 // Malformed returns an error for a body that Azure's description of the type does not allow, and
-// removes what is read-only, which Azure ignores. What a PUT lacks is an error apart: the checks of
-// the type's provider come before it, because their words are better.
+// removes read-only values, which Azure ignores. The error for properties that a PUT lacks is
+// returned separately as missing: the caller reports it after the checks of the type's provider,
+// which have better messages.
 func Malformed(c *Request, body value.Object) (missing, e *Error) {
 	t := schema.Of(c.ID.FullType(), c.Version)
 	if t == nil {
@@ -36,7 +37,7 @@ func Malformed(c *Request, body value.Object) (missing, e *Error) {
 	return missing, nil
 }
 
-// outOfBounds returns the error for a value that a provider reads and does not take.
+// outOfBounds returns the error for a value that a provider reads but does not accept.
 func outOfBounds(c *Request, p schema.Problem) *Error {
 	code := p.Bound.Code
 	switch {
@@ -53,8 +54,8 @@ func outOfBounds(c *Request, p schema.Problem) *Error {
 	return e
 }
 
-// unreadable returns Azure's error for a problem: the envelope of a resource is read by ARM, the
-// rest by its provider, and each has a form of its own.
+// unreadable returns Azure's error for a problem. ARM reads the envelope of a resource and its
+// provider the rest, and their errors differ in form.
 func unreadable(c *Request, p schema.Problem) *Error {
 	name := p.Path[strings.LastIndex(p.Path, ".")+1:]
 	why := ""

@@ -24,7 +24,7 @@ const (
 	StatusCanceled   = "Canceled"
 )
 
-// style is the way in which a resource provider announces its long-running operations and answers
+// style is the form in which a resource provider announces its long-running operations and answers
 // their polls.
 type style string
 
@@ -32,7 +32,7 @@ const (
 	StyleGroup   style = "group"   // Location only
 	StyleNetwork style = "network" // short status; operationResults
 	StyleCompute style = "compute" // status with times; Location with monitor=true
-	StyleDNS     style = "dns"     // network's headers on a 202
+	StyleDNS     style = "dns"     // the headers of network on a 202
 
 	StyleStorage style = "storage" // Location only; a 202 without a body
 
@@ -47,9 +47,10 @@ type Operation struct {
 	Method string `json:"method"`
 	Target string `json:"target"`
 	Lock   string `json:"lock,omitempty"`
-	// Silent: the answer has no Retry-After header.
+	// Silent means that the answer has no Retry-After header.
 	Silent bool `json:"silent,omitempty"`
-	// Polled: the answer has both headers, Azure-AsyncOperation and Location, whatever the method.
+	// Polled means that the answer has both headers, Azure-AsyncOperation and Location, for each
+	// method.
 	Polled bool `json:"polled,omitempty"`
 	// Within is the ID of the document that the target is a part of; other writes to that document
 	// remain possible.
@@ -73,7 +74,7 @@ type Operation struct {
 	Fault *Error `json:"fault,omitempty"`
 }
 
-// lock returns the ID of the document that no other operation may change at the same time.
+// lock returns the ID of the document that only this operation may change while it runs.
 func (op *Operation) lock() string {
 	if op.Lock != "" {
 		return value.Lower(op.Lock)
@@ -95,7 +96,8 @@ func (op *Operation) share() {
 // deletes reports whether the operation deletes its target.
 func (op *Operation) deletes() bool { return strings.HasSuffix(op.Action, "delete") }
 
-// PutWork returns the engine's own work of a write: at its end, the resource is Succeeded.
+// PutWork returns the engine's own work of a write, which sets the resource to Succeeded at the
+// end.
 func PutWork() Work    { return Work{Name: "put", Finish: FinishPut} }
 func deleteWork() Work { return Work{Name: "delete", Finish: finishDelete} }
 
@@ -160,10 +162,10 @@ func (s *Server) carry(op *Operation) {
 			end.Result, _ = json.Marshal(result)
 		}
 		t.putOp(&end)
-		if w.Finish != nil { // nil for a work of a former version that is no more
+		if w.Finish != nil { // nil for a work that only an earlier release has
 			w.Finish(t, &end, result, err)
 		}
-		end.Args, end.BodyHash, end.Fault = nil, "", nil // done with
+		end.Args, end.BodyHash, end.Fault = nil, "", nil // no longer needed
 		t.prune()
 		return nil
 	})
@@ -191,8 +193,8 @@ func (s *Server) Until(ctx context.Context, at time.Time) error {
 	}
 }
 
-// keptOperations bounds how many ended operations are kept; the poll of an older one gets 404, as
-// in Azure after some hours.
+// keptOperations limits the number of ended operations in the store; a poll of an operation that
+// was removed gets 404, as in Azure after some hours.
 const keptOperations = 4096
 
 func (t *Tx) prune() {
@@ -205,7 +207,7 @@ func (t *Tx) prune() {
 			t.dropOp(id)
 		}
 	}
-	t.pruneAt = len(t.ops) + keptOperations // those that are too young get older first
+	t.pruneAt = len(t.ops) + keptOperations // when this many more exist, those that are too young now are old enough
 }
 
 // Supersede cancels the write in progress on a document, if there is one.
@@ -311,12 +313,13 @@ func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	}
 }
 
-// retryAfter sets when the client is to poll again: at once in instant mode, in whole seconds for
-// clients that do not know the millisecond header; otherwise after Azure's scaled periods.
+// retryAfter sets the time after which the client is to poll again: without delay in instant mode,
+// but in whole seconds for clients that do not know the millisecond header; otherwise after Azure's
+// period, scaled.
 func retryAfter(s *Server, h http.Header, op *Operation) {
 	seconds := 10
 	if op.Silent && s.pace >= Azure {
-		return // who asks waits as long as it likes; where time is shorter, it has to know
+		return // unless time is scaled down, the client may choose its own period
 	}
 	switch op.Style {
 	case StyleNetwork, StyleDNS:
@@ -333,7 +336,7 @@ func retryAfter(s *Server, h http.Header, op *Operation) {
 	if s.pace == Instant {
 		d = 5 * time.Millisecond
 		if s.Clock.Now().Sub(op.Start) > time.Second {
-			d = 100 * time.Millisecond // it waits for a guest
+			d = 100 * time.Millisecond // the operation waits for a guest
 		}
 	}
 	ms := strconv.FormatInt(max(1, d.Milliseconds()), 10)

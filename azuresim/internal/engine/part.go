@@ -25,7 +25,7 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	if e != nil {
 		return e
 	}
-	if e := linked(c, k, part, body); e != nil {
+	if e := checkReferences(c, k, part, body); e != nil {
 		return e
 	}
 	data, _ := json.Marshal(body)
@@ -99,8 +99,9 @@ func (c *Request) putPart(k *Type, owner ID, part string) *Error {
 	return nil
 }
 
-// children returns an error for children within a body whose names are not allowed or are not distinct; a child that is written on
-// its own has its name in the path. The second message is Azure's, its code is assumed.
+// children returns an error if the names of the children in a body are not allowed or not distinct.
+// (A child that is written separately has its name in the path.) The second message is Azure's; its
+// code is an assumption.
 func children(c *Request, k *Type, body value.Object) *Error {
 	for _, part := range value.SortedKeys(k.Parts) {
 		seen := map[string]bool{}
@@ -121,8 +122,8 @@ func children(c *Request, k *Type, body value.Object) *Error {
 	return nil
 }
 
-// partWritable checks that no other operation is in progress on the document of a part, or, where
-// parts can be written at the same time, on the part.
+// partWritable checks that no other operation is in progress on the document of a part; or only on
+// the part itself, if the type allows writes of several parts at the same time.
 func partWritable(t *Tx, k *Type, id, owner ID) *Error {
 	if e := t.Writable(id, owner.Key(), ""); e != nil || !k.SideBySide {
 		return e
@@ -186,7 +187,7 @@ func (t *Tx) unlink(id string) {
 	}
 }
 
-// unlinkParts does what unlink does for all parts of a resource that is about to be deleted.
+// unlinkParts calls unlink for each part of a resource that is about to be deleted.
 func (t *Tx) unlinkParts(id string) {
 	d := t.Find(id)
 	if d == nil {
@@ -211,7 +212,7 @@ func (c *Request) deletePart(k *Type, owner ID, part string) *Error {
 	err := c.Server.Update(func(t *Tx) error {
 		d := t.Edit(owner.Key())
 		if d == nil || PartOf(d.Body, part, c.ID.Name()) == nil {
-			return asError(above(t, c.ID))
+			return asError(checkParents(t, c.ID))
 		}
 		if e := partWritable(t, k, c.ID, owner); e != nil {
 			return e

@@ -25,7 +25,8 @@ var regionsTSV string
 // Places are Azure's regions by name.
 var Places = readPlaces(regionsTSV)
 
-// isPlace reports whether a location is a region of Azure, its early ones and its other clouds' too, which the table does not have.
+// isPlace reports whether a location is a region of Azure. It also accepts Azure's early regions
+// and regions of its other clouds, which the table does not contain.
 func isPlace(location string) bool {
 	_, known := Places[location]
 	return known || location == "global" || strings.HasSuffix(location, "euap") || strings.HasSuffix(location, "stage") ||
@@ -33,7 +34,8 @@ func isPlace(location string) bool {
 			func(of string) bool { return strings.HasPrefix(location, of) })
 }
 
-// CheckPlace returns an error for a location that is no region. of is a resource type, or "" for a resource group.
+// CheckPlace returns an error if a location is no region. of is a resource type, or "" for a
+// resource group.
 func CheckPlace(location, of string) *Error {
 	if isPlace(Region(location)) {
 		return nil
@@ -42,16 +44,17 @@ func CheckPlace(location, of string) *Error {
 		return BadRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of "+
 			"available regions is '%s'.", location, strings.Join(value.SortedKeys(Places), ","))
 	}
-	return notThere(location, of, value.SortedKeys(Places))
+	return errNotInLocation(location, of, value.SortedKeys(Places))
 }
 
-// notThere returns the error for a resource type that a location does not have.
-func notThere(location, of string, regions []string) *Error {
+// errNotInLocation returns the error for a resource type that is not available in a location.
+func errNotInLocation(location, of string, regions []string) *Error {
 	return BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of "+
 		"available regions for the resource type is '%s'.", location, of, strings.Join(regions, ","))
 }
 
-// checkZones returns an error for a zone that no region has. Which ones a region has is the providers' to check.
+// checkZones returns an error for a zone that no region has. The providers check whether the
+// resource's own region has the zone.
 func checkZones(id ID, body value.Object) *Error {
 	for _, zone := range value.Texts(body, "zones") {
 		if !slices.Contains([]string{"1", "2", "3"}, zone) {
@@ -62,7 +65,7 @@ func checkZones(id ID, body value.Object) *Error {
 	return nil
 }
 
-// readPlaces parses the embedded table. It panics on an invalid row, which the first test finds.
+// readPlaces parses the embedded table. It panics on an invalid row; any test finds that.
 func readPlaces(table string) map[string]Place {
 	out := map[string]Place{}
 	for line := range strings.Lines(table) {

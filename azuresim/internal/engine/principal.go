@@ -10,7 +10,7 @@ type Principal struct {
 	// Client is the application (client) ID; Object is the object ID in the directory.
 	Client, Object string
 	Federated      []Federated
-	// Since is when the identity was created.
+	// Since is the time of the identity's creation.
 	Since time.Time
 }
 
@@ -25,14 +25,14 @@ type Federated struct {
 	Keys string `json:"keys,omitempty"`
 }
 
-// Principal returns the first identity for which wanted is true; wanted sees it without its
-// federated credentials.
+// Principal returns the first identity for which wanted returns true; wanted gets the identity
+// without its federated credentials.
 func (s *Server) Principal(wanted func(Principal) bool) (out Principal, ok bool) {
 	s.Read(func(t *Tx) { out, ok = FindPrincipal(t, wanted) })
 	return out, ok
 }
 
-// FindPrincipal does what Principal does, inside a transaction.
+// FindPrincipal is Principal inside a transaction.
 func FindPrincipal(t *Tx, wanted func(Principal) bool) (out Principal, ok bool) {
 	for _, p := range t.Server.Registry.providers {
 		for _, k := range p.Types {

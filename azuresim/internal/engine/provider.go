@@ -13,10 +13,10 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Provider is one resource provider of Azure: its resource types and the requests it answers
-// besides them. Providers do not import each other. They are connected by declared references, by
-// the names of resource types, and by the functions below, which the engine calls. A nil function
-// does nothing.
+// Provider is one resource provider of Azure: its resource types and the other requests that it
+// answers. Providers do not import each other. They are connected by declared references, by the
+// names of resource types, and by the functions below, which the engine calls. A nil function does
+// nothing.
 type Provider struct {
 	// Namespace is Azure's name of the provider, such as "Microsoft.Compute".
 	Namespace string
@@ -24,7 +24,7 @@ type Provider struct {
 	Routes    []Route
 	// Hosts are the public host names that the provider answers; "*.x" matches any name below x.
 	Hosts []string
-	// State is the provider's own state in one server; stateOf returns it.
+	// State is the provider's own state in one server; StateOf returns it.
 	State any
 
 	// CheckName returns an error if the name of a new resource or part is not allowed.
@@ -32,16 +32,17 @@ type Provider struct {
 	// NotFound returns the error for a resource that does not exist; if it returns nil, the engine
 	// answers with ARM's own error.
 	NotFound func(id ID) *Error
-	// Busy returns the error for a write while another operation is in progress.
+	// Busy returns the error for a write that arrives while another operation is in progress.
 	Busy func(op *Operation, now time.Time) *Error
 	// Roles returns the names of the role definitions that are assigned to a principal at a
 	// resource.
 	Roles func(t *Tx, principal string, id ID) []string
 	// Budget returns the provider's own limit for a request; ok is false if it has none.
 	Budget func(c *Request) (Budget, bool)
-	// Refuse is called before each request below a subscription and can return an error for it.
+	// Refuse is called before each request below a subscription and can return an error for the
+	// request.
 	Refuse func(c *Request) *Error
-	// Answer is called before resource types and routes are looked up; it returns false if it does
+	// Answer is called before resource types and routes are looked up; it returns false if it did
 	// not answer the request.
 	Answer func(c *Request) (bool, *Error)
 	// Tenant answers paths above subscriptions; it returns false if the path does not belong to
@@ -50,8 +51,8 @@ type Provider struct {
 	// Front answers requests that are not ARM's: they have no ARM token and are not in the call
 	// log. It returns false if the request does not belong to the provider.
 	Front func(c *Request) bool
-	// Data answers requests to a data plane, chosen by the host of the request; false means
-	// that the host is not the provider's.
+	// Data answers requests to a data plane, chosen by the host of the request; it returns false if
+	// the host is not the provider's.
 	Data func(c *Request) (bool, *Error)
 	// Open reads the files that the provider keeps in the state directory, or creates them.
 	Open func(s *Server) error
@@ -66,53 +67,56 @@ type Provider struct {
 type Type struct {
 	Name  string
 	Style style
-	// VersionsOf is another type whose API versions the type takes too.
+	// VersionsOf is another type whose API versions are valid for this type too.
 	VersionsOf string
 	// Locations are the regions in which the type is available; nil means all. A resource
 	// in another region is refused.
 	Locations []string
-	// Takes is how long a write lasts in Azure.
+	// Takes is the duration of a write in Azure.
 	Takes time.Duration
 	// Retry has the values of Retry-After, in seconds, for a write and for a delete; 0
 	// means the style's default.
 	Retry Retry
-	// Polled: the answer to a write has both headers of an operation, as the answer to a
-	// delete has.
+	// Polled means that the answer to a write has both headers of an operation, like the answer to
+	// a delete.
 	Polled bool
-	// Sync: Azure answers writes without an operation.
+	// Sync means that Azure answers writes without an operation.
 	Sync bool
-	// AsyncCreate: the creation is an operation, although the type is Sync.
+	// AsyncCreate means that the creation is an operation although the type is Sync.
 	AsyncCreate bool
-	// Created is the status code of a PUT that creates the resource, 0 means 201; Written is that of a later one, 0 means 200.
+	// Created is the status code of a PUT that creates the resource, 0 means 201; Written is the
+	// status code of a later PUT, 0 means 200.
 	Created, Written int
-	// Global: resources of the type have no location.
+	// Global means that resources of the type have no location.
 	Global bool
-	// Untracked: no list of resources contains the type.
+	// Untracked means that lists of resources do not contain the type.
 	Untracked bool
-	// Remains marks the records that Azure keeps of deleted resources; no list of resources
-	// contains them.
+	// Remains marks the records that Azure keeps of deleted resources; lists of resources do not
+	// contain them.
 	Remains bool
-	// Internal: a data plane alone shows the type's documents, the resource manager does not know it.
+	// Internal means that only a data plane shows the type's documents; the resource manager does
+	// not know the type.
 	Internal bool
-	// Stateless: the documents have no provisioningState.
+	// Stateless means that the documents have no provisioningState.
 	Stateless bool
-	// Located: the answer to the creating PUT has the resource's URL in the header
+	// Located means that the answer to the creating PUT has the resource's URL in the header
 	// Location.
 	Located bool
-	// Echoed: the answer to a DELETE contains the deleted document.
+	// Echoed means that the answer to a DELETE contains the deleted document.
 	Echoed bool
 	// ETag is the form in which bodies contain the ETag.
 	ETag etagForm
-	// Parts are child types whose resources are elements of an array in the document. The
-	// key is the type; the value is true if such a child has PUT and DELETE of its own.
+	// Parts are child types whose resources are elements of an array in the document. The key is
+	// the type; the value is true if the child can be written and deleted by a PUT and DELETE of
+	// its own.
 	Parts map[string]bool
 	// Refs are the fields by which a document refers to other resources.
 	Refs []Reference
 	// Opaque marks types whose bodies contain IDs of other resources that do not count as
 	// references, so that those resources can be deleted.
 	Opaque bool
-	// Kept: the emulator stores documents of the type but nothing acts on them, and answers
-	// to writes say so. Kept types are also Opaque.
+	// Kept means that the emulator stores documents of the type without any effect, and that
+	// answers to writes say so. Kept types are also Opaque.
 	Kept bool
 	// Addresses are the names of the arrays of IP configurations.
 	Addresses []string
@@ -122,36 +126,36 @@ type Type struct {
 	// Works are background operations of the provider that do not begin with a write or
 	// delete of a resource.
 	Works []Work
-	// Supersedes: a delete cancels the operation in progress instead of being refused.
-	// Preempts: a write does so too.
+	// Supersedes means that a delete cancels the operation in progress instead of being refused.
+	// Preempts means the same for a write.
 	Supersedes, Preempts bool
-	// AtOnce reports that Azure completes a write before it answers; nil means never. The
-	// answer of a Quiet type then announces no operation.
+	// AtOnce reports whether Azure completes a write before it answers; nil means never. The answer
+	// of a Quiet type then announces no operation.
 	AtOnce func(t *Tx, d, old *Doc) bool
 	Quiet  bool
-	// SideBySide: several parts of a document can be written at the same time; otherwise
-	// one write refuses the next.
+	// SideBySide means that several parts of a document can be written at the same time; otherwise
+	// a write in progress refuses others.
 	SideBySide bool
-	// Prepare validates a write and sets what follows from more than the document; the engine fills in the rest from the
-	// table of defaults after it. old is nil on creation.
+	// Prepare validates a write and sets the properties that depend on more than the document;
+	// afterwards the engine fills in the table of defaults. old is nil on creation.
 	Prepare func(t *Tx, d, old *Doc) *Error
 	// Guard can refuse a delete of the resource, GuardPart a delete of a part.
 	Guard     func(t *Tx, d *Doc) *Error
 	GuardPart func(t *Tx, part string, id ID) *Error
 	// Gone is called before the document is removed, in the same transaction.
 	Gone func(t *Tx, d *Doc)
-	// Rests reports that View would add nothing to a record's body; nil means that this is
-	// not known.
+	// Rests reports whether View would add nothing to a record's body; nil means that this is not
+	// known.
 	Rests func(t *Tx, r *Record, expand string) bool
 	// View adds the fields that are computed at the time of reading.
 	View func(t *Tx, d *Doc, body value.Object, expand string)
-	// Uses returns how much of its region's quotas a document uses.
+	// Uses returns the quota usage of a document in its region.
 	Uses func(d *Doc) []Use
 	// Power returns a word about the document's state for the list of all resources, such
 	// as a VM's power state.
 	Power func(d *Doc) string
-	// Principal returns the identity that a document represents, without its federated
-	// credentials; Federated returns these.
+	// Principal returns the identity that a document represents, without its federated credentials;
+	// Federated returns the credentials.
 	Principal func(d *Doc) Principal
 	Federated func(t *Tx, principal Principal) []Federated
 	// Filter returns the elements of a list that match a $filter.
@@ -161,17 +165,16 @@ type Type struct {
 	Actions []Action
 
 	provider *Provider
-	// newest is the API version since which answers have all that is stored.
+	// newest is the API version since which answers contain all stored properties.
 	newest string
 	// order is the row's index among the rows of all providers.
 	order int
 }
 
-// KeptTypes returns a copy of the row "like" for each type whose documents have no effect.
-// lines has the name of one type of the namespace per line; the word "sync" after a name
-// means that Azure completes writes before it answers, "create" that only the creation is an
-// operation. Types of child resources get no
-// location.
+// KeptTypes returns the rows of the types whose documents have no effect, as copies of like. lines
+// has the name of one type of the namespace per line; the word "sync" after a name means that Azure
+// completes writes before it answers, "create" that only the creation is an operation. Types of
+// child resources get no location.
 func KeptTypes(namespace, lines string, like Type) []Type {
 	var rows []Type
 	for line := range strings.Lines(lines) {
@@ -192,7 +195,7 @@ type etagForm int
 
 const (
 	etagNone  etagForm = iota
-	EtagWeak           // W/"x", in parts too
+	EtagWeak           // W/"x", also in parts
 	EtagPlain          // x
 	EtagCount          // "n", the number of writes; it is stored in the body
 )
@@ -202,15 +205,16 @@ type Reference struct {
 	// Path is the path of the field in the properties: field names joined by dots, without
 	// "properties" and without array indexes.
 	Path string
-	// To is the type of the resource or part that the field refers to. A write that refers
-	// to one that does not exist is refused.
+	// To is the type of the resource or part that the field refers to. A write is refused if the
+	// target does not exist.
 	To string
 	// As is the role that the referring resource has for the other one, such as
 	// "interface".
 	As string
-	// Unlinks: the reference is removed when its target is deleted.
+	// Unlinks means that the reference is removed when its target is deleted.
 	Unlinks bool
-	// Anywhere: the target may be in another region; otherwise a write that refers to one there is refused.
+	// Anywhere means that the target may be in another region; otherwise a write with such a
+	// reference is refused.
 	Anywhere bool
 }
 
@@ -220,7 +224,7 @@ const (
 	AsInterface      = "interface"
 	AsVirtualMachine = "virtualMachine"
 	AsScaleSet       = "scaleSet"
-	AsOwner          = "owner" // of a subnet's address
+	AsOwner          = "owner" // the owner of an address of a subnet
 )
 
 // Use is an amount that counts against one quota.
@@ -237,7 +241,7 @@ type Work struct {
 	Name   string
 	Run    func(ctx context.Context, s *Server, op *Operation) (any, *Error)
 	Finish func(t *Tx, op *Operation, result any, err *Error)
-	// Silent: the answers have no Retry-After header.
+	// Silent means that the answers have no Retry-After header.
 	Silent bool
 }
 
@@ -248,8 +252,8 @@ type Action struct {
 	Name string
 	// Method is the HTTP method; empty means POST.
 	Method string
-	// Serve answers the request itself. Without it, the action is an operation on the
-	// resource: Begin checks whether it may begin and marks the document as busy.
+	// Serve answers the request itself. Without it, the action is an operation on the resource:
+	// Begin checks whether the operation may begin and marks the document as busy.
 	Serve func(c *Request, id ID) *Error
 	Begin func(t *Tx, d *Doc, args value.Object) *Error
 	Work
@@ -260,8 +264,8 @@ type Action struct {
 // resource.
 type Route struct {
 	Method string
-	// Path has the types after the namespace, in lower case and joined by slashes; with
-	// "/*" at its end it matches every path that begins so.
+	// Path has the types after the namespace, in lower case and joined by slashes; a path with "/*"
+	// at its end matches every path with that beginning.
 	Path  string
 	Serve func(c *Request) *Error
 }
@@ -275,8 +279,8 @@ type registry struct {
 	works     map[string]Work      // by name
 }
 
-// NewRegistry collects the providers' tables. It panics if two tables contradict each
-// other, which the first test finds.
+// NewRegistry collects the providers' tables. It panics if two tables contradict each other; any
+// test finds that.
 func NewRegistry(providers []Provider) *registry {
 	r := &registry{Spaces: map[string]*Provider{}, Types: map[string]*Type{}, exact: map[string]*Type{}, works: map[string]Work{}}
 	r.work(PutWork())
@@ -340,8 +344,8 @@ func (r *registry) TypeOf(name string) *Type {
 	return r.Types[value.Lower(name)]
 }
 
-// KindOf returns the row of a resource; if the ID is that of a part, also the part's type
-// and the ID of the parent.
+// KindOf returns the row of a resource. If the ID names a part, it also returns the part's type and
+// the ID of the parent.
 func (r *registry) KindOf(id ID) (k *Type, owner ID, part string) {
 	if k := r.TypeOf(id.FullType()); k != nil && !k.Internal {
 		return k, id, ""
@@ -413,8 +417,7 @@ func (r *registry) Action(id ID, method string) (*Action, ID) {
 	return nil, id
 }
 
-// notFound returns the error for a resource that does not exist, in the words of its
-// provider.
+// notFound returns the error for a resource that does not exist, in the form of its provider.
 func (r *registry) notFound(id ID) *Error {
 	if p := r.Spaces[value.Lower(id.Namespace)]; p != nil && p.NotFound != nil {
 		if e := p.NotFound(id); e != nil {

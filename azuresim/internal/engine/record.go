@@ -15,13 +15,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Record is a stored resource: its summary in memory and its body as JSON, which is in the
-// database if there is one. A record is never changed; a write replaces it by another
-// record.
+// Record is a stored resource: its summary is in memory, its body as JSON is in the database if
+// there is one. A record is never changed; a write replaces it by another record.
 type Record struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
-	// Body and Hidden are those of the Doc, encoded; nil once they are in the database.
+	// Body and Hidden are the encoded fields of the Doc; nil after they are written to the
+	// database.
 	Body    json.RawMessage `json:"body"`
 	Hidden  json.RawMessage `json:"hidden,omitempty"`
 	Rev     uint64          `json:"rev"`
@@ -49,7 +49,7 @@ type Doc struct {
 	Created, Changed time.Time
 
 	Parsed ID
-	// Version is the API version of the write that is prepared; it is not kept.
+	// Version is the API version of the write in progress; it is not stored.
 	Version string
 	// from is the record that the Doc was decoded from; nil for a new resource.
 	from *Record
@@ -62,20 +62,20 @@ func (d *Doc) Key() string {
 	return value.Lower(d.ID)
 }
 
-// MadeBy reports whether the transaction creates the document. This is so in the
-// transaction that prepares the answer to the creating PUT.
+// MadeBy reports whether the transaction creates the document. That is the case in the transaction
+// that prepares the answer to the creating PUT.
 func (d *Doc) MadeBy(t *Tx) bool { return t.docKeys[d.Key()] && d.Created.Equal(d.Changed) }
 
-// WrittenBy reports whether the transaction writes the document. This is so in the
+// WrittenBy reports whether the transaction writes the document. That is the case in the
 // transaction that prepares the answer to a PUT or PATCH.
 func (d *Doc) WrittenBy(t *Tx) bool { return t.docKeys[d.Key()] }
 
 func (d *Doc) Location() string { return Region(value.Str(d.Body, "location")) }
 func (d *Doc) State() string    { return value.Str(d.Body, "properties", "provisioningState") }
 
-// summary has fields that are read from a document once, when it is stored, for lookups
-// over many resources: reading them from JSON each time would make a write slower with each
-// resource.
+// summary contains the fields of a document that lookups over many resources need. They are read
+// once, when the document is stored: reading them from JSON at each lookup would make a write
+// slower with each resource.
 type summary struct {
 	Location, State, power string
 	// scoped is true for extension resources, which belong to another resource.
@@ -84,7 +84,7 @@ type summary struct {
 	Refs []string
 	// Configs are the IP configurations of a type that has addresses.
 	Configs []ipConfig
-	// uses is how much of the quotas the resource uses.
+	// uses is the quota usage of the resource.
 	uses []Use
 	// principal is the identity that the resource represents, or nil.
 	principal *Principal
@@ -159,11 +159,12 @@ func (r *Record) compact() (err error) {
 
 // Parsed returns the record's parsed ID.
 func (r *Record) Parsed() ID {
-	id, _ := ParseID(r.ID) // it was parsed when the record was filed
+	id, _ := ParseID(r.ID) // the ID was parsed when the record was stored
 	return id
 }
 
-// plain returns the body that clients see if no field is computed at the time of reading.
+// plain returns the body that clients see if the answer contains no fields that are computed at the
+// time of reading.
 func (st *store) plain(r *Record) (out json.RawMessage, err error) {
 	err = st.encoded(r, func(body, _ []byte) error { out = r.named(body); return nil })
 	return out, err
@@ -224,8 +225,8 @@ func configOf(c value.Object) ipConfig {
 	return config
 }
 
-// recent caches decoded documents. It has a fixed number of slots; a record's slot follows
-// from its key, and records can share one.
+// recent caches decoded documents. It has a fixed number of slots; a record's slot follows from its
+// key, and several records can share a slot.
 type recent struct {
 	seed  maphash.Seed
 	slots [1024]atomic.Pointer[Doc]

@@ -16,11 +16,13 @@ func IdsOf(records []*Record) []string {
 	return out
 }
 
-// linked returns an error for a reference in a body that is no ID of a resource, which the resource manager finds before it asks a
-// provider; of a Network type also for one without an ID. part is the array that the body is an element of, "" for a whole document.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors for the code
-// LinkedInvalidPropertyId; answers of Azure that public posts quote for MissingJsonReferenceId.
-func linked(c *Request, k *Type, part string, body value.Object) *Error {
+// checkReferences returns an error if a reference in a body is no resource ID, or, for a type of
+// Microsoft.Network, has no ID. The resource manager finds both before it calls a provider. part is
+// the array that contains the body, "" for a whole document. Source: for the code
+// LinkedInvalidPropertyId
+// https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors;
+// for MissingJsonReferenceId answers of Azure that public posts quote.
+func checkReferences(c *Request, k *Type, part string, body value.Object) *Error {
 	for _, ref := range k.Refs {
 		path := strings.Split(ref.Path, ".")
 		if part != "" && path[0] != part {
@@ -51,7 +53,7 @@ func linked(c *Request, k *Type, part string, body value.Object) *Error {
 	return nil
 }
 
-// eachAt visits the objects at a path of a Reference below v, whose own path is at.
+// eachAt calls visit for each object at a path of a Reference below v; at is the path of v.
 func eachAt(v any, path []string, at string, visit func(o value.Object, at string)) {
 	switch v := v.(type) {
 	case []any:
@@ -70,8 +72,8 @@ func eachAt(v any, path []string, at string, visit func(o value.Object, at strin
 	}
 }
 
-// dangling returns an error if a document refers to a resource that does not exist or is in another region, by the references that
-// its type declares. Of a reference that says Anywhere the region is not judged.
+// dangling returns an error if a document has a declared reference to a resource that does not
+// exist or is in another region. The region is not checked for a reference with Anywhere.
 func (t *Tx) dangling(k *Type, d *Doc) (e *Error) {
 	own := d.Key()
 	var before []string
@@ -83,15 +85,16 @@ func (t *Tx) dangling(k *Type, d *Doc) (e *Error) {
 		if e != nil || slices.Contains(before, key) || key == own || strings.HasPrefix(key, own+"/") {
 			return
 		}
-		if ref := k.reference(strings.Join(path, ".")); ref != nil && (!t.Exists(id) || !ref.Anywhere && apart(t, id, d)) {
+		if ref := k.reference(strings.Join(path, ".")); ref != nil && (!t.Exists(id) || !ref.Anywhere && inOtherRegion(t, id, d)) {
 			e = ErrReference(id, d.ID)
 		}
 	})
 	return e
 }
 
-// apart reports whether a resource, or the one that a part belongs to, is in another region than a document.
-func apart(t *Tx, id string, d *Doc) bool {
+// inOtherRegion reports whether a resource, or the resource that a part belongs to, is in another region
+// than a document.
+func inOtherRegion(t *Tx, id string, d *Doc) bool {
 	at, err := ParseID(id)
 	for ok := err == nil; ok; at, ok = at.Parent() {
 		if r := t.Record(at.Key()); r != nil && r.Location != "" {

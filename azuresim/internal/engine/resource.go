@@ -32,13 +32,13 @@ func (c *Request) serveResource() *Error {
 	return NotAllowed(c.HTTP.Method)
 }
 
-// NotAllowed returns the error for a method that a resource does not have.
+// NotAllowed returns the error for a method that a resource does not support.
 func NotAllowed(method string) *Error {
 	return Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", method)
 }
 
-// unknown answers requests to a type that is not emulated: lists are empty and a GET is
-// 404, so that clients that look for leftovers can continue; a creation is refused.
+// unknown answers requests to a type that is not emulated: lists are empty and a GET is 404, so
+// that clients that search for remaining resources can continue; a creation is refused.
 func (c *Request) unknown() (e *Error) {
 	if e := neverKnown(c); e != nil {
 		return e
@@ -96,8 +96,8 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 	return nil
 }
 
-// Read and Update run a transaction for a request. What the transaction reads has the form
-// of the request's API version.
+// Read and Update run a transaction for a request. Documents that the transaction shows have the
+// form of the request's API version.
 func (c *Request) Read(fn func(*Tx)) {
 	c.Server.Read(func(t *Tx) { bind(c, t); fn(t) })
 }
@@ -111,9 +111,8 @@ func bind(c *Request, t *Tx) {
 	t.Version, t.Caller, t.Local = c.Version, c.Principal, !isManager(c.Host)
 }
 
-// above returns an error if the resource group of an ID does not exist, or the resource
-// that the ID is a child of.
-func above(t *Tx, id ID) *Error {
+// checkParents returns an error if the resource group of an ID, or the resource's parent, does not exist.
+func checkParents(t *Tx, id ID) *Error {
 	if e := t.groupThere(id); e != nil {
 		return e
 	}
@@ -123,7 +122,8 @@ func above(t *Tx, id ID) *Error {
 	return nil
 }
 
-// groupThere returns an error if the resource group of an ID does not exist, or the management group that it is below.
+// groupThere returns an error if the resource group or the management group that an ID contains
+// does not exist.
 func (t *Tx) groupThere(id ID) *Error {
 	if group, ok := id.management(); ok && id.Scope != nil && t.Record(group.Key()) == nil {
 		return Refuse(http.StatusNotFound, "ManagementGroupNotFound", "The management group '%s' cannot be found.", group.Name())
@@ -168,8 +168,8 @@ func busy(t *Tx, id ID, lock string, hash string) *Error {
 	return e
 }
 
-// effectHeader is the header of an answer to a write that says that the written resource
-// has no effect in the emulator.
+// effectHeader is the response header that says that a written resource has no effect in the
+// emulator.
 const effectHeader = "x-casement-effect"
 
 // put creates or replaces a resource; with PATCH it merges the body into it.
@@ -185,7 +185,7 @@ func (c *Request) put(k *Type) *Error {
 	if e != nil {
 		return e
 	}
-	if e := cmp.Or(children(c, k, body), linked(c, k, "", body)); e != nil {
+	if e := cmp.Or(children(c, k, body), checkReferences(c, k, "", body)); e != nil {
 		return e
 	}
 	var op *Operation
@@ -248,7 +248,7 @@ func (c *Request) put(k *Type) *Error {
 		value.Props(d.Body)["provisioningState"] = state
 		t.Put(d)
 		op = t.Begin(c.operationOn(k, d), work, k.Takes)
-		if k.AtOnce != nil && k.AtOnce(t, d, old) || ofTags(c, k) {
+		if k.AtOnce != nil && k.AtOnce(t, d, old) || isTagUpdate(c, k) {
 			op = complete(t, op, work)
 		}
 		view = t.View(t.Find(d.Key()), "")
@@ -266,7 +266,7 @@ func (c *Request) put(k *Type) *Error {
 	if c.HTTP.Method == http.MethodPatch {
 		status = http.StatusOK
 	}
-	if op != nil && !((k.Quiet || ofTags(c, k)) && op.Status != statusInProgress) {
+	if op != nil && !((k.Quiet || isTagUpdate(c, k)) && op.Status != statusInProgress) {
 		op.Headers(c.Writer.Header(), c.Server, c.Host)
 	}
 	if op != nil && k.Style == StyleStorage {
@@ -277,15 +277,15 @@ func (c *Request) put(k *Type) *Error {
 		c.Writer.Header().Set("Location", c.ID.String())
 	}
 	if k.Style == StyleDNS && status == http.StatusAccepted {
-		view = value.Object{} // which says nothing before the operation's end
+		view = value.Object{} // this answer is empty before the operation's end
 	}
 	c.Reply(status, view)
 	return nil
 }
 
-// ofTags reports whether a write is the Network provider's change of tags, which is no operation.
-// Source: the operation UpdateTags of each of its types; recordings of the SDK.
-func ofTags(c *Request, k *Type) bool {
+// isTagUpdate reports whether a write is the Network provider's change of tags, which starts no
+// operation. Source: the operation UpdateTags of each of its types; recordings of the SDK.
+func isTagUpdate(c *Request, k *Type) bool {
 	return k.Style == StyleNetwork && c.HTTP.Method == http.MethodPatch
 }
 
@@ -312,7 +312,7 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 			"select a new resource name.", c.ID.Name(), old.Location(), c.ID.Group, Region(location))
 	}
 	if location != "" && k.Locations != nil && !slices.Contains(k.Locations, Region(location)) {
-		return nil, notThere(location, k.Name, k.Locations)
+		return nil, errNotInLocation(location, k.Name, k.Locations)
 	}
 	if !k.Global && k.Locations == nil {
 		if e := cmp.Or(CheckPlace(location, k.Name), checkZones(c.ID, body)); e != nil {
@@ -351,7 +351,7 @@ func (c *Request) delete(k *Type) *Error {
 	err := c.Server.Update(func(t *Tx) error {
 		d := t.Edit(c.ID.Key())
 		if d == nil {
-			return asError(above(t, c.ID))
+			return asError(checkParents(t, c.ID))
 		}
 		there = true
 		if e := c.preconditions(k, d); e != nil {
@@ -394,8 +394,8 @@ func (c *Request) delete(k *Type) *Error {
 	return accepted(c, op, echo, err)
 }
 
-// Accepted answers a delete or an action: 202 with the operation, or 204 if nothing had to
-// be done.
+// Accepted answers a delete or an action: with 202 and the operation, or with 204 if there was
+// nothing to do.
 func (c *Request) Accepted(op *Operation, err error) *Error { return accepted(c, op, nil, err) }
 
 // accepted is Accepted with a body.
@@ -420,8 +420,8 @@ func asError(e *Error) error {
 	return e
 }
 
-// spellings are names of fields that templates write in another case than the providers, which
-// find them without regard to it.
+// spellings maps field names that templates write in a different case to the case of the providers,
+// which compare names without case.
 var spellings = func() map[string]string {
 	out := map[string]string{}
 	for _, n := range []string{"privateIPAddress", "privateIPAllocationMethod", "publicIPAddress", "publicIPAllocationMethod",
@@ -434,8 +434,8 @@ var spellings = func() map[string]string {
 	return out
 }()
 
-// respell gives fields the case in which they are read here. Keys of tags and settings are their
-// owner's own.
+// respell gives field names the case that this program reads. Keys of tags and settings keep the
+// case of the request.
 func respell(v any) {
 	switch v := v.(type) {
 	case []any:

@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/private"
 )
 
-// serving has the CA certificate and the serving certificate that it signed.
+// serving contains the CA certificate and the serving certificate that the CA signed.
 type serving struct {
 	ca   []byte
 	cert tls.Certificate
@@ -80,10 +80,10 @@ func loadCA(dir string) (cert, key []byte, err error) {
 	return cert, key, writeWhole(filepath.Join(dir, caCertFile), cert, 0o644)
 }
 
-// lost returns an error if the certificate was there before. A key without one is also left
-// by a process that was killed between the two writes, before there was a key for tokens; it
-// is replaced.
-func lost(certFile, keyFile string) error {
+// checkLostCA returns an error if the CA's certificate or key was deleted after tokens were issued. A key
+// without a certificate can also come from a process that was killed between the two writes; then
+// there is no key for tokens yet, and the CA's key is replaced.
+func checkLostCA(certFile, keyFile string) error {
 	for _, file := range []string{keyFile, filepath.Join(filepath.Dir(certFile), signerFile)} {
 		if _, err := os.Lstat(file); err != nil {
 			return ignoreNotExist(err)
@@ -100,11 +100,12 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// readCA reads the CA's certificate and key; it is no error if both files are missing.
+// readCA reads the CA's certificate and key; if both files are missing, it returns nil without an
+// error.
 func readCA(certFile, keyFile string) (cert, key []byte, err error) {
 	cert, err = private.ReadFile(certFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, lost(certFile, keyFile)
+		return nil, nil, checkLostCA(certFile, keyFile)
 	} else if err != nil {
 		return nil, nil, err
 	}

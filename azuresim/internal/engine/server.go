@@ -19,7 +19,7 @@ import (
 	"casement.dev/casement/internal/private"
 )
 
-// Defaults of Options. The tenant and the subscription are casement's own.
+// Default values of Options. The tenant and the subscription exist only in casement.
 const (
 	DefaultTenant       = "00000000-0000-0000-0000-0000000000a0"
 	DefaultSubscription = "00000000-0000-0000-0000-0000000000a1"
@@ -64,7 +64,7 @@ type Server struct {
 	pki      *serving
 	Signer   *signer
 	verified verifiedTokens
-	Port     atomic.Int64 // that Serve listens on, 0 before
+	Port     atomic.Int64 // the port on which Serve listens; 0 before
 
 	mu    sync.RWMutex
 	store *store

@@ -21,8 +21,8 @@ type snapshot struct {
 	Operations []*Operation `json:"operations"`
 }
 
-// Snapshot writes the state as JSON. It contains custom data, passwords and secrets:
-// protect it as you protect those.
+// Snapshot writes the state as JSON. The state contains custom data, passwords and secrets: protect
+// the snapshot as you protect them.
 func (s *Server) Snapshot(w io.Writer) error {
 	out := snapshot{Form: snapshotForm, Resources: []*Record{}, Operations: []*Operation{}}
 	var err error

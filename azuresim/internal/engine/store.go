@@ -38,7 +38,7 @@ func openStore(dir string, types *registry, log logr.Logger) (*store, error) {
 		return st, nil
 	}
 	path := filepath.Join(dir, "azure.db")
-	if err := rescue(path); err != nil {
+	if err := recoverDatabase(path); err != nil {
 		return nil, fmt.Errorf("the local Azure's state: %w", err)
 	}
 	err := guardedly(func() (err error) { st.db, err = openDB(path); return err })

@@ -8,17 +8,19 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// The most that Azure takes of tags: their number, and the characters of a name and a value.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources#limitations.
+// Azure's limits of tags: their number, and the number of characters of a name and of a value.
+// Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources#limitations.
 const (
 	mostTags     = 50
 	mostTagName  = 512
 	mostTagValue = 256
 )
 
-// CheckTags returns the resource manager's error for tags that it does not take, which may be nil. Names that begin with hidden- or
-// link: belong to the portal and may have any character. Values that are no text are an error of another kind.
-// Source: the messages that Az.Migrate of https://github.com/Azure/azure-powershell repeats.
+// CheckTags returns the resource manager's error for tags that it refuses, or nil. Names that begin
+// with hidden- or link: belong to the portal and may contain any character. Values that are no text
+// have another error. Source: the messages that Az.Migrate of
+// https://github.com/Azure/azure-powershell repeats.
 func CheckTags(tags value.Object) *Error {
 	if len(tags) > mostTags {
 		return BadRequest("InvalidTags", "Too many tags specified. Requested tag count - '%d'. Maximum number of tags allowed - '%d'.",

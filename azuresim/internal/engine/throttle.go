@@ -12,13 +12,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Throttle is how strictly requests are limited: 0 not at all, 1 as Azure does,
-// any other number as a factor of Azure's limits.
+// Throttle says how strictly requests are limited: 0 means no limit, 1 Azure's limits, any other
+// number a factor of Azure's limits.
 type Throttle float64
 
-// The limits of the resource manager itself, for each principal in each
-// subscription and region; a subscription as a whole has 15 times as much.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
+// The limits of the resource manager itself, for each principal in each subscription and region;
+// the limits of a subscription as a whole are 15 times as high. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
 var (
 	limitReads   = throttle.Limit{Size: 250, Refill: 25}
 	limitWrites  = throttle.Limit{Size: 200, Refill: 10}
@@ -46,7 +46,8 @@ func (c *Request) throttled() *Error {
 	}
 	factor := float64(c.Server.Options.Throttle)
 	if factor <= 0 {
-		// A client that reads the remaining number of calls is informed that this call used none.
+		// Without limits, the header reports the full number of remaining calls after each call,
+		// for clients that read it.
 		if c.ID.Subscription != "" {
 			c.Writer.Header().Set("x-ms-ratelimit-remaining-subscription-"+kind, strconv.Itoa(int(limit.Size)))
 		}
@@ -70,7 +71,8 @@ func (c *Request) throttled() *Error {
 	h.Set("x-ms-ratelimit-remaining-"+level+"-global-"+kind, strconv.Itoa(taken[1].Left))
 	if limited {
 		space := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)].Namespace
-		// The names of the two budgets are not documented; recordings have others.
+		// The names of these two budgets are not documented, and recordings contain only other
+		// budgets.
 		h.Set("x-ms-ratelimit-remaining-resource", fmt.Sprintf("%s/%sResource;%d,%s/%sSubscriptionMaximum;%d",
 			space, p.Name, taken[2].Left, space, p.Name, taken[3].Left))
 	}

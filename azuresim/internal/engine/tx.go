@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Tx is a transaction that reads or changes the store. Changes are made in memory at once
-// and are undone if the transaction fails; no other transaction sees them before the end.
+// Tx is a transaction that reads or changes the store. Changes are made in memory immediately and
+// are undone if the transaction fails; no other transaction sees them before its end.
 type Tx struct {
 	*store
 	Server *Server
@@ -23,18 +23,17 @@ type Tx struct {
 	Caller string
 	// Version is the API version whose form View returns; "" means the newest.
 	Version string
-	// Local is true if the client uses the local Azure's own address, and not one of
-	// Azure's host names.
+	// Local is true if the client uses the local Azure's own address, in contrast to one of Azure's
+	// host names.
 	Local   bool
 	undo    []func()
 	docKeys map[string]bool
 	opKeys  map[string]bool
 	changes []Change
 	started []*Operation
-	// ended are the operations whose background work stops with the transaction.
+	// ended are the operations whose background work is cancelled at the end of the transaction.
 	ended []string
-	// failed is the error of a document that could not be stored; it undoes the
-	// transaction.
+	// failed is the error of a document that could not be stored. It makes the transaction fail.
 	failed error
 }
 
@@ -101,7 +100,7 @@ func (t *Tx) Put(d *Doc) {
 		d.Created = t.Now
 	}
 	value.Props(d.Body)
-	for _, field := range []string{"id", "name", "type"} { // which are the ID's
+	for _, field := range []string{"id", "name", "type"} { // which the ID determines
 		delete(d.Body, field)
 	}
 	r, err := d.encode(t.Server.Registry.TypeOf(d.Type))
@@ -127,7 +126,7 @@ func (t *Tx) file(r *Record) {
 	t.changes = append(t.changes, Change{ID: r.ID, Type: r.Type})
 }
 
-// Drop removes a document and all documents below it. With an empty ID it does nothing.
+// Drop removes a document and all documents below it. It does nothing for an empty ID.
 func (t *Tx) Drop(id string) {
 	key := value.Lower(id)
 	if key == "" {
@@ -176,8 +175,8 @@ func (t *Tx) dropOp(id string) {
 // Since reports whether the transaction's API version is the given one or newer.
 func (t *Tx) Since(version string) bool { return t.Version == "" || t.Version >= version }
 
-// Retired reports whether the day has come since which Azure refuses something; it is of the form
-// 2006-01-02, or empty for what is not retired.
+// Retired reports whether the day is past since which Azure refuses something. day has the form
+// 2006-01-02; "" means never.
 func Retired(now time.Time, day string) bool {
 	return day != "" && now.UTC().Format(time.DateOnly) >= day
 }

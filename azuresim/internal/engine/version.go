@@ -10,13 +10,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// newestVersion is later than every API version that Azure had when this was written.
+// newestVersion is later than every API version of Azure at the time of this release.
 const newestVersion = "2027-01-01"
 
 var apiVersionForm = regexp.MustCompile(`^20[12]\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(-[a-zA-Z0-9.-]+)?$`)
 
-// checkVersion returns an error for an api-version that a resource type never had or, where its
-// versions are not known, that no provider can have.
+// checkVersion returns an error for an api-version that a resource type never had; if the type's
+// versions are not known, only for one that no provider can have.
 func (c *Request) checkVersion() *Error {
 	v := c.Version
 	k, owner := rowOf(c)
@@ -60,8 +60,8 @@ func (c *Request) checkVersion() *Error {
 		location, v, c.ID.ChildType(), strings.Join(known, ", "), strings.Join(places, ", "))
 }
 
-// rowOf returns the row of the type that a request names, else that of the nearest type above it, such as that of an action's
-// resource, with the ID of that resource; nil where there is none.
+// rowOf returns the row of the type that a request names, or the row of the nearest type above it
+// (for an action, its resource), with the resource's ID; nil if there is none.
 func rowOf(c *Request) (*Type, ID) {
 	for id, ok := c.ID, true; ok; id, ok = id.Parent() {
 		if k, owner, _ := c.Server.Registry.KindOf(id); k != nil {
@@ -71,8 +71,8 @@ func rowOf(c *Request) (*Type, ID) {
 	return nil, c.ID
 }
 
-// listed returns the API versions of the type that a request names, whose row or the nearest above it is k; nil where they are
-// not known.
+// listed returns the API versions of the type that a request names, or nil if they are not known. k
+// is the row that rowOf returns.
 func listed(c *Request, k *Type) []string {
 	switch known := schema.Versions(c.ID.FullType()); {
 	case known == nil:
@@ -84,8 +84,9 @@ func listed(c *Request, k *Type) []string {
 	}
 }
 
-// neverKnown returns the error for a resource type that its namespace never had; nil where that is not known: paths that
-// name no resource below another may be lists or actions, which Azure's description does not have.
+// neverKnown returns the error for a resource type that its namespace never had. It returns nil if
+// that is not known: a path below a known type that names no resource may be a list or an action,
+// which Azure's description does not contain.
 func neverKnown(c *Request) *Error {
 	p := c.Server.Registry.Spaces[value.Lower(c.ID.Namespace)]
 	if p == nil || len(c.ID.Types) == 0 || !schema.Describes(c.ID.Namespace) {
@@ -107,8 +108,8 @@ func modelled(c *Request) bool {
 	return k != nil || a != nil || c.Server.Registry.route(c.ID, c.HTTP.Method) != nil || everywhere[value.Lower(c.ID.Types[0])]
 }
 
-// everywhere are the first words of paths that every namespace has; they are no resource types, and Azure's description does
-// not list them.
+// everywhere has the first words of paths that exist in every namespace. They are no resource
+// types, and Azure's description does not list them.
 var everywhere = map[string]bool{"locations": true, "operations": true}
 
 // has reports whether a type, an action or a list of the provider begins with a word.
@@ -122,8 +123,8 @@ func (p *Provider) has(root string) bool {
 		slices.ContainsFunc(p.Routes, func(r Route) bool { return begins(r.Path) })
 }
 
-// ListedVersions returns the API versions of a type, newest first; those of its provider for a type
-// whose own are not known.
+// ListedVersions returns the API versions of a type, newest first. For a type without known
+// versions, it returns its provider's.
 func (t *Type) ListedVersions() []string {
 	if own := slices.Concat(schema.Versions(t.Name), schema.Versions(t.VersionsOf)); len(own) > 0 {
 		return own

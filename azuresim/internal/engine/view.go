@@ -9,12 +9,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Expands reports whether the query parameter $expand of a request, which is a list in any case, has a word.
+// Expands reports whether the query parameter $expand of a request contains a word. $expand is a
+// list, compared without case.
 func Expands(expand, word string) bool {
 	return slices.ContainsFunc(strings.Split(expand, ","), func(w string) bool { return strings.EqualFold(strings.TrimSpace(w), word) })
 }
 
-// storedAsServed reports whether the stored form of a record is what clients see.
+// storedAsServed reports whether clients see a record in its stored form.
 func (t *Tx) storedAsServed(r *Record, expand string) bool {
 	k := t.Server.Registry.TypeOf(r.Type)
 	switch {

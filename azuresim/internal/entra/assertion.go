@@ -17,8 +17,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// checkAssertion checks a JWT that a client sends in place of a secret: it is signed either
-// with the key of the client's certificate or by another token service.
+// checkAssertion checks a JWT that a client sends in place of a secret. The JWT is signed with the
+// key of the client's certificate or by another token service.
 func checkAssertion(c *engine.Request, known *Client, assertion string) *denial {
 	var token jwt.RegisteredClaims
 	if _, _, err := jwt.NewParser().ParseUnverified(assertion, &token); err != nil {

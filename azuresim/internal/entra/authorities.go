@@ -7,9 +7,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// authorities returns the answer of instance discovery about token services. Each host is
-// in a group of its own, so that a client's token cache and later requests stay with the
-// host that it asked.
+// authorities returns the answer of instance discovery about token services. Each host is in a
+// group of its own, so that a client's token cache and later requests use the host of the first
+// request.
 func authorities(asked string) []any {
 	var out []any
 	known := false

@@ -28,8 +28,8 @@ type Client struct {
 	Federated []engine.Federated `json:"federated,omitempty"`
 }
 
-// Owner returns the application of the user who runs this local Azure. Its secret gives
-// every permission.
+// Owner returns the application of the user who runs this local Azure. Its secret permits
+// everything.
 func Owner(s *engine.Server) Client { return entraOf(s).owner }
 
 // SecretFile returns the path of the file with DefaultClient's secret, which has mode 0600;
@@ -57,7 +57,7 @@ func loadOwner(dir string) (Client, error) {
 	return Client{ID: DefaultClient, Secret: text}, nil
 }
 
-// minSecret and secretLetters are of a secret of 128 random bits in base 32 (rand.Text).
+// The length and the letters of a secret of 128 random bits in base 32 (rand.Text).
 const (
 	minSecret     = 26
 	secretLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -69,7 +69,8 @@ type clients struct {
 	list []Client
 }
 
-// Admit registers an application until the server ends; it replaces one with the same ID.
+// Admit registers an application until the server ends. It replaces an application with the same
+// ID.
 func Admit(s *engine.Server, c Client) {
 	entraOf(s).clients.mu.Lock()
 	defer entraOf(s).clients.mu.Unlock()
@@ -89,7 +90,7 @@ func clientNamed(s *engine.Server, id string) *Client {
 	return nil
 }
 
-// sameSecret compares two secrets in constant time. An empty secret matches nothing.
+// sameSecret compares two secrets in constant time. An empty secret equals none.
 func sameSecret(have, presented string) bool {
 	return have != "" && subtle.ConstantTimeCompare([]byte(have), []byte(presented)) == 1
 }

@@ -1,6 +1,6 @@
-// Package entra is the token service of the local Azure: logins of
-// applications, managed identities, discovery. It signs no token itself; the
-// engine does. It imports no other provider; package azuresim alone imports it.
+// Package entra is the token service of the local Azure: logins of applications, managed
+// identities, discovery. The engine signs the tokens. It imports no other provider; only package
+// azuresim imports it.
 package entra
 
 import (
@@ -14,10 +14,10 @@ const entraSpace = "Microsoft.Entra"
 
 // Config is the configuration of the token service.
 type Config struct {
-	// Clients are applications that may log in beside DefaultClient.
+	// Clients are applications that may log in, in addition to DefaultClient.
 	Clients []Client
-	// Issuer returns another token service's public keys in PEM; a nil Issuer knows no
-	// other token service.
+	// Issuer returns another token service's public keys in PEM; nil means that no other token
+	// service is known.
 	Issuer func(ctx context.Context, issuer string) (keys string, err error)
 }
 

@@ -10,11 +10,11 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// serveManagedIdentity answers the token endpoint of managed identities in the form of App
-// Service (IDENTITY_ENDPOINT). A caller that sends DefaultClient's secret in the header
-// X-IDENTITY-HEADER gets tokens of any identity that the request names, or of the
-// system-assigned one. The other form, of the metadata service, has no secret; because
-// every user of this computer can connect to the address, that form is refused here.
+// serveManagedIdentity answers the token endpoint of managed identities in the form of App Service
+// (IDENTITY_ENDPOINT). A caller that sends DefaultClient's secret in the header X-IDENTITY-HEADER
+// gets tokens of any identity that the request names, or of the system-assigned identity. The form
+// of the metadata service has no secret and is refused here, because every user of this computer
+// can connect to the address.
 func serveManagedIdentity(c *engine.Request) {
 	if !sameSecret(entraOf(c.Server).owner.Secret, c.HTTP.Header.Get("X-IDENTITY-HEADER")) {
 		c.Reply(http.StatusUnauthorized, value.Object{"error": "invalid_request", "error_description": "The " +
@@ -34,8 +34,8 @@ func ServeAnyIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request) 
 func anyIdentity(c *engine.Request) {
 	every := func(string) bool { return true }
 	if strings.EqualFold(c.Query.Get("client_id"), DefaultClient) {
-		// Templates contain one client ID for every type of identity; any caller of this
-		// endpoint may use it.
+		// Templates contain one client ID for every type of identity; here it is ignored, because
+		// any caller of this endpoint may use any identity.
 		c.Query.Del("client_id")
 		identityToken(c, every, engine.Principal{Client: DefaultClient, Object: DefaultClient}, false)
 		return
@@ -58,8 +58,8 @@ func ServeIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request, ass
 	identityToken(c, has, only, true)
 }
 
-// identityToken answers a request for a token of the identity that it names, if may allows
-// it, or of the default identity if it names none.
+// identityToken answers a request for a token of the identity that the request names, if may allows
+// it; for a request that names none, of the identity id.
 func identityToken(c *engine.Request, may func(id string) bool, id engine.Principal, machine bool) {
 	bad := func(status int, kind, message string) {
 		c.Reply(status, value.Object{"error": kind, "error_description": message})
@@ -102,7 +102,7 @@ func identityToken(c *engine.Request, may func(id string) bool, id engine.Princi
 	now := c.Server.Clock.Now()
 	life, resource := int64(engine.TokenLife.Seconds()), c.Query.Get("resource")
 	if !machine {
-		id.ID = "" // the owner's secret gives every permission
+		id.ID = "" // the owner's secret permits everything
 	}
 	c.Reply(http.StatusOK, value.Object{
 		"access_token": c.Server.TokenOf(id, resource), "client_id": id.Client,
@@ -115,8 +115,8 @@ func identityToken(c *engine.Request, may func(id string) bool, id engine.Princi
 // systemClient is the client ID of a system-assigned identity.
 const systemClient = "00000000-0000-0000-0000-0000000000c2"
 
-// identityParameters are the query parameters by which a request names an identity, with
-// the field of the identity that each is compared with.
+// identityParameters maps the query parameters by which a request names an identity to the field of
+// the identity that each is compared with.
 var identityParameters = map[string]func(engine.Principal) string{
 	"client_id": func(p engine.Principal) string { return p.Client },
 	"object_id": func(p engine.Principal) string { return p.Object }, "principal_id": func(p engine.Principal) string { return p.Object },

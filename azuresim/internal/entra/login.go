@@ -8,9 +8,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// serveLogin answers requests to the token service and discovery; it returns false for a
-// path that is ARM's. The URLs in its answers have the host of the request, because MSAL
-// refuses an issuer with another host.
+// serveLogin answers requests to the token service and discovery; it returns false for ARM's paths.
+// The URLs in its answers have the host of the request, because MSAL refuses an issuer with another
+// host.
 func serveLogin(c *engine.Request) bool {
 	path := value.Lower(engine.Slashes.ReplaceAllString(c.HTTP.URL.Path, "/"))
 	base := "https://" + c.Host

@@ -31,9 +31,9 @@ func deny(status int, kind string, code int, format string, args ...any) *denial
 
 var guidForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// serveToken answers the token endpoint. The applications that can log in are the owner's and
-// those of the configuration, which may do everything, and identities with federated
-// credentials, which may do what their roles allow.
+// serveToken answers the token endpoint. The owner's application and the configured applications
+// can log in and get tokens for everything; identities with federated credentials can log in and
+// get tokens for what their roles allow.
 func serveToken(c *engine.Request) {
 	if c.HTTP.Method != http.MethodPost {
 		denied(c, deny(http.StatusMethodNotAllowed, "invalid_request", 900561,

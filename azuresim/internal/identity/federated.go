@@ -5,11 +5,11 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typeFederated are the federated identity credentials of an identity.
+// typeFederated is the type of the federated identity credentials of an identity.
 const typeFederated = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
 
-// maxFederated is how many credentials an identity may have (Microsoft Learn,
-// "Important considerations and restrictions for federated identity credentials").
+// maxFederated is the largest number of credentials of an identity (Microsoft Learn, "Important
+// considerations and restrictions for federated identity credentials").
 const maxFederated = 20
 
 // prepareFederated checks a federated identity credential.

@@ -1,7 +1,6 @@
-// Package identity is the resource provider Microsoft.ManagedIdentity of the
-// local Azure: user-assigned identities and their federated credentials. The
-// token service finds them as principals. It imports no other provider; package
-// azuresim alone imports it.
+// Package identity is the resource provider Microsoft.ManagedIdentity of the local Azure:
+// user-assigned identities and their federated credentials. The token service finds them as
+// principals. It imports no other provider; only package azuresim imports it.
 package identity
 
 import (
@@ -11,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// New is Microsoft.ManagedIdentity.
+// New returns the provider Microsoft.ManagedIdentity.
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.ManagedIdentity",

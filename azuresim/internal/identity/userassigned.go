@@ -11,8 +11,8 @@ import (
 
 const typeIdentity = "Microsoft.ManagedIdentity/userAssignedIdentities"
 
-// prepareIdentity completes a user-assigned identity. All that a client may set are its
-// place, its tags and its isolation scope.
+// prepareIdentity completes a user-assigned identity. A client can set only its location, its tags
+// and its isolation scope.
 func prepareIdentity(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	scope := value.Str(value.Props(d.Body), "isolationScope")
 	if scope != "" && scope != "None" && scope != "Regional" {
@@ -30,7 +30,7 @@ func prepareIdentity(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// principalOf returns the identity that a user-assigned identity is.
+// principalOf returns the principal of a user-assigned identity.
 func principalOf(d *engine.Doc) engine.Principal {
 	return engine.Principal{ID: d.ID, Client: value.Str(d.Body, "properties", "clientId"),
 		Object: value.Str(d.Body, "properties", "principalId"), Since: d.Created}

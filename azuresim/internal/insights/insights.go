@@ -1,8 +1,8 @@
-// Package insights is the resource provider Microsoft.Insights of the local Azure: the
-// activity log, which says who wrote what. It has the writes that the server has answered since
-// it began, as many as the engine keeps; Azure has those of ninety days.
+// Package insights is the resource provider Microsoft.Insights of the local Azure: the activity
+// log, which records each write with its author. It contains the most recent writes since the start
+// of the server, limited by the engine's log of calls; Azure's log covers ninety days.
 //
-// It knows no other part of Azure Monitor and imports no other provider; package azuresim alone
+// It knows no other part of Azure Monitor and imports no other provider; only package azuresim
 // imports it.
 package insights
 
@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// New is Microsoft.Insights.
+// New returns the provider Microsoft.Insights.
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.Insights",
@@ -26,9 +26,8 @@ func New() engine.Provider {
 	}
 }
 
-// term is one comparison of a $filter. Source:
-// https://learn.microsoft.com/rest/api/monitor/activity-logs/list: comparisons joined by
-// "and", of which the first is of the time.
+// term is one comparison of a $filter. A $filter is a list of comparisons joined by "and"; the
+// first compares the time. Source: https://learn.microsoft.com/rest/api/monitor/activity-logs/list.
 var term = regexp.MustCompile(`(?i)^(eventTimestamp|resourceGroupName|resourceUri|resourceProvider) (ge|le|eq) '([^']*)'$`)
 
 // filter selects events.
@@ -92,7 +91,7 @@ func listEvents(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// verbs are the last parts of the names of operations.
+// verbs maps methods to the last part of the name of an operation.
 var verbs = map[string]string{http.MethodPut: "write", http.MethodPatch: "write", http.MethodDelete: "delete", http.MethodPost: "action"}
 
 // event returns a write in the form of the activity log.

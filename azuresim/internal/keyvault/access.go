@@ -17,8 +17,8 @@ const (
 	vaultAdministratorRole = "00482a5a-887f-4fb3-b363-3b7fe8e74483"
 )
 
-// mayUseSecret checks what a managed identity may do with a secret: by its roles in a vault that
-// uses RBAC, else by the vault's access policies. Applications, which the owner knows, may do all.
+// mayUseSecret checks the permission of a managed identity for a secret: by its roles in a vault
+// that uses RBAC, otherwise by the vault's access policies. Applications may do everything.
 func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
 	if c.Identity == "" {
 		return nil

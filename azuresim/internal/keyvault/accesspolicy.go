@@ -9,8 +9,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// policyActions are the requests that change some access policies of a vault and leave the others.
-// Source: https://learn.microsoft.com/rest/api/keyvault/keyvault/vaults/update-access-policy.
+// policyActions returns the actions that change some access policies of a vault and keep the
+// others. Source:
+// https://learn.microsoft.com/rest/api/keyvault/keyvault/vaults/update-access-policy.
 func policyActions() []engine.Action {
 	var out []engine.Action
 	for _, kind := range []string{"add", "replace", "remove"} {
@@ -20,7 +21,8 @@ func policyActions() []engine.Action {
 	return out
 }
 
-// changePolicies adds permissions to those of an identity, replaces them, or takes them away.
+// changePolicies adds permissions to the access policies of identities, replaces the policies, or
+// removes permissions.
 func changePolicies(c *engine.Request, id engine.ID, kind string) *engine.Error {
 	body, e := c.Body()
 	if e != nil {
@@ -63,13 +65,14 @@ func changePolicies(c *engine.Request, id engine.ID, kind string) *engine.Error 
 	return nil
 }
 
-// policyOf identifies whom an access policy is for.
+// policyOf returns the identity of an access policy: its tenant, object and application.
 func policyOf(policy value.Object) [3]string {
 	return [3]string{value.Lower(value.Str(policy, "tenantId")), value.Lower(value.Str(policy, "objectId")),
 		value.Lower(value.Str(policy, "applicationId"))}
 }
 
-// changePermissions returns permissions with others added or taken away; kinds of which none is left are left out.
+// changePermissions returns permissions with others added or removed. Kinds without any permission
+// are omitted.
 func changePermissions(had, asked value.Object, add bool) value.Object {
 	out := value.Object{}
 	for _, kind := range []string{"keys", "secrets", "certificates", "storage"} {

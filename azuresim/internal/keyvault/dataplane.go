@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// serveVault answers the data plane of a key vault: secrets alone.
+// serveVault answers the data plane of a key vault, which has only secrets here.
 func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	if e := authorizeVault(c, login); e != nil {
 		return e
@@ -59,8 +59,9 @@ func serveVault(c *engine.Request, vault, login string) *engine.Error {
 	return engine.ErrUnsupported(c.HTTP.Method + " of a secret")
 }
 
-// serveNone answers requests for what vaults do not have here: there are no certificates and, in a vault in which the
-// resource manager made none, no keys. All else is not emulated, and refused where Azure refuses it.
+// serveNone answers requests for objects that vaults do not have here: certificates and, unless the
+// resource manager created keys in the vault, keys. Requests that create them are refused where
+// Azure refuses them; nothing else is emulated.
 func serveNone(c *engine.Request, vault *engine.Doc, segments []string) *engine.Error {
 	if e := creates(c, segments); e != nil {
 		return e
@@ -83,8 +84,9 @@ func serveNone(c *engine.Request, vault *engine.Doc, segments []string) *engine.
 	return engine.Refuse(http.StatusNotFound, code, "%s was not found in this key vault.", strings.Join(rest, "/"))
 }
 
-// creates refuses to make a key or a certificate of nothing. That these members are needed is of
-// https://learn.microsoft.com/rest/api/keyvault/keys/create-key and .../certificates/create-certificate; the words are assumed.
+// creates refuses to create a key without a valid type or a certificate without a policy. Source of
+// the required members: https://learn.microsoft.com/rest/api/keyvault/keys/create-key and
+// .../certificates/create-certificate; the messages are assumptions.
 func creates(c *engine.Request, segments []string) *engine.Error {
 	kind, last := value.Lower(segments[0]), value.Lower(segments[len(segments)-1])
 	if c.HTTP.Method != http.MethodPost || len(segments) != 3 || last != "create" {
@@ -104,7 +106,8 @@ func creates(c *engine.Request, segments []string) *engine.Error {
 
 // authorizeVault checks the bearer token of a call to a vault's data plane.
 func authorizeVault(c *engine.Request, login string) *engine.Error {
-	// Clients that take the domain from the cloud's metadata ask for a token with its port.
+	// Clients that read the domain from the cloud's metadata request a token for the domain with
+	// its port.
 	_, suffix, _ := strings.Cut(c.Host, ".")
 	domain, _, _ := strings.Cut(suffix, ":")
 	audiences := []string{"https://" + domain, "https://" + suffix}
@@ -135,8 +138,8 @@ func authorizeVault(c *engine.Request, login string) *engine.Error {
 	return nil
 }
 
-// vaultOf takes the host of a key vault's data plane apart: the vault's name, and
-// the host that issues tokens for it, "" for the local Azure's own.
+// vaultOf parses the host name of a key vault's data plane. It returns the vault's name and the
+// host that issues tokens for it, "" for the local Azure itself.
 func vaultOf(host string) (name, login string, ok bool) {
 	host, _, _ = strings.Cut(value.Lower(host), ":")
 	for _, c := range append(engine.Clouds(), engine.Cloud{Vault: engine.VaultDomain, Logins: []string{""}}) {

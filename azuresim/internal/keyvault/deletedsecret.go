@@ -8,16 +8,17 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typeDeletedSecret are the secrets that were deleted and can be recovered. Their documents have the secret's ID with
-// another type, and keep, hidden, its versions.
+// typeDeletedSecret is the type of secrets that were deleted and can be recovered. Their documents
+// have the secret's ID with this type and contain its versions in hidden form.
 const typeDeletedSecret = typeVault + "/deletedSecrets"
 
-// deletedSecretType returns the resource type of deleted secrets, which the data plane alone shows.
+// deletedSecretType returns the resource type of deleted secrets, which only the data plane shows.
 func deletedSecretType() engine.Type {
 	return engine.Type{Name: typeDeletedSecret, Sync: true, Stateless: true, Global: true, Untracked: true, Remains: true, Internal: true}
 }
 
-// deletedSecret returns the deleted secret that had an ID, nil for one that never was, or whose retention is over.
+// deletedSecret returns the deleted secret that had an ID; nil if there is none or its retention
+// has ended.
 func deletedSecret(t *engine.Tx, secret engine.ID) *engine.Doc {
 	vault, _ := secret.Parent()
 	if d := t.Find(vault.Child("deletedSecrets", secret.Name()).Key()); d != nil && kept(t, d) {
@@ -35,7 +36,7 @@ func recoverable(t *engine.Tx, secret engine.ID) *engine.Error {
 		"in this state, the secret can only be recovered or purged.", secret.Name())
 }
 
-// deleteSecret deletes a secret, which the vault keeps for the days of its retention.
+// deleteSecret deletes a secret. The vault keeps the deleted secret for the days of its retention.
 // Source: https://learn.microsoft.com/azure/key-vault/general/soft-delete-overview.
 func deleteSecret(c *engine.Request) *engine.Error {
 	var out value.Object
@@ -65,7 +66,7 @@ func deleteSecret(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// deletedBundle returns a deleted secret as the data plane shows it.
+// deletedBundle returns a deleted secret in the form of the data plane.
 func deletedBundle(c *engine.Request, d *engine.Doc) value.Object {
 	list := value.Items(d.Hidden, "versions")
 	out := bundle(c, d.Parsed.Name(), list[len(list)-1], false)
@@ -78,7 +79,8 @@ func deletedBundle(c *engine.Request, d *engine.Doc) value.Object {
 	return out
 }
 
-// serveDeletedSecret answers what the data plane does with one deleted secret: it shows, recovers or purges it.
+// serveDeletedSecret answers requests to one deleted secret: it shows, recovers or purges the
+// secret.
 func serveDeletedSecret(c *engine.Request, vault *engine.Doc, action string) *engine.Error {
 	status, body := http.StatusOK, value.Object(nil)
 	err := c.Server.Update(func(t *engine.Tx) error {

@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typeDeleted are the vaults that were deleted and can be recovered. Their documents
-// keep, hidden, what the vault had.
+// typeDeleted is the type of vaults that were deleted and can be recovered. Their documents contain
+// the vault and its children in hidden form.
 const typeDeleted = "Microsoft.KeyVault/locations/deletedVaults"
 
 // deletedType returns the resource type of deleted vaults.
@@ -21,12 +21,12 @@ func deletedType() engine.Type {
 			Work: engine.Work{Name: "vault.purge", Finish: finishPurge}}}}
 }
 
-// keepDeleted keeps a vault that is deleted, with its secrets and keys.
+// keepDeleted stores the record of a vault that is being deleted, with its secrets and keys.
 func keepDeleted(t *engine.Tx, d *engine.Doc) {
 	id, err := engine.ParseID("/subscriptions/" + d.Parsed.Subscription +
 		"/providers/Microsoft.KeyVault/locations/" + d.Location() + "/deletedVaults/" + d.Parsed.Name())
 	if err != nil {
-		return // the name is one that was parsed before
+		return // unreachable: the name was parsed before
 	}
 	p := value.Sub(d.Body, "properties")
 	days, ok := value.Int(p, "softDeleteRetentionInDays")
@@ -49,7 +49,8 @@ func keepDeleted(t *engine.Tx, d *engine.Doc) {
 		Hidden: value.Object{"vault": value.Clone(d.Body), "children": children, "created": d.Created.Format(time.RFC3339Nano)}})
 }
 
-// findDeleted finds a deleted vault by its name, unless its retention is over.
+// findDeleted returns the deleted vault with a name; nil if there is none or its retention has
+// ended.
 func findDeleted(t *engine.Tx, name string) *engine.Doc {
 	for _, d := range t.All(typeDeleted, "") {
 		if strings.EqualFold(d.Parsed.Name(), name) && kept(t, d) {
@@ -59,15 +60,14 @@ func findDeleted(t *engine.Tx, name string) *engine.Doc {
 	return nil
 }
 
-// kept reports whether a deleted vault is not purged yet by itself.
+// kept reports whether the retention of a deleted vault continues.
 func kept(t *engine.Tx, d *engine.Doc) bool {
 	at, err := time.Parse(time.RFC3339, value.Str(d.Body, "properties", "scheduledPurgeDate"))
 	return err == nil && t.Now.Before(at)
 }
 
-// recoverVault makes a vault of the deleted one: what the request says of it does not
-// count. That Azure refuses another resource group than before in these words is not
-// confirmed.
+// recoverVault restores a deleted vault and ignores the properties in the request. That Azure
+// refuses another resource group than before with this message is not confirmed.
 func recoverVault(t *engine.Tx, d *engine.Doc) *engine.Error {
 	deleted := findDeleted(t, d.Parsed.Name())
 	if deleted == nil {
@@ -77,12 +77,12 @@ func recoverVault(t *engine.Tx, d *engine.Doc) *engine.Error {
 		return engine.Conflict("ConflictError", nameDeleted)
 	}
 	d.Body = value.CloneObject(value.Sub(deleted.Hidden, "vault"))
-	d.Created, _ = time.Parse(time.RFC3339Nano, value.Str(deleted.Hidden, "created")) // it was written by keepDeleted
+	d.Created, _ = time.Parse(time.RFC3339Nano, value.Str(deleted.Hidden, "created")) // cannot fail: keepDeleted wrote the time
 	completeVault(t, d, d)
 	for _, child := range value.Items(deleted.Hidden, "children") {
 		id, err := engine.ParseID(value.Str(child, "id"))
 		if err != nil {
-			continue // it was parsed before
+			continue // unreachable: the ID was parsed before
 		}
 		t.Put(&engine.Doc{
 			ID: id.String(), Type: value.Str(child, "type"), Parsed: id,
@@ -128,8 +128,7 @@ func listDeleted(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// viewDeleted sets the type to Azure's name for it, which differs from the type in the
-// path.
+// viewDeleted sets the type to Azure's name, which differs from the type in the path.
 func viewDeleted(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 	body["type"] = "Microsoft.KeyVault/deletedVaults"
 }

@@ -11,9 +11,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Keys and their versions, as the resource manager knows them: it makes the first
-// version of a key and never another. There is no key material: what uses a key names
-// its address.
+// Keys and their versions, as the resource manager knows them: it creates the first version of a
+// key and no others. There is no key material: other resources only refer to the address of a key.
 const (
 	typeKey        = typeVault + "/keys"
 	typeKeyVersion = typeKey + "/versions"
@@ -29,8 +28,8 @@ func keyTypes() []engine.Type {
 	}
 }
 
-// keyOperations are what keys of a type may do if the request does not say.
-// Source: https://learn.microsoft.com/rest/api/keyvault/keyvault/keys/create-if-not-exist.
+// keyOperations lists the default operations for the keys of each type. Source:
+// https://learn.microsoft.com/rest/api/keyvault/keyvault/keys/create-if-not-exist.
 var keyOperations = map[string][]string{
 	"RSA": {"encrypt", "decrypt", "sign", "verify", "wrapKey", "unwrapKey"},
 	"EC":  {"sign", "verify"},
@@ -61,8 +60,8 @@ func prepareKey(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
-// recoveryLevel returns a vault's recovery level: whether its deleted keys can be recovered
-// or purged.
+// recoveryLevel returns a vault's recovery level: whether its deleted keys can be recovered and
+// purged.
 func recoveryLevel(vault *engine.Doc) string {
 	p := value.Sub(vault.Body, "properties")
 	level := "Recoverable"
@@ -93,10 +92,11 @@ func serveKey(c *engine.Request) (bool, *engine.Error) {
 	return true, nil
 }
 
-// refuseKeyVersion refuses to write a version: it comes with its key.
+// refuseKeyVersion refuses to write a version of a key: the creation of the key creates its
+// version.
 func refuseKeyVersion(*engine.Tx, *engine.Doc, *engine.Doc) *engine.Error { return errKeyMethod() }
 
-// refuseKeyDelete refuses to delete a key: the data plane alone does.
+// refuseKeyDelete refuses to delete a key: only the data plane deletes keys.
 func refuseKeyDelete(*engine.Tx, *engine.Doc) *engine.Error { return errKeyMethod() }
 
 func errKeyMethod() *engine.Error {

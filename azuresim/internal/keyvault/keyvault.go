@@ -1,7 +1,6 @@
-// Package keyvault is the resource provider Microsoft.KeyVault of the local
-// Azure: vaults, deleted ones among them, their keys and secrets, and the data
-// plane of secrets. It imports no other provider; package azuresim alone
-// imports it.
+// Package keyvault is the resource provider Microsoft.KeyVault of the local Azure: vaults, deleted
+// vaults, keys and secrets, and the data plane of secrets. It imports no other provider; only
+// package azuresim imports it.
 package keyvault
 
 import (
@@ -11,7 +10,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// New is Microsoft.KeyVault.
+// New returns the provider Microsoft.KeyVault.
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.KeyVault",

@@ -13,8 +13,8 @@ import (
 
 const typeSecret = typeVault + "/secrets"
 
-// prepareSecret files a secret written through the resource manager, whose value
-// that side never returns.
+// prepareSecret stores a secret that is written through the resource manager, whose answers never
+// contain the value.
 func prepareSecret(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	if e := recoverable(t, d.Parsed); e != nil {
 		return e
@@ -55,7 +55,7 @@ func addVersion(t *engine.Tx, d *engine.Doc, body value.Object) value.Object {
 	return version
 }
 
-// bundle returns a secret's version as the data plane shows it.
+// bundle returns a secret's version in the form of the data plane, with its value if secret is set.
 func bundle(c *engine.Request, name string, v value.Object, secret bool) value.Object {
 	out := value.Object{"id": "https://" + c.Host + "/secrets/" + name + "/" + value.Str(v, "version"),
 		"attributes": value.Object{"recoveryLevel": "Recoverable+Purgeable"}}

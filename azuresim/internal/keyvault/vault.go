@@ -16,13 +16,13 @@ const typeVault = "Microsoft.KeyVault/vaults"
 // retention is the number of days for which a deleted vault is kept.
 const retention = 90
 
-// resolving is how long the name of a new vault needs until it resolves.
+// resolving is the time until the name of a new vault resolves.
 const resolving = 10 * time.Second
 
 var vaultForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]$`)
 
-// checkName returns an error for a name that a vault or what is in one cannot have.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault.
+// checkName returns an error for a name that a vault or an object in a vault cannot have. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault.
 func checkName(id engine.ID) *engine.Error {
 	name := id.Name()
 	switch vault := strings.EqualFold(id.FullType(), typeVault); {
@@ -45,7 +45,7 @@ func prepareVault(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return engine.BadRequest("BadRequest", "The parameter tenantId is not specified.")
 	}
 	mode := value.Str(p, "createMode")
-	delete(p, "createMode") // which says how to write, and is not kept
+	delete(p, "createMode") // says how to write and is not stored
 	if old == nil {
 		if e := nameFree(t, d, mode == "recover"); e != nil {
 			return e
@@ -61,9 +61,9 @@ func prepareVault(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// completeVault fills in what Azure does. It shows access from public networks once a
-// vault was written again, and the days of retention unless soft delete was asked for
-// without them; soft delete cannot be declined.
+// completeVault fills in Azure's values. Only a vault that was written again shows its access from
+// public networks. The retention days are shown unless the request asked for soft delete without
+// them. Soft delete cannot be disabled.
 func completeVault(t *engine.Tx, d, old *engine.Doc) {
 	p := value.Props(d.Body)
 	if old != nil {
@@ -79,7 +79,7 @@ func completeVault(t *engine.Tx, d, old *engine.Doc) {
 	signVault(t, d, old)
 }
 
-// signVault notes who wrote a vault, and when.
+// signVault records the writer of a vault and the time.
 func signVault(t *engine.Tx, d, old *engine.Doc) {
 	now := t.Now.Format("2006-01-02T15:04:05.000Z")
 	data := value.Object{"createdBy": t.Caller, "createdByType": "Application", "createdAt": now}
@@ -90,14 +90,14 @@ func signVault(t *engine.Tx, d, old *engine.Doc) {
 	d.Body["systemData"] = data
 }
 
-// viewVault shows a vault whose name does not resolve yet.
+// viewVault shows the state RegisteringDns while the name of a new vault does not resolve.
 func viewVault(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if at, err := time.Parse(time.RFC3339Nano, value.Str(d.Hidden, "resolves")); err == nil && t.Now.Before(at) {
 		value.Sub(body, "properties")["provisioningState"] = "RegisteringDns"
 	}
 }
 
-// findVault finds a vault by its name, which is the only one of all Azure.
+// findVault returns the vault with a name, which is unique in all of Azure, or nil.
 func findVault(t *engine.Tx, name string) *engine.Doc {
 	for _, d := range t.All(typeVault, "") {
 		if strings.EqualFold(d.Parsed.Name(), name) {
@@ -107,7 +107,7 @@ func findVault(t *engine.Tx, name string) *engine.Doc {
 	return nil
 }
 
-// The refusals of a name, in Azure's words.
+// Azure's messages for a name that is in use.
 const (
 	nameTaken = "The vault name '%s' is already in use. Vault names are globally unique so it is possible " +
 		"that the name is already taken. If you are sure that the vault name was not taken then it is possible " +
@@ -120,8 +120,8 @@ const (
 		"information on soft delete."
 )
 
-// nameFree refuses the name of a new vault that another one has, or a deleted one that
-// is not to be recovered.
+// nameFree refuses the name of a new vault if another vault has it, or a deleted vault that the
+// request does not recover.
 func nameFree(t *engine.Tx, d *engine.Doc, recovers bool) *engine.Error {
 	if findVault(t, d.Parsed.Name()) != nil {
 		return engine.Conflict("VaultAlreadyExists", nameTaken, d.Parsed.Name())
@@ -132,7 +132,7 @@ func nameFree(t *engine.Tx, d *engine.Doc, recovers bool) *engine.Error {
 	return nil
 }
 
-// vaultNameFree answers whether a vault's name may be used.
+// vaultNameFree answers whether a vault's name is available.
 func vaultNameFree(c *engine.Request) *engine.Error {
 	body, e := c.Body()
 	if e != nil {
@@ -146,7 +146,7 @@ func vaultNameFree(c *engine.Request) *engine.Error {
 		c.Reply(http.StatusOK, value.Object{"nameAvailable": true})
 		return nil
 	}
-	spelled := strings.NewReplacer("%s", value.Str(body, "name"), "globally", "globaly") // as Azure spells it
+	spelled := strings.NewReplacer("%s", value.Str(body, "name"), "globally", "globaly") // Azure's own spelling
 	c.Reply(http.StatusOK, value.Object{"nameAvailable": false, "reason": "AlreadyExists", "message": spelled.Replace(nameTaken)})
 	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// allocate gives a configuration its private address: the one it had, the one
-// it asks for, or the lowest that is free. The first four and the last address
-// of a subnet are Azure's own.
+// allocate sets the private address of a configuration: its previous address, the requested
+// address, or the lowest free address. Azure reserves the first four addresses and the last address
+// of a subnet.
 func allocate(t *engine.Tx, d *engine.Doc, p, before value.Object, subnet string) *engine.Error {
 	_, s := t.Part(subnet)
 	if s == nil {
@@ -40,9 +40,9 @@ func allocate(t *engine.Tx, d *engine.Doc, p, before value.Object, subnet string
 			return nil
 		}
 	}
-	delete(p, "privateIPAddress") // a dynamic one is not the client's to choose
+	delete(p, "privateIPAddress") // the client cannot choose a dynamic address
 	given := map[netip.Addr]bool{}
-	for _, c := range engine.SummaryOf(t.Server.Registry.TypeOf(d.Type), d).Configs { // the document's own are not in the store yet
+	for _, c := range engine.SummaryOf(t.Server.Registry.TypeOf(d.Type), d).Configs { // the document's own addresses are not in the store yet
 		given[c.Address] = true
 	}
 	ip := t.FreeAddress(subnet, version6, given)

@@ -41,13 +41,13 @@ func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewBastion shows the name of a host once it answers.
+// viewBastion shows the DNS name of a host when its creation has ended.
 func viewBastion(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
-	nested(body, "ipConfigurations", bastionConfigs, false)
+	completeChildren(body, "ipConfigurations", bastionConfigs, false)
 	if value.Str(body, "properties", "provisioningState") == updating {
 		delete(value.Props(body), "dnsName")
 	}
 }
 
-// bastionConfigs is what paths call the IP configurations of a Bastion host.
+// bastionConfigs is the name of a Bastion host's IP configurations in resource IDs.
 const bastionConfigs = "bastionHostIpConfigurations"

@@ -17,11 +17,12 @@ func unchanged(_ *engine.Tx, d, old *engine.Doc) bool {
 	before, after := maps.Clone(value.Sub(old.Body, "properties")), maps.Clone(value.Props(d.Body))
 	delete(before, "provisioningState")
 	delete(after, "provisioningState")
-	return reflect.DeepEqual(asked(before), asked(after)) && reflect.DeepEqual(old.Body["sku"], d.Body["sku"])
+	return reflect.DeepEqual(withoutAnswerFields(before), withoutAnswerFields(after)) && reflect.DeepEqual(old.Body["sku"], d.Body["sku"])
 }
 
-// asked returns a document without what clients may send back of children, and need not.
-func asked(v any) any {
+// withoutAnswerFields returns a document without the fields of children that answers contain and requests need
+// not contain.
+func withoutAnswerFields(v any) any {
 	switch v := v.(type) {
 	case value.Object:
 		out := value.Object{}
@@ -29,25 +30,26 @@ func asked(v any) any {
 			if v["name"] != nil && (key == "id" || key == "type" || key == "etag") || key == "provisioningState" {
 				continue
 			}
-			out[key] = asked(e)
+			out[key] = withoutAnswerFields(e)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = asked(e)
+			out[i] = withoutAnswerFields(e)
 		}
 		return out
 	}
 	return v
 }
 
-// always ends each write before the answer.
-func always(*engine.Tx, *engine.Doc, *engine.Doc) bool { return true }
+// alwaysAtOnce is the AtOnce function of types whose writes Azure always completes before it
+// answers.
+func alwaysAtOnce(*engine.Tx, *engine.Doc, *engine.Doc) bool { return true }
 
-// nested gives children that are no parts for the engine what clients expect of
-// them: ID, type and ETag, and the parent's state where they follow it.
-func nested(parent value.Object, field, typ string, follow bool) {
+// completeChildren sets the fields that clients expect on children that the engine does not know as parts:
+// ID, type, ETag and provisioning state, which is the parent's if follow is set.
+func completeChildren(parent value.Object, field, typ string, follow bool) {
 	for _, e := range value.Items(value.Props(parent), field) {
 		e["id"] = value.Str(parent, "id") + "/" + typ + "/" + value.Str(e, "name")
 		e["type"], e["etag"] = value.Str(parent, "type")+"/"+typ, parent["etag"]
@@ -58,8 +60,9 @@ func nested(parent value.Object, field, typ string, follow bool) {
 	}
 }
 
-// following shows parts in the state of the resource that they are written with.
-func following(body value.Object, parts ...string) {
+// followState gives parts the provisioning state Updating while the resource that is written with
+// them has it.
+func followState(body value.Object, parts ...string) {
 	if value.Str(body, "properties", "provisioningState") != updating {
 		return
 	}
@@ -70,11 +73,11 @@ func following(body value.Object, parts ...string) {
 	}
 }
 
-// updating is the state of what a write is under way on.
+// updating is the provisioning state of a resource during a write.
 const updating = "Updating"
 
-// missing returns an error for a write that refers to a resource that does not exist, for
-// references to which Azure answers with NotFound of that resource.
+// missing returns an error if a write refers to a resource that does not exist, for references for
+// which Azure answers NotFound with that resource.
 func missing(t *engine.Tx, id string) *engine.Error {
 	if id == "" || t.Exists(id) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// prepareFlowLog checks what a flow log watches and where it writes to. No flow is
-// logged: the storage account stays empty.
+// prepareFlowLog checks the target and the storage account of a flow log. No flow is logged: the
+// storage account stays empty.
 func prepareFlowLog(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	target, storage := value.Str(p, "targetResourceId"), value.Str(p, "storageId")
@@ -29,7 +29,7 @@ func prepareFlowLog(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	default:
 		return engine.ErrReference(target, d.ID)
 	}
-	state := "Creating" // what Azure says of an account that it does not see yet
+	state := "Creating" // Azure's text for an account that it does not see yet
 	if account := t.Record(storage); account != nil {
 		if state = account.State; state == updating {
 			state = "ResolvingDns"

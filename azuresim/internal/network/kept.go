@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// kept names the types whose documents have no effect.
+// kept lists the resource types whose documents have no effect.
 //
 //go:embed kept.txt
 var kept string

@@ -12,7 +12,7 @@ import (
 var balancerArrays = []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
 	"inboundNatRules", "outboundRules", "inboundNatPools"}
 
-// basicEnd is the day since which Azure makes no load balancers and addresses of the SKU Basic.
+// basicEnd is the day since which Azure creates no load balancers and addresses of the SKU Basic.
 const basicEnd = "2025-09-30"
 
 func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
@@ -63,10 +63,10 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// samePort returns an error if two rules want one port of one frontend.
-// Source: "Port numbers for each rule must be unique within the load balancer"
-// (learn.microsoft.com/rest/api/load-balancer/load-balancers/create-or-update); the words are those of
-// RulesUseSameBackendPortProtocolAndIPConfig.
+// samePort returns an error if two rules use the same port of a frontend. Source: "Port numbers for
+// each rule must be unique within the load balancer"
+// (learn.microsoft.com/rest/api/load-balancer/load-balancers/create-or-update); the message is that
+// of RulesUseSameBackendPortProtocolAndIPConfig.
 func samePort(d *engine.Doc, p value.Object) *engine.Error {
 	type claim struct {
 		rule, frontend, protocol string
@@ -129,11 +129,11 @@ func viewBalancer(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 			}
 		}
 	}
-	following(body, balancerArrays...)
+	followState(body, balancerArrays...)
 }
 
-// balancerAtOnce reports that a write affects no machine: the load balancer has no address
-// in a virtual network and no machine in its pools.
+// balancerAtOnce reports whether a write affects no machine: it changes nothing, or the load
+// balancer has no address in a virtual network and no machine in its pools.
 func balancerAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
 	if unchanged(t, d, old) {
 		return true
@@ -145,15 +145,15 @@ func balancerAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
 		}
 	}
 	for _, pool := range value.Items(p, "backendAddressPools") {
-		if len(t.Users(d.ID+"/backendAddressPools/"+value.Str(pool, "name"), "")) > 1 { // the load balancer's rules themselves are one
+		if len(t.Users(d.ID+"/backendAddressPools/"+value.Str(pool, "name"), "")) > 1 { // the rules of the load balancer itself are one user
 			return false
 		}
 	}
 	return true
 }
 
-// guardBalancer keeps a load balancer that a scale set's model names; one that
-// interfaces of VMs use may go.
+// guardBalancer refuses to delete a load balancer that a scale set's model names; interfaces of VMs
+// do not prevent the delete.
 func guardBalancer(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if set := t.UsersBelow(d.ID, engine.AsScaleSet); set != nil {
 		return engine.BadRequest("LoadBalancerInUseByVirtualMachineScaleSet",

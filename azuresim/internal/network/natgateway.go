@@ -23,7 +23,7 @@ func prepareGateway(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// errNotReady refuses a write that names a resource that is being made itself.
+// errNotReady returns the error for a write that refers to a public IP that is still being written.
 func errNotReady(id, from string) *engine.Error {
 	e := engine.Refuse(429, "RetryableError", "A retryable error occurred.")
 	e.Details = []*engine.Error{{Code: "ReferencedResourceNotProvisioned", Message: fmt.Sprintf(

@@ -1,7 +1,6 @@
-// Package network is the resource provider Microsoft.Network of the local
-// Azure: virtual networks, load balancers, interfaces, addresses, private DNS,
-// Bastion hosts. It imports no other provider; package azuresim alone imports
-// it.
+// Package network is the resource provider Microsoft.Network of the local Azure: virtual networks,
+// load balancers, interfaces, addresses, private DNS, Bastion hosts. It imports no other provider;
+// only package azuresim imports it.
 package network
 
 import (
@@ -39,17 +38,18 @@ const (
 
 // Config is the configuration of the network provider.
 type Config struct {
-	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
+	// PublicIP allocates the address of a public IP; nil allocates the addresses of 203.0.113.0/24
 	// (RFC 5737) in turn.
 	PublicIP func(id string) (string, error)
-	// FQDN is the name of a public IP that has a DNS label, for clients that ask the
-	// local Azure by its own address; nil is Azure's form, which all others get.
+	// FQDN returns the name of a public IP that has a DNS label, for clients that address the local
+	// Azure by its own host name. All other clients, and all clients if FQDN is nil, get the name
+	// in Azure's form.
 	FQDN func(label, location, ip string) string
-	// Tunnel connects Bastion sessions to machines; with nil they are refused.
+	// Tunnel connects Bastion sessions to machines. With nil, sessions are refused.
 	Tunnel Tunnel
 }
 
-// state is what the provider keeps for a server.
+// state is the provider's own state in one server.
 type state struct {
 	Config
 	tunnels tunnels
@@ -59,7 +59,7 @@ const networkSpace = "Microsoft.Network"
 
 func networkOf(s *engine.Server) *state { return engine.StateOf[*state](s, networkSpace) }
 
-// New is Microsoft.Network.
+// New returns the provider Microsoft.Network.
 func New(cfg Config) engine.Provider {
 	return engine.Provider{
 		Namespace: networkSpace,
@@ -77,7 +77,7 @@ func New(cfg Config) engine.Provider {
 			if len(id.Types) < 2 {
 				return nil
 			}
-			if value.Lower(id.FullType()) == value.Lower(typeFlowLog) { // a tracked resource, which ARM itself knows
+			if value.Lower(id.FullType()) == value.Lower(typeFlowLog) { // ARM itself answers for a tracked resource
 				return nil
 			}
 			return errResource(id)
@@ -88,7 +88,7 @@ func New(cfg Config) engine.Provider {
 	}
 }
 
-// networkTypes returns the resource types of the network provider, private DNS apart.
+// networkTypes returns the resource types of the network provider except private DNS.
 func networkTypes() []engine.Type {
 	short := 5 * time.Second
 	rows := []engine.Type{
@@ -149,7 +149,7 @@ func networkTypes() []engine.Type {
 	}
 	rows = append(rows, linkTypes()...)
 	for i := range rows {
-		rows[i].Prepare = marked(rows[i].Prepare)
+		rows[i].Prepare = withGUID(rows[i].Prepare)
 	}
 	rows = append(rows, unmarkedTypes()...)
 	for i := range rows {
@@ -172,15 +172,16 @@ func unmarkedTypes() []engine.Type {
 			Refs: []engine.Reference{{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsOwner},
 				{Path: "ipConfigurations.publicIPAddress", To: typePublicIP}}},
 		{Name: typeSecurity, Takes: short, Retry: engine.Retry{Write: 1, Delete: 1}},
-		{Name: typeWatcher, Takes: short, AtOnce: always},
+		{Name: typeWatcher, Takes: short, AtOnce: alwaysAtOnce},
 		{Name: typeFlowLog, Takes: short, Prepare: prepareFlowLog},
 		{Name: typeZoneGroup, Takes: short, Global: true, Prepare: prepareZoneGroup, View: viewZoneGroup,
 			Delete: engine.Work{Name: "dnszonegroup.delete", Finish: finishZoneGroupDelete}},
 	}
 }
 
-// marked gives a resource the identifier that it keeps for life.
-func marked(prepare func(t *engine.Tx, d, old *engine.Doc) *engine.Error) func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+// withGUID returns a Prepare function that also sets the resource's resourceGuid, which never changes
+// during the resource's life.
+func withGUID(prepare func(t *engine.Tx, d, old *engine.Doc) *engine.Error) func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		if prepare != nil {
 			if e := prepare(t, d, old); e != nil {
@@ -195,9 +196,9 @@ func marked(prepare func(t *engine.Tx, d, old *engine.Doc) *engine.Error) func(t
 	}
 }
 
-// networkName is the rule for names.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules;
-// the text is that which the service answers with.
+// networkName is the rule for names. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules; the
+// message is the service's.
 var networkName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_.-]{0,78}[\p{L}\p{N}_])?$`)
 
 // checkNetworkName returns an error for a name that the network provider does not allow.
@@ -213,8 +214,8 @@ func checkNetworkName(id engine.ID) *engine.Error {
 		"'_'. The name may contain word characters or '.', '-', '_'.", id.Name())
 }
 
-// networkBusy refuses a write while another is under way: of a part as an error to
-// be tried again, and when.
+// networkBusy returns the error for a write during another operation. For a part it is a retryable
+// error with the time of the next attempt.
 func networkBusy(op *engine.Operation, now time.Time) *engine.Error {
 	wait := max(1, int(op.Due.Sub(now).Seconds()+0.999))
 	if op.Lock != "" {
@@ -231,7 +232,7 @@ func networkBusy(op *engine.Operation, now time.Time) *engine.Error {
 	return e
 }
 
-// operationName is Azure's name of an operation, such as PutRouteOperation.
+// operationName returns Azure's name of an operation, such as PutRouteOperation.
 func operationName(op *engine.Operation) string {
 	name := ""
 	if id, err := engine.ParseID(op.Target); err == nil && len(id.Types) > 0 {
@@ -241,7 +242,7 @@ func operationName(op *engine.Operation) string {
 	return op.Method[:1] + strings.ToLower(op.Method[1:]) + name + "Operation"
 }
 
-// checkLabel answers whether a DNS label is free in a region.
+// checkLabel answers whether a DNS label is available in a region.
 func checkLabel(c *engine.Request) *engine.Error {
 	c.Reply(http.StatusOK, value.Object{"available": labelFree(c, c.Query.Get("domainNameLabel"), engine.Region(c.ID.Names[0]))})
 	return nil

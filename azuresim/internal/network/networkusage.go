@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// networkUsages counts a region's network resources against Azure's limits.
+// networkUsages answers the number of network resources in a region and Azure's limits.
 func networkUsages(c *engine.Request) *engine.Error {
 	out := []any{}
 	location := engine.Region(c.ID.Names[0])

@@ -31,8 +31,8 @@ func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// nicAtOnce reports that no machine uses the interface, so that Azure completes a write
-// before it answers.
+// nicAtOnce reports whether no machine uses the interface, so that Azure completes a write before
+// it answers.
 func nicAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
 	return unchanged(t, d, old) || len(t.UsersAs(d.ID, engine.AsVirtualMachine)) == 0
 }

@@ -14,7 +14,7 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	seen := map[string]string{}
 	for _, r := range value.Items(p, "securityRules") {
 		rp := value.Props(r)
-		if e := complete(value.Str(r, "name"), rp); e != nil {
+		if e := checkRule(value.Str(r, "name"), rp); e != nil {
 			return e
 		}
 		n, _ := value.Int(rp, "priority")
@@ -46,9 +46,9 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
-// complete returns an error for a rule that does not say what it applies to: of each of these it needs one.
-// The code is assumed.
-func complete(name string, rule value.Object) *engine.Error {
+// checkRule returns an error if a rule lacks its source, its destination or one of their ports. The
+// error code is an assumption.
+func checkRule(name string, rule value.Object) *engine.Error {
 	for _, needs := range [][]string{
 		{"sourcePortRange", "sourcePortRanges"}, {"destinationPortRange", "destinationPortRanges"},
 		{"sourceAddressPrefix", "sourceAddressPrefixes", "sourceApplicationSecurityGroups"},
@@ -81,5 +81,5 @@ func guardNSG(t *engine.Tx, d *engine.Doc) *engine.Error {
 
 func viewNSG(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	viewUsers("subnets", "networkInterfaces")(t, d, body, expand)
-	following(body, "securityRules", "defaultSecurityRules")
+	followState(body, "securityRules", "defaultSecurityRules")
 }

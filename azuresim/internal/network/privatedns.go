@@ -21,10 +21,11 @@ const (
 	typeSOA    = typeZone + "/SOA"
 )
 
-// maxRecordSets is Azure's limit of a private zone.
+// maxRecordSets is Azure's limit of record sets in a private zone.
 const maxRecordSets = 25000
 
-// zonesAndLinks are the rows of private DNS whose resources have a location.
+// zonesAndLinks is the number of rows at the beginning of private DNS whose resources have a
+// location.
 const zonesAndLinks = 2
 
 // dnsTypes returns the resource types of private DNS.
@@ -51,7 +52,7 @@ func dnsTypes() []engine.Type {
 	return out
 }
 
-// isRecord reports whether a type is one of record sets, of private or public zones.
+// isRecord reports whether a type is a type of record sets, of private or public zones.
 func isRecord(typ string) bool {
 	typ = value.Lower(typ)
 	rest, private := strings.CutPrefix(typ, value.Lower(typeZone)+"/")
@@ -63,7 +64,7 @@ func viewRecord(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 	delete(value.Props(body), "provisioningState")
 }
 
-// prepareZone gives a new zone the record set that each has.
+// prepareZone creates the record set that every new zone has.
 func prepareZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old != nil {
 		return nil
@@ -125,9 +126,9 @@ func prepareLink(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	return nil
 }
 
-// prepareRecord completes a record set of a private or public zone, which has to say how long its records live.
-// Source: https://github.com/Azure/azure-rest-api-specs/issues/13011; 0 seconds are allowed, as
-// https://github.com/hashicorp/terraform-provider-azurerm/issues/23917 says.
+// prepareRecord completes a record set of a private or public zone, which must contain a time to
+// live. Source: https://github.com/Azure/azure-rest-api-specs/issues/13011; 0 seconds are allowed
+// according to https://github.com/hashicorp/terraform-provider-azurerm/issues/23917.
 func prepareRecord(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	parent, _ := d.Parsed.Parent()
 	p := value.Props(d.Body)

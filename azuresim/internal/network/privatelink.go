@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// The types of Private Link. They are documents with addresses: nothing answers at
-// the address of an endpoint.
+// The types of Private Link. They are documents with addresses; the address of an endpoint is not
+// reachable.
 const (
 	typeEndpoint    = "Microsoft.Network/privateEndpoints"
 	typeZoneGroup   = typeEndpoint + "/privateDnsZoneGroups"
@@ -33,8 +33,8 @@ func linkTypes() []engine.Type {
 	}
 }
 
-// prepareEndpoint connects a new endpoint: an interface in its subnet, and the names
-// of the service with the interface's address.
+// prepareEndpoint connects a new endpoint: it creates an interface in the endpoint's subnet and
+// lists the service's names with the interface's address.
 func prepareEndpoint(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	connect(p, "privateLinkServiceConnections", "Approved", "Auto-Approved")
@@ -64,7 +64,7 @@ func prepareEndpoint(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// connect gives the connections of an endpoint a state.
+// connect sets the state of an endpoint's connections.
 func connect(p value.Object, field, status, description string) {
 	for _, c := range value.Items(p, field) {
 		value.Props(c)["privateLinkServiceConnectionState"] = value.Object{
@@ -73,7 +73,7 @@ func connect(p value.Object, field, status, description string) {
 	}
 }
 
-// serviceOf returns which sub-resource of a service a private endpoint connects to, and the
+// serviceOf returns the sub-resource of a service to which a private endpoint connects, and the
 // public names that resolve to its address. Source:
 // https://learn.microsoft.com/azure/private-link/private-endpoint-dns.
 func serviceOf(p value.Object) (group string, names []string) {
@@ -102,8 +102,7 @@ func serviceOf(p value.Object) (group string, names []string) {
 	return group, nil
 }
 
-// ownInterface makes the interface that a resource has in a subnet. It is not filed
-// yet.
+// ownInterface returns a new interface of a resource in a subnet. The caller stores it.
 func ownInterface(t *engine.Tx, owner *engine.Doc, name, config, subnet string,
 	extra value.Object) (*engine.Doc, *engine.Error) {
 	if name == "" {
@@ -117,7 +116,7 @@ func ownInterface(t *engine.Tx, owner *engine.Doc, name, config, subnet string,
 	nic := &engine.Doc{ID: id.String(), Type: typeNIC, Parsed: id, Hidden: value.Object{},
 		Body: value.Object{"location": owner.Location(), "managedBy": owner.ID,
 			"properties": value.Object{"macAddress": "", "ipConfigurations": []any{value.Object{"name": config, "properties": p}}}}}
-	if e := marked(prepareNIC)(t, nic, nil); e != nil {
+	if e := withGUID(prepareNIC)(t, nic, nil); e != nil {
 		return nil, e
 	}
 	defaults.Fill(typeNIC, "", nic.Body)
@@ -135,7 +134,7 @@ func firstAddress(nic *engine.Doc) string {
 func viewEndpoint(t *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 	p := value.Props(body)
 	for _, field := range []string{"privateLinkServiceConnections", "manualPrivateLinkServiceConnections"} {
-		nested(body, field, field, false)
+		completeChildren(body, field, field, false)
 	}
 	if value.Str(p, "provisioningState") == updating {
 		p["customDnsConfigs"] = []any{}
@@ -145,8 +144,7 @@ func viewEndpoint(t *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
 	}
 }
 
-// finishEndpointDelete takes an endpoint away with its interface and the records of
-// its zone groups.
+// finishEndpointDelete removes an endpoint with its interface and the records of its zone groups.
 func finishEndpointDelete(t *engine.Tx, op *engine.Operation, _ any, err *engine.Error) {
 	if err != nil {
 		engine.FinishPut(t, op, nil, err)
@@ -158,7 +156,7 @@ func finishEndpointDelete(t *engine.Tx, op *engine.Operation, _ any, err *engine
 	dropInterfaces(t, op.Target)
 }
 
-// dropInterfaces takes a resource away, and first the interfaces that it owns.
+// dropInterfaces removes a resource and the interfaces that it owns.
 func dropInterfaces(t *engine.Tx, id string) {
 	if d := t.Find(id); d != nil {
 		for _, nic := range value.Items(d.Body, "properties", "networkInterfaces") {
@@ -193,7 +191,7 @@ func prepareLinkService(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 }
 
 func viewLinkService(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
-	nested(body, "ipConfigurations", "ipConfigurations", false)
+	completeChildren(body, "ipConfigurations", "ipConfigurations", false)
 	value.Props(body)["privateEndpointConnections"] = []any{}
 }
 

@@ -8,17 +8,17 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typePublicZone is Azure's name of public DNS zones, in its own case. Nothing
-// outside asks them: they are documents.
+// typePublicZone is Azure's name of public DNS zones, in Azure's case. They are only documents: no
+// DNS server answers from them.
 const typePublicZone = "Microsoft.Network/dnszones"
 
-// nameServers are the name servers in the first of the groups that Azure assigns to zones.
+// nameServers is the first of the groups of name servers that Azure assigns to zones.
 var nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-01.azure-dns.org.", "ns4-01.azure-dns.info."}
 
 // publicDNSTypes returns the resource types of public DNS.
 func publicDNSTypes() []engine.Type {
 	out := []engine.Type{{Name: typePublicZone, Style: engine.StyleDNS, Takes: 5 * time.Second, Global: true, Locations: []string{"global"},
-		AtOnce: always, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
+		AtOnce: alwaysAtOnce, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
 		Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets},
 			{Name: "recordsets", Method: http.MethodGet, Serve: listRecordSets}}}}
 	for _, r := range []string{"A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"} {
@@ -30,7 +30,7 @@ func publicDNSTypes() []engine.Type {
 	return out
 }
 
-// preparePublicZone gives a new zone the record sets that each has.
+// preparePublicZone creates the record sets that every new zone has.
 func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	value.SetDefault(value.Props(d.Body), "nameServers", nameServers)
 	value.Props(d.Body)["maxNumberOfRecordsPerRecordSet"] = nil
@@ -55,7 +55,7 @@ func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewPublicZone counts; a zone has no state.
+// viewPublicZone adds the number of record sets and removes the state, which a zone does not have.
 func viewPublicZone(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	p := value.Props(body)
 	delete(p, "provisioningState")

@@ -20,9 +20,9 @@ func preparePublicIP(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return engine.BadRequest("IPv4BasicSkuPublicIpCountLimitReached",
 			"Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.")
 	}
-	// Basic is the default of the API. Azure refuses it too since September 2025; here only one that is
-	// asked for is refused, because much that was written before asks for none. Dynamic ones get their
-	// address at once.
+	// Basic is the default SKU of the API. Since September 2025 Azure refuses it as the default
+	// too; here it is refused only if the request names it, because many older templates name no
+	// SKU. A dynamic address is allocated immediately.
 	if value.Str(sku, "name") == "Standard" && value.Str(p, "publicIPAllocationMethod") != "Static" {
 		return engine.BadRequest("StandardSkuPublicIPAddressesMustBeStatic",
 			"Standard sku publicIp %s must have AllocationMethod set to Static.", d.ID)
@@ -81,7 +81,7 @@ func nameOf(t *engine.Tx, d *engine.Doc, label string) string {
 	return label + "." + d.Location() + ".cloudapp.azure.com"
 }
 
-// exampleAddress returns the lowest of 203.0.113.0/24 that is free.
+// exampleAddress returns the lowest free address of 203.0.113.0/24.
 func exampleAddress(t *engine.Tx) string {
 	used := map[string]bool{}
 	for _, d := range t.All(typePublicIP, "") {

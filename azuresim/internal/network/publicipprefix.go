@@ -31,7 +31,8 @@ func preparePrefix(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// exampleSpace and exampleSpace6 are what prefixes are taken from (RFC 5737, RFC 3849).
+// exampleSpace and exampleSpace6 are the address spaces of the public IP prefixes (RFC 5737, RFC
+// 3849).
 var exampleSpace, exampleSpace6 = netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:64::/112")
 
 // freePrefix returns the lowest prefix of a space that no other prefix overlaps.
@@ -51,7 +52,7 @@ func freePrefix(t *engine.Tx, space netip.Prefix, bits int) (netip.Prefix, *engi
 		"No public prefix of length %d is free in the local Azure.", bits)
 }
 
-// after returns the first address after a prefix of at most eight bits of addresses.
+// after returns the first address after a prefix that has at most eight host bits.
 func after(p netip.Prefix) netip.Addr {
 	ip := p.Addr()
 	for range 1 << (ip.BitLen() - p.Bits()) {

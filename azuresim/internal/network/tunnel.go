@@ -21,11 +21,11 @@ import (
 // bastionDomain is the DNS suffix of the names of Bastion hosts.
 const bastionDomain = "bastion.azure.com"
 
-// Tunnel connects from an address of a virtual network, named by its ARM ID, to
-// another, as a Bastion host does.
+// Tunnel connects from an address of a virtual network, given by its ARM ID, to another address, as
+// a Bastion host does.
 type Tunnel func(ctx context.Context, vnetID string, from netip.Addr, to netip.AddrPort) (net.Conn, error)
 
-// tunnels are the sessions of all Bastion hosts, by the token that ends them.
+// tunnels contains the sessions of all Bastion hosts, by the token that ends the session.
 type tunnels struct {
 	mu   sync.Mutex
 	open map[string]tunnel
@@ -62,15 +62,15 @@ func serveBastion(c *engine.Request) bool {
 		}
 		c.Writer.WriteHeader(http.StatusNoContent)
 	case c.HTTP.Method == http.MethodGet && strings.HasPrefix(path, "/webtunnelv2/"):
-		carry(c, host, strings.TrimPrefix(path, "/webtunnelv2/"))
+		copyMessages(c, host, strings.TrimPrefix(path, "/webtunnelv2/"))
 	default:
 		http.NotFound(c.Writer, c.HTTP)
 	}
 	return true
 }
 
-// openTunnel checks a request for a tunnel and returns its tokens. The texts of its errors
-// are invented; Azure's are not published.
+// openTunnel checks a request for a tunnel and returns its tokens. Its error messages are invented,
+// because Azure's are not published.
 func openTunnel(c *engine.Request, host string) {
 	c.HTTP.Body = http.MaxBytesReader(c.Writer, c.HTTP.Body, engine.MaxBody)
 	refuse := func(status int, format string, args ...any) {
@@ -86,8 +86,8 @@ func openTunnel(c *engine.Request, host string) {
 		refuse(http.StatusUnauthorized, "aztoken is not valid")
 		return
 	}
-	// Who connects has to be a reader of the machine.
-	// Source: https://learn.microsoft.com/azure/bastion/bastion-faq#peering.
+	// The client must have read access to the machine. Source:
+	// https://learn.microsoft.com/azure/bastion/bastion-faq#peering.
 	c.Principal, c.Identity = claims.Subject, claims.Identity
 	if vm, err := engine.ParseID(f.Get("resourceId")); err == nil {
 		if e := engine.MayRead(c, vm); e != nil {
@@ -122,7 +122,8 @@ func openTunnel(c *engine.Request, host string) {
 	})
 }
 
-// tunnelTo finds the Bastion host and the machine of a request.
+// tunnelTo returns the tunnel that a request describes, after checking the Bastion host and the
+// machine.
 func tunnelTo(s *engine.Server, host, vmID, port string) (tunnel, int, error) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -175,7 +176,7 @@ func firstOf(s *engine.Server, subnetID string) netip.Addr {
 			continue
 		}
 		for _, p := range engine.Prefixes(value.Props(one)) {
-			return p.Masked().Addr().Next().Next().Next().Next() // Azure keeps the first four
+			return p.Masked().Addr().Next().Next().Next().Next() // Azure reserves the first four
 		}
 	}
 	return netip.Addr{}
@@ -191,8 +192,9 @@ func properties(s *engine.Server, id string) value.Object {
 	return value.Props(body)
 }
 
-// carry is the websocket: each binary message is some of the connection's bytes.
-func carry(c *engine.Request, host, token string) {
+// copyMessages copies bytes between the websocket and the connection of a session: each binary message
+// contains bytes of the connection.
+func copyMessages(c *engine.Request, host, token string) {
 	var t tunnel
 	networkOf(c.Server).tunnels.mu.Lock()
 	for _, one := range networkOf(c.Server).tunnels.open {
@@ -213,7 +215,7 @@ func carry(c *engine.Request, host, token string) {
 	defer conn.Close()
 	ws, err := (&websocket.Upgrader{}).Upgrade(c.Writer, c.HTTP, nil)
 	if err != nil {
-		return // it has answered
+		return // Upgrade has sent the error
 	}
 	defer ws.Close()
 	go func() {
@@ -235,7 +237,7 @@ func carry(c *engine.Request, host, token string) {
 			return
 		}
 		if err != nil {
-			_ = ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")) // it may be gone
+			_ = ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")) // the client may be gone
 			return
 		}
 	}

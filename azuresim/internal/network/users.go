@@ -8,8 +8,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// viewUsers lists the resources that point at a document, by the arrays that
-// Azure keeps them in.
+// viewUsers adds the resources that refer to a document to the properties that Azure lists them in.
 func viewUsers(fields ...string) func(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	return func(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 		for _, f := range fields {
@@ -29,7 +28,7 @@ func viewUsers(fields ...string) func(t *engine.Tx, d *engine.Doc, body value.Ob
 	}
 }
 
-// subnetsUsing lists the subnets that point at an ID.
+// subnetsUsing returns the subnets that refer to an ID.
 func subnetsUsing(t *engine.Tx, id string) []string {
 	var out []string
 	for _, v := range t.Sources(id, typeVNet) {
@@ -50,7 +49,7 @@ func interfacesUsing(t *engine.Tx, id string) []*engine.Record {
 	return t.UsersAs(id, engine.AsInterface)
 }
 
-// configsUsing lists the IP configurations of interfaces that point at an ID.
+// configsUsing returns the IP configurations of interfaces that refer to an ID.
 func configsUsing(t *engine.Tx, id string) []string {
 	var out []string
 	for _, n := range interfacesUsing(t, id) {

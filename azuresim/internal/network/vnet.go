@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// smallestSubnet has eight addresses, of which Azure keeps five.
+// smallestSubnet is the longest prefix of a subnet: eight addresses, of which Azure reserves five.
 // Source: https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq.
 const smallestSubnet = 29
 
@@ -66,9 +66,9 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return keepUsedSubnets(t, d, old)
 }
 
-// delegatedActions are what a service may do in a subnet that is delegated to it, which Azure says and no request: to join,
-// where the table has nothing else.
-// Source: https://learn.microsoft.com/rest/api/virtualnetwork/available-delegations/list.
+// delegatedActions returns the actions that a service may perform in a subnet that is delegated to
+// it, which Azure sets and requests do not contain: for a service that is not in the table, only to
+// join. Source: https://learn.microsoft.com/rest/api/virtualnetwork/available-delegations/list.
 func delegatedActions(service string) []any {
 	const subnets = "Microsoft.Network/virtualNetworks/subnets/"
 	join := subnets + "join/action"
@@ -84,7 +84,8 @@ func delegatedActions(service string) []any {
 	return []any{join}
 }
 
-// keepUsedSubnets: a vnet without a subnet that it had deletes that subnet.
+// keepUsedSubnets refuses a write of a virtual network that omits a subnet in use, because such a
+// write deletes the subnet.
 func keepUsedSubnets(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old == nil {
 		return nil
@@ -99,7 +100,7 @@ func keepUsedSubnets(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// subnetInUse refuses what would take a subnet away from its users.
+// subnetInUse returns an error if a resource has an address of a subnet.
 func subnetInUse(t *engine.Tx, subnet engine.ID) *engine.Error {
 	for _, d := range t.Users(subnet.Key(), "") {
 		user := d.ID
@@ -116,7 +117,7 @@ func subnetInUse(t *engine.Tx, subnet engine.ID) *engine.Error {
 	return nil
 }
 
-// guardSubnet keeps a subnet that is in use; other parts may go.
+// guardSubnet refuses to delete a subnet that is in use; other parts can be deleted.
 func guardSubnet(t *engine.Tx, part string, id engine.ID) *engine.Error {
 	if part != "subnets" {
 		return nil
@@ -133,7 +134,7 @@ func guardVNet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// peeringGUID returns the identifier that a peering keeps for life.
+// peeringGUID returns the resourceGuid of a peering, which never changes during the peering's life.
 func peeringGUID(t *engine.Tx, old *engine.Doc, name string) string {
 	if old != nil {
 		if guid := value.Str(engine.PartOf(old.Body, "virtualNetworkPeerings", name), "properties", "resourceGuid"); guid != "" {
@@ -145,13 +146,13 @@ func peeringGUID(t *engine.Tx, old *engine.Doc, name string) string {
 
 func viewVNet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if d.MadeBy(t) {
-		following(body, "subnets")
+		followState(body, "subnets")
 	}
 	for _, p := range value.Items(value.Props(body), "virtualNetworkPeerings") {
 		viewPeering(t, d, value.Props(p))
 	}
 	for _, s := range value.Items(value.Props(body), "subnets") {
-		nested(s, "delegations", "delegations", false)
+		completeChildren(s, "delegations", "delegations", false)
 		if configs := subnetConfigs(t, value.Str(s, "id")); len(configs) > 0 {
 			value.Props(s)["ipConfigurations"] = value.IDs(configs)
 		}
@@ -186,7 +187,7 @@ func subnetConfigs(t *engine.Tx, subnet string) []string {
 	return out
 }
 
-// viewPeering computes the state of a peering: connected once both sides have one.
+// viewPeering computes the state of a peering: it is connected if both sides have a peering.
 func viewPeering(t *engine.Tx, d *engine.Doc, p value.Object) {
 	p["peeringState"], p["peeringSyncLevel"] = "Initiated", "RemoteNotInSync"
 	if remote := t.Find(value.Str(p, "remoteVirtualNetwork", "id")); remote == nil {

@@ -40,7 +40,7 @@ func prepareZoneGroup(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// dropRecords takes the records of a zone group out of its zones.
+// dropRecords removes the records of a zone group from its zones.
 func dropRecords(t *engine.Tx, group *engine.Doc) {
 	for _, config := range value.Items(group.Body, "properties", "privateDnsZoneConfigs") {
 		for _, set := range value.Items(config, "properties", "recordSets") {
@@ -50,7 +50,7 @@ func dropRecords(t *engine.Tx, group *engine.Doc) {
 }
 
 func viewZoneGroup(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
-	nested(body, "privateDnsZoneConfigs", "privateDnsZoneConfigs", true)
+	completeChildren(body, "privateDnsZoneConfigs", "privateDnsZoneConfigs", true)
 	for _, config := range value.Items(value.Props(body), "privateDnsZoneConfigs") {
 		for _, set := range value.Items(value.Props(config), "recordSets") {
 			set["provisioningState"] = value.Str(body, "properties", "provisioningState")

@@ -26,7 +26,7 @@ import (
 type deployed struct {
 	operations []any
 	outputs    []template.Output
-	made       []string // IDs of resources, those of nested deployments too
+	made       []string // IDs of the resources, including those of nested deployments
 }
 
 // runDeployment writes the resources of a template, each after those that it depends on,
@@ -122,13 +122,13 @@ func deployAll(from sender, op *engine.Operation, tmpl *template.Template, out *
 }
 
 func deploymentOperation(s *engine.Server, op *engine.Operation, r *template.Resource, begun time.Time, e *engine.Error) value.Object {
-	id, _ := engine.ParseID(r.ID) // it was parsed when the deployment began
+	id, _ := engine.ParseID(r.ID) // cannot fail: the ID was parsed when the deployment began
 	state, code := engine.StatusSucceeded, "OK"
 	p := value.Object{"provisioningOperation": "Create", "timestamp": s.Clock.Now().UTC().Format(time.RFC3339Nano),
 		"duration": duration(s.Clock.Now().Sub(begun)), "trackingId": uuid.NewString(),
 		"targetResource": value.Object{"id": r.ID, "resourceType": r.Type, "resourceName": id.Name()}}
 	if e != nil {
-		state, code = engine.StatusFailed, strings.ReplaceAll(http.StatusText(e.Status), " ", "") // as .NET names them
+		state, code = engine.StatusFailed, strings.ReplaceAll(http.StatusText(e.Status), " ", "") // .NET's name of the status
 		p["statusMessage"] = value.Object{"error": value.Object{"code": e.Code, "message": e.Message}}
 	}
 	p["provisioningState"], p["statusCode"] = state, code
@@ -136,14 +136,14 @@ func deploymentOperation(s *engine.Server, op *engine.Operation, r *template.Res
 	return value.Object{"id": op.Target + "/operations/" + operationID, "operationId": operationID, "properties": p}
 }
 
-// duration returns a time span in ISO 8601, as deployments show it.
+// duration returns a time span in ISO 8601, as in the answers about deployments.
 func duration(d time.Duration) string { return fmt.Sprintf("PT%.7gS", d.Seconds()) }
 
-// deployAttempts bounds how often a write is repeated that ran into another one.
+// deployAttempts limits the attempts of a write that conflicts with another operation.
 const deployAttempts = 30
 
-// deploy writes one resource and waits for its end.
-// A template is evaluated by one at a time.
+// deploy writes one resource and waits until its operation ends. evaluating ensures that only one
+// goroutine evaluates the template at a time.
 func deploy(from sender, r *template.Resource, evaluating *sync.Mutex) *engine.Error {
 	evaluating.Lock()
 	body, err := r.Body(from)
@@ -167,7 +167,8 @@ func deploy(from sender, r *template.Resource, evaluating *sync.Mutex) *engine.E
 	}
 }
 
-// deploy sends the PUT of a resource and returns the operation that it began, "" for none.
+// deploy sends the PUT of a resource and returns the ID of the operation that it began; "" if it
+// began none.
 func (f sender) deploy(r *template.Resource, data []byte) (string, *engine.Error) {
 	target, err := engine.ParseID(r.ID)
 	if err != nil {
@@ -195,12 +196,14 @@ func (f sender) deploy(r *template.Resource, data []byte) (string, *engine.Error
 	return "", nil
 }
 
-// sender sends the requests of a deployment, and answers the functions of templates that ask deployed resources.
+// sender sends the requests of a deployment, and answers the template functions that read deployed
+// resources.
 type sender struct {
 	ctx        context.Context
 	s          *engine.Server
 	deployment string
-	// as is the managed identity that deploys, the zero value for an application: a template may do what its sender may.
+	// as is the managed identity that deploys, the zero value for an application: the resources are
+	// written with the sender's permissions.
 	as engine.Principal
 }
 
@@ -219,7 +222,8 @@ func (f sender) send(method string, to engine.ID, version string, data []byte) (
 	return engine.RoundTrip(f.s, req)
 }
 
-// madeBy returns the IDs of the resources that a resource of a template has made.
+// madeBy returns the IDs of the resources that a resource of a template has created: its own or,
+// for a nested deployment, its output resources.
 func madeBy(s *engine.Server, r *template.Resource) []string {
 	if !r.IsDeployment() {
 		return []string{r.ID}
@@ -313,13 +317,13 @@ func finishDeployment(t *engine.Tx, op *engine.Operation, result any, err *engin
 			d.Hidden["outputs"] = string(datum.Encode(outputs))
 		}
 	}
-	delete(d.Hidden, "parameters") // secrets are among them, and they have been used
+	delete(d.Hidden, "parameters") // used up, and the parameters can contain secrets
 	t.Put(d)
 }
 
-// camel returns an output's name as deployments show it: the capitals that it begins with
-// are small, but for one that a word begins with. (Seen in the published output of az vmss
-// create, whose template says VMSS.)
+// camel returns an output's name as answers about deployments show it: its leading capitals become
+// small, except a capital that begins a word. (Seen in the published output of az vmss create,
+// whose template says VMSS.)
 func camel(name string) string {
 	for i := 0; i < len(name) && unicode.IsUpper(rune(name[i])); i++ {
 		if i > 0 && i+1 < len(name) && !unicode.IsUpper(rune(name[i+1])) {
@@ -330,7 +334,7 @@ func camel(name string) string {
 	return name
 }
 
-// errorBody returns an error as documents have it.
+// errorBody returns an error in the form of documents.
 func errorBody(e *engine.Error) value.Object {
 	o := value.Object{"code": e.Code, "message": e.Message}
 	if len(e.Details) > 0 {

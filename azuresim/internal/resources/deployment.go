@@ -34,8 +34,8 @@ func deploymentPut() engine.Work {
 	return engine.Work{Name: "deployment", Run: runDeployment, Finish: finishDeployment, Silent: true}
 }
 
-// serveDeployment answers the requests to deployments for which the engine's handling of
-// resources does not fit.
+// serveDeployment answers the requests about deployments that the engine's handling of resources
+// does not cover.
 func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 	switch {
 	case !c.ID.IsResource():
@@ -50,8 +50,8 @@ func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 	return false, nil
 }
 
-// answerDeployment answers the list of a deployment's operations, which has no
-// provider in its path but for deployments to a subscription.
+// answerDeployment answers the list of a deployment's operations. Its path contains a provider only
+// for a deployment to a subscription.
 func answerDeployment(c *engine.Request) (bool, *engine.Error) {
 	id := c.ID
 	if id.Namespace != "" && value.Lower(id.Namespace) != value.Lower(resourcesSpace) || len(id.Types) != 2 || len(id.Names) != 1 ||
@@ -81,7 +81,7 @@ func exportTemplate(c *engine.Request, id engine.ID) *engine.Error {
 	if d == nil {
 		return errDeploymentNotFound(id)
 	}
-	kept := d.Hidden["template"] // an object, if an earlier version kept it
+	kept := d.Hidden["template"] // an object in the state of an earlier version
 	if text, is := kept.(string); is {
 		kept = json.RawMessage(text)
 	}
@@ -89,7 +89,7 @@ func exportTemplate(c *engine.Request, id engine.ID) *engine.Error {
 	return nil
 }
 
-// cancelDeployment ends a deployment that runs.
+// cancelDeployment cancels a deployment in progress.
 func cancelDeployment(c *engine.Request, id engine.ID) *engine.Error {
 	err := c.Server.Update(func(t *engine.Tx) error {
 		d, op := t.Edit(id.Key()), t.Underway(id.Key())
@@ -111,12 +111,13 @@ func errDeploymentNotFound(id engine.ID) *engine.Error {
 	return engine.Refuse(http.StatusNotFound, "DeploymentNotFound", "Deployment '%s' could not be found.", id.Name())
 }
 
-// request is the body of a request about a deployment, in the order in which it came.
+// request is the parsed body of a request about a deployment; the order of its properties is kept.
 type request struct {
 	template, parameters *datum.Object
 	mode, location       string
 	body                 *datum.Object
-	// links are what the answers show of the documents that the request names instead of having them.
+	// links are the links in the request, as answers show them, to documents that the request
+	// refers to in place of containing them.
 	links value.Object
 }
 
@@ -142,7 +143,7 @@ func readRequest(c *engine.Request) (*request, *engine.Error) {
 	return r, nil
 }
 
-// follow reads the template and the parameters that a request names by their addresses.
+// follow reads the template and the parameters that a request gives by link.
 func (r *request) follow(c *engine.Request, p *datum.Object) *engine.Error {
 	for _, name := range []string{"templateLink", "parametersLink"} {
 		link := p.Object(name)
@@ -171,8 +172,8 @@ func (r *request) follow(c *engine.Request, p *datum.Object) *engine.Error {
 	return nil
 }
 
-// read expands the template of a request, and refuses what the local Azure does not deploy
-// before anything is made.
+// read expands the template of a request and refuses a template that the local Azure cannot deploy,
+// before any resource is created.
 func (r *request) read(t *engine.Tx, id engine.ID, seed string) (*template.Template, *engine.Error) {
 	switch {
 	case !incremental(r.mode) && !strings.EqualFold(r.mode, "Complete"):
@@ -213,7 +214,8 @@ func incremental(mode string) bool {
 	return strings.EqualFold(value.OrDefault(mode, "Incremental"), "Incremental")
 }
 
-// deployable refuses by name what the local Azure does not have.
+// deployable returns an error that names a resource type, or a kind of nested deployment, that the
+// local Azure does not emulate.
 func deployable(s *engine.Server, r *template.Resource) *engine.Error {
 	if r.IsDeployment() {
 		switch {
@@ -227,7 +229,7 @@ func deployable(s *engine.Server, r *template.Resource) *engine.Error {
 	id, err := engine.ParseID(r.ID)
 	owner, _, _ := strings.Cut(r.Type, "/providers/")
 	if err != nil && s.Registry.TypeOf(owner) != nil {
-		return nil // its name is known later, and so is what it is in full
+		return nil // the name is known only at deployment, and so is the full ID
 	}
 	if k, _, _ := s.Registry.KindOf(id); k != nil || s.Registry.TypeOf(id.FullType()) != nil || s.Registry.TypeOf(r.Type) != nil {
 		return nil
@@ -235,7 +237,7 @@ func deployable(s *engine.Server, r *template.Resource) *engine.Error {
 	return engine.ErrUnsupported("the resource type " + r.Type + " in a template")
 }
 
-// environment is what templates learn of the cloud.
+// environment returns the description of the cloud for templates.
 func environment() *datum.Object {
 	return datum.New("name", "AzureCloud", "gallery", "https://gallery.azure.com/", "graph", "https://graph.windows.net/",
 		"portal", "https://portal.azure.com", "resourceManager", "https://management.azure.com/",
@@ -246,9 +248,9 @@ func environment() *datum.Object {
 			"acrLoginServer", ".azurecr.io", "azureDatalakeStoreFileSystem", "azuredatalakestore.net"))
 }
 
-// deploymentContext returns where a template is deployed to. What changes from call to call
-// follows from the seed and the time of the request, so that a deployment that resumes makes the
-// same names.
+// deploymentContext returns the scope to which a template is deployed. The values that change from
+// call to call are computed from the seed and the time of the request, so that a resumed deployment
+// creates the same names.
 func deploymentContext(t *engine.Tx, id engine.ID, location, seed string, now time.Time) template.Context {
 	made := 0
 	c := template.Context{
@@ -277,7 +279,7 @@ func deploymentContext(t *engine.Tx, id engine.ID, location, seed string, now ti
 	return c
 }
 
-// writable checks that a deployment may be written.
+// writable checks that a deployment can be written.
 func writable(t *engine.Tx, id engine.ID) *engine.Error {
 	e := t.Writable(id, id.Key(), "")
 	if e != nil && e.Code == "Conflict" {
@@ -365,7 +367,7 @@ func putDeployment(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// viewDeployment adds the outputs, which are kept as they were evaluated: integers are exact and
+// viewDeployment adds the outputs, which are stored as they were evaluated: integers are exact and
 // objects in order.
 func viewDeployment(_ *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if text, ok := d.Hidden["outputs"].(string); ok {
@@ -373,7 +375,7 @@ func viewDeployment(_ *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	}
 }
 
-// expandKept expands the template of a deployment that was accepted.
+// expandKept expands the stored template of an accepted deployment.
 func expandKept(t *engine.Tx, d *engine.Doc) (*template.Template, error) {
 	text := func(key string) []byte { s, _ := d.Hidden[key].(string); return []byte(s) }
 	raw, err := datum.DecodeObject(text("template"))
@@ -412,7 +414,7 @@ func (r *request) properties(t *engine.Tx, tmpl *template.Template, state string
 		if !slices.Contains(types[ns], typ) {
 			types[ns] = append(types[ns], typ)
 		}
-		var place any // nil where it has none
+		var place any // nil for a resource without a location
 		if location := x.Location(); location != "" {
 			place = engine.Region(location)
 		}

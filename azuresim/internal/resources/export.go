@@ -9,9 +9,10 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// exportGroup answers a template of what is in a resource group. It deploys again: what providers
-// fill in is left out, IDs are made by resourceId, and resources depend on those that they name.
-// Passwords are parameters, as the resources do not show them.
+// exportGroup answers a template of the resources in a resource group. The template can be deployed
+// again: it lacks the fields that providers fill in, IDs are expressions with resourceId, and
+// resources depend on the resources that they refer to. Passwords are parameters, because the
+// resources do not show them.
 func exportGroup(c *engine.Request) *engine.Error {
 	body, e := c.Body()
 	if e != nil {
@@ -51,20 +52,20 @@ func exportGroup(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// filled are fields that a provider fills in and does not take.
+// filled lists the fields that a provider fills in and does not accept.
 var filled = []string{"etag", "provisioningState", "resourceGuid", "uniqueId", "vmId", "timeCreated", "instanceView", "macAddress",
 	"primaryEndpoints", "creationTime", "keyCreationTime", "statusOfPrimary", "primaryLocation", "defaultSecurityRules", "virtualMachine",
 	"internalDomainNameSuffix", "diskState", "diskSizeBytes", "createdOn", "updatedOn", "createdBy", "updatedBy", "vaultUri"}
 
-// released returns the first of some API versions that is no preview.
+// released returns the first of some API versions that is not a preview, or the first of all.
 func released(versions []string) string {
 	i := slices.IndexFunc(versions, func(v string) bool { return !strings.HasSuffix(v, "-preview") })
 	return versions[max(0, i)]
 }
 
-// exported returns a resource as a template has it.
+// exported returns a resource in the form of a template.
 func exported(t *engine.Tx, docs map[string]*engine.Doc, d *engine.Doc, before map[string][]string, parameters value.Object) value.Object {
-	body := value.CloneObject(d.Body) // without what is computed when it is read
+	body := value.CloneObject(d.Body) // without the fields that are computed at the time of reading
 	k := t.Server.Registry.TypeOf(d.Type)
 	out := value.Object{"type": d.Type, "apiVersion": released(k.ListedVersions()), "name": strings.Join(d.Parsed.Names, "/")}
 	if d.Parsed.Scope != nil && d.Parsed.Scope.Namespace != "" {
@@ -104,7 +105,7 @@ func exported(t *engine.Tx, docs map[string]*engine.Doc, d *engine.Doc, before m
 			out := value.Object{}
 			for f, e := range v {
 				if f == "id" && v["name"] != nil || f != "id" && slices.Contains(filled, f) {
-					continue // an ID beside a name is the part's own; alone it is a reference
+					continue // an ID beside a name is a part's own ID; without a name it is a reference
 				}
 				out[f] = clean(e)
 			}
@@ -130,8 +131,8 @@ func exported(t *engine.Tx, docs map[string]*engine.Doc, d *engine.Doc, before m
 	slices.Sort(on)
 	var deps []any
 	for _, key := range slices.Compact(on) {
-		if reaches(before, key, d.Key()) {
-			continue // it would be a circle: the other one is deployed first
+		if dependsOn(before, key, d.Key()) {
+			continue // it would be a circle, and the other resource is deployed first
 		}
 		before[d.Key()] = append(before[d.Key()], key)
 		deps = append(deps, idExpression(docs[key].Parsed))
@@ -142,12 +143,12 @@ func exported(t *engine.Tx, docs map[string]*engine.Doc, d *engine.Doc, before m
 	return out
 }
 
-// reaches reports whether from depends on to.
-func reaches(before map[string][]string, from, to string) bool {
-	return from == to || slices.ContainsFunc(before[from], func(next string) bool { return reaches(before, next, to) })
+// dependsOn reports whether from depends on to, directly or through others.
+func dependsOn(before map[string][]string, from, to string) bool {
+	return from == to || slices.ContainsFunc(before[from], func(next string) bool { return dependsOn(before, next, to) })
 }
 
-// idExpression returns the expression of an ID.
+// idExpression returns a template expression that yields an ID.
 func idExpression(id engine.ID) string {
 	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 	args := []string{quoted(id.FullType())}

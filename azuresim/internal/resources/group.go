@@ -132,13 +132,13 @@ func putGroup(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// groupDelete returns the work that ends a group with all that is in it.
+// groupDelete returns the work that deletes a group with all its resources.
 func groupDelete() engine.Work {
 	return engine.Work{Name: "group.delete", Run: runGroupDelete, Finish: finishGroupDelete}
 }
 
-// beginsAfter is how long Azure takes until the first resource of a group is deleted; it
-// promises nothing.
+// beginsAfter is the time until Azure deletes the first resource of a group; Azure promises no
+// figure.
 const beginsAfter = 2 * time.Second
 
 // runGroupDelete deletes the resources in the group, and tries refused ones again until no
@@ -180,11 +180,11 @@ func finishGroupDelete(t *engine.Tx, op *engine.Operation, _ any, err *engine.Er
 	t.Drop(op.Target)
 }
 
-// groupOdd are the characters that no resource group's name has.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+// groupOdd matches a character that names of resource groups cannot contain. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
 var groupOdd = regexp.MustCompile(`[^\p{L}\p{N}_.()-]`)
 
-// checkGroupName refuses a new resource group's name.
+// checkGroupName returns an error for a name that a new resource group cannot have.
 func checkGroupName(name string) *engine.Error {
 	switch odd := groupOdd.FindString(name); {
 	case odd != "":

@@ -11,9 +11,10 @@ import (
 
 const managementSpace = "Microsoft.Management"
 
-// Management is Microsoft.Management: groups of subscriptions, to which templates are deployed. The root group of a tenant is
-// the parent of all others and no document of its own.
-// Source: https://learn.microsoft.com/rest/api/managementgroups/management-groups; recordings of the SDK.
+// Management returns the provider Microsoft.Management: groups of subscriptions, to which templates
+// can be deployed. The root group of a tenant is the parent of all others and has no document.
+// Source: https://learn.microsoft.com/rest/api/managementgroups/management-groups; recordings of
+// the SDK.
 func Management() engine.Provider {
 	return engine.Provider{
 		Namespace: managementSpace,
@@ -42,7 +43,7 @@ func checkManagementGroup(id engine.ID) *engine.Error {
 // prepareManagementGroup completes a group and checks its parent.
 func prepareManagementGroup(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	given := value.OrDefault(value.Str(d.Body, "parentGroupId"), value.Str(p, "details", "parent", "id")) // a PATCH has it at the top
+	given := value.OrDefault(value.Str(d.Body, "parentGroupId"), value.Str(p, "details", "parent", "id")) // a PATCH has it at the top level
 	if name := value.Str(d.Body, "displayName"); name != "" {
 		p["displayName"] = name
 	}
@@ -71,7 +72,7 @@ func prepareManagementGroup(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// guardManagementGroup refuses the delete of a group that is another's parent.
+// guardManagementGroup refuses to delete the parent of another group.
 func guardManagementGroup(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, other := range t.All(engine.TypeManagementGroup, "") {
 		if value.Lower(value.Str(other.Body, "properties", "details", "parent", "id")) == d.Key() {
@@ -82,7 +83,7 @@ func guardManagementGroup(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewManagementGroup shows of a group that is being written no more than that.
+// viewManagementGroup shows only the status NotStarted while a group is being written.
 func viewManagementGroup(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if d.WrittenBy(t) && d.State() != engine.StatusSucceeded {
 		delete(body, "properties")

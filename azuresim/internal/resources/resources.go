@@ -1,7 +1,6 @@
-// Package resources is the resource provider Microsoft.Resources of the local
-// Azure: groups, tags, deployments of templates, and what belongs to
-// subscriptions and tenants. It imports no other provider; package azuresim
-// alone imports it.
+// Package resources is the resource provider Microsoft.Resources of the local Azure: groups, tags,
+// deployments of templates, subscriptions and tenants. It imports no other provider; only package
+// azuresim imports it.
 package resources
 
 import (
@@ -15,10 +14,8 @@ const (
 	typeDeployment = "Microsoft.Resources/deployments"
 )
 
-// New is Microsoft.Resources: groups, tags, deployments, and what
-// belongs to subscriptions and tenants. linked returns the template or the
-// parameters at the address that a deployment names; with nil such deployments
-// are refused.
+// New returns the provider Microsoft.Resources. linked returns the template or the parameters at
+// the address that a deployment contains. With nil, such deployments are refused.
 func New(linked func(uri string) ([]byte, error)) engine.Provider {
 	return engine.Provider{
 		Namespace: resourcesSpace,
@@ -29,23 +26,24 @@ func New(linked func(uri string) ([]byte, error)) engine.Provider {
 	}
 }
 
-// state is what the provider keeps for a server.
+// state is the provider's own state in one server.
 type state struct {
 	linked func(uri string) ([]byte, error)
-	// turns lets one template be expanded at a time. A request waits for its turn before it locks the store, so that
-	// requests without templates are answered meanwhile.
+	// turns allows only one template to be expanded at a time. A request waits for its turn before
+	// it locks the store, so that requests without templates are answered in the meantime.
 	turns sync.Mutex
 }
 
-// takeTurn waits until no other template is expanded.
+// takeTurn waits until no other template is being expanded. The caller calls end after its own
+// expansion.
 func takeTurn(s *engine.Server) (end func()) {
 	turns := &engine.StateOf[*state](s, resourcesSpace).turns
 	turns.Lock()
 	return turns.Unlock
 }
 
-// answerResources answers what ARM itself has: paths without a provider, tags on
-// any resource, and the providers.
+// answerResources answers ARM's own requests: paths without a provider, tags of any resource, and
+// the list of providers.
 func answerResources(c *engine.Request) (bool, *engine.Error) {
 	if c.ID.Group == "" && answerSubscription(c) {
 		return true, nil

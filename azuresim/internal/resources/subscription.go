@@ -35,8 +35,8 @@ func locations(subscription string) []any {
 	return out
 }
 
-// answerSubscription answers what belongs to the subscription itself: locations,
-// tags in use, providers.
+// answerSubscription answers requests to the subscription itself: locations, tags in use,
+// providers.
 func answerSubscription(c *engine.Request) bool {
 	path, ns := value.Lower(c.ID.ChildType()), c.ID.Namespace
 	get, post := c.HTTP.Method == http.MethodGet, c.HTTP.Method == http.MethodPost
@@ -67,7 +67,7 @@ func providers(c *engine.Request) []any {
 	return out
 }
 
-// provider describes one resource provider by the types that are emulated.
+// provider returns the description of one resource provider with its emulated types.
 func provider(c *engine.Request, namespace string) value.Object {
 	listed := map[string]value.Object{}
 	p := c.Server.Registry.Spaces[value.Lower(namespace)]
@@ -103,7 +103,7 @@ func provider(c *engine.Request, namespace string) value.Object {
 	}
 }
 
-// partsOf returns the types of the parts of a type's documents.
+// partsOf returns the types of the parts in documents of a type.
 func partsOf(name string, k *engine.Type) []string {
 	var out []string
 	for part := range k.Parts {

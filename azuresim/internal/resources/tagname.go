@@ -10,17 +10,17 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// typeTagName is the type under which the store keeps the names and values of tags that a subscription has before a resource
-// has them.
+// typeTagName is the type under which the store contains the names and values of tags that a
+// subscription has without a resource.
 const typeTagName = resourcesSpace + "/tagNames"
 
 func tagNameType() engine.Type {
 	return engine.Type{Name: typeTagName, Internal: true, Untracked: true, Global: true, Opaque: true, Style: engine.StyleGroup, Sync: true}
 }
 
-// answerTagName answers the writes of /subscriptions/S/tagNames/N and of its tagValues; false means that the path is
-// something else.
-// Source: https://learn.microsoft.com/rest/api/resources/tags; recordings of the SDK.
+// answerTagName answers the writes of /subscriptions/S/tagNames/N and of its tagValues; it returns
+// false for any other path. Source: https://learn.microsoft.com/rest/api/resources/tags; recordings
+// of the SDK.
 func answerTagName(c *engine.Request) (bool, *engine.Error) {
 	path, method := value.Lower(c.ID.ChildType()), c.HTTP.Method
 	if c.ID.Namespace != "" || c.ID.Group != "" || !c.ID.IsResource() || path != "tagnames" && path != "tagnames/tagvalues" {
@@ -64,7 +64,7 @@ func answerTagName(c *engine.Request) (bool, *engine.Error) {
 	return true, nil
 }
 
-// putTagName keeps a name, or a value of a name that is kept.
+// putTagName stores a tag name, or a value of a stored name.
 func putTagName(t *engine.Tx, id engine.ID, of string) (status int, e *engine.Error) {
 	d := t.Edit(id.Key())
 	switch {
@@ -82,7 +82,7 @@ func putTagName(t *engine.Tx, id engine.ID, of string) (status int, e *engine.Er
 	return http.StatusCreated, nil
 }
 
-// deleteTagName forgets a name or a value that no resource has.
+// deleteTagName deletes a stored name or value that no resource has.
 func deleteTagName(t *engine.Tx, id engine.ID, of string) (status int, e *engine.Error) {
 	d := t.Edit(id.Key())
 	if d == nil || of != "" && value.Sub(d.Body, "values")[of] == nil {
@@ -107,8 +107,8 @@ func deleteTagName(t *engine.Tx, id engine.ID, of string) (status int, e *engine
 	return http.StatusOK, nil
 }
 
-// tagsInUse returns how many resources of a subscription have each value of each tag; of tags that are kept without a
-// resource it is 0.
+// tagsInUse returns the number of resources of a subscription that have each value of each tag; 0
+// for stored tags without a resource.
 func tagsInUse(t *engine.Tx, subscription string) map[string]map[string]int {
 	used := map[string]map[string]int{}
 	count := func(name, of string, n int) {
@@ -134,7 +134,7 @@ func tagsInUse(t *engine.Tx, subscription string) map[string]map[string]int {
 	return used
 }
 
-// tagEntry shows a tag with its values.
+// tagEntry returns a tag with its values as answers show it.
 func tagEntry(id engine.ID, name string, used map[string]int) value.Object {
 	id.Names = []string{name}
 	number := func(n int) value.Object { return value.Object{"type": "Total", "value": n} }
@@ -146,7 +146,8 @@ func tagEntry(id engine.ID, name string, used map[string]int) value.Object {
 	return value.Object{"id": id.String(), "tagName": name, "count": number(total), "values": values}
 }
 
-// tagNames lists the tags that resources of a subscription have, and those that are kept without one.
+// tagNames returns the tags of a subscription: the tags of its resources and the stored tags
+// without a resource.
 func tagNames(c *engine.Request) []any {
 	out := []any{}
 	c.Server.Read(func(t *engine.Tx) {

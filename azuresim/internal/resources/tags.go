@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// answerTags answers {scope}/providers/Microsoft.Resources/tags/default; false
-// means that the path is something else.
+// answerTags answers {scope}/providers/Microsoft.Resources/tags/default; it returns false for any
+// other path.
 func answerTags(c *engine.Request) (bool, *engine.Error) {
 	id := c.ID
 	if value.Lower(id.FullType()) != "microsoft.resources/tags" || len(id.Names) != 1 {
@@ -86,7 +86,7 @@ func newTags(method string, old, body value.Object) (value.Object, *engine.Error
 		case "delete":
 			maps.Copy(next, old)
 			maps.DeleteFunc(next, func(k string, v any) bool {
-				for g, of := range given { // a tag with another value stays
+				for g, of := range given { // a tag with another value remains
 					if strings.EqualFold(g, k) && of == v {
 						return true
 					}

@@ -25,17 +25,19 @@ func answerTenant(c *engine.Request) (bool, *engine.Error) {
 	case c.HTTP.Method == http.MethodPost && path == "/providers/microsoft.resources/checkresourcename":
 		return true, checkResourceName(c)
 	case strings.HasPrefix(path, "/providers/microsoft.resources/deployments/"):
-		return true, aboveCaller(c)
+		return true, refuseTenant(c)
 	default:
 		return false, nil
 	}
 	return true, nil
 }
 
-// aboveCaller refuses a deployment to the tenant itself, where no caller of the local Azure has a role: owners of a subscription
-// get one only where an administrator elevates them.
-// Source: https://learn.microsoft.com/azure/role-based-access-control/elevate-access-global-admin; recordings of the SDK.
-func aboveCaller(c *engine.Request) *engine.Error {
+// refuseTenant refuses a deployment to the tenant itself. No caller of the local Azure has a role
+// there: the owner of a subscription has one only after an administrator elevates the owner's
+// access. Source:
+// https://learn.microsoft.com/azure/role-based-access-control/elevate-access-global-admin;
+// recordings of the SDK.
+func refuseTenant(c *engine.Request) *engine.Error {
 	verb := map[string]string{http.MethodGet: "read", http.MethodHead: "read", http.MethodDelete: "delete",
 		http.MethodPost: "action"}
 	return engine.Refuse(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization "+
@@ -43,12 +45,12 @@ func aboveCaller(c *engine.Request) *engine.Error {
 		c.Principal, c.Principal, c.ID.FullType(), value.OrDefault(verb[c.HTTP.Method], "write"), c.ID)
 }
 
-// reservedWords may be no part of a resource's name where the name is reachable.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-reserved-resource-name.
+// reservedWords are words that the name of a resource with an endpoint cannot contain. Source:
+// https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-reserved-resource-name.
 var reservedWords = []string{"login", "microsoft", "windows", "xbox"}
 
-// checkResourceName answers whether a name holds a reserved word.
-// Source: https://learn.microsoft.com/rest/api/resources/check-resource-name.
+// checkResourceName answers whether a name contains a reserved word. Source:
+// https://learn.microsoft.com/rest/api/resources/check-resource-name.
 func checkResourceName(c *engine.Request) *engine.Error {
 	body, e := c.Body()
 	if e != nil {

@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/azuresim/template/datum"
 )
 
-// whatIf answers what a deployment would change: the same expansion as that of a deployment,
-// compared with what is there. Source:
+// whatIf answers what a deployment would change: it expands the template like a deployment and
+// compares the result with the existing resources. Source:
 // https://learn.microsoft.com/azure/azure-resource-manager/templates/deploy-what-if.
 func whatIf(c *engine.Request, id engine.ID) *engine.Error {
 	r, e := readRequest(c)
@@ -74,7 +74,7 @@ func whatIf(c *engine.Request, id engine.ID) *engine.Error {
 	return c.Accepted(op, err)
 }
 
-// whatIfWork answers what was found when it was asked.
+// whatIfWork returns the work whose result was computed when the operation began.
 func whatIfWork() engine.Work {
 	return engine.Work{Name: "deployment.whatif", Finish: engine.FinishNothing,
 		Run: func(_ context.Context, _ *engine.Server, op *engine.Operation) (any, *engine.Error) {
@@ -82,7 +82,7 @@ func whatIfWork() engine.Work {
 		}}
 }
 
-// change compares a resource of a template with what is there.
+// change compares a resource of a template with the existing resource.
 func change(t *engine.Tx, after value.Object, whole bool) value.Object {
 	id := value.Str(after, "id")
 	out := value.Object{"resourceId": id, "changeType": "Create"}
@@ -105,7 +105,7 @@ func change(t *engine.Tx, after value.Object, whole bool) value.Object {
 	return out
 }
 
-// shown returns a resource as a client sees it, nil if it is not there.
+// shown returns a resource as a client sees it; nil if it does not exist.
 func shown(t *engine.Tx, id string) value.Object {
 	r, err := engine.ParseID(id)
 	if err != nil {
@@ -122,7 +122,7 @@ func shown(t *engine.Tx, id string) value.Object {
 			return nil
 		}
 	}
-	// What a view adds as text is read again, so that all of it can be compared.
+	// A view can contain encoded JSON, which is decoded here so that all of it can be compared.
 	data, err := json.Marshal(body)
 	if err == nil {
 		err = json.Unmarshal(data, &body)
@@ -133,12 +133,12 @@ func shown(t *engine.Tx, id string) value.Object {
 	return body
 }
 
-// notCompared are fields of a prediction that are no content of a resource.
+// notCompared are fields of a prediction that are not part of a resource's content.
 var notCompared = []string{"id", "name", "type", "apiVersion", "condition"}
 
-// differences returns the property changes that a write makes: what the template has and the
-// resource has not, or otherwise. What only the resource has is kept or has a default, but for
-// tags, which are replaced.
+// differences returns the changes of properties that a write makes: properties of the template that
+// the resource does not have or has with another value. Properties that only the resource has are
+// kept or have a default, except tags, which are replaced.
 func differences(path string, before, after value.Object) []any {
 	var out []any
 	for _, k := range value.SortedKeys(after) {
@@ -200,7 +200,7 @@ func difference(path string, before, after any, there bool) []any {
 	return []any{value.Object{"path": path, "propertyChangeType": "Modify", "before": before, "after": after}}
 }
 
-// known returns "" for a text that is known when the resource is deployed.
+// known returns "" for a text whose value is known only when the resource is deployed.
 func known(v any) string {
 	s, is := v.(string)
 	if is && strings.HasPrefix(s, "[") && strings.HasSuffix(s, ")]") {
@@ -209,7 +209,7 @@ func known(v any) string {
 	return "known"
 }
 
-// elements compares arrays: elements with a name by name, others by place.
+// elements compares the elements of two arrays: an element with a name by name, others by index.
 func elements(before, after []any) []any {
 	var out []any
 	taken := map[int]bool{}

@@ -16,31 +16,34 @@ import (
 //go:embed bounds.tsv
 var boundsTSV string
 
-// Bound is what Azure demands of a member beyond its description.
+// Bound is a requirement of Azure on a member that its description does not contain.
 type Bound struct {
-	// Code is Azure's code for a value that is not allowed, "" for that of the provider; Words is its message with the places
-	// {value}, {path}, {name} of the member, {resource} and {network}, which is the value without the bits of its host.
+	// Code is Azure's error code for a value that is not allowed, "" for the provider's code. Words
+	// is the message with the placeholders {value}, {path}, {name} of the member, {resource} and
+	// {network}, which is the value without its host bits.
 	Code, Words string
-	// within names a member of the member, which is the one that is judged.
+	// within is the name of a member of the member; if set, that inner member is checked.
 	within string
 	// allows reports whether a value is allowed.
 	allows func(v any) bool
-	// whole says that arrays are judged as one value, and not each of their elements.
+	// whole means that an array is checked as one value, and not each of its elements.
 	whole bool
-	// needs reports whether an object has to have the member; nil for never.
+	// needs reports whether an object must have the member; nil means never.
 	needs func(object map[string]any) bool
 }
 
-// bounds are by object and member in lower case, as "subnetpropertiesformat.addressprefix".
+// bounds maps an object and a member in lower case, such as "subnetpropertiesformat.addressprefix",
+// to the member's bounds.
 var bounds = sync.OnceValue(func() map[string][]*Bound {
 	out, err := parseBounds(boundsTSV)
 	if err != nil {
-		panic(fmt.Sprintf("bounds.tsv: %v", err)) // an error of the build, which any test shows
+		panic(fmt.Sprintf("bounds.tsv: %v", err)) // an error in the embedded file; any test finds it
 	}
 	return out
 })
 
-// boundColumns of the table: objects, members, allowed, code, words, source.
+// boundColumns is the number of columns of the table: objects, members, allowed, code, words,
+// source.
 const boundColumns = 6
 
 func parseBounds(text string) (map[string][]*Bound, error) {
@@ -71,8 +74,9 @@ func parseBounds(text string) (map[string][]*Bound, error) {
 	return out, nil
 }
 
-// parseAllowed reads the column allowed into a bound: a form, an expression between slashes, a range as "4..30" whose end may be
-// missing, "outside" and a network, or that the member has to be there.
+// parseAllowed parses the column allowed into a bound. It contains the name of a form, a regular
+// expression between slashes, a range such as "4..30" whose end is optional, "disjoint", "outside"
+// with a network, or "present" with the objects that must have the member.
 func parseAllowed(cell string) (*Bound, error) {
 	if form := forms[cell]; form != nil {
 		return &Bound{allows: ofText(form)}, nil
@@ -106,7 +110,8 @@ func parseAllowed(cell string) (*Bound, error) {
 	return &Bound{allows: within(least, most)}, nil
 }
 
-// parseNeeds reads which objects have to have a member: "" is all, "unless protocol=Tcp" those of which another member is something else.
+// parseNeeds parses the objects that must have a member: "" means all, "unless protocol=Tcp" the
+// objects whose member protocol has another value.
 func parseNeeds(text string) (func(map[string]any) bool, error) {
 	if text == "" {
 		return func(map[string]any) bool { return true }, nil
@@ -122,7 +127,7 @@ func parseNeeds(text string) (func(map[string]any) bool, error) {
 	}, nil
 }
 
-// within allows the numbers of a range.
+// within returns a check that allows the numbers of a range.
 func within(least, most float64) func(any) bool {
 	return func(v any) bool {
 		n, is := typed("IntegerType", v).(float64)
@@ -130,7 +135,8 @@ func within(least, most float64) func(any) bool {
 	}
 }
 
-// ofRange returns the bound of a range of Azure's description, whose ends may be nil; nil without both.
+// ofRange returns the bound for a range in Azure's description, each end of which may be nil; nil
+// if both are.
 func ofRange(least, most *float64) *Bound {
 	switch {
 	case least == nil && most == nil:
@@ -146,7 +152,8 @@ func ofRange(least, most *float64) *Bound {
 		"inclusive.", *least, *most), allows: within(*least, *most)}
 }
 
-// ofText applies a form to texts; other types are an error of another kind.
+// ofText returns a check that applies a form to texts. It allows other types, which are a problem
+// of another kind.
 func ofText(form func(string) bool) func(any) bool {
 	return func(v any) bool {
 		s, is := v.(string)
@@ -154,7 +161,7 @@ func ofText(form func(string) bool) func(any) bool {
 	}
 }
 
-// forms are the forms of texts that Azure's description calls strings.
+// forms are the forms of texts that Azure's description calls only strings.
 var forms = map[string]func(string) bool{
 	"address":        func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Zone() == "" },
 	"ipv4":           func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Is4() },
@@ -162,14 +169,14 @@ var forms = map[string]func(string) bool{
 	"ipv4 or prefix": func(s string) bool { p, ok := prefixOf(s); return ok && p.Addr().Is4() },
 	"prefix":         func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil },
 	"network":        isNetwork,
-	// the name of a service is allowed instead: AzureCloud, Storage.WestEurope, *
+	// The name of a service is allowed too: AzureCloud, Storage.WestEurope, *.
 	"prefix or name":           func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil || isName(s) },
 	"network or name":          func(s string) bool { return isNetwork(s) || isName(s) },
 	"network, address or name": func(s string) bool { _, err := netip.ParseAddr(s); return err == nil || isNetwork(s) || isName(s) },
 	"ports":                    isPorts,
 }
 
-// prefixOf returns the prefix that a text is, or that of the one address that it is.
+// prefixOf parses a prefix, or an address as the prefix with only this address.
 func prefixOf(s string) (netip.Prefix, bool) {
 	if ip, err := netip.ParseAddr(s); err == nil {
 		return netip.PrefixFrom(ip, ip.BitLen()), true
@@ -178,7 +185,7 @@ func prefixOf(s string) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// disjoint reports whether no two of an array's prefixes have an address in common.
+// disjoint reports whether no two prefixes of an array overlap.
 func disjoint(v any) bool {
 	list, _ := v.([]any)
 	var before []netip.Prefix
@@ -193,7 +200,7 @@ func disjoint(v any) bool {
 	return true
 }
 
-// isNetwork reports whether a text is a prefix without bits of a host.
+// isNetwork reports whether a text is a prefix without host bits.
 func isNetwork(s string) bool {
 	p, err := netip.ParsePrefix(s)
 	return err == nil && p == p.Masked()
@@ -203,7 +210,7 @@ var serviceName = regexp.MustCompile(`^(\*|[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9]+)?
 
 func isName(s string) bool { return serviceName.MatchString(s) }
 
-// isPorts reports whether a text is a port, a range of ports or all.
+// isPorts reports whether a text is a port, a range of ports, or "*".
 func isPorts(s string) bool {
 	first, last, ranged := strings.Cut(s, "-")
 	from, err := strconv.ParseUint(first, 10, 16)
@@ -214,8 +221,8 @@ func isPorts(s string) bool {
 	return err == nil && from <= to
 }
 
-// bound reports a member's value, or its elements, that one of its bounds does not allow, each by the first of them. A text that is
-// empty is as if it were absent, which some clients send; an element is not.
+// bound reports the first bound that does not allow a member's value or an element of it. An empty
+// text counts as absent, because some clients send it; an empty element does not.
 func (c *check) bound(bounds []*Bound, v any, path string) {
 	if c.answer || v == "" {
 		return
@@ -227,7 +234,7 @@ func (c *check) bound(bounds []*Bound, v any, path string) {
 	}
 }
 
-// of returns the value that the bound judges of a member's, and its path.
+// of returns the value that the bound checks in a member's value v, and its path.
 func (b *Bound) of(v any, path string) (any, string) {
 	if b.within == "" {
 		return v, path
@@ -236,7 +243,8 @@ func (b *Bound) of(v any, path string) (any, string) {
 	return valueOf(o, b.within), join(path, b.within)
 }
 
-// beyond reports the first of a value's elements, or the value, that a bound does not allow, and whether there is one.
+// beyond reports a problem for the first element that a bound does not allow, or for the value
+// itself if it is no array. It returns whether there is a problem.
 func (c *check) beyond(b *Bound, v any, path string) bool {
 	list, many := v.([]any)
 	if !many || b.whole {
@@ -248,7 +256,7 @@ func (c *check) beyond(b *Bound, v any, path string) bool {
 	}
 	for i, e := range list {
 		if e == "" {
-			e = " " // which no form allows
+			e = " " // no form allows a blank
 		}
 		if c.beyond(b, e, fmt.Sprintf("%s[%d]", path, i)) {
 			return true
@@ -257,11 +265,11 @@ func (c *check) beyond(b *Bound, v any, path string) bool {
 	return false
 }
 
-// Says returns the message for a problem with a member of a resource that the bound does not allow.
+// Says returns the message for a problem with a value in a resource that the bound does not allow.
 func (b *Bound) Says(p Problem, resource string) string {
 	text := p.Value
 	if json.Unmarshal([]byte(p.Value), &text) != nil {
-		text = p.Value // a number
+		text = p.Value // the value is a number
 	}
 	text = strings.TrimSpace(text)
 	network := text
@@ -272,7 +280,7 @@ func (b *Bound) Says(p Problem, resource string) string {
 		"{network}", network).Replace(b.Words)
 }
 
-// name returns the name of a problem's member.
+// name returns the name of the member that has the problem.
 func (p Problem) name() string {
 	name, _, _ := strings.Cut(p.Path[strings.LastIndex(p.Path, ".")+1:], "[")
 	return name

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestForms: which texts and numbers the column allowed of the table takes.
+// TestForms: texts and numbers that the column allowed of the table accepts and refuses.
 func TestForms(t *testing.T) {
 	for allowed, test := range map[string]struct{ yes, no []any }{
 		"4..30":   {[]any{4.0, 30.0, "12", true}, []any{3.0, 31.0, "3", -4.0}},
@@ -46,7 +46,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestBounds: each line of the table is about an object and a member that Azure's description has.
+// TestBounds: each line of the table names an object and a member in Azure's description.
 func TestBounds(t *testing.T) {
 	has := map[string]bool{}
 	for _, n := range read().Types {
@@ -77,7 +77,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBadBounds: a line of the table that cannot be read is an error that says which.
+// TestBadBounds: the error for an invalid line of the table names the line.
 func TestBadBounds(t *testing.T) {
 	for name, line := range map[string]string{
 		"no source":       "A\tb\t1..2\tC\tw\t",

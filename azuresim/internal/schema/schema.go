@@ -1,7 +1,7 @@
 // Package schema checks bodies of requests against Azure's own description of its resource types
 // (azure-types.json.gz: facts of Azure/bicep-types-az, MIT, descriptions left out). It knows no
-// resource and no provider: it says what is wrong where, and the engine chooses Azure's words. It
-// imports nothing of this module.
+// resource and no provider: it reports the kind and the path of each problem, and the engine
+// chooses Azure's message. It imports nothing of this module.
 package schema
 
 import (
@@ -19,43 +19,45 @@ import (
 	"sync"
 )
 
-// Kind is what is wrong with a member of a body.
+// Kind is the kind of a problem with a member of a body.
 type Kind int
 
 // The kinds of problems.
 const (
-	// WrongType: the value has another JSON type than the member, or is out of an integer's bounds.
+	// WrongType means that the value has another JSON type than the member, or exceeds the range of
+	// an integer.
 	WrongType Kind = iota
-	// Unknown: the object has no such member.
+	// Unknown means that the object has no such member.
 	Unknown
-	// NotAllowed: the string is none of the member's values, or does not have its form.
+	// NotAllowed means that the string is none of the member's values or does not have its form.
 	NotAllowed
-	// Missing: a required member is absent or null.
+	// Missing means that a required member is absent or null.
 	Missing
-	// Null: the member is null, which answers do not have.
+	// Null means that the member of an answer is null, which does not occur in Azure's answers.
 	Null
-	// Nameless: the element of an array of children has no name.
+	// Nameless means that the element of an array of children has no name.
 	Nameless
-	// OutOfBounds: the value is not what Azure allows beyond its description.
+	// OutOfBounds means that Azure does not allow the value although its description does.
 	OutOfBounds
 )
 
-// Problem is one thing that is wrong with a body.
+// Problem is one problem with a body.
 type Problem struct {
 	Kind Kind
-	// Path leads to the member, such as "properties.subnets[0].name".
+	// Path is the path of the member, such as "properties.subnets[0].name".
 	Path string
-	// Of is the name of the member's type, for Unknown and Missing that of its object.
+	// Of is the name of the member's type; for Unknown and Missing the name of its object's type.
 	Of string
 	// Value is the value as JSON; empty for Missing.
 	Value string
 	// Allowed are the values of an enumeration.
 	Allowed []string
-	// Bound is what an OutOfBounds value does not keep, and which needs what is Missing; nil where the description does.
+	// Bound is the bound that an OutOfBounds value violates or that requires a Missing member; nil
+	// if the description requires the member.
 	Bound *Bound
 }
 
-// Type is the body of one resource type in one API version.
+// Type is the description of the bodies of one resource type in one API version.
 type Type struct {
 	doc   *document
 	index int
@@ -89,12 +91,13 @@ type node struct {
 	MinValue   *float64            `json:"minValue"`
 	MaxValue   *float64            `json:"maxValue"`
 
-	// lower are the properties by their names in lower case, because Azure reads names in any case.
+	// lower maps the names of the properties in lower case, because Azure ignores the case of
+	// names.
 	lower    map[string]named
 	pattern  *regexp.Regexp
 	literals []string
 	open     bool
-	// bound is made of MinValue and MaxValue, nil without them.
+	// bound is the range of MinValue and MaxValue; nil without them.
 	bound *Bound
 }
 
@@ -119,7 +122,7 @@ var packed []byte
 var read = sync.OnceValue(func() *document {
 	d, err := parse(packed)
 	if err != nil {
-		panic(fmt.Sprintf("azure-types.json.gz: %v", err)) // an error of the build, which any test shows
+		panic(fmt.Sprintf("azure-types.json.gz: %v", err)) // an error in the embedded file; any test finds it
 	}
 	return d
 })
@@ -142,7 +145,7 @@ func parse(data []byte) (*document, error) {
 		}
 		n.bound = ofRange(n.MinValue, n.MaxValue)
 		if n.Pattern != "" {
-			n.pattern, _ = regexp.Compile(n.Pattern) // a form that RE2 does not have is not checked
+			n.pattern, _ = regexp.Compile(n.Pattern) // a pattern that RE2 does not support is not checked
 		}
 		for _, e := range n.Elements {
 			switch of := d.Types[e]; of.Kind {
@@ -164,9 +167,9 @@ func parse(data []byte) (*document, error) {
 	return d, nil
 }
 
-// Of returns the body of a resource type, such as "Microsoft.Network/virtualNetworks", in an API
-// version; where that version is not described, the newest one that is. It returns nil for a type
-// that is not described.
+// Of returns the description of a resource type, such as "Microsoft.Network/virtualNetworks", in an
+// API version; if that version is not described, in the newest described version. It returns nil
+// for a type that is not described.
 func Of(resourceType, version string) *Type {
 	d, kind := read(), strings.ToLower(resourceType)
 	if index, ok := d.Resources[kind+"@"+version]; ok {
@@ -178,7 +181,8 @@ func Of(resourceType, version string) *Type {
 	return nil
 }
 
-// ValidName reports whether a type's resources can have a name, as far as one of its descriptions says.
+// ValidName reports whether resources of a type can have a name according to the type's
+// descriptions.
 func ValidName(resourceType, name string) bool {
 	d, kind := read(), strings.ToLower(resourceType)
 	for key, index := range d.Resources {
@@ -205,8 +209,8 @@ func Resources() []string {
 	return all
 }
 
-// Check returns what is wrong with a body, in the order of its paths. Read-only members are not
-// looked at. Members that are missing are reported only for an API version that is described.
+// Check returns the problems of a request's body, in the order of their paths. Read-only members
+// are ignored. Missing members are reported only for a described API version.
 func (t *Type) Check(body map[string]any) []Problem {
 	c := &check{Type: t}
 	c.value(t.index, body, "")
@@ -214,8 +218,8 @@ func (t *Type) Check(body map[string]any) []Problem {
 	return c.found
 }
 
-// Judge returns where an answer departs from the type's description, in the order of its paths:
-// read-only members are looked at too, and required ones are not missed.
+// Judge returns the deviations of an answer from the type's description, in the order of their
+// paths. It checks read-only members too and requires no members.
 func (t *Type) Judge(answer map[string]any) []Problem {
 	c := &check{Type: t, answer: true}
 	c.value(t.index, answer, "")
@@ -223,10 +227,11 @@ func (t *Type) Judge(answer map[string]any) []Problem {
 	return c.found
 }
 
-// Settable gives the members of a body the names that its type has, since Azure reads them in any case, and numbers and booleans
-// that are text their types. It removes from the body what its type says is read-only and, of a PUT, members that are null,
-// which are as if they were absent. A location is read by ARM and goes too where the type has none: published
-// templates give children one (Azure/azure-quickstart-templates, vnet-two-subnets).
+// Settable normalizes a body: names of members get the case of the description and numbers and
+// booleans in text form their types, because Azure accepts both in any form. It removes read-only
+// members and, for a PUT, members that are null, which count as absent. It also removes a location
+// that the type does not have, which ARM itself reads: published templates set one on children
+// (Azure/azure-quickstart-templates, vnet-two-subnets).
 func (t *Type) Settable(body map[string]any, put bool) {
 	t.strip(t.index, body, put)
 	if n := &t.doc.Types[t.index]; n.Additional == nil {
@@ -263,7 +268,8 @@ func (t *Type) strip(index int, v any, put bool) {
 	}
 }
 
-// typed returns a value as its kind has it: Azure reads numbers and booleans that are text.
+// typed converts a text to a number or boolean if its kind is one, because Azure accepts both as
+// text.
 func typed(kind string, v any) any {
 	s, ok := v.(string)
 	switch {
@@ -280,8 +286,8 @@ func typed(kind string, v any) any {
 	return v
 }
 
-// unset reports whether a member is an enumeration that is given as "", which Azure reads as null (the azurerm provider of
-// Terraform sends sharingScope "" with each subnet).
+// unset reports whether a member is an optional enumeration with the value "", which Azure reads as
+// null (the azurerm provider of Terraform sends sharingScope "" with each subnet).
 func (t *Type) unset(p named, member any) bool {
 	n := &t.doc.Types[p.index]
 	return member == "" && n.Kind == "UnionType" && len(n.literals) > 0 && p.flags&flagRequired == 0
@@ -296,7 +302,7 @@ type check struct {
 func (c *check) report(kind Kind, path, of string, v any) *Problem {
 	p := Problem{Kind: kind, Path: path, Of: of}
 	if kind != Missing {
-		data, _ := json.Marshal(v) // v was read from JSON
+		data, _ := json.Marshal(v) // cannot fail: v was decoded from JSON
 		p.Value = string(data)
 	}
 	c.found = append(c.found, p)
@@ -335,7 +341,8 @@ func (c *check) value(index int, v any, path string) {
 	}
 }
 
-// element checks an element of an array: it is not null in a request, and a child has a name or is a reference to another's.
+// element checks an element of an array: in a request it must not be null, and a child must have a
+// name or be a reference to another child.
 func (c *check) element(index int, e any, path string) {
 	n := &c.doc.Types[index]
 	switch o, _ := e.(map[string]any); {
@@ -356,7 +363,7 @@ func (n *node) named() bool {
 	return ok && has && name.flags&(flagReadOnly|flagRequired) == 0
 }
 
-// valueOf returns a member by its name in any case.
+// valueOf returns a member by its name, ignoring case.
 func valueOf(o map[string]any, name string) any {
 	for key, v := range o {
 		if strings.EqualFold(key, name) {
@@ -413,14 +420,14 @@ func (c *check) object(n *node, v any, path string) {
 	}
 }
 
-// undescribed are members that real Azure takes and answers although its description does not have
-// them (recordings of azure-service-operator; answers of GET that clients send back): a name, or the
-// type of its object and a name.
+// undescribed are members that Azure accepts and returns although its description does not contain
+// them (recordings of azure-service-operator; answers to GETs that clients send back). A key is a
+// name, or the type of the member's object and a name.
 var undescribed = map[string]bool{"allowbackendportconflict": true, "enabledestinationserviceendpoint": true, "etag": true,
 	"natgatewaypropertiesformat.type": true, "natgatewaysku.tier": true, "microsoft.network/networkinterfaces.kind": true,
 	"networkinterfacepropertiesformat.allowport25out": true, "virtualnetworkpeeringpropertiesformat.routeservicevips": true}
 
-// open are the members whose values Azure lists without their being all: sizes are added each month.
+// open are the members whose described values are not all values: Azure adds sizes each month.
 var open = []string{"vmSize"}
 
 func (c *check) union(n *node, v any, path string) {
@@ -447,10 +454,11 @@ func (c *check) text(n *node, v any, path string) {
 	}
 }
 
-// fractions are members that are numbers with a fraction, which the description calls integers.
+// fractions are the members that can have a fraction although the description calls them integers.
 var fractions = []string{"billingProfile.maxPrice"}
 
-// long are the members that are integers of 64 bits; the others have 32. Source: the models of azure-sdk-for-go.
+// long are the members with 64-bit integers; others have 32 bits. Source: the models of
+// azure-sdk-for-go.
 var long = []string{"capacity", "diskIOPSReadOnly", "diskIOPSReadWrite", "diskMBpsReadOnly", "diskMBpsReadWrite",
 	"diskSizeBytes", "exp", "instantAccessDurationMinutes", "nbf", "ttl", "uploadSizeBytes"}
 

@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSettable: what is read-only goes, however deep, and nothing else.
+// TestSettable: read-only members are removed at any depth, and nothing else.
 func TestSettable(t *testing.T) {
 	body := map[string]any{"id": "/x", "etag": "1", "location": "x", "tags": nil, "properties": map[string]any{
 		"provisioningState": "Succeeded", "addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}},
@@ -67,7 +67,7 @@ func TestSettable(t *testing.T) {
 	got, _ := json.Marshal(body)
 	want := `{"location":"x","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},` +
 		`"subnets":[{"name":"a","properties":{"addressPrefix":"10.0.0.0/16"}}]}}`
-	if body["id"] != nil { // networks have the ID of their path
+	if body["id"] != nil { // the description lets the ID be set
 		want = `{"id":"/x",` + want[1:]
 	}
 	if string(got) != want {
@@ -75,8 +75,8 @@ func TestSettable(t *testing.T) {
 	}
 }
 
-// TestMutants: a body with every member, made from its description, has no problem, and each
-// change of one member is found.
+// TestMutants: a body with every described member has no problem, and each change of one member is
+// found.
 func TestMutants(t *testing.T) {
 	random := rand.New(rand.NewPCG(20348, 0))
 	mutants := 0
@@ -85,7 +85,7 @@ func TestMutants(t *testing.T) {
 		of := Of(kind, version)
 		g := &generator{of, random, nil}
 		body := g.value(of.index, nil, "").(map[string]any)
-		found := slices.DeleteFunc(of.Check(body), func(p Problem) bool { return p.Kind == OutOfBounds }) // the generator knows no bounds
+		found := slices.DeleteFunc(of.Check(body), func(p Problem) bool { return p.Kind == OutOfBounds }) // the generator ignores bounds
 		if len(found) > 0 {
 			t.Errorf("%s: %d problems in a valid body, first %+v", key, len(found), found[0])
 			continue
@@ -108,7 +108,7 @@ type change struct {
 	make func() (undo func())
 }
 
-// generator makes bodies with every member that can be set, to a depth of nine objects.
+// generator creates bodies with every settable member, up to a depth of nine objects.
 type generator struct {
 	*Type
 	*rand.Rand

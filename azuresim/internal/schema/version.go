@@ -9,7 +9,7 @@ import (
 //go:embed versions.tsv
 var versionsTSV string
 
-// versions are by resource type in lower case.
+// versions maps resource types in lower case to their API versions.
 var versions = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for line := range strings.Lines(versionsTSV) {
@@ -24,9 +24,9 @@ var versions = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Versions returns the API versions that Azure has of a resource type, newest first. Those of a type
-// below another are the other's, because Azure's description lacks many of them. It returns nil
-// for a type that is not described.
+// Versions returns the API versions that Azure has of a resource type, newest first. A child type
+// has the versions of its parent type, because Azure's description lacks many versions of child
+// types. It returns nil for a type that is not described.
 func Versions(resourceType string) []string {
 	namespace, rest, _ := strings.Cut(strings.ToLower(resourceType), "/")
 	root, _, _ := strings.Cut(rest, "/")
@@ -44,7 +44,7 @@ var children = sync.OnceValue(func() map[string]bool {
 	return out
 })
 
-// Had reports whether Azure ever had a resource type, as far as its description says.
+// Had reports whether Azure ever had a resource type, according to its description.
 func Had(resourceType string) bool {
 	if strings.Count(resourceType, "/") < 2 {
 		return Versions(resourceType) != nil
@@ -52,7 +52,8 @@ func Had(resourceType string) bool {
 	return children()[strings.ToLower(resourceType)]
 }
 
-// Describes reports whether the types of a namespace are described, all of them: another one never was.
+// Describes reports whether the types of a namespace are described. Then all are, so that a type
+// without a description never existed.
 func Describes(namespace string) bool {
 	for t := range versions() {
 		if in, _, _ := strings.Cut(t, "/"); strings.EqualFold(in, namespace) {

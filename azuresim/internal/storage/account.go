@@ -42,12 +42,12 @@ func listKeys(c *engine.Request, id engine.ID) *engine.Error {
 	return nil
 }
 
-// accountKey returns a key of an account, which follows from when it was made.
+// accountKey returns a key of an account, which is computed from the key's creation time.
 func accountKey(s *engine.Server, d *engine.Doc, name string) string {
 	return base64.StdEncoding.EncodeToString(s.Signer.Derive(d.Key(), name, value.Str(d.Body, "properties", "keyCreationTime", name)))
 }
 
-// TakesKey reports whether a key is one of the storage account with that ID.
+// TakesKey reports whether a key is one of the keys of the storage account with an ID.
 func TakesKey(s *engine.Server, id, key string) (takes bool) {
 	s.Read(func(t *engine.Tx) {
 		if d := t.Find(id); d != nil && d.Type == typeAccount {
@@ -63,7 +63,7 @@ func TakesKey(s *engine.Server, id, key string) (takes bool) {
 // https://learn.microsoft.com/azure/storage/common/storage-account-overview.
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
-// services are the endpoints that accounts of a kind have.
+// services lists the endpoints of accounts of each kind.
 var services = map[string][]string{
 	"StorageV2":        {"blob", "dfs", "file", "queue", "table", "web"},
 	"Storage":          {"blob", "file", "queue", "table"},
@@ -72,9 +72,9 @@ var services = map[string][]string{
 	"FileStorage":      {"file"},
 }
 
-// kindsSince is the API version from which on an account has a kind and an sku; before, it is of
-// the kind Storage and its accountType is what the sku is now.
-// Source: https://learn.microsoft.com/azure/templates/microsoft.storage/2015-06-15/storageaccounts.
+// kindsSince is the first API version in which an account has a kind and an sku. In older versions
+// its kind is Storage and its accountType is the later sku. Source:
+// https://learn.microsoft.com/azure/templates/microsoft.storage/2015-06-15/storageaccounts.
 const kindsSince = "2016-01-01"
 
 // prepareAccount checks and completes a storage account.
@@ -135,7 +135,7 @@ func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	p["primaryEndpoints"] = endpoints
 	if old == nil {
-		for _, service := range []string{"blobServices", "fileServices"} { // which an account has from the start
+		for _, service := range []string{"blobServices", "fileServices"} { // every account has these from the start
 			id := d.Parsed
 			id.Types, id.Names = append(slices.Clone(id.Types), service), append(slices.Clone(id.Names), "default")
 			t.Put(&engine.Doc{ID: id.String(), Type: typeAccount + "/" + service, Parsed: id, Body: value.Object{}, Hidden: value.Object{}})
@@ -144,7 +144,7 @@ func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
-// findAccount finds an account by its name, which is the only one of all Azure.
+// findAccount returns the account with a name, which is unique in all of Azure, or nil.
 func findAccount(t *engine.Tx, name string) *engine.Doc {
 	all := t.All(typeAccount, "")
 	i := slices.IndexFunc(all, func(d *engine.Doc) bool { return strings.EqualFold(d.Parsed.Name(), name) })
@@ -154,7 +154,7 @@ func findAccount(t *engine.Tx, name string) *engine.Doc {
 	return all[i]
 }
 
-// nameFree answers whether an account's name may be used.
+// nameFree answers whether an account's name is available.
 func nameFree(c *engine.Request) *engine.Error {
 	body, e := c.Body()
 	if e != nil {

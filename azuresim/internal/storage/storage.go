@@ -1,7 +1,7 @@
-// Package storage is the resource provider Microsoft.Storage of the local Azure:
-// accounts as far as the resource manager knows them. It has no data plane: the
-// addresses of an account are of Azure's form and lead nowhere here. It imports no
-// other provider; package azuresim alone imports it.
+// Package storage is the resource provider Microsoft.Storage of the local Azure: accounts, as far
+// as the resource manager knows them. It has no data plane: the endpoints of an account have
+// Azure's form and do not exist here. It imports no other provider; only package azuresim imports
+// it.
 package storage
 
 import (
@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
-// New is Microsoft.Storage.
+// New returns the provider Microsoft.Storage.
 func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.Storage",
@@ -20,8 +20,8 @@ func New() engine.Provider {
 	}
 }
 
-// keptTypes are the services of an account and what is in them, as far as the resource manager
-// knows of them: documents that nothing heeds, as accounts have no data plane here.
+// keptTypes returns the types of an account's services and their contents. Their documents have no
+// effect, because accounts have no data plane here.
 func keptTypes() []engine.Type {
 	return engine.KeptTypes("Microsoft.Storage", strings.Join([]string{"storageAccounts/blobServices sync",
 		"storageAccounts/blobServices/containers sync", "storageAccounts/fileServices sync", "storageAccounts/fileServices/shares sync",

@@ -1,7 +1,6 @@
-// Package throttle is the arithmetic of Azure's request limits: token buckets
-// that refill with time, by name. It knows no HTTP and no resource: what is
-// limited by which bucket, and what is answered when one is empty, its caller
-// knows.
+// Package throttle computes Azure's request limits: token buckets, by name, that refill with time.
+// It knows no HTTP and no resource: its caller chooses the buckets of a request and answers if a
+// bucket is empty.
 //
 // The packages below azuresim/internal may import it.
 package throttle
@@ -12,19 +11,17 @@ import (
 	"time"
 )
 
-// Limit is the size of a bucket and how many tokens it regains a second.
+// Limit is the size of a bucket and the number of tokens per second with which it refills.
 type Limit struct {
 	Size, Refill float64
 }
 
-// Scale makes a limit smaller or larger by a factor; a bucket holds one token at
-// least.
+// Scale multiplies a limit by a factor; a bucket has at least one token.
 func (l Limit) Scale(factor float64) Limit {
 	return Limit{Size: max(1, math.Floor(l.Size*factor)), Refill: l.Refill * factor}
 }
 
-// Buckets holds buckets by key. The zero value is ready, and it is safe for
-// concurrent use.
+// Buckets contains buckets by key. The zero value is ready, and it is safe for concurrent use.
 type Buckets struct {
 	mu sync.Mutex
 	m  map[string]*bucket
@@ -43,14 +40,14 @@ type Ask struct {
 
 // Taken is the state of one bucket after a call.
 type Taken struct {
-	// Left are the whole tokens that remain.
+	// Left is the number of whole tokens that remain.
 	Left int
-	// Wait is how long until there is one, when the bucket was empty.
+	// Wait is the time until the bucket has a token; 0 unless it was empty.
 	Wait time.Duration
 }
 
-// Take takes one token of each bucket, or of none when one of them is empty: ok
-// is false then, and Wait of the empty ones is not zero.
+// Take takes one token from each bucket, or from none if one is empty: then ok is false, and Wait
+// of the empty buckets is not zero.
 func (b *Buckets) Take(now time.Time, asks ...Ask) (taken []Taken, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

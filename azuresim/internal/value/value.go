@@ -1,5 +1,5 @@
-// Package value reads and changes JSON objects in the form that encoding/json gives them. It knows nothing of
-// Azure but how one resource points at another. The packages below azuresim/internal may import it.
+// Package value reads and changes JSON objects in the form of encoding/json. Of Azure it knows only
+// how a resource refers to another. The packages below azuresim/internal may import it.
 package value
 
 import (
@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Object is a JSON object as encoding/json decodes it. Resources stay in this
-// form from the wire to the store and back, so that properties unknown here
-// survive.
+// Object is a JSON object as encoding/json decodes it. Resources keep this form from the request to
+// the store and the answer, so that unknown properties are kept.
 type Object = map[string]any
 
 func Lower(s string) string { return strings.ToLower(s) }
@@ -82,7 +81,7 @@ func Ensure(o Object, key string) Object {
 
 func Props(o Object) Object { return Ensure(o, "properties") }
 
-// OrDefault is s, or what replaces it when it is empty.
+// OrDefault returns s, or otherwise if s is empty.
 func OrDefault(s, otherwise string) string {
 	if s == "" {
 		return otherwise
@@ -165,8 +164,8 @@ func Merge(dst, patch Object) {
 	}
 }
 
-// References lists the resource IDs that o points to, in lower case: each
-// string under a key "id" (or "resourceId") that is one.
+// References calls visit with each resource ID that o refers to: each string under a key "id" that
+// is a resource ID.
 func References(o any, visit func(id string)) {
 	switch v := o.(type) {
 	case Object:
@@ -184,8 +183,8 @@ func References(o any, visit func(id string)) {
 	}
 }
 
-// VisitReferences calls visit with each resource ID that o points to and the
-// path to it: names of fields, without "properties" and indexes of arrays.
+// VisitReferences calls visit with each resource ID that o refers to and the path to it: the names
+// of the fields, without "properties" and without indexes of arrays.
 func VisitReferences(o any, path []string, visit func(path []string, id string)) {
 	switch v := o.(type) {
 	case Object:
@@ -205,8 +204,7 @@ func VisitReferences(o any, path []string, visit func(path []string, id string))
 	}
 }
 
-// Unlink takes the references to an ID away that are at a path, which is one as
-// visitReferences gives it.
+// Unlink removes the references to an ID at a path, which has the form of VisitReferences.
 func Unlink(o any, path []string, id string) {
 	switch v := o.(type) {
 	case []any:
@@ -230,7 +228,7 @@ func Unlink(o any, path []string, id string) {
 	}
 }
 
-// Referenced returns the resource IDs that o points to, in lower case, each once.
+// Referenced returns the resource IDs that o refers to, in lower case, each once.
 func Referenced(o Object) []string {
 	var out []string
 	References(o, func(id string) { out = append(out, Lower(id)) })

@@ -1,9 +1,9 @@
-// Package datum has the values of Azure's deployment templates: objects that keep the order of their properties and find
-// them without regard to case, exact integers, what is known later only, and JSON as the deployment service reads and
-// writes it.
+// Package datum contains the values of Azure's deployment templates: objects that keep the order of
+// their properties and ignore the case of keys, exact integers, values that are known only at
+// deployment, and JSON as the deployment service reads and writes it.
 //
-// It evaluates nothing and knows no function of the language: package template does. The local Azure and the
-// command line may import it.
+// It evaluates nothing and knows no function of the template language; package template does. The
+// local Azure and the command line may import it.
 package datum
 
 import (
@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// A value of the language is nil, bool, int64, *big.Int (an integer of more than 64 bits, which
-// no function takes), float64, string, []any, *Object or Later.
+// A value of the language is nil, bool, int64, *big.Int (an integer of more than 64 bits, which no
+// function accepts), float64, string, []any, *Object or Later.
 
-// Object is an object of the language: it keeps the order of its properties and finds them
-// without regard to case, an exact match first.
+// Object is an object of the language: it keeps the order of its properties and ignores the case of
+// keys, but prefers an exact match.
 type Object struct {
 	keys   []string
 	values []any
-	index  map[string]int // of folded keys, once there are many
-	later  bool           // a property, however deep, is known later only
+	index  map[string]int // by lower-case keys; nil while there are few
+	later  bool           // a property, at any depth, is a Later
 }
 
-// many is the number of properties from which an Object has an index.
+// many is the number of properties above which an Object has an index.
 const many = 12
 
-// New returns an object of pairs of a key and a value.
+// New returns an object with the given pairs of a key and a value.
 func New(pairs ...any) *Object {
 	o := &Object{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -39,7 +39,7 @@ func New(pairs ...any) *Object {
 // Len returns the number of properties; a nil object has none.
 func (o *Object) Len() int { return len(o.Keys()) }
 
-// Keys returns the keys, which the caller does not change; those of a nil object are none.
+// Keys returns the keys, which the caller must not change; nil for a nil object.
 func (o *Object) Keys() []string {
 	if o == nil {
 		return nil
@@ -47,7 +47,7 @@ func (o *Object) Keys() []string {
 	return o.keys
 }
 
-// Values returns the values in the order of the keys; the caller does not change them.
+// Values returns the values in the order of the keys; the caller must not change them.
 func (o *Object) Values() []any {
 	if o == nil {
 		return nil
@@ -55,10 +55,10 @@ func (o *Object) Values() []any {
 	return o.values
 }
 
-// Has reports whether there is a property of the key.
+// Has reports whether the object has a property with the key.
 func (o *Object) Has(key string) bool { return o.find(key) >= 0 }
 
-// find returns the place of a key, or -1.
+// find returns the index of a key, or -1.
 func (o *Object) find(key string) int {
 	if o == nil {
 		return -1
@@ -79,7 +79,7 @@ func (o *Object) find(key string) int {
 	return max(i, slices.Index(o.keys, key))
 }
 
-// Get returns the property of a key.
+// Get returns the property with a key.
 func (o *Object) Get(key string) (any, bool) {
 	if i := o.find(key); i >= 0 {
 		return o.values[i], true
@@ -87,20 +87,20 @@ func (o *Object) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// At returns the property of a key if it has the type T, else the zero value.
+// At returns the property with a key if it has the type T, otherwise the zero value.
 func At[T any](o *Object, key string) T {
 	v, _ := o.Get(key)
 	t, _ := v.(T)
 	return t
 }
 
-// Text returns the property of a key if it is a text, else "".
+// Text returns the property with a key if it is a string, otherwise "".
 func (o *Object) Text(key string) string { return At[string](o, key) }
 
-// Object returns the property of a key if it is an object, else nil.
+// Object returns the property with a key if it is an object, otherwise nil.
 func (o *Object) Object(key string) *Object { return At[*Object](o, key) }
 
-// Set replaces the property of the key in this exact spelling, or adds it at the end.
+// Set replaces the property with exactly this key, or adds it at the end.
 func (o *Object) Set(key string, v any) {
 	if i := o.find(key); i >= 0 && o.keys[i] == key {
 		o.values[i], o.later = v, o.later || IsLater(v)
@@ -109,7 +109,7 @@ func (o *Object) Set(key string, v any) {
 	o.add(key, v)
 }
 
-// Put replaces the property of a key in any case, or adds it.
+// Put replaces the property with a key, ignoring case, or adds it.
 func (o *Object) Put(key string, v any) {
 	if i := o.find(key); i >= 0 {
 		key = o.keys[i]
@@ -117,7 +117,7 @@ func (o *Object) Put(key string, v any) {
 	o.Set(key, v)
 }
 
-// Respell replaces the property of a key in any case, its spelling as well, or adds it.
+// Respell replaces the property with a key, ignoring case, and its spelling, or adds it.
 func (o *Object) Respell(key string, v any) {
 	if i := o.find(key); i >= 0 {
 		o.keys[i] = key
@@ -125,7 +125,8 @@ func (o *Object) Respell(key string, v any) {
 	o.Put(key, v)
 }
 
-// Overlay returns an object of the properties of several: the last one of a key counts.
+// Overlay returns an object with the properties of several objects; for equal keys, the last one
+// counts.
 func Overlay(objects ...*Object) *Object {
 	out := &Object{}
 	for _, o := range objects {
@@ -147,7 +148,7 @@ func (o *Object) Without(keys ...string) *Object {
 	return out
 }
 
-// add adds a property that is not there yet.
+// add adds a property with a new key.
 func (o *Object) add(key string, v any) {
 	from := len(o.keys)
 	o.keys, o.values, o.later = append(o.keys, key), append(o.values, v), o.later || IsLater(v)
@@ -165,7 +166,7 @@ func (o *Object) add(key string, v any) {
 	}
 }
 
-// All returns the properties in their order; those of a nil object are none.
+// All yields the properties in their order; none for a nil object.
 func (o *Object) All() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for i := 0; i < o.Len(); i++ {
@@ -176,20 +177,21 @@ func (o *Object) All() iter.Seq2[string, any] {
 	}
 }
 
-// Later is a value that is known when a resource is deployed only: the text of the expression
-// that yields it, with what is known put in. Known is what the template itself says of it, for
-// references to resources of the template; Sealed says that there will be no other properties.
-// Without a text it is the call that yielded it.
+// Later is a value that is known only when a resource is deployed. Text is the expression that
+// yields it, in which known parts are replaced by their values; it is empty if the expression is
+// the call that returned the Later. For a reference to a resource of the template, Known is the
+// part of the value that the template contains, and Sealed means that the resource will have no
+// other properties.
 type Later struct {
 	Text   string
 	Known  any
 	Sealed bool
 }
 
-// String returns the expression as a template has it.
+// String returns the expression as it is written in a template.
 func (l Later) String() string { return "[" + l.Text + "]" }
 
-// IsLater reports whether a value, or something in it, is known later only.
+// IsLater reports whether a value is a Later or contains one.
 func IsLater(v any) bool {
 	switch v := v.(type) {
 	case Later:
@@ -202,8 +204,8 @@ func IsLater(v any) bool {
 	return false
 }
 
-// Equal compares as equals does: types differ, texts by their letters, objects without
-// regard to order.
+// Equal compares two values like the function equals: values of different types differ, texts are
+// compared with case, and objects without regard to order.
 func Equal(a, b any) bool {
 	_, text := a.(string)
 	_, other := b.(string)

@@ -26,7 +26,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestObject: properties keep their order, and are found without regard to case, an exact match first, few and many alike.
+// TestObject: objects keep the order of their properties and ignore the case of keys, but prefer an
+// exact match; with few and with many properties.
 func TestObject(t *testing.T) {
 	for _, others := range []int{0, 2 * many} {
 		o := New("Name", "x", "name", "y")
@@ -54,7 +55,8 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestValues: what is known later, what is equal, and what encoding/json has.
+// TestValues: which values are known only at deployment, which are equal, and their form in
+// encoding/json.
 func TestValues(t *testing.T) {
 	o := New("a", []any{New("b", Later{Text: "f()"})})
 	if !IsLater(o) || string(Encode(o)) != `{"a":[{"b":"[f()]"}]}` || IsLater(New("a", 1)) {
@@ -73,7 +75,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzDecode: what is decoded is written as JSON that says the same.
+// FuzzDecode: a decoded value is encoded as equivalent JSON.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{`{"a": [1, .5, 'x']}`, "{a: // b\n0x1F}", `"\ud83d"`} {
 		f.Add(seed)

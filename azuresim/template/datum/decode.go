@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// maxNesting bounds how deep arrays and objects lie in each other.
+// maxNesting is the largest depth of nested arrays and objects.
 const maxNesting = 128
 
 // Decode reads JSON as the deployment service does: objects keep their order, integers are
@@ -37,7 +37,7 @@ func Decode(data []byte) (v any, err error) {
 	return v, nil
 }
 
-// DecodeObject is Decode for what has to be an object.
+// DecodeObject is Decode for a text that must be an object.
 func DecodeObject(data []byte) (*Object, error) {
 	v, err := Decode(data)
 	o, is := v.(*Object)
@@ -52,7 +52,8 @@ type decoder struct {
 	at int
 }
 
-// syntaxError is thrown where a text is no JSON, and caught by Decode; other panics are faults of the program and pass.
+// syntaxError is the panic value for a text that is not JSON. Decode recovers it; other panics are
+// bugs and continue.
 type syntaxError error
 
 func (d *decoder) fail(format string, args ...any) {
@@ -81,7 +82,7 @@ func (d *decoder) blank() {
 	}
 }
 
-// peek returns the next byte that is not blank, 0 at the end.
+// peek returns the next byte after blanks, or 0 at the end.
 func (d *decoder) peek() byte {
 	if d.blank(); d.at < len(d.in) {
 		return d.in[d.at]
@@ -108,7 +109,7 @@ func (d *decoder) value(depth int) any {
 	case '[':
 		out := []any{}
 		d.list(']', func() {
-			if d.in[d.at] == ',' { // an element that is not there is null
+			if d.in[d.at] == ',' { // a missing element is null
 				out = append(out, nil)
 				return
 			}
@@ -128,7 +129,7 @@ func (d *decoder) value(depth int) any {
 	return v
 }
 
-// upTo reads as far as a rune that ends it.
+// upTo reads up to the first rune for which ends is true.
 func (d *decoder) upTo(ends func(rune) bool) string {
 	rest := d.in[d.at:]
 	if n := strings.IndexFunc(rest, ends); n >= 0 {
@@ -138,7 +139,8 @@ func (d *decoder) upTo(ends func(rune) bool) string {
 	return rest
 }
 
-// list reads what is between brackets, with commas after each element but the last, which may have one.
+// list reads elements, separated by commas, up to the closing bracket end; a comma may follow the
+// last element.
 func (d *decoder) list(end byte, element func()) {
 	for d.at++; ; d.at++ {
 		c := d.peek()
@@ -156,11 +158,11 @@ func (d *decoder) list(end byte, element func()) {
 	}
 }
 
-// words are the values that are written as a word.
+// words maps the values that are written as words.
 var words = map[string]any{"null": nil, "undefined": nil, "true": true, "false": false, "NaN": math.NaN(), "Infinity": math.Inf(1),
 	"-Infinity": math.Inf(-1)}
 
-// digits is a number as it may be written.
+// digits matches the beginning of a number.
 var digits = regexp.MustCompile(`^-?(?:[0-9]|\.)`)
 
 // number returns the value of a word or number.
@@ -199,7 +201,7 @@ func (d *decoder) key() string {
 	return key
 }
 
-// text reads a text in quotes. It may go over several lines.
+// text reads a quoted text, which may have several lines.
 func (d *decoder) text(quote byte) string {
 	var out []uint16
 	for d.at++; ; {
@@ -217,7 +219,7 @@ func (d *decoder) text(quote byte) string {
 	}
 }
 
-// escaped reads what follows a backslash.
+// escaped reads the characters after a backslash.
 func (d *decoder) escaped() uint16 {
 	rest := d.in[d.at:]
 	if i := strings.IndexByte(`"'\/bfnrt`, (rest + " ")[0]); i >= 0 {

@@ -10,17 +10,16 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// culture is the one in which the deployment service writes numbers.
+// culture is the culture in which the deployment service writes numbers.
 var culture = dotnet.Invariant()
 
 // MarshalJSON implements json.Marshaler.
 func (o *Object) MarshalJSON() ([]byte, error) { return Encode(o), nil }
 
-// Encode returns the compact JSON of a value. What is known later only is the text of its
-// expression.
+// Encode returns the compact JSON of a value. A Later is encoded as the text of its expression.
 func Encode(v any) []byte { return Append(nil, v, '"') }
 
-// Append adds the JSON of a value, with other quotes around texts than Encode has.
+// Append appends the JSON of a value, with the given quotes around texts.
 func Append(b []byte, v any, quote byte) []byte {
 	switch v := v.(type) {
 	case bool:
@@ -58,9 +57,10 @@ func Append(b []byte, v any, quote byte) []byte {
 	return append(b, "null"...)
 }
 
-// floatText returns a number as .NET's JSON has it: with a point, so that it stays a float.
+// floatText returns a number in the form of .NET's JSON: with a decimal point, so that it remains a
+// float.
 func floatText(f float64) string {
-	s, _ := culture.Number(dotnet.Float(f, 64), "") // each number has this form
+	s, _ := culture.Number(dotnet.Float(f, 64), "") // cannot fail: every number has this form
 	switch {
 	case strings.ContainsAny(s, "Ny"):
 		return `"` + s + `"`
@@ -89,11 +89,11 @@ func appendText(b []byte, s string, quote byte) []byte {
 
 // Plain returns a value in the form of encoding/json, integers as float64.
 func Plain(v any) (plain any) {
-	_ = json.Unmarshal(Encode(v), &plain) // what Encode returns is JSON
+	_ = json.Unmarshal(Encode(v), &plain) // cannot fail: Encode returns JSON
 	return plain
 }
 
-// Of returns the value of the form of encoding/json, keys sorted.
+// Of converts a value of encoding/json to a value of the language, with sorted keys.
 func Of(plain any) any {
 	data, _ := json.Marshal(plain)
 	v, _ := Decode(data)

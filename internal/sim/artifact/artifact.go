@@ -1,10 +1,10 @@
-// Package artifact makes the files that take the place of programs in simulated machines, and the downloads
-// that contain those programs. Such a file is text: it says that it is simulated, and which version of
-// which program it replaces.
+// Package artifact makes the files that replace programs in simulated machines, and the downloads
+// that contain those programs. Such a file is a text with the note that it is simulated and with
+// the name and version of the program that it replaces.
 //
-// It refuses to contain a program, to answer a download that is in no row of its table, and to pretend: the
-// checksum of such a file is its own and not its publisher's. Only the simulator and internal/plane may
-// import it.
+// It contains no program and answers only downloads that are in its table. It does not imitate the
+// real files: the checksum of such a file differs from its publisher's. Only the simulator and
+// internal/plane may import it.
 package artifact
 
 import (
@@ -19,10 +19,9 @@ import (
 
 // Program is a program that a simulated file replaces.
 type Program struct {
-	// Name is the program's name without .exe; Version is written as its publisher writes it, such
-	// as v1.36.3.
+	// Name is the program's name without .exe; Version has the publisher's form, such as v1.36.3.
 	Name, Version string
-	// Signer is the subject of the certificate that its file is signed with; empty where its
+	// Signer is the subject of the certificate with which the file is signed; empty if its
 	// publisher does not sign it.
 	Signer string
 }
@@ -64,8 +63,8 @@ func Read(data []byte) (p Program, ok bool) {
 	return p, p.Name != ""
 }
 
-// download is a row of the table: the address without its scheme, as a pattern whose groups are
-// the arguments of contents.
+// download is a row of the table: a pattern of addresses without their scheme, whose groups are the
+// arguments of contents.
 type download struct {
 	address  *regexp.Regexp
 	contents func(group []string) []byte
@@ -100,11 +99,11 @@ var downloads = []download{
 		func(g []string) []byte { return Program{CloudbaseSetup, g[1], CloudbaseSigner}.File() }},
 }
 
-// CloudbaseSigner is the subject of the simulated signature of that installer, the only download of a
-// Windows node that its publisher signs.
+// CloudbaseSigner is the subject of the simulated signature of cloudbase-init's installer, the only
+// signed download of a Windows node.
 const CloudbaseSigner = "CN=Cloudbase Solutions (simulated by casement)"
 
-// CloudbaseSetup is the program that the installer of cloudbase-init is for.
+// CloudbaseSetup is the program in the installer of cloudbase-init.
 const CloudbaseSetup = "cloudbase-init-setup"
 
 // Download returns the simulated file at an address; ok is false for an address that matches no
@@ -122,14 +121,14 @@ func Download(address string) (contents []byte, ok bool) {
 	return nil, false
 }
 
-// archive returns a compressed tar file of programs, the same bytes each time.
+// archive returns a compressed tar file of programs; equal arguments yield equal bytes.
 func archive(folder, suffix, version string, programs ...string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
 	for _, name := range programs {
 		text := Program{Name: name, Version: version}.File()
-		// Writing to a buffer does not fail.
+		// Writing to a buffer cannot fail.
 		_ = w.WriteHeader(&tar.Header{Name: folder + name + suffix, Mode: 0o755, Size: int64(len(text)), ModTime: time.Unix(0, 0)})
 		_, _ = w.Write(text)
 	}

@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// Life of a certificate and when it is renewed: cert-manager's defaults (90 days,
+// The lifetime of a certificate and the time of its renewal: cert-manager's defaults (90 days,
 // renewed at two thirds). Source: cert-manager.io/docs/usage/certificate.
 const (
 	life    = 90 * 24 * time.Hour
@@ -34,7 +34,7 @@ func (c *certificate) setUp(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("certificate").For(object("Certificate")).Complete(c)
 }
 
-// spec has the fields of a Certificate's spec that are read here.
+// spec contains the fields of a Certificate's spec that are used here.
 type spec struct {
 	SecretName string   `json:"secretName"`
 	DNSNames   []string `json:"dnsNames"`
@@ -45,7 +45,7 @@ type spec struct {
 	} `json:"issuerRef"`
 }
 
-// retry is how soon a Certificate that waits for its issuer is looked at again.
+// retry is the interval at which a Certificate that waits for its issuer is reconciled.
 const retry = time.Second
 
 // Reconcile implements reconcile.Reconciler.
@@ -77,7 +77,7 @@ func (c *certificate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	return ctrl.Result{RequeueAfter: max(retry, time.Until(expires.Add(renewAt-life)))}, nil
 }
 
-// issuerProblem returns why the issuer cannot sign, or "".
+// issuerProblem returns the reason why the issuer cannot sign, or "".
 func (c *certificate) issuerProblem(ctx context.Context, namespace string, s spec) (string, error) {
 	kind := s.IssuerRef.Kind
 	if kind == "" {
@@ -125,7 +125,7 @@ func (c *certificate) issue(ctx context.Context, u *unstructured.Unstructured, s
 	return leaf.NotAfter, c.client.Create(ctx, secret)
 }
 
-// usable returns the certificate of a secret that needs no new one.
+// usable returns the certificate in a Secret if it need not be replaced, otherwise nil.
 func usable(data map[string][]byte, s spec, now time.Time) *x509.Certificate {
 	pair, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
 	if err != nil || len(data["ca.crt"]) == 0 || !slices.Equal(pair.Leaf.DNSNames, s.DNSNames) ||
@@ -135,7 +135,7 @@ func usable(data map[string][]byte, s spec, now time.Time) *x509.Certificate {
 	return pair.Leaf
 }
 
-// sign makes a self-signed certificate, which is its own authority.
+// sign returns a self-signed certificate, which is its own CA.
 func sign(s spec, now time.Time) (map[string][]byte, *x509.Certificate, error) {
 	pair, err := pki.Issue(x509.Certificate{
 		Subject: pkix.Name{CommonName: s.CommonName}, DNSNames: s.DNSNames,
@@ -181,7 +181,7 @@ func setReady(ctx context.Context, c client.Client, u *unstructured.Unstructured
 	if ready {
 		status = metav1.ConditionTrue
 	}
-	have, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions") // of another shape: none
+	have, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions") // none if the field has another form
 	if len(have) == 1 {
 		if m, ok := have[0].(map[string]any); ok && m["status"] == string(status) && m["message"] == message &&
 			m["observedGeneration"] == u.GetGeneration() {

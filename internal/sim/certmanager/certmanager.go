@@ -1,11 +1,9 @@
-// Package certmanager acts as cert-manager in a management cluster of the local
-// plane: it issues the self-signed certificates that providers' webhooks serve with
-// and injects their authorities into webhook configurations and CRDs, as
-// cert-manager's controller and cainjector do.
+// Package certmanager acts as cert-manager in a management cluster of the local plane: it issues
+// the self-signed certificates of providers' webhooks and injects their CA certificates into
+// webhook configurations and CRDs, as cert-manager's controller and cainjector do.
 //
-// It knows issuers of type selfSigned only and refuses the others in a condition;
-// it has no webhook, no ACME, no CertificateRequests. Only internal/plane and tests
-// may import it.
+// It supports only issuers of type selfSigned and refuses others in a condition; it has no webhook,
+// no ACME, no CertificateRequests. Only internal/plane and tests may import it.
 package certmanager
 
 import (
@@ -32,13 +30,13 @@ import (
 //go:embed crds.yaml
 var crds []byte
 
-// The annotation by which an object asks for the authority of a Certificate,
-// NAMESPACE/NAME. Source: cert-manager.io/docs/concepts/ca-injector.
+// injectAnnotation is the annotation with which an object requests the CA certificate of a
+// Certificate, NAMESPACE/NAME. Source: cert-manager.io/docs/concepts/ca-injector.
 const injectAnnotation = "cert-manager.io/inject-ca-from"
 
 var group = schema.GroupVersion{Group: "cert-manager.io", Version: "v1"}
 
-// CRDs returns the kinds that have to be installed before the stub runs.
+// CRDs returns the CRDs that must be installed before the stub runs.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var out []*apiextensionsv1.CustomResourceDefinition
 	for document := range bytes.SplitSeq(crds, []byte("\n---\n")) {
@@ -51,7 +49,7 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return out, nil
 }
 
-// New returns the stub as a manager that does nothing until it is started.
+// New returns the stub as a manager that the caller starts.
 func New(cfg *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, admissionv1.AddToScheme, apiextensionsv1.AddToScheme} {
@@ -81,7 +79,7 @@ func New(cfg *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
 	return mgr, setUpInjectors(mgr)
 }
 
-// object returns an empty object of a kind of cert-manager's.
+// object returns an empty object of a kind of cert-manager.
 func object(kind string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(group.WithKind(kind))

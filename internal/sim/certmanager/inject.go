@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// injector writes the authority of a Certificate into objects of one kind.
+// injector writes the CA certificate of a Certificate into objects of one kind.
 type injector struct {
 	client client.Client
 	name   string
 	empty  func() client.Object
 	kind   schema.GroupVersionKind
-	// bundles are the places of an object that hold an authority.
+	// bundles returns the fields of an object that contain a CA certificate.
 	bundles func(client.Object) []*[]byte
 }
 
@@ -51,8 +51,8 @@ func setUpInjectors(mgr ctrl.Manager) error {
 		},
 	} {
 		i.client = mgr.GetClient()
-		// Watched are names and annotations only, and the Certificates, whose status
-		// changes when they have been issued.
+		// It watches only names and annotations, and the Certificates, whose status changes when
+		// they are issued.
 		err := ctrl.NewControllerManagedBy(mgr).Named(i.name).For(i.empty(), builder.OnlyMetadata).
 			Watches(object("Certificate"), handler.EnqueueRequestsFromMapFunc(i.askers)).Complete(i)
 		if err != nil {
@@ -88,12 +88,12 @@ func crdBundles(o client.Object) []*[]byte {
 	return []*[]byte{&c.Spec.Conversion.Webhook.ClientConfig.CABundle}
 }
 
-// askers returns the objects that are annotated with a Certificate, to get its CA certificate.
+// askers returns the objects whose annotation names a Certificate.
 func (i *injector) askers(ctx context.Context, certificate client.Object) []ctrl.Request {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(i.kind)
 	if err := i.client.List(ctx, list); err != nil {
-		return nil // the next change of either is another event
+		return nil // the next change of either object triggers another event
 	}
 	var out []ctrl.Request
 	for _, item := range list.Items {
@@ -104,7 +104,7 @@ func (i *injector) askers(ctx context.Context, certificate client.Object) []ctrl
 	return out
 }
 
-// lookAgain is the interval at which a renewed certificate's CA is looked for.
+// lookAgain is the interval at which objects are checked for a renewed CA certificate.
 const lookAgain = time.Hour
 
 // Reconcile implements reconcile.Reconciler.
@@ -142,7 +142,8 @@ func (i *injector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// authority returns the CA certificate in a Certificate's Secret; nil before it is issued.
+// authority returns the CA certificate in a Certificate's Secret; nil before the Certificate is
+// issued.
 func (i *injector) authority(ctx context.Context, namespace, name string) ([]byte, error) {
 	u, secret := object("Certificate"), &corev1.Secret{}
 	if err := i.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u); err != nil {

@@ -1,7 +1,8 @@
-// Package connqueue is a listener without a socket: it accepts connections that were accepted, or made, elsewhere in this
-// process.
+// Package connqueue is a listener without a socket: it accepts connections that other code of this
+// process has accepted or made.
 //
-// It makes no connections and knows no protocol. It imports nothing of the module; packages of the simulator may import it.
+// It makes no connections and knows no protocol. It imports nothing of the module; packages of the
+// simulator may import it.
 package connqueue
 
 import (
@@ -10,7 +11,8 @@ import (
 	"sync"
 )
 
-// Listener is a listener for connections that Give hands over. Its methods may be called concurrently.
+// Listener is a listener for connections that are passed to Give. Its methods may be called
+// concurrently.
 type Listener struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -18,13 +20,14 @@ type Listener struct {
 	once   sync.Once
 }
 
-// New returns a listener that reports an address as its own.
+// New returns a listener with the given address.
 func New(addr net.Addr) *Listener {
 	return &Listener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Give hands a connection over and waits until it is accepted. After an error (net.ErrClosed once the
-// listener is closed, or the error of ctx) the caller still owns the connection.
+// Give passes a connection to Accept and waits until Accept returns it. After an error
+// (net.ErrClosed if the listener is closed, or the error of ctx) the caller still owns the
+// connection.
 func (l *Listener) Give(ctx context.Context, c net.Conn) error {
 	select {
 	case l.conns <- c:

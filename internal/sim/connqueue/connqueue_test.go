@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestListener checks that a connection is handed over once, and stays with its owner when it is not.
+// TestListener checks that a connection is passed on once, and remains its owner's after an error.
 func TestListener(t *testing.T) {
 	at := &net.UnixAddr{Name: "here", Net: "unix"}
 	l := New(at)

@@ -1,10 +1,10 @@
-// Package domain is the Active Directory of a local plane, simulated: domains with the users that may join
-// computers to them, the computers that joined, and group managed service accounts (gMSA) with the
-// computers and users that may have their passwords. It answers the requests of computers that join and of
-// Container Credential Guard (CCG), with the messages of Windows.
+// Package domain is the Active Directory of a local plane, simulated: domains with the users that
+// may join computers, the joined computers, and group managed service accounts (gMSA) with the
+// computers and users that may retrieve their passwords. It answers the requests of computers that
+// join and of Container Credential Guard (CCG), with the messages of Windows.
 //
-// It is no directory: it speaks no LDAP and no Kerberos, and knows no machine, no vault and no pod. The
-// simulator and internal/plane/supervisor may import it.
+// It is no directory server: it speaks no LDAP and no Kerberos, and knows no machine, no vault and
+// no pod. The simulator and internal/plane/supervisor may import it.
 package domain
 
 import (
@@ -45,7 +45,7 @@ type Domain struct {
 type User struct {
 	Name     string `json:"name"`
 	Password string `json:"password,omitempty"`
-	// MayJoin reports whether the user may join computers.
+	// MayJoin is set if the user may join computers.
 	MayJoin bool `json:"mayJoin,omitempty"`
 }
 
@@ -53,24 +53,24 @@ type User struct {
 type Account struct {
 	Name string `json:"name"`
 	// Allowed are the principals that may retrieve the account's password
-	// (PrincipalsAllowedToRetrieveManagedPassword): names of computers or users, or
+	// (PrincipalsAllowedToRetrieveManagedPassword): names of computers or users, or the group
 	// DomainComputers.
 	Allowed []string `json:"allowed"`
-	// Expired reports whether the account's password has expired.
+	// Expired is set if the account's password has expired.
 	Expired bool `json:"expired,omitempty"`
 }
 
-// Computer is a computer that joined. Owner distinguishes a machine from another of the same name.
+// Computer is a joined computer. Owner distinguishes machines with the same computer name.
 type Computer struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`
 }
 
-// DomainComputers is the group of all computers that joined.
+// DomainComputers is the group of all joined computers.
 const DomainComputers = "Domain Computers"
 
-// maxNetBIOS is how many characters a NetBIOS name has.
-// Source: learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou.
+// maxNetBIOS is the largest length of a NetBIOS name. Source:
+// learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou.
 const maxNetBIOS = 15
 
 // Error is a system error of Windows.
@@ -83,7 +83,7 @@ type Error struct {
 // Error returns the message of Windows.
 func (e *Error) Error() string { return e.Message }
 
-// Errors of joining a domain and of CCG.
+// The errors of joining a domain and of CCG.
 var (
 	ErrAccessDenied    = &Error{5, "Access is denied."}
 	ErrLogonFailure    = &Error{1326, "The user name or password is incorrect."}
@@ -93,7 +93,7 @@ var (
 	ErrTrust           = &Error{1789, "The trust relationship between this workstation and the primary domain failed."}
 )
 
-// Directory holds all domains of a plane, and stores them in a file. A nil Directory has no
+// Directory contains all domains of a plane and stores them in a file. A nil Directory has no
 // domains. Its methods may be called concurrently.
 type Directory struct {
 	file string
@@ -102,7 +102,7 @@ type Directory struct {
 	domains []Domain
 }
 
-// Open reads the domains in a file; a missing file has none.
+// Open returns a Directory with the domains in a file; it is empty if the file does not exist.
 func Open(file string) (*Directory, error) {
 	d := &Directory{file: file}
 	data, err := os.ReadFile(file)
@@ -145,8 +145,8 @@ func (d Domain) check() error {
 		}
 	}
 	for _, a := range d.Accounts {
-		// Source: learn.microsoft.com/powershell/module/activedirectory/new-adserviceaccount,
-		// SamAccountName of at most 15 characters before its $.
+		// The SamAccountName has at most 15 characters before its $. Source:
+		// learn.microsoft.com/powershell/module/activedirectory/new-adserviceaccount.
 		if !accountName.MatchString(a.Name) || len(a.Name) > maxNetBIOS {
 			return fmt.Errorf("domain %s: the gMSA's name %q is none of 1 to %d characters, without $", d.Name, a.Name, maxNetBIOS)
 		}
@@ -167,7 +167,7 @@ func (d *Domain) identify() {
 	d.GUID = fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", part(12), part(16)>>16, part(16)&0xfff, part(20)&0xfff, h[24:30])
 }
 
-// Add declares a domain.
+// Add adds a domain.
 func (s *Directory) Add(d Domain) error {
 	d.identify()
 	d.Computers = nil
@@ -183,7 +183,7 @@ func (s *Directory) Add(d Domain) error {
 	})
 }
 
-// Remove takes a domain away.
+// Remove removes a domain.
 func (s *Directory) Remove(name string) error {
 	return s.edit(func() error {
 		if s.named(name) == nil {
@@ -194,7 +194,7 @@ func (s *Directory) Remove(name string) error {
 	})
 }
 
-// SetAccount makes or changes a gMSA of a domain.
+// SetAccount creates or changes a gMSA of a domain.
 func (s *Directory) SetAccount(name string, a Account) error {
 	return s.edit(func() error {
 		d := s.named(name)
@@ -212,7 +212,7 @@ func (s *Directory) SetAccount(name string, a Account) error {
 	})
 }
 
-// List returns the domains by name, without passwords.
+// List returns the domains, sorted by name, without passwords.
 func (s *Directory) List() []Domain {
 	if s == nil {
 		return nil
@@ -232,7 +232,7 @@ func (s *Directory) List() []Domain {
 	return out
 }
 
-// named returns the domain of a DNS or NetBIOS name, nil for none. The caller holds the lock.
+// named returns the domain with a DNS or NetBIOS name, or nil. The caller has locked s.
 func (s *Directory) named(name string) *Domain {
 	for i := range s.domains {
 		if d := &s.domains[i]; strings.EqualFold(d.Name, name) || strings.EqualFold(d.NetBIOS, name) {
@@ -257,7 +257,7 @@ func (s *Directory) edit(change func() error) error {
 	return err
 }
 
-// save writes the file, which has passwords, whole or not at all.
+// save writes the file, which contains passwords, atomically.
 func (s *Directory) save() error {
 	if s.file == "" {
 		return nil
@@ -275,12 +275,12 @@ func (s *Directory) save() error {
 		err = os.Rename(f.Name(), s.file)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error counts
+		_ = os.Remove(f.Name()) // only the first error is reported
 	}
 	return err
 }
 
-// find returns the domain that a client with these DNS servers finds.
+// find returns the domain with a name, if a client with these DNS servers can find it.
 func (s *Directory) find(name string, dns []string) (*Domain, error) {
 	d := s.named(name)
 	if d == nil || !slices.ContainsFunc(dns, func(server string) bool { return slices.Contains(d.DNS, server) }) {
@@ -342,8 +342,8 @@ func (s *Directory) Join(domain string, dns []string, c Computer, by Credential)
 	return joined, err
 }
 
-// Trusts reports whether a domain still knows a computer that joined, and as whom: ErrTrust
-// for one whose account another machine has taken.
+// Trusts returns nil if a domain trusts a computer that joined it, and ErrTrust if another machine
+// has taken over the computer's account.
 func (s *Directory) Trusts(domain string, dns []string, c Computer) error {
 	if s == nil {
 		return ErrNoSuchDomain
@@ -366,13 +366,13 @@ func (d *Domain) trusts(c Computer) error {
 	return ErrTrust
 }
 
-// AsComputer requests a gMSA's password as a computer that joined. No password is returned: the
-// absence of an error is the simulated result.
+// AsComputer requests a gMSA's password as a joined computer. No password is returned: success is
+// the absence of an error.
 func (s *Directory) AsComputer(domain string, dns []string, c Computer, account string) error {
 	return s.retrieve(domain, dns, account, func(d *Domain) (string, error) { return c.Name, d.trusts(c) }, true)
 }
 
-// AsUser requests a gMSA's password as a user, as AsComputer does for a computer.
+// AsUser requests a gMSA's password as a user. Like AsComputer it returns no password.
 func (s *Directory) AsUser(domain string, dns []string, by Credential, account string) error {
 	return s.retrieve(domain, dns, account, func(d *Domain) (string, error) {
 		u, err := d.user(by)

@@ -1,11 +1,12 @@
 // Package expansion replaces the variables in commands, arguments, values and paths of pods as
-// Kubernetes does (k8s.io/kubernetes third_party/forked/golang/expansion). It knows no pod. It imports
-// nothing of the module; packages of the simulator may import it.
+// Kubernetes does (k8s.io/kubernetes third_party/forked/golang/expansion). It does not know pods.
+// It imports nothing of the module; packages of the simulator may import it.
 package expansion
 
 import "strings"
 
-// Expand replaces $(NAME) by the value of env: a name that is not set is kept, and $$ becomes $.
+// Expand replaces $(NAME) by the value in env; it keeps a name that is not set, and replaces $$ by
+// $.
 func Expand(s string, env map[string]string) string {
 	var out strings.Builder
 	for {
@@ -30,7 +31,7 @@ func Expand(s string, env map[string]string) string {
 	}
 }
 
-// Missing returns the first name that Expand would keep because env does not have it, or nothing.
+// Missing returns the first name that Expand would keep because env does not contain it, or "".
 func Missing(s string, env map[string]string) string {
 	for {
 		_, rest, ok := strings.Cut(s, "$")

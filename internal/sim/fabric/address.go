@@ -14,26 +14,26 @@ import (
 	"sync"
 )
 
-// claimPort is the port on which a held loopback address is claimed. It is above
-// the range that Linux gives out by itself (32768-60999). Nothing is served there.
+// claimPort is the port that claims a loopback address for a plane. It is above the range of ports
+// that Linux assigns itself (32768-60999). Nothing is served on it.
 const claimPort = 61999
 
-// block is a claim of 256 neighbouring addresses. One socket for all of them leaves a process that has thousands of
-// addresses its files.
+// block is a claim of 256 neighbouring addresses. One socket claims all of them, so that a process
+// with thousands of addresses does not exhaust its open files.
 type block struct {
 	claim net.Listener
-	// used are the addresses that are given out.
+	// used contains the allocated addresses.
 	used map[netip.Addr]struct{}
 }
 
-// blockOf returns the address whose claimPort claims the block of addr.
+// blockOf returns the address whose claimPort claims the block that contains addr.
 func blockOf(addr netip.Addr) netip.Addr {
 	b := addr.As4()
 	b[3] = 1
 	return netip.AddrFrom4(b)
 }
 
-// publicRange is where public addresses come from.
+// publicRange is the range of public addresses.
 var publicRange = netip.PrefixFrom(netip.AddrFrom4([4]byte{127, 20, 0, 0}), 16)
 
 // reserved reports whether other programs are known to use a loopback address: the host itself and
@@ -48,12 +48,12 @@ func reserved(a netip.Addr) bool {
 	return false
 }
 
-// addresses maps keys to loopback addresses. A block of addresses is held by a listener on
-// claimPort, which the kernel gives to one process on the host only.
+// addresses maps keys to loopback addresses. A block of addresses belongs to the plane that listens
+// on its claimPort: the kernel allows only one listener on the host.
 type addresses struct {
 	file string
-	// start is where the search for a free address begins. It differs from plane to plane, so that planes that run at
-	// different times seldom choose the same addresses.
+	// start is the second digit at which the search for a free address begins. It differs from
+	// plane to plane, so that planes that run at different times rarely choose the same addresses.
 	start byte
 
 	mu     sync.Mutex
@@ -61,8 +61,8 @@ type addresses struct {
 	byKey  map[string]netip.Addr
 	byAddr map[netip.Addr]string
 	blocks map[netip.Addr]*block
-	// synced are the keys of the last model; before the first one, the keys that an earlier run
-	// has stored.
+	// synced contains the keys of the last model; before the first model, the stored keys of an
+	// earlier run.
 	synced map[string]bool
 }
 
@@ -72,8 +72,9 @@ func vnetKey(vnetID string, ip netip.Addr) string {
 
 func publicKey(id string) string { return "public " + fold(id) }
 
-// openAddresses continues with the mapping of an earlier run in the same directory. An address that another process has taken since
-// is an error: certificates and kubeconfigs contain the addresses, so that no other can replace it.
+// openAddresses continues with the mapping of an earlier run in the same directory. It returns an
+// error if another process has claimed an address since: certificates and kubeconfigs contain the
+// addresses, so that no other address can replace it.
 func openAddresses(dir string) (*addresses, error) {
 	h := fnv.New32a()
 	h.Write([]byte(dir))
@@ -107,7 +108,8 @@ func openAddresses(dir string) (*addresses, error) {
 	return a, nil
 }
 
-// claim tries to hold addr; a.mu is held or not yet shared.
+// claim adds addr to a claimed block, claiming the block first if necessary; it reports whether
+// that succeeded. The caller has locked a.mu, or a is not shared yet.
 func (a *addresses) claim(addr netip.Addr) bool {
 	at := blockOf(addr)
 	b := a.blocks[at]
@@ -123,8 +125,8 @@ func (a *addresses) claim(addr netip.Addr) bool {
 	return true
 }
 
-// hold claims an address that was given out before, if nothing else on the host has
-// taken it since.
+// hold claims an address that was allocated before, and reports false if another process has
+// claimed it since.
 func (a *addresses) hold(addr netip.Addr) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,7 +178,7 @@ func (a *addresses) public(id string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no free address in %s for public IP %s", publicRange, id)
 }
 
-// take maps key to addr if it is free.
+// take maps key to addr if addr is free, and reports whether it was.
 func (a *addresses) take(key string, addr netip.Addr) (bool, error) {
 	if a.closed {
 		return false, errClosed
@@ -198,7 +200,7 @@ func (a *addresses) release(key string) error {
 	return a.save()
 }
 
-// sync releases the addresses of keys that the last model had and this one lacks.
+// sync releases the addresses of keys that the last model contained and this one does not.
 func (a *addresses) sync(keys map[string]bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

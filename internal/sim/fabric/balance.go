@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// binding is a port of a frontend. Its fields belong to Fabric.mu.
+// binding is a port of a frontend. Fabric.mu protects its fields.
 type binding struct {
 	key, what     string
-	at            netip.AddrPort // on this host
-	frontend      netip.AddrPort // as machines see it
-	vnet          string         // of an internal frontend
+	at            netip.AddrPort // address on this host
+	frontend      netip.AddrPort // address as machines see it
+	vnet          string         // for an internal frontend
 	public, basic bool
-	uncarried     bool // not TCP; reason says so
+	uncarried     bool // not TCP; reason explains it
 	backends      []backend
-	listener      *openListener // nil while no member could answer
-	reason        string        // why there is none
+	listener      *openListener // nil while no backend could answer
+	reason        string        // why there is no listener
 	healthy       int
 	next          int
-	losing        bool // the last connection was carried to no backend
+	losing        bool // no backend accepted the last connection
 	conns         map[net.Conn]struct{}
 }
 
@@ -35,8 +35,8 @@ type backend struct {
 	floating bool
 }
 
-// Sync makes the network follow a model: addresses, listeners, probes and rules. It is level-triggered and
-// may be called at any time; unchanged parts are left alone.
+// Sync adapts the network to a model: addresses, listeners, probes and rules. It is level-triggered
+// and may be called at any time; it does not touch unchanged parts.
 func (f *Fabric) Sync(m Model) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *Fabric) syncAddresses() {
 	keys := map[string]bool{}
 	claim := func(vnet string, ip netip.Addr) {
 		if !ip.Is4() {
-			return // not there yet, or IPv6, which is not carried
+			return // not allocated yet, or IPv6, which is not carried
 		}
 		keys[vnetKey(vnet, ip)] = true
 		if _, err := f.addr.vnet(vnet, ip); err != nil {
@@ -100,7 +100,7 @@ func (f *Fabric) syncAddresses() {
 	}
 }
 
-// plan makes the bindings that the model asks for.
+// plan returns the bindings that the model requires.
 func (f *Fabric) plan() map[string]*binding {
 	out := map[string]*binding{}
 	for i := range f.ix.LoadBalancers {
@@ -136,8 +136,7 @@ func (f *Fabric) plan() map[string]*binding {
 	return out
 }
 
-// instancePorts are carried for a public address that belongs to a machine: SSH
-// and RDP.
+// instancePorts are the ports that are carried for a public address of a machine: SSH and RDP.
 var instancePorts = [...]uint16{22, 3389}
 
 func (f *Fabric) planPublic(out map[string]*binding) {
@@ -158,8 +157,7 @@ func (f *Fabric) planPublic(out map[string]*binding) {
 	}
 }
 
-// frontendBinding makes a binding without backends; nil where the frontend has no
-// address yet.
+// frontendBinding returns a binding without backends; nil if the frontend has no address yet.
 func (f *Fabric) frontendBinding(id, frontend string, port uint16, protocol string) *binding {
 	fe := f.ix.frontends[frontend]
 	if fe == nil {
@@ -211,7 +209,7 @@ func (ix *index) natTargets(r NATRule) []place {
 	return nil
 }
 
-// shortID is "load-balancer/rule" of a long ARM ID.
+// shortID returns the "load-balancer/rule" part of an ARM ID.
 func shortID(id string) string {
 	parts := strings.Split(strings.Trim(id, "/"), "/")
 	if len(parts) < 3 {
@@ -254,8 +252,8 @@ func (f *Fabric) sourceFor(b *binding) netip.Addr {
 	return b.frontend.Addr()
 }
 
-// usable returns the healthy backends that admit a flow from source, and when
-// there is none, why.
+// usable returns the healthy backends that admit a flow from source. If there is none, it also
+// returns the reason.
 func (f *Fabric) usable(b *binding, source netip.Addr) ([]backend, string) {
 	if len(b.backends) == 0 {
 		return nil, "no machine is behind it"
@@ -311,7 +309,7 @@ func (f *Fabric) accept(b *binding, l net.Listener) {
 	}
 }
 
-// serve forwards one connection of the host.
+// serve forwards one connection from the host.
 func (f *Fabric) serve(b *binding, c net.Conn) {
 	if !f.track(c) {
 		return
@@ -337,15 +335,15 @@ func (f *Fabric) serve(b *binding, c net.Conn) {
 	switch {
 	case err == nil:
 		f.proxy(c, to)
-	case !before: // and those after it, until one is carried
+	case !before: // only the first connection of a series that no backend accepts is logged
 		f.log.Warn("frontend loses a connection", "what", b.what, "address", b.at, "reason", err)
 	}
 }
 
-// dialBinding connects to one of the usable backends, in turn. Azure balances connections and tries only
-// one backend: a connection to a machine that has gone is lost until its probe has failed. The rules of
-// services, which are floating, do the same here. The rule of an API server tries the next machine, because
-// a plane on a busy laptop probes less often than Azure.
+// dialBinding connects to one of the usable backends, in turn. Azure tries only one backend for
+// each connection: a connection to a machine that has stopped is lost until the machine's probe has
+// failed. Floating rules, which services have, behave the same here. The rule of an API server
+// tries the next machine instead, because a plane on a busy laptop probes less often than Azure.
 func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr) (net.Conn, error) {
 	f.mu.Lock()
 	usable, reason := f.usable(b, source)
@@ -377,7 +375,7 @@ func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr)
 	return nil, errors.Join(errs...)
 }
 
-// suspect probes a backend now.
+// suspect makes the prober of a backend probe immediately.
 func (f *Fabric) suspect(m backend) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -389,8 +387,8 @@ func (f *Fabric) suspect(m backend) {
 	}
 }
 
-// dialFloating delivers to the frontend's own address on a machine: its kube-proxy
-// answers for it, or no port does.
+// dialFloating connects to the frontend's own address on a machine: the machine's kube-proxy
+// answers for it, or the connection is refused.
 func (f *Fabric) dialFloating(ctx context.Context, at place, to netip.AddrPort, source netip.Addr) (net.Conn, error) {
 	f.mu.Lock()
 	var clusters []*Cluster
@@ -406,7 +404,7 @@ func (f *Fabric) dialFloating(ctx context.Context, at place, to netip.AddrPort, 
 	return nil, refusedError(to, "no kube-proxy runs on "+at.ip.String())
 }
 
-// proxy copies both ways until both are done, and closes to.
+// proxy copies in both directions until both have ended, and closes to.
 func (f *Fabric) proxy(c, to net.Conn) {
 	if !f.track(to) {
 		return
@@ -421,7 +419,7 @@ func (f *Fabric) proxy(c, to net.Conn) {
 	<-done
 }
 
-// pipe copies from src to dst and passes the end on; an error ends both.
+// pipe copies from src to dst and then closes dst for writing; an error closes both.
 func pipe(dst, src net.Conn) {
 	if _, err := io.Copy(dst, src); err != nil {
 		dst.Close()

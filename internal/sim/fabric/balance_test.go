@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// balanced is network behind a load balancer with a public frontend.
+// balanced returns a model of network behind a load balancer with a public frontend, and the
+// frontend's address.
 func balanced(t *testing.T, f *Fabric, probe Probe, rules ...SecurityRule) (Model, string) {
 	t.Helper()
 	m := network(rules...)

@@ -31,8 +31,7 @@ type pod struct {
 	conns           map[net.Conn]struct{}
 }
 
-// Cluster returns the network of the cluster with that key, which is made on first
-// use.
+// Cluster returns the network of the cluster with a key; the first call creates it.
 func (f *Fabric) Cluster(key string) *Cluster {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +64,7 @@ func (c *Cluster) AddPod(namespace, name string, ip netip.Addr, ports []int32, s
 	c.pods[ip.Unmap()] = p
 }
 
-// RemovePod removes the address, if it is still that pod's, and ends its connections.
+// RemovePod removes the address if the pod still has it, and ends its connections.
 func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
 	c.mu.Lock()
 	p := c.pods[ip.Unmap()]
@@ -87,12 +86,12 @@ func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
 // Answer is the answer of a cluster's DNS to a name.
 type Answer struct {
 	IPs []netip.Addr
-	// Alias is the name that the requested name is an alias of, as for a Service of type ExternalName;
-	// there are no addresses then.
+	// Alias is the name of which the requested name is an alias, as for a Service of type
+	// ExternalName; IPs is empty then.
 	Alias string
 }
 
-// SetResolver installs the cluster's DNS; nil removes it.
+// SetResolver sets the cluster's DNS; nil removes it.
 func (c *Cluster) SetResolver(resolve func(name string) (Answer, bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +111,8 @@ func (c *Cluster) resolve(name string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// Lookup answers a name as the DNS server of the cluster does, by full names alone; served is false while none runs.
+// Lookup resolves a full name like the cluster's DNS server; served is false while no DNS server
+// runs.
 func (c *Cluster) Lookup(name string) (a Answer, found, served bool) {
 	c.mu.Lock()
 	resolve := c.resolver
@@ -124,22 +124,22 @@ func (c *Cluster) Lookup(name string) (a Answer, found, served bool) {
 	return a, found, true
 }
 
-// Pod reports whether a pod has an address.
-func (c *Cluster) Pod(ip netip.Addr) bool {
+// HasPodIP reports whether ip is the address of a pod.
+func (c *Cluster) HasPodIP(ip netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pods[ip] != nil
 }
 
-// Services returns the services of the cluster, as kube-proxy sees them.
+// Services returns the services of the cluster in kube-proxy's view.
 func (c *Cluster) Services() []Service {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.rules.services)
 }
 
-// Service reports whether a Service has an address.
-func (c *Cluster) Service(ip netip.Addr) bool {
+// HasServiceIP reports whether ip is the address of a Service.
+func (c *Cluster) HasServiceIP(ip netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.rules.services {
@@ -150,7 +150,7 @@ func (c *Cluster) Service(ip netip.Addr) bool {
 	return false
 }
 
-// dial connects to a pod or a service; found is false where the address is neither.
+// dial connects to a pod or a service; found is false if the address is neither.
 func (c *Cluster) dial(ctx context.Context, from Origin, to netip.AddrPort) (conn net.Conn, found bool, err error) {
 	c.mu.Lock()
 	p := c.pods[to.Addr()]
@@ -167,7 +167,7 @@ func (c *Cluster) dial(ctx context.Context, from Origin, to netip.AddrPort) (con
 	return nil, false, nil
 }
 
-// dialPod gives one end of a socket pair to the pod.
+// dialPod passes one end of a socket pair to the pod and returns the other.
 func (c *Cluster) dialPod(p *pod, source netip.Addr, to netip.AddrPort) (net.Conn, error) {
 	if !p.ports[to.Port()] {
 		return nil, refusedError(to, fmt.Sprintf("pod %s/%s has no such port", p.namespace, p.name))
@@ -203,7 +203,7 @@ func (c *Cluster) dialPod(p *pod, source netip.Addr, to netip.AddrPort) (net.Con
 	return podConn{near, from, at}, nil
 }
 
-// podConn is one end of a socket pair under the addresses of the connection it simulates.
+// podConn is one end of a socket pair with the addresses of the simulated connection.
 type podConn struct {
 	*net.UnixConn
 	local, remote net.Addr

@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// ErrUnreachable is returned for an address outside of the local plane. Nothing was sent.
+// ErrUnreachable is the error for an address outside of the local plane. Nothing was sent.
 var ErrUnreachable = errors.New("no route: not an address of the local plane")
 
-// timeoutError is the error of a flow that a security rule drops. A real connection would time out; this
-// one fails immediately.
+// timeoutError is the error for a flow that a security rule drops. It is returned immediately,
+// where a real connection would time out.
 type timeoutError struct{ reason string }
 
 func (e timeoutError) Error() string   { return "connection timed out (" + e.reason + ")" }
@@ -30,12 +30,11 @@ func refusedError(to netip.AddrPort, reason string) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(to), Err: fmt.Errorf("%w (%s)", syscall.ECONNREFUSED, reason)}
 }
 
-// Dial connects from a machine (or, with a zero Origin, from the Internet) to an
-// address of the plane: machines and internal frontends of the origin's network and
-// its peers, public addresses, and pods and services of its cluster; by IP or by a
-// name that DNS there would know. 127.0.0.1 is the origin itself. Everything else
-// goes to Config.External or fails with ErrUnreachable; a flow that a security rule
-// drops fails with a timeout.
+// Dial connects from a machine (or, with a zero Origin, from the Internet) to an address of the
+// plane: machines and internal frontends of the origin's network and its peers, public addresses,
+// and pods and services of its cluster; by IP or by a name that the origin's DNS resolves.
+// 127.0.0.1 is the origin itself. Any other address is passed to Config.External or fails with
+// ErrUnreachable; a flow that a security rule drops fails with a timeout error.
 func (f *Fabric) Dial(ctx context.Context, from Origin, network, address string) (net.Conn, error) {
 	from.VNetID = fold(from.VNetID)
 	host, portText, err := net.SplitHostPort(address)
@@ -111,7 +110,8 @@ func (f *Fabric) dial(ctx context.Context, from Origin, network string, to netip
 	return f.dialMachine(ctx, from.IP, at, network, to.Port())
 }
 
-// admit asks the security groups at both ends of a flow inside virtual networks.
+// admit returns an error if a security group at either end of a flow inside virtual networks drops
+// the flow.
 func (f *Fabric) admit(ix *index, from Origin, to place, network string, at netip.AddrPort) error {
 	flow := Flow{Protocol: strings.TrimRight(network, "46"), Source: from.IP, Destination: at.Addr(), DestinationPort: at.Port()}
 	if v := ix.outbound(place{from.VNetID, from.IP}, flow); !v.Allow {
@@ -123,7 +123,7 @@ func (f *Fabric) admit(ix *index, from Origin, to place, network string, at neti
 	return nil
 }
 
-// bindingAt finds the frontend port that an origin means by an address.
+// bindingAt returns the frontend port that an address means for an origin, or nil.
 func (f *Fabric) bindingAt(from Origin, to netip.AddrPort) *binding {
 	for _, b := range f.bindings {
 		if b.frontend != to || b.uncarried {
@@ -153,7 +153,7 @@ func (f *Fabric) dialFrontend(ctx context.Context, ix *index, from Origin, b *bi
 	return f.dialBinding(ctx, b, source)
 }
 
-// dialPublic reaches a machine by its own public address.
+// dialPublic connects to a machine by its own public address.
 func (f *Fabric) dialPublic(ctx context.Context, ix *index, from Origin, p *PublicIP, network string, to netip.AddrPort) (net.Conn, error) {
 	for at, c := range ix.configs {
 		if c.PublicIP != p.ID {
@@ -168,7 +168,7 @@ func (f *Fabric) dialPublic(ctx context.Context, ix *index, from Origin, p *Publ
 	return nil, refusedError(to, "nothing is bound to the public address")
 }
 
-// dialMachine opens a socket to a port of a machine, without asking any rule.
+// dialMachine connects to a port of a machine without checking security rules.
 func (f *Fabric) dialMachine(ctx context.Context, source netip.Addr, at place, network string, port uint16) (net.Conn, error) {
 	lo, err := f.addr.vnet(at.vnet, at.ip)
 	if err != nil {
@@ -184,7 +184,7 @@ func (f *Fabric) dialMachine(ctx context.Context, source netip.Addr, at place, n
 	tcp := strings.HasPrefix(network, "tcp")
 	var own netip.Addr
 	if source.IsValid() && tcp {
-		// The peer sees the machine that calls, as it would in the virtual network.
+		// The peer sees the address of the calling machine, as in the virtual network.
 		own, _ = f.addr.lookup(vnetKey(at.vnet, source))
 	}
 	var c net.Conn
@@ -205,8 +205,9 @@ func (f *Fabric) dialMachine(ctx context.Context, source netip.Addr, at place, n
 	return c, nil
 }
 
-// Machine reports whether a machine has an address in the network of the origin, or a peered one.
-func (f *Fabric) Machine(from Origin, ip netip.Addr) bool {
+// HasMachineIP reports whether ip belongs to a machine in the origin's virtual network or in one
+// that is peered with it.
+func (f *Fabric) HasMachineIP(from Origin, ip netip.Addr) bool {
 	f.mu.Lock()
 	ix := f.ix
 	f.mu.Unlock()
@@ -214,9 +215,8 @@ func (f *Fabric) Machine(from Origin, ip netip.Addr) bool {
 	return ok && ix.configs[at] != nil
 }
 
-// Resolve answers a name as the DNS of the origin would: services of its cluster,
-// private zones linked to its network, machines of its network, labels of public
-// addresses.
+// Resolve resolves a name like the origin's DNS: services of its cluster, private zones linked to
+// its network, machines of its network, labels of public addresses.
 func (f *Fabric) Resolve(from Origin, name string) (netip.Addr, bool) {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	vnet := fold(from.VNetID)

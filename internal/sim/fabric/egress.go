@@ -17,11 +17,11 @@ import (
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// EgressConfig returns the EgressSelectorConfiguration with which a kube-apiserver sends its connections
-// into the cluster (to kubelets, pods, and webhooks that are services) through ServeEgress. With
-// controlPlane it also sends connections to URLs: webhooks of admission, authentication, authorization and
-// audit, and issuers. Connections to etcd are not affected.
-// Source: kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity.
+// EgressConfig returns the EgressSelectorConfiguration with which a kube-apiserver makes its
+// connections into the cluster (to kubelets, pods, and webhooks that are services) through
+// ServeEgress. With controlPlane it also makes connections to URLs through it: webhooks of
+// admission, authentication, authorization and audit, and issuers. Connections to etcd are not
+// affected. Source: kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity.
 func EgressConfig(socketPath string, controlPlane bool) []byte {
 	config := []byte("apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n")
 	for _, name := range []string{"cluster", "controlplane"} {
@@ -41,11 +41,11 @@ func EgressConfig(socketPath string, controlPlane bool) []byte {
 // maxSocketPath is the longest path of a unix socket on Linux, without the terminating zero byte.
 const maxSocketPath = 107
 
-// maxHead bounds the head of a request, as net/http does by default.
+// maxHead limits the head of a request; net/http has the same default.
 const maxHead = 1 << 20
 
-// ServeEgress answers HTTP CONNECT on a unix socket until ctx ends and dials from
-// the origin. A socket that is left over from an earlier run is replaced.
+// ServeEgress answers HTTP CONNECT on a unix socket until ctx ends, and dials from the origin. It
+// replaces a socket of an earlier run.
 func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin) error {
 	if len(socketPath) > maxSocketPath {
 		return fmt.Errorf("egress socket %s: the path is longer than the %d bytes that Linux allows; choose a "+
@@ -65,12 +65,13 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 	return f.connect(ctx, l, "", func(*http.Request) Origin { return from })
 }
 
-// ServeGateway answers HTTP CONNECT on a listener until ctx ends, for programs on the host that connect to
-// a name in a private DNS zone, such as the API server of a private cluster. It simulates a management
-// network that is peered with all others: each name is resolved in, and dialled from, the network that its
-// zone belongs to. Every user of this machine can connect to the listener; it admits requests with the
-// password, which is not empty (proxy.URL). A request with the header Casement-From, a private name, is
-// dialled from the network of that name and may also use addresses of machines.
+// ServeGateway answers HTTP CONNECT on a listener until ctx ends, for programs on the host that
+// connect to a name in a private DNS zone, such as the API server of a private cluster. It
+// simulates a management network that is peered with all others: each name is resolved in, and
+// dialled from, the network to which its zone is linked. Every user of this computer can connect to
+// the listener, so it admits only requests with the password, which must not be empty (proxy.URL).
+// A request whose header Casement-From contains a private name is dialled from the network of that
+// name and may also use addresses of machines.
 func (f *Fabric) ServeGateway(ctx context.Context, l net.Listener, password string) error {
 	if password == "" {
 		return errors.New("the gateway has no password")
@@ -87,7 +88,7 @@ func (f *Fabric) ServeGateway(ctx context.Context, l net.Listener, password stri
 	})
 }
 
-// originOf returns the Origin in the first network that knows a private name.
+// originOf returns the Origin in the first network that can resolve a private name.
 func (f *Fabric) originOf(name string) Origin {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,7 +100,7 @@ func (f *Fabric) originOf(name string) Origin {
 	return Origin{}
 }
 
-// connect serves HTTP CONNECT on a listener, to clients with the password if one is set.
+// connect serves HTTP CONNECT on a listener; clients must send the password if it is not empty.
 func (f *Fabric) connect(ctx context.Context, l net.Listener, password string, from func(*http.Request) Origin) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -129,13 +130,13 @@ func (f *Fabric) egress(ctx context.Context, c net.Conn, password string, from f
 	defer stop()
 	head := &io.LimitedReader{R: c, N: maxHead}
 	r := bufio.NewReader(head)
-	_ = c.SetReadDeadline(time.Now().Add(limit.Default().Head)) // a connection that is lost cannot be read either
+	_ = c.SetReadDeadline(time.Now().Add(limit.Default().Head)) // a lost connection cannot be read either
 	req, err := http.ReadRequest(r)
 	if err != nil {
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
-	head.N = math.MaxInt64 // the bytes that follow belong to the tunnel
+	head.N = math.MaxInt64 // the following bytes belong to the tunnel
 	if password != "" && !proxy.Authorized(req, password) {
 		answer(c, http.StatusProxyAuthRequired,
 			"the password of the gateway is in the kubeconfigs of private clusters",
@@ -164,7 +165,7 @@ func answer(c net.Conn, status int, text string, headers ...string) {
 	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\n%s\r\n\r\n%s", status, http.StatusText(status), strings.Join(headers, "\r\n"), text)
 }
 
-// buffered is a connection that first returns the bytes that were read together with the request.
+// buffered is a connection that first returns the bytes that were read with the request.
 type buffered struct {
 	net.Conn
 	r *bufio.Reader

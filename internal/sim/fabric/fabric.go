@@ -19,33 +19,31 @@ type Config struct {
 	Dir string
 	// Log receives changes of health and of listeners; nil discards them.
 	Log *slog.Logger
-	// Probe is the interval at which an unhealthy backend is probed; 250 ms when
-	// zero. A healthy one is probed at 40 times that. The intervals of the load
-	// balancers' own probes are written for a data centre and are not used; their
-	// thresholds are.
+	// Probe is the interval at which an unhealthy backend is probed; zero means 250 ms. A healthy
+	// backend is probed at 40 times this interval. The intervals of the load balancers' own probes
+	// are meant for a data centre and are ignored; their thresholds are used.
 	Probe time.Duration
-	// Settle is how long a machine answers before it gets traffic. On Azure this is
-	// up to an interval of the probe, 15 s for an API server: programs rely on
-	// kubeadm being done with its first writes by then.
+	// Settle is the time for which a machine must answer before it gets traffic. On Azure it is up
+	// to an interval of the probe, 15 s for an API server; programs rely on kubeadm having finished
+	// its first writes by then.
 	Settle time.Duration
-	// External dials addresses that are no machine, frontend, pod or service: the metadata
-	// service, the cloud's API. Nil refuses all of them.
+	// External dials addresses that belong to no machine, frontend, pod or service: the metadata
+	// service, the cloud's API. With nil they are refused.
 	External func(ctx context.Context, from Origin, network, address string) (net.Conn, error)
-	// Sockets is how many ports of machines are sockets of the host, to which its programs can connect; 0 is without
-	// a bound. The fabric reaches the others by itself.
+	// Sockets is the number of ports of machines that are sockets of the host, to which programs of
+	// the host can connect; 0 means no limit. Further ports can be reached only through the fabric.
 	Sockets int
-	// Listen opens a TCP listener; nil is net.Listen. A test denies ports with it.
+	// Listen opens a TCP listener; nil means net.Listen. Tests use it to deny ports.
 	Listen func(address string) (net.Listener, error)
 }
 
-// Origin is where a connection starts. The zero Origin is the host, which counts
-// as the Internet.
+// Origin is the start of a connection. The zero Origin is the host, which counts as the Internet.
 type Origin struct {
 	// VNetID is the ARM ID of the virtual network and IP the address there.
 	VNetID string
 	IP     netip.Addr
-	// Cluster is the key of the Kubernetes cluster whose pods and services the
-	// origin can reach; empty reaches none.
+	// Cluster is the key of the Kubernetes cluster whose pods and services the origin can reach; ""
+	// means none.
 	Cluster string
 }
 
@@ -68,13 +66,13 @@ type Fabric struct {
 	probes   map[probeKey]*prober
 	owned    map[*openListener]struct{}
 	ports    map[netip.AddrPort]*openListener // by the requested address and port
-	sockets  int                              // the part of owned that belongs to machines
+	sockets  int                              // the number of owned listeners that belong to machines
 	clusters map[string]*Cluster
 	conns    map[net.Conn]struct{}
 }
 
-// New makes a fabric and keeps the addresses of an earlier run in the same
-// directory. It fails while another process of the host has one of them.
+// New returns a Fabric that keeps the addresses of an earlier run in the same directory. It fails
+// if another process on the host has claimed one of them.
 func New(c Config) (*Fabric, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the fabric's directory: %w", err)
@@ -105,8 +103,8 @@ func New(c Config) (*Fabric, error) {
 	}, nil
 }
 
-// Close ends every listener, connection and probe and gives the claims back. The
-// mapping stays on disk.
+// Close ends every listener, connection and probe and releases the claims. The stored mapping
+// remains.
 func (f *Fabric) Close() error {
 	f.mu.Lock()
 	if f.closed {
@@ -126,21 +124,20 @@ func (f *Fabric) Close() error {
 	return f.addr.close()
 }
 
-// Loopback returns the loopback address of ip in the virtual network
-// with that ARM ID: its last two digits are those of ip. The same question has the same
-// answer until Release, or until a Sync no longer has an interface or frontend at it.
+// Loopback returns the loopback address of ip in the virtual network with that ARM ID: its last two
+// digits are those of ip. Calls with the same arguments return the same address until Release, or
+// until a Sync with a model that has no interface or frontend with ip.
 func (f *Fabric) Loopback(vnetID string, ip netip.Addr) (netip.Addr, error) {
 	return f.addr.vnet(vnetID, ip)
 }
 
-// Release gives the loopback address of ip back.
+// Release releases the loopback address of ip.
 func (f *Fabric) Release(vnetID string, ip netip.Addr) error {
 	return f.addr.release(vnetKey(vnetID, ip))
 }
 
-// PublicIP returns the address of the public IP resource with that ARM ID, one of
-// 127.20.0.0/16. It stays the same until a Sync no
-// longer has the resource.
+// PublicIP returns the address of the public IP resource with an ARM ID, in 127.20.0.0/16. The
+// address stays the same until a Sync with a model without the resource.
 func (f *Fabric) PublicIP(id string) (string, error) {
 	a, err := f.addr.public(id)
 	if err != nil {
@@ -149,7 +146,7 @@ func (f *Fabric) PublicIP(id string) (string, error) {
 	return a.String(), nil
 }
 
-// track remembers a connection so that Close ends it; after Close it refuses.
+// track records a connection so that Close ends it; it returns false after Close.
 func (f *Fabric) track(c net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,8 +165,8 @@ func (f *Fabric) untrack(c net.Conn) {
 	f.mu.Unlock()
 }
 
-// spawn runs fn until it returns; Close waits for it. It reports false, and does
-// not run fn, when the fabric is closed.
+// spawn runs fn in a goroutine, for which Close waits. After Close it does nothing and returns
+// false.
 func (f *Fabric) spawn(fn func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,5 +183,5 @@ func (f *Fabric) spawnLocked(fn func()) bool {
 
 var errClosed = errors.New("the fabric is closed")
 
-// fold lowers the case of an ARM ID, so that IDs can be compared.
+// fold returns an ARM ID in lower case, so that IDs can be compared.
 func fold(id string) string { return strings.ToLower(id) }

@@ -54,8 +54,8 @@ func open(t *testing.T, dir string) *Fabric {
 	return f
 }
 
-// network is two machines behind nothing yet, one network and a security group
-// that opens SSH and the API server.
+// network returns a model with two machines without a load balancer, one network and a security
+// group that opens SSH and the API server.
 func network(group ...SecurityRule) Model {
 	return Model{
 		Interfaces:     []Interface{vm("a", "10.213.0.4"), vm("b", "10.213.0.5")},
@@ -74,7 +74,7 @@ func allow(name string, priority int, port string) SecurityRule {
 	}
 }
 
-// serve answers each connection with text and closes it.
+// serve answers each connection with a text and closes it.
 func serve(t *testing.T, l net.Listener, text string) {
 	t.Helper()
 	done := make(chan struct{})
@@ -227,7 +227,7 @@ func TestAddressTakenWhileDown(t *testing.T) {
 	}
 }
 
-// TestPlanesInTurn: two planes that are never up at the same time have no address in common.
+// TestPlanesInTurn: two planes that never run at the same time have no address in common.
 func TestPlanesInTurn(t *testing.T) {
 	seen := map[string]string{}
 	for _, dir := range []string{"one", "two", "three"} {
@@ -294,7 +294,7 @@ func TestDialBetweenMachines(t *testing.T) {
 		name string
 		from Origin
 		to   string
-		want string // of the answer or the error
+		want string // of the answer, or of the error
 	}{
 		{"by address", a, "10.213.0.5:22", "ssh on b"},
 		{"by machine name", a, "b:22", "ssh on b"},
@@ -340,8 +340,8 @@ func TestExternal(t *testing.T) {
 	}
 }
 
-// TestPortsWithoutSockets checks that a port beyond the bound of sockets is reached by the fabric and by nothing else, and
-// that a socket that is given back serves another port.
+// TestPortsWithoutSockets checks that a port beyond the limit of sockets can be reached only
+// through the fabric, and that a released socket is used for another port.
 func TestPortsWithoutSockets(t *testing.T) {
 	f, err := New(Config{Dir: t.TempDir(), Sockets: 1})
 	if err != nil {
@@ -397,7 +397,7 @@ func TestPortsWithoutSockets(t *testing.T) {
 		t.Errorf("a closed port: %v", err)
 	}
 	first.Close()
-	first.Close() // twice is once
+	first.Close() // a second Close has no effect
 	third, err := f.Listen(vnetID, machine, 10250, "kubelet")
 	if err != nil {
 		t.Fatal(err)

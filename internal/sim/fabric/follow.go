@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Cloud is where ARM documents are read, as the API shows them.
+// Cloud provides ARM documents in the form of the API.
 type Cloud interface {
 	// List returns the documents of one resource type.
 	List(resourceType string) []json.RawMessage
@@ -18,10 +18,11 @@ type Cloud interface {
 	Get(id string) (json.RawMessage, bool)
 }
 
-// Follow syncs with a cloud, now and after each call of changed, until the fabric is closed. The arguments
-// of changed are the resource that was written or deleted; changed does not block and may be called from
-// any goroutine. Changes during a sync are handled together, and the pause between two syncs grows with the
-// size of the model, so that the creation of a thousand machines costs a bounded part of a core.
+// Follow syncs the fabric with a cloud, now and after each call of changed, until the fabric is
+// closed. The arguments of changed name the resource that was written or deleted; changed does not
+// block and may be called from any goroutine. Changes during a sync are handled together, and the
+// pause between two syncs grows with the size of the model, so that the creation of a thousand
+// machines uses a limited share of a core.
 func (f *Fabric) Follow(c Cloud) (changed func(resourceType, id string)) {
 	w := &watched{cloud: c, lists: map[string][]json.RawMessage{}, interfaces: map[string]Interface{}, wake: make(chan struct{}, 1)}
 	for _, t := range types {
@@ -53,16 +54,16 @@ func (f *Fabric) Follow(c Cloud) (changed func(resourceType, id string)) {
 // many interfaces as machines; a change of another resource costs a list of its type.
 type watched struct {
 	cloud      Cloud
-	lists      map[string][]json.RawMessage // by type; not of interfaces
+	lists      map[string][]json.RawMessage // by type, without interfaces
 	interfaces map[string]Interface         // by ID
 
 	wake  chan struct{}
 	mu    sync.Mutex
-	types map[string]bool // changed since the last read
-	ids   map[string]bool // of interfaces, changed since the last read
+	types map[string]bool // types that changed since the last read
+	ids   map[string]bool // interfaces that changed since the last read
 }
 
-// changed records which resource to read again, and wakes the reader.
+// changed records a resource that must be read again, and wakes the reader.
 func (w *watched) changed(resourceType, id string) {
 	i := slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, resourceType) })
 	if i < 0 {
@@ -88,7 +89,7 @@ func put(set *map[string]bool, key string) {
 	(*set)[key] = true
 }
 
-// readChanges reads the changes since its last call.
+// readChanges reads the resources that changed since its last call.
 func (w *watched) readChanges() {
 	w.mu.Lock()
 	changedTypes, changedIDs := w.types, w.ids
@@ -124,7 +125,7 @@ func (w *watched) addInterface(raw json.RawMessage) {
 	}
 }
 
-// model builds the model of the copied documents, with the interfaces in the order of their IDs.
+// model returns a model built from the copied documents; interfaces are sorted by ID.
 func (w *watched) model() Model {
 	m := Read(func(resourceType string) []json.RawMessage { return w.lists[resourceType] })
 	m.Interfaces = slices.SortedFunc(maps.Values(w.interfaces), func(a, b Interface) int { return cmp.Compare(a.ID, b.ID) })

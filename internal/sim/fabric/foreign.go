@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Foreign reports whether a connection to a socket address of a machine would be accepted by a program of this computer
-// that listens on all of its addresses, because nothing of the machine listens there. Where the kernel does not
-// say, it reports that too.
+// Foreign reports whether nothing of the machine listens on a socket address of a machine, but
+// another program of this computer, which listens on all addresses, would accept the connection. It
+// also returns true if the kernel's tables cannot be read.
 func Foreign(network string, at netip.AddrPort) bool {
 	all := false
 	for _, table := range []string{strings.TrimRight(network, "46"), strings.TrimRight(network, "46") + "6"} {
@@ -30,8 +30,8 @@ func Foreign(network string, at netip.AddrPort) bool {
 	return all
 }
 
-// listening searches a table of the kernel (proc_net_tcp.rst, proc(5)) for a socket that listens at an
-// address (own), and for one that listens at its port on all addresses (wild).
+// listening searches a table of the kernel (proc_net_tcp.rst, proc(5)) for a socket that listens on
+// exactly the address (own), and for one that listens on its port on all addresses (wild).
 func listening(table string, at netip.AddrPort) (own, wild bool, err error) {
 	f, err := os.Open("/proc/self/net/" + table)
 	if err != nil {
@@ -46,7 +46,7 @@ func listening(table string, at netip.AddrPort) (own, wild bool, err error) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if !bytes.Contains(lines.Bytes(), port) {
-			continue // most are of other ports, and there may be thousands
+			continue // most lines are of other ports, and there may be thousands
 		}
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 4 || fields[3] != waits {
@@ -54,7 +54,7 @@ func listening(table string, at netip.AddrPort) (own, wild bool, err error) {
 		}
 		local, err := parseLocal(fields[1])
 		if err != nil || local.Port() != at.Port() {
-			continue // the head of the table
+			continue // the heading of the table
 		}
 		own = own || local.Addr() == at.Addr()
 		wild = wild || local.Addr().IsUnspecified()
@@ -62,8 +62,8 @@ func listening(table string, at netip.AddrPort) (own, wild bool, err error) {
 	return own, wild, lines.Err()
 }
 
-// parseLocal reads an address as the kernel prints it: words of four bytes in the order of the processor, and the port.
-// Kubernetes runs on processors with the lowest byte first.
+// parseLocal parses an address as the kernel prints it: words of four bytes in the byte order of
+// the processor, and the port. All processors on which Kubernetes runs are little-endian.
 func parseLocal(text string) (netip.AddrPort, error) {
 	host, port, ok := strings.Cut(text, ":")
 	if !ok {
@@ -84,8 +84,8 @@ func parseLocal(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(n)), nil
 }
 
-// Peer returns the loopback address of a machine that the origin knows by an address in its network, or by the
-// loopback address itself.
+// Peer returns the loopback address of a machine. ip is the machine's address in a network that the
+// origin can reach, or the loopback address itself.
 func (f *Fabric) Peer(from Origin, ip netip.Addr) (netip.Addr, bool) {
 	if _, _, ok := f.addr.vnetOf(ip); ok {
 		return ip, true

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestForeignListeners: a machine reaches its own sockets, but no program of this computer that listens on
-// all addresses, although such a program would answer at the machine's loopback address.
+// TestForeignListeners: a machine can connect to its own sockets, but to no program of this
+// computer that listens on all addresses, although such a program would answer at the machine's
+// loopback address.
 func TestForeignListeners(t *testing.T) {
 	for name, c := range map[string]struct {
 		address func(own netip.Addr) string

@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/sim/connqueue"
 )
 
-// inside is a listener that only this process reaches. It has no socket, and its connections are socket pairs: a
-// process that has thousands of machines cannot open four sockets for each.
+// inside is a listener that only this process can reach. It has no socket, and its connections are
+// socket pairs, because a process with thousands of machines cannot open four sockets for each.
 type inside struct{ *connqueue.Listener }
 
 func newInside(at netip.AddrPort) *inside {

@@ -9,20 +9,20 @@ import (
 	"syscall"
 )
 
-// Listener is a place where the fabric listens, or would if it could.
+// Listener describes an address on which the fabric listens, or would listen if it could.
 type Listener struct {
 	// What is a description of the service for users.
 	What string
-	// Address is the requested address, Actual the socket's. They differ if the operating
-	// system denies a port below 1024 (see fallbackPort). If there is no socket, Actual is
-	// empty and Reason has the cause.
+	// Address is the requested address, Actual the socket's address. They differ if the operating
+	// system denies a port below 1024 (see fallbackPort). If there is no socket, Actual is empty
+	// and Reason is the cause.
 	Address, Actual, Reason string
 	// Backends and Healthy count the machines behind a load balancer's port.
 	Backends, Healthy int
 }
 
-// fallbackPort returns the port to use if a well-known port cannot be bound without privilege: 2222 for 22,
-// otherwise 8000 more (8080 for 80, 8443 for 443).
+// fallbackPort returns the replacement for a well-known port that cannot be bound without
+// privilege: 2222 for 22, otherwise the port plus 8000 (8080 for 80, 8443 for 443).
 func fallbackPort(port uint16) uint16 {
 	if port == 22 {
 		return 2222
@@ -30,16 +30,16 @@ func fallbackPort(port uint16) uint16 {
 	return port + 8000
 }
 
-// openListener is a listener that the fabric closes when it ends.
+// openListener is a listener that ends with the fabric at the latest.
 type openListener struct {
 	net.Listener
 	f     *Fabric
 	asked netip.AddrPort
 	what  string
-	node  bool // listed by Listeners by itself, not as part of a binding
+	node  bool // Listeners lists it separately, not as part of a binding
 }
 
-// inside returns the listener if it is one without a socket, else nil; l may be nil.
+// inside returns the listener without a socket, or nil if it has a socket; l may be nil.
 func (l *openListener) inside() *inside {
 	if l == nil {
 		return nil
@@ -48,7 +48,7 @@ func (l *openListener) inside() *inside {
 	return in
 }
 
-// port returns the port of the socket for the requested one; l may be nil.
+// port returns the port of the socket for a requested port; l may be nil.
 func (l *openListener) port(requested uint16) uint16 {
 	if l == nil {
 		return requested
@@ -56,7 +56,7 @@ func (l *openListener) port(requested uint16) uint16 {
 	return actual(l.Listener).Port()
 }
 
-// Close ends the listener and forgets it.
+// Close ends the listener and removes it from the fabric.
 func (l *openListener) Close() error {
 	l.f.mu.Lock()
 	defer l.f.mu.Unlock()
@@ -74,9 +74,10 @@ func (l *openListener) closeLocked() error {
 	return l.Listener.Close()
 }
 
-// Listen opens a port of a machine. A port below 1024 that the system denies moves
-// to its fallbackPort, where Dial and Listeners find it. From Config.Sockets ports on, one has no
-// socket: Dial reaches it, and programs of the host do not. The listener ends with the fabric at the latest.
+// Listen opens a port of a machine. A port below 1024 that the system denies is replaced by its
+// fallbackPort, which Dial and Listeners use. After Config.Sockets ports, further ports have no
+// socket: Dial reaches them, but programs of the host do not. The listener ends with the fabric at
+// the latest.
 func (f *Fabric) Listen(vnetID string, ip netip.Addr, port uint16, what string) (net.Listener, error) {
 	at, err := f.Loopback(vnetID, ip)
 	if err != nil {
@@ -112,7 +113,7 @@ func (f *Fabric) openLocked(at netip.AddrPort, what string, node bool) (*openLis
 	return open, nil
 }
 
-// socket listens at an address, or at the fallbackPort of a port that the system denies.
+// socket listens on an address, or on the fallbackPort of a port that the system denies.
 func (f *Fabric) socket(at netip.AddrPort) (net.Listener, error) {
 	l, err := f.c.Listen(at.String())
 	if err == nil || at.Port() >= 1024 {
@@ -132,8 +133,8 @@ func actual(l net.Listener) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// Listeners lists the frontends of load balancers and public addresses with their
-// health, and the ports opened by Listen and by kube-proxies, sorted by address.
+// Listeners returns the frontends of load balancers and public addresses with their health, and the
+// ports opened by Listen and by kube-proxies, sorted by address.
 func (f *Fabric) Listeners() []Listener {
 	f.mu.Lock()
 	defer f.mu.Unlock()

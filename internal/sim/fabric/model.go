@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Model is the part of the cloud's state that the network follows. IDs are ARM
-// resource IDs in lower case.
+// Model is the part of the cloud's state from which the network is built. IDs are ARM resource IDs
+// in lower case.
 type Model struct {
 	Interfaces     []Interface
 	LoadBalancers  []LoadBalancer
@@ -36,7 +36,7 @@ type Network struct {
 	ID       string
 	Prefixes []netip.Prefix
 	Subnets  []Subnet
-	Peers    []string // IDs of networks that are peered from here
+	Peers    []string // IDs of the networks to which this network has a peering
 }
 
 // Subnet is a subnet of a virtual network.
@@ -51,12 +51,12 @@ type PublicIP struct {
 	ID   string
 	IP   netip.Addr
 	FQDN string
-	// Basic is the SKU: Basic addresses are open without a security group, Standard ones are
-	// closed.
+	// Basic is set for the SKU Basic: without a security group, Basic addresses are open and
+	// Standard addresses are closed.
 	Basic bool
 }
 
-// Record is a name in a private DNS zone. Networks are those linked to the zone.
+// Record is a name in a private DNS zone. Networks are the networks that are linked to the zone.
 type Record struct {
 	Name     string // fully qualified, without the last dot, in lower case
 	IPs      []netip.Addr
@@ -81,7 +81,7 @@ type Frontend struct {
 	IP       netip.Addr
 }
 
-// Pool is a backend pool by address; machines join by their interfaces too.
+// Pool is a backend pool with addresses; machines can also join by their interfaces.
 type Pool struct {
 	ID      string
 	Members []Member
@@ -93,29 +93,29 @@ type Member struct {
 	IP   netip.Addr
 }
 
-// LoadBalancingRule spreads a frontend port over pools.
+// LoadBalancingRule distributes the connections to a frontend port over pools.
 type LoadBalancingRule struct {
 	ID, Frontend, Probe       string
 	Pools                     []string
 	Protocol                  string // tcp, udp, all
 	FrontendPort, BackendPort uint16
-	// Floating delivers to the frontend's own address and port (direct server
-	// return), as cloud-provider-azure asks for.
+	// Floating delivers to the frontend's own address and port on the machine (direct server
+	// return), as cloud-provider-azure configures its rules.
 	Floating bool
 }
 
 // NATRule forwards a frontend port to one machine.
 type NATRule struct {
-	ID, Frontend, Target      string // Target: ID of an IP configuration
+	ID, Frontend, Target      string // Target is the ID of an IP configuration
 	Protocol                  string
 	FrontendPort, BackendPort uint16
 }
 
 // Probe is a health probe.
 type Probe struct {
-	ID, Protocol, Path string // Protocol: tcp, http, https
+	ID, Protocol, Path string // Protocol is tcp, http or https
 	Port               uint16
-	// Threshold is the number of equal answers that change the verdict, at least 1.
+	// Threshold is the number of equal answers that change the state of a backend, at least 1.
 	Threshold int
 }
 
@@ -125,7 +125,7 @@ type place struct {
 	ip   netip.Addr
 }
 
-// index is a model with maps for lookups.
+// index contains a model and maps for lookups in it.
 type index struct {
 	Model
 	configs   map[place]*IPConfig
@@ -202,8 +202,8 @@ func (ix *index) addLoadBalancer(lb *LoadBalancer) {
 	}
 }
 
-// space returns the prefixes of the service tag VirtualNetwork as seen from vnet: its own prefixes and
-// those of its peers.
+// space returns the prefixes of the service tag VirtualNetwork for vnet: its own prefixes and those
+// of its peers.
 func (ix *index) space(vnet string) []netip.Prefix {
 	n := ix.networks[vnet]
 	if n == nil {
@@ -218,7 +218,7 @@ func (ix *index) space(vnet string) []netip.Prefix {
 	return out
 }
 
-// locate finds the network that ip is in, as seen from vnet.
+// locate returns the network that contains ip, for an origin in vnet.
 func (ix *index) locate(vnet string, ip netip.Addr) (place, bool) {
 	own := place{vnet, ip}
 	if ix.has(own) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// probeKey identifies a probe by its target. Equal probes of the same machine by several rules
+// probeKey identifies a probe by its target. Equal probes of the same machine in several rules
 // share one prober.
 type probeKey struct {
 	at             place
@@ -21,32 +21,35 @@ type probeKey struct {
 	threshold      int
 }
 
-// prober is the state of one probe; its fields belong to Fabric.mu.
+// prober is the state of one probe; Fabric.mu protects its fields.
 type prober struct {
 	cancel  context.CancelFunc
 	kick    chan struct{}
 	session tls.ClientSessionCache
 	healthy bool
-	streak  int       // answers in a row that disagree with healthy
-	since   time.Time // when the streak began
-	last    string    // why the last answer was no
+	streak  int       // answers in a row that contradict healthy
+	since   time.Time // time of the first answer of the streak
+	last    string    // error of the last answer, "" for success
 }
 
-// probeTimeout bounds one probe. A late answer on a busy machine means slow and not down:
-// slowThreshold late answers in a row count as unhealthy, however few the probe itself asks for.
+// probeTimeout limits one probe. A late answer on a busy computer means that a machine is slow, not
+// that it is down: only slowThreshold late answers in a row count as unhealthy, even if the probe's
+// own threshold is lower.
 const (
 	probeTimeout  = 10 * time.Second
 	slowThreshold = 3
 )
 
-// healthyFactor is the number of intervals between two probes of a healthy backend. A backend that a
-// connection finds dead is probed immediately.
+// healthyFactor is the number of intervals between two probes of a healthy backend. A backend to
+// which a connection fails is probed immediately.
 const healthyFactor = 40
 
-// probesPerInterval limits how often a large pool is probed: that many per interval.
+// probesPerInterval is the largest number of probes per interval; a larger pool is probed less
+// often.
 const probesPerInterval = 50
 
-// syncProbes starts and ends probers, and makes the probers of unhealthy machines probe now.
+// syncProbes starts and ends probers, and makes the probers of unhealthy machines probe
+// immediately.
 func (f *Fabric) syncProbes() {
 	want := map[probeKey]bool{}
 	for _, b := range f.bindings {
@@ -91,7 +94,7 @@ func (f *Fabric) probeLoop(ctx context.Context, key probeKey, p *prober) {
 		if ctx.Err() != nil {
 			return
 		}
-		wait := f.judge(key, p, err)
+		wait := f.recordProbe(key, p, err)
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -104,8 +107,8 @@ func (f *Fabric) probeLoop(ctx context.Context, key probeKey, p *prober) {
 	}
 }
 
-// judge counts an answer and returns how long to wait for the next one.
-func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
+// recordProbe records an answer and returns the delay of the next probe.
+func (f *Fabric) recordProbe(key probeKey, p *prober, err error) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := ""
@@ -119,7 +122,7 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	}
 	if ok := err == nil; ok == p.healthy {
 		p.streak = 0
-	} else if p.streak++; p.streak >= key.needs(err) && (!ok || time.Since(p.since) >= f.c.Settle) {
+	} else if p.streak++; p.streak >= key.requiredStreak(err) && (!ok || time.Since(p.since) >= f.c.Settle) {
 		p.healthy, p.streak = ok, 0
 		f.log.Info("backend health", "machine", key.at.ip, "port", key.port, "healthy", ok, "reason", p.last)
 		changed = true
@@ -136,8 +139,8 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	return wait * time.Duration(1+len(f.probes)/probesPerInterval)
 }
 
-// needs returns how many equal probe results in a row change the state of a backend.
-func (k probeKey) needs(err error) int {
+// requiredStreak returns how many equal probe results in a row change the state of a backend.
+func (k probeKey) requiredStreak(err error) int {
 	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return max(k.threshold, slowThreshold)
 	}
@@ -153,7 +156,7 @@ func (b *binding) probedBy(key probeKey) bool {
 	return false
 }
 
-// probe sends one probe.
+// probe makes one probe.
 func (f *Fabric) probe(ctx context.Context, key probeKey, session tls.ClientSessionCache) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -174,9 +177,9 @@ func (f *Fabric) probe(ctx context.Context, key probeKey, session tls.ClientSess
 	return probeHTTP(ctx, c, key, session)
 }
 
-// probeHTTP asks for a path over c; only 200 is healthy. The certificate is not
-// checked, as Azure does not; session spares the server most signatures.
-// Source: learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview.
+// probeHTTP asks for a path over c; only 200 is healthy. The certificate is not checked, as Azure
+// does not; session lets the server resume TLS sessions, which saves it most signatures. Source:
+// learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview.
 func probeHTTP(ctx context.Context, c net.Conn, key probeKey, session tls.ClientSessionCache) error {
 	given := make(chan net.Conn, 1)
 	given <- c

@@ -28,7 +28,7 @@ func TestSlowIsNotDown(t *testing.T) {
 			f := &Fabric{log: slog.New(slog.DiscardHandler)}
 			p := &prober{healthy: true}
 			for _, err := range c.answers {
-				f.judge(probeKey{threshold: c.threshold}, p, err)
+				f.recordProbe(probeKey{threshold: c.threshold}, p, err)
 			}
 			if p.healthy != c.healthy {
 				t.Errorf("healthy is %v", p.healthy)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// types are the ARM resource types that Read lists. Children may be in their parents,
-// resources of their own, or both.
+// types are the ARM resource types that Read lists. Child resources may be in their parents,
+// separate resources, or both.
 var types = []string{
 	"Microsoft.Network/networkInterfaces",
 	"Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces",
@@ -22,13 +22,13 @@ var types = []string{
 	"Microsoft.Network/privateDnsZones/virtualNetworkLinks",
 }
 
-// isInterface reports whether a type's documents are interfaces.
+// isInterface reports whether documents of a type are network interfaces.
 func isInterface(resourceType string) bool {
 	return resourceType == types[0] || resourceType == types[1]
 }
 
-// Read builds a model from ARM documents in the form of the API. list returns the documents
-// of one resource type; documents that cannot be parsed are left out.
+// Read returns a model built from ARM documents in the form of the API. list returns the documents
+// of one resource type; documents that cannot be parsed are ignored.
 func Read(list func(resourceType string) []json.RawMessage) Model {
 	var m Model
 	for _, d := range decode[nicDoc](list, types[0], types[1]) {
@@ -83,7 +83,7 @@ func ids(rs []ref) []string {
 	return out
 }
 
-// parent cuts the last levels of type and name off an ID.
+// parent removes the last levels of type and name from an ID.
 func parent(id string, levels int) string {
 	for range levels * 2 {
 		i := strings.LastIndexByte(id, '/')
@@ -160,8 +160,8 @@ type peeringDoc struct {
 	} `json:"properties"`
 }
 
-// carries reports whether traffic passes. A peering without its counterpart is "Initiated"
-// and carries nothing.
+// carries reports whether traffic passes the peering. A peering without its counterpart is
+// "Initiated" and carries nothing.
 func (d peeringDoc) carries() bool {
 	p := d.Properties
 	return p.RemoteVirtualNetwork != nil && (p.AllowVirtualNetworkAccess == nil || *p.AllowVirtualNetworkAccess) &&
@@ -261,7 +261,7 @@ type linkDoc struct {
 }
 
 func readRecords(list func(string) []json.RawMessage) []Record {
-	links := map[string][]string{} // zone ID to networks
+	links := map[string][]string{} // networks by zone ID
 	for _, d := range decode[linkDoc](list, types[9]) {
 		zone := parent(fold(d.ID), 1)
 		links[zone] = append(links[zone], id(d.Properties.VirtualNetwork))

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// documents are ARM resources as the API shows them, with the mixed casing that
-// clients leave behind.
+// documents are ARM resources in the form of the API, with the mixed case that clients write.
 var documents = map[string][]string{
 	"Microsoft.Network/networkInterfaces": {`{"id":"/subscriptions/S/resourceGroups/RG/providers/Microsoft.Network/networkInterfaces/vm-nic",
 		"properties":{"virtualMachine":{"id":"/subscriptions/S/resourceGroups/RG/providers/Microsoft.Compute/virtualMachines/VM"},
@@ -116,7 +115,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Whatever a document holds, reading and following it must not fail.
+// FuzzRead checks that no content of a document makes reading and following it fail.
 func FuzzRead(f *testing.F) {
 	for _, list := range documents {
 		for _, d := range list {

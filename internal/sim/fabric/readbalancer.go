@@ -170,7 +170,7 @@ func (d nsgDoc) model() SecurityGroup {
 	return g
 }
 
-// both joins the values of the singular and the plural form of a rule's field.
+// both returns the values of the singular and the plural form of a rule's field together.
 func both(one string, many []string) []string {
 	if one == "" {
 		return many

@@ -14,10 +14,9 @@ type SecurityGroup struct {
 	Rules []SecurityRule
 }
 
-// SecurityRule is a rule of a security group. Address lists hold prefixes,
-// addresses, "*" and the service tags VirtualNetwork, AzureLoadBalancer and
-// Internet; other tags name services that do not exist here and match nothing,
-// and so does an application security group.
+// SecurityRule is a rule of a security group. Address lists contain prefixes, addresses, "*" and
+// the service tags VirtualNetwork, AzureLoadBalancer and Internet. Other tags name services that do
+// not exist here and match nothing, and neither do application security groups.
 type SecurityRule struct {
 	Name                          string
 	Priority                      int
@@ -31,14 +30,14 @@ type SecurityRule struct {
 type Flow struct {
 	Protocol            string // tcp, udp, icmp
 	Source, Destination netip.Addr
-	// SourcePort is 0 if it is unknown; rules then see 49152, a port that the system would pick.
+	// SourcePort is 0 if it is unknown; rules then see 49152, a typical ephemeral port.
 	SourcePort, DestinationPort uint16
 }
 
 // Verdict is the decision of a security group about a flow, with the rule that made it.
 type Verdict struct {
 	Allow bool
-	Group string // ID; "" where no group was asked
+	Group string // ID; "" if there is no group
 	Rule  string
 }
 
@@ -54,7 +53,7 @@ func (v Verdict) String() string {
 // Source: learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16.
 var probeSource = netip.AddrFrom4([4]byte{168, 63, 129, 16})
 
-// internetSource is the host, as a rule sees it: "*", Internet and 0.0.0.0/0 match.
+// internetSource is the host's address in the view of rules: "*", Internet and 0.0.0.0/0 match it.
 var internetSource = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // defaultRules returns the rules that Azure adds to each group. Source:
@@ -77,8 +76,8 @@ func defaultRules() []SecurityRule {
 	}
 }
 
-// Evaluate finds the rule of lowest priority number that matches the flow. space has the prefixes
-// of the service tag VirtualNetwork.
+// Evaluate returns the verdict of the matching rule with the lowest priority number. space contains
+// the prefixes of the service tag VirtualNetwork.
 func (g SecurityGroup) Evaluate(inbound bool, f Flow, space []netip.Prefix) Verdict {
 	best := SecurityRule{Priority: 1 << 30, Name: "none"}
 	for _, r := range slices.Concat(g.Rules, defaultRules()) {
@@ -136,8 +135,8 @@ func matchPort(list []string, port uint16) bool {
 }
 
 // inbound evaluates the security groups on the way to a machine: its subnet's, then its
-// interface's. public is true for a flow through a public address, which is denied if there
-// is no group at all, unless the address is a Basic one.
+// interface's. public is true for a flow through a public address, which is denied if there is no
+// group, unless the address has the SKU Basic.
 func (ix *index) inbound(to place, f Flow, public, basic bool) Verdict {
 	c := ix.configs[to]
 	if c == nil {
@@ -160,7 +159,7 @@ func (ix *index) inbound(to place, f Flow, public, basic bool) Verdict {
 	return Verdict{Allow: true, Rule: "allowed"}
 }
 
-// outbound asks the groups of the machine that a flow leaves.
+// outbound evaluates the security groups of the machine that a flow leaves.
 func (ix *index) outbound(from place, f Flow) Verdict {
 	c := ix.configs[from]
 	if c == nil {

@@ -11,17 +11,17 @@ import (
 	"slices"
 )
 
-// Service is a Kubernetes Service with its endpoints, as kube-proxy sees it.
-// Windows differs in ways that are not played here: a node there cannot reach its
-// own node ports, and externalTrafficPolicy Local needs direct server return.
+// Service is a Kubernetes Service with its endpoints, in kube-proxy's view. Windows differs in ways
+// that are not simulated: there, a node cannot reach its own node ports, and externalTrafficPolicy
+// Local needs direct server return.
 type Service struct {
 	Namespace, Name string
-	// ClusterIPs answer inside the cluster, Ingress (status.loadBalancer and
-	// externalIPs) on each node that runs a kube-proxy as well.
+	// ClusterIPs answer inside the cluster; Ingress (status.loadBalancer and externalIPs) answers
+	// also on each node that runs a kube-proxy.
 	ClusterIPs, Ingress []netip.Addr
-	// ClientIP is session affinity by client address.
+	// ClientIP is set for session affinity by client address.
 	ClientIP bool
-	// Local is externalTrafficPolicy: Local, HealthCheckNodePort its port.
+	// Local is set for externalTrafficPolicy: Local; HealthCheckNodePort is its port.
 	Local               bool
 	HealthCheckNodePort uint16
 	Ports               []ServicePort
@@ -34,15 +34,16 @@ type ServicePort struct {
 	Endpoints      []Endpoint
 }
 
-// Endpoint is a ready endpoint of a service, with its node if that is known.
+// Endpoint is a ready endpoint of a service, with its node if it is known.
 type Endpoint struct {
 	Addr netip.AddrPort
 	Node string
-	// Terminating endpoints are chosen only where there are no others (KEP-1669).
+	// Terminating endpoints are chosen only if there are no others (KEP-1669).
 	Terminating bool
 }
 
-// rules are the services of a cluster by the addresses and ports that lead to them, as iptables or HNS has them. They do not change.
+// rules maps addresses and ports to the services of a cluster, like the rules of iptables or HNS.
+// It is immutable.
 type rules struct {
 	services []Service
 	virtual  map[netip.AddrPort]target // cluster and ingress addresses
@@ -56,7 +57,7 @@ type target struct {
 
 func (t target) String() string { return t.service.Namespace + "/" + t.service.Name }
 
-// healthzPort is where kube-proxy answers health checks.
+// healthzPort is the port on which kube-proxy answers health checks.
 const healthzPort = 10256
 
 // SetServices replaces the services of the cluster.
@@ -90,7 +91,7 @@ func (c *Cluster) SetServices(services []Service) {
 	}
 }
 
-// choose picks an endpoint. node, when set, admits those on that node alone.
+// choose returns one of a target's endpoints. If node is set, only endpoints on that node count.
 func (c *Cluster) choose(t target, source netip.Addr, node string) (Endpoint, bool) {
 	endpoints := t.port.Endpoints
 	if node != "" {
@@ -124,23 +125,23 @@ func (c *Cluster) dialTarget(ctx context.Context, from Origin, t target, node st
 	if p != nil {
 		return c.dialPod(p, from.IP, e.Addr)
 	}
-	from.Cluster = "" // an endpoint is no service
+	from.Cluster = "" // an endpoint is not a service
 	return c.f.dial(ctx, from, "tcp", e.Addr)
 }
 
-// Proxy is the kube-proxy of one node, and the rules that it made there.
+// Proxy is the kube-proxy of one node, with the rules that it created on the node.
 type Proxy struct {
 	c       *Cluster
 	node    string
 	origin  Origin
 	at      place
-	machine <-chan struct{} // closed at the machine's end
+	machine <-chan struct{} // closed when the machine ends
 
-	lock    chan struct{}            // held by what changes the fields below
+	lock    chan struct{}            // a lock for the fields below, except last
 	open    map[uint16]*openListener // by port
-	running int                      // a DaemonSet may start one before it ends another
+	running int                      // a DaemonSet may start one before it stops another
 	closed  bool
-	last    *rules // of a proxy that does not run; belongs to Cluster.mu
+	last    *rules // the rules of a stopped proxy; Cluster.mu protects it
 }
 
 // StartProxy runs the kube-proxy of a node until Stop: node ports open on the node's address, and traffic for ingress addresses
@@ -173,9 +174,9 @@ func (c *Cluster) StartProxy(machine context.Context, node string, origin Origin
 	return p
 }
 
-// Stop ends the proxy's process: its health checks do not answer any more. The rules that it made stay on the node as they are, and
-// carry traffic. Source: kube-proxy removes them only with --cleanup
-// (kubernetes.io/docs/reference/command-line-tools-reference/kube-proxy).
+// Stop ends the proxy's process: its health checks no longer answer. The rules that it created
+// remain on the node unchanged and carry traffic. Source: kube-proxy removes them only with
+// --cleanup (kubernetes.io/docs/reference/command-line-tools-reference/kube-proxy).
 func (p *Proxy) Stop() {
 	p.lock <- struct{}{}
 	defer func() { <-p.lock }()
@@ -185,10 +186,10 @@ func (p *Proxy) Stop() {
 	p.c.mu.Lock()
 	p.last = p.c.rules
 	p.c.mu.Unlock()
-	p.shut(func(port uint16) bool { _, ok := p.last.byNode[port]; return ok })
+	p.closePorts(func(port uint16) bool { _, ok := p.last.byNode[port]; return ok })
 }
 
-// close ends the proxy and its rules. Connections go on.
+// close ends the proxy and its rules. Open connections continue.
 func (p *Proxy) close() {
 	p.c.mu.Lock()
 	if p.c.proxies[p.at] == p {
@@ -198,11 +199,11 @@ func (p *Proxy) close() {
 	p.lock <- struct{}{}
 	defer func() { <-p.lock }()
 	p.closed = true
-	p.shut(func(uint16) bool { return false })
+	p.closePorts(func(uint16) bool { return false })
 }
 
-// shut closes the ports that are not kept. The caller has the lock.
-func (p *Proxy) shut(keep func(port uint16) bool) {
+// closePorts closes the ports for which keep is false. The caller has locked p.
+func (p *Proxy) closePorts(keep func(port uint16) bool) {
 	for port, l := range p.open {
 		if !keep(port) {
 			l.Close()
@@ -211,7 +212,8 @@ func (p *Proxy) shut(keep func(port uint16) bool) {
 	}
 }
 
-// rules returns the node's rules: those of the cluster, or the last ones of a proxy that has stopped.
+// rules returns the node's rules: the cluster's current rules, or the last rules of a stopped
+// proxy.
 func (p *Proxy) rules() *rules {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
@@ -238,7 +240,7 @@ func (p *Proxy) sync() {
 			want[s.HealthCheckNodePort] = fmt.Sprintf("health check of %s/%s on %s", s.Namespace, s.Name, p.node)
 		}
 	}
-	p.shut(func(port uint16) bool { return want[port] != "" })
+	p.closePorts(func(port uint16) bool { return want[port] != "" })
 	for port, what := range want {
 		if p.open[port] != nil {
 			continue
@@ -288,7 +290,7 @@ func (p *Proxy) serve(port uint16, conn net.Conn) {
 	p.c.f.proxy(conn, to)
 }
 
-// dial accepts a connection to an ingress address.
+// dial makes a connection to an ingress address through this node.
 func (p *Proxy) dial(ctx context.Context, to netip.AddrPort, source netip.Addr) (net.Conn, error) {
 	t, ok := p.rules().virtual[to]
 	if !ok {
@@ -319,8 +321,8 @@ func (p *Proxy) dialLocal(ctx context.Context, t target, to netip.AddrPort, sour
 	return p.c.f.dial(ctx, from, "tcp", e.Addr)
 }
 
-// answerHealth is /healthz of the proxy, or the health check of a service with
-// externalTrafficPolicy Local: 200 where the node has an endpoint, else 503.
+// answerHealth answers /healthz of the proxy, or the health check of a service with
+// externalTrafficPolicy Local: 200 if the node has an endpoint, otherwise 503.
 func (p *Proxy) answerHealth(port uint16, conn net.Conn) {
 	status := http.StatusOK
 	if port != healthzPort {

@@ -97,14 +97,14 @@ func TestPodsAndServices(t *testing.T) {
 	eventually(t, "the rules end with the machine", func() bool {
 		return strings.Contains(read(f.Dial(t.Context(), inside, "tcp", "10.213.0.4:31080")), "refused")
 	})
-	c.RemovePod("default", "two", ip("10.244.1.2")) // another pod's address
+	c.RemovePod("default", "two", ip("10.244.1.2")) // the address belongs to another pod
 	if got := read(f.Dial(t.Context(), inside, "tcp", "10.244.1.2:80")); !strings.Contains(got, "one") {
 		t.Errorf("the wrong pod took the address away: %q", got)
 	}
 }
 
-// TestServiceMachineGone: a balancer sends connections of a service to a machine that has gone until its probe fails, and tries no
-// other one for them.
+// TestServiceMachineGone: a balancer sends connections of a service to a stopped machine until the
+// machine's probe fails, and tries no other machine for them.
 func TestServiceMachineGone(t *testing.T) {
 	f := open(t, t.TempDir())
 	m, public := balanced(t, f, Probe{Protocol: "http", Port: healthzPort, Path: "/healthz"}, allow("web", 100, "80"))
@@ -240,7 +240,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// cloud is a set of documents by type and ID; it counts the requests for each.
+// cloud contains documents by type and ID, and counts the requests for each.
 type cloud struct {
 	mu   sync.Mutex
 	docs map[string]map[string]string

@@ -20,8 +20,8 @@ import (
 // Source: github.com/microsoft/Azure-Key-Vault-Plugin-gMSA.
 const keyVaultPlugin = "{CCC2A336-D7F3-4818-A213-272B7924213E}"
 
-// pluginKey has a key for each plug-in that the machine has.
-// Source: learn.microsoft.com/windows/win32/api/ccgplugins/nf-ccgplugins-iccgdomainauthcredentials-getpasswordcredentials.
+// pluginKey contains a key for each plug-in that is installed on the machine. Source:
+// learn.microsoft.com/windows/win32/api/ccgplugins/nf-ccgplugins-iccgdomainauthcredentials-getpasswordcredentials.
 const pluginKey = `HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
 
 // credentialSpec has the fields of a container's credential specification that CCG reads.
@@ -46,7 +46,8 @@ func parseCredentialSpec(text string) (spec credentialSpec, err error) {
 	return spec, nil
 }
 
-// pluginInput parses a plug-in's input NAME=VALUE;NAME=VALUE into values by lower-case name.
+// pluginInput parses a plug-in's input NAME=VALUE;NAME=VALUE. The keys of the result are in lower
+// case.
 func pluginInput(input string) map[string]string {
 	values := map[string]string{}
 	for part := range strings.SplitSeq(input, ";") {
@@ -56,8 +57,9 @@ func pluginInput(input string) map[string]string {
 	return values
 }
 
-// containerIdentity is Container Credential Guard: it has the machine, or a user that a
-// plug-in names, ask the simulated domain for the account of a credential spec.
+// containerIdentity simulates Container Credential Guard: it requests the account of a credential
+// spec from the simulated domain, as the machine or as the user that a plug-in names. It returns
+// the account.
 func (n *node) containerIdentity(ctx context.Context, container, text string) (string, error) {
 	spec, err := parseCredentialSpec(text)
 	if err != nil {
@@ -90,7 +92,7 @@ func refusedIdentity(container, why string) error {
 		"%s: %s: unknown", container, why)
 }
 
-// pluginCredential asks a plug-in for the user that fetches passwords.
+// pluginCredential returns the credential that a plug-in provides: the user who fetches passwords.
 func (n *node) pluginCredential(ctx context.Context, id, input string) (c domain.Credential, err error) {
 	if _, installed := n.body.Machine().Registry().Key(pluginKey + id); !installed {
 		//lint:ignore ST1005 the words of Windows
@@ -112,10 +114,10 @@ func (n *node) pluginCredential(ctx context.Context, id, input string) (c domain
 	return domain.Credential{User: user, Password: password}, nil
 }
 
-// maxSecret bounds an answer of a vault, 64 KiB.
+// maxSecret is the largest answer of a vault that is read, 64 KiB.
 const maxSecret = 64 << 10
 
-// readSecret reads a secret as one of the machine's identities, over the machine's network.
+// readSecret reads a secret with one of the machine's identities, over the machine's network.
 func (n *node) readSecret(ctx context.Context, address, objectID string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
@@ -138,7 +140,7 @@ func (n *node) readSecret(ctx context.Context, address, objectID string) (string
 	return secret.Value, nil
 }
 
-// ask sends a GET request as a program of the machine and decodes the JSON answer.
+// ask sends a GET request as a program of the machine does, and decodes the JSON answer into into.
 func (n *node) ask(ctx context.Context, address, header, value string, into any) error {
 	if !n.body.Machine().Pulse.Get().Network {
 		return errors.New("i/o timeout")

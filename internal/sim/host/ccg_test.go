@@ -62,7 +62,7 @@ func ccgNode(t *testing.T, secret string) *node {
 	}))
 	t.Cleanup(vault.Close)
 	roots := x509.NewCertPool()
-	roots.AddCert(vault.Certificate()) // for example.com
+	roots.AddCert(vault.Certificate()) // the certificate of example.com
 	return &node{body: body, console: io.Discard, ctx: t.Context(), web: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -93,7 +93,7 @@ func TestContainerIdentity(t *testing.T) {
 	for name, tc := range map[string]struct {
 		joined, plugged bool
 		spec, secret    string
-		want            string // the identity, or a part of the error
+		want            string // the identity, or a part of the error message
 	}{
 		"joined":      {true, false, specOf("WebApp1", ""), "", `CORP\WebApp1$`},
 		"not joined":  {false, false, specOf("WebApp1", ""), "", "0x8007054b"},
@@ -152,7 +152,7 @@ Add-Computer -DomainName corp.example -Credential $c -ErrorAction Stop`
 	}
 }
 
-// FuzzCredentialSpec: any credential spec is either read completely or refused.
+// FuzzCredentialSpec: any credential spec is either parsed completely or refused.
 func FuzzCredentialSpec(f *testing.F) {
 	f.Add(specOf("WebApp1", ""))
 	f.Add(specOf("WebApp1", "ObjectId=principal;SecretUri=https://example.com/secrets/join"))

@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/sim/artifact"
 )
 
-// artifactFor returns the response to a guest's download of a simulated artifact, nil for any
-// other request. No connection is made.
+// artifactFor returns the response to a guest's download of a simulated artifact; nil for any other
+// request. It makes no connection.
 func artifactFor(r *http.Request) *http.Response {
 	if r.Method != http.MethodGet {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// election records, for each component that elects a leader, the instances that run in a cluster.
-// A single instance runs without leader election, so that it cannot lose a lease while the machine
-// is busy and need not wait for a dead process's lease after a crash.
+// election records, for each component that elects a leader, the instances that run in a cluster. A
+// single instance runs without leader election: so it cannot lose a lease while the machine is
+// busy, and need not wait after a crash until the lease of the dead process expires.
 type election struct {
 	mu      sync.Mutex
 	running map[string][]candidate // by program
@@ -22,15 +22,15 @@ type candidate struct {
 	alone   bool
 }
 
-// yieldTimeout bounds the stop of an instance that ran alone, after which it is killed.
+// yieldTimeout is the time for which an instance that ran alone may stop; then it is killed.
 const yieldTimeout = 3 * time.Second
 
 func elects(program string) bool {
 	return program == "kube-controller-manager" || program == "kube-scheduler"
 }
 
-// elected starts a static pod's process, in the cluster's election where it takes part in
-// one.
+// elected starts the process of a static pod. A program that elects a leader takes part in the
+// cluster's election.
 func (n *node) elected(args []string, start func(alone bool) (*staticProcess, error)) (*staticProcess, error) {
 	if program := path.Base(args[0]); n.election != nil && elects(program) {
 		return n.election.enter(n, program, start)
@@ -38,9 +38,8 @@ func (n *node) elected(args []string, start func(alone bool) (*staticProcess, er
 	return start(false)
 }
 
-// enter starts an instance of a program on a machine by start, which gets whether it
-// is alone. One that was alone until now is ended before, and its kubelet starts it again
-// as a candidate.
+// enter starts an instance of a program on a machine. start gets whether the instance is alone. An
+// instance that was alone until now is stopped first; its kubelet starts it again as a candidate.
 func (e *election) enter(n *node, program string, start func(alone bool) (*staticProcess, error)) (*staticProcess, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

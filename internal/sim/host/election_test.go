@@ -10,7 +10,8 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// commandLine returns the command line that a process was started with, which is empty for a moment while it starts.
+// commandLine returns the command line of a process. It is empty for a moment while the process
+// starts.
 func commandLine(t *testing.T, p kubelet.Process) string {
 	t.Helper()
 	for {
@@ -30,7 +31,8 @@ func commandLine(t *testing.T, p kubelet.Process) string {
 	}
 }
 
-// A single scheduler runs without a lease; a second one makes both candidates of an election.
+// TestElection: a single scheduler runs without a lease; a second one makes both candidates of an
+// election.
 func TestElection(t *testing.T) {
 	const command = "kube-scheduler --leader-elect=true --bind-address=127.0.0.1"
 	e := &election{}
@@ -47,7 +49,7 @@ func TestElection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-alone.Done() // its kubelet starts it again
+	<-alone.Done() // which its kubelet restarts
 	again, err := first.StartProcess(t.Context(), processSpec(t, first, "kube-scheduler", command))
 	if err != nil {
 		t.Fatal(err)

@@ -15,16 +15,17 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 )
 
-// TestContainersStayInside: a container whose folder or tree the guest has replaced by a link reads and
-// writes nothing of this computer. The links are made by the guest's own commands, or planted directly.
+// TestContainersStayInside: a container whose folder or tree the guest has replaced by a link reads
+// and writes nothing on this computer. The guest's own commands create the links, or the test
+// creates them.
 func TestContainersStayInside(t *testing.T) {
 	const folder = "/var/lib/kubelet/pods/uid/containers/c"
 	deep := "/deep" + strings.Repeat("/d", 30)
 	up := strings.Repeat("../", 24)
 	for name, c := range map[string]struct {
-		script  string // in the guest
-		planted bool   // a link from the last of at to the outside
-		at      string // the path in the guest that leads outside
+		script  string // a script in the guest
+		planted bool   // the test creates the link from at's last element to the outside
+		at      string // the guest's path that leads outside
 	}{
 		"a hard link of a link that was deep": {script: "mkdir -p " + deep + " " + folder + " && ln -s " + up + "OUT " + deep + "/l && ln " +
 			deep + "/l /l; ln -s /l " + folder + "/rootfs || mv /l " + folder + "/rootfs"},
@@ -42,7 +43,7 @@ func TestContainersStayInside(t *testing.T) {
 			secret := filepath.Join(outside, "secret")
 			writeFile(t, secret, "of this computer")
 			script := strings.ReplaceAll(c.script, "OUT", strings.TrimPrefix(outside, "/"))
-			n.body.Exec(t.Context(), script, nil, io.Discard, io.Discard) // a refusal is an answer too
+			n.body.Exec(t.Context(), script, nil, io.Discard, io.Discard) // a refusal is a valid result
 			if c.planted {
 				target := outside
 				if strings.HasSuffix(c.at, ".json") {

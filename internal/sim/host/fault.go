@@ -18,9 +18,9 @@ import (
 // GuestFault is a fault that can be injected into a guest.
 type GuestFault struct {
 	Name string `json:"name"`
-	// OS is Windows, or any.
+	// OS is Windows, or any for all systems.
 	OS string `json:"os"`
-	// Comes says when the fault is injected: at boot or immediately.
+	// Comes is the time of the injection: at boot or immediately.
 	Comes string `json:"comes"`
 	Does  string `json:"does"`
 }
@@ -41,7 +41,7 @@ func GuestFaults() []GuestFault {
 	return out
 }
 
-// CheckGuestFault refuses a rule for a guest fault that is not known.
+// CheckGuestFault returns an error for a rule with an unknown guest fault.
 func CheckGuestFault(r fault.Rule) error {
 	if r.Kind != fault.Guest {
 		return nil
@@ -60,7 +60,7 @@ func faultTarget(vm host.VM) fault.Target {
 	return fault.Target{Type: kind, Group: vm.ResourceGroup, Name: vm.Name}
 }
 
-// bootFaults returns the guest faults that the rules in force inject into a VM's first boot.
+// bootFaults returns the guest faults that active rules inject into a VM's first boot.
 func (h *Host) bootFaults(g *machine) []guest.Fault {
 	var out []guest.Fault
 	for _, r := range h.azure.Faults.List() {
@@ -74,15 +74,15 @@ func (h *Host) bootFaults(g *machine) []guest.Fault {
 	return out
 }
 
-// corrupting corrupts the bootstrap secret on its way to a guest that fetches it from a
-// vault, as its custom data would be.
+// corrupting is a RoundTripper that corrupts the bootstrap secret for a guest that fetches it from
+// a vault, as custom data would be corrupted.
 type corrupting struct {
 	*http.Transport
 	faults []guest.Fault
 }
 
-// WithTLS returns the same transport with a program's own TLS configuration; without CAs of
-// its own, the program trusts the guest's.
+// WithTLS returns the same transport with a program's own TLS configuration. If the configuration
+// has no CAs, the guest's CAs apply.
 func (s corrupting) WithTLS(c *tls.Config) http.RoundTripper {
 	c = c.Clone()
 	c.MinVersion = tls.VersionTLS12
@@ -121,7 +121,7 @@ func (s corrupting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// inject injects the guest faults of the rules in force into a running guest, each rule once.
+// inject injects the guest faults of active rules into a running guest, each rule once.
 func (h *Host) inject(g *machine, rules ...fault.Rule) {
 	for _, r := range rules {
 		a, known := guest.FindFault(r.GuestFault)
@@ -144,7 +144,7 @@ func (h *Host) inject(g *machine, rules ...fault.Rule) {
 	}
 }
 
-// Inject applies a new rule to the guests that run.
+// Inject injects the fault of a new rule into the running guests.
 func (h *Host) Inject(r fault.Rule) {
 	for _, g := range h.all() {
 		h.inject(g, r)
@@ -182,7 +182,7 @@ func (h *Host) all() []*machine {
 	return out
 }
 
-// observe makes the kubelet check its machine's state now.
+// observe makes the kubelet examine its machine immediately.
 func (n *node) observe() {
 	n.mu.Lock()
 	k := n.kubelet
@@ -192,11 +192,11 @@ func (n *node) observe() {
 	}
 }
 
-// evictionShare is the free share of the disk below which a kubelet evicts by default:
+// evictionShare is the free share of the disk below which a kubelet evicts pods by default:
 // nodefs.available<10%.
 const evictionShare = 0.1
 
-// health returns the problems that the kubelet finds on its machine.
+// health returns the faults of the machine that the kubelet detects.
 func (n *node) health() kubelet.Health {
 	m := n.body.Machine()
 	v := m.Pulse.Get()

@@ -8,11 +8,12 @@ import (
 	gm "casement.dev/casement/internal/sim/guest/machine"
 )
 
-// nodePods has the objects of a node's kubelet and kube-proxy in its Host Network Service.
+// nodePods provides the Host Network Service of a node with the objects of the node's kubelet and
+// kube-proxy.
 type nodePods struct{ n *node }
 
-// Endpoints implements machine.Pods: an endpoint for each pod of the node, and a remote one for each other
-// backend of a Service.
+// Endpoints implements machine.Pods: it returns an endpoint for each pod of the node, and a remote
+// endpoint for each other backend of a Service.
 func (p nodePods) Endpoints() []gm.HNSEndpoint {
 	p.n.mu.Lock()
 	k := p.n.kubelet
@@ -38,7 +39,8 @@ func (p nodePods) Endpoints() []gm.HNSEndpoint {
 	return out
 }
 
-// Ranges implements machine.Pods: the Node's podCIDR, or else the node's blocks of the cluster's pool.
+// Ranges implements machine.Pods: it returns the Node's podCIDR, or else the node's blocks of the
+// cluster's pool.
 func (p nodePods) Ranges() []netip.Prefix {
 	p.n.mu.Lock()
 	k := p.n.kubelet
@@ -52,7 +54,7 @@ func (p nodePods) Ranges() []netip.Prefix {
 	return p.n.podIPs.pool.of(k.NodeName())
 }
 
-// Processes implements machine.Pods. The end of a shim that hangs lets its pod end.
+// Processes implements machine.Pods. Ending a hanging shim lets its pod end.
 func (p nodePods) Processes() (out []gm.PodProcess) {
 	p.n.mu.Lock()
 	k := p.n.kubelet
@@ -76,10 +78,11 @@ func (p nodePods) Processes() (out []gm.PodProcess) {
 	return out
 }
 
-// processID returns a number for a process of a pod, always the same one, beyond those of services.
+// processID returns a process ID for a process of a pod, always the same and above the IDs of
+// services.
 func processID(of string) int64 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(of)) // it never fails
+	_, _ = h.Write([]byte(of)) // never fails
 	return 100_000 + 4*int64(h.Sum32()%200_000)
 }
 
@@ -92,7 +95,7 @@ func (p nodePods) Balancers() (out []gm.HNSBalancer) {
 				b.Target = e.Addr.Port()
 				b.Endpoints = append(b.Endpoints, e.Addr.Addr())
 			}
-			if len(b.Endpoints) > 0 { // kube-proxy makes no policy for a Service without a backend
+			if len(b.Endpoints) > 0 { // kube-proxy creates no policy for a Service without backends
 				out = append(out, b)
 			}
 		}

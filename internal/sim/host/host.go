@@ -1,10 +1,11 @@
-// Package host runs the machines of the local Azure: it implements Host of azuresim with a
-// guest for each VM, its kubelet, the processes of its static pods, kubeadm, SSH and Remote
-// Desktop, and the metadata service. Guests of an earlier run start again in turns, and one
-// whose boot ended this process goes into quarantine.
+// Package host runs the machines of the local Azure. It implements Host of azuresim with a guest
+// for each VM, its kubelet, the processes of its static pods, kubeadm, SSH and Remote Desktop, and
+// the metadata service. Guests of an earlier run start again in turns, and a guest whose boot ended
+// an earlier process is quarantined.
 //
-// It refuses to know the plane: it has a directory, a network and the local Azure's answers, and no management
-// cluster. Only internal/plane, internal/cli and tests may import it.
+// It does not know the plane: its inputs are a directory, a network and the answers of the local
+// Azure, and it has no management cluster. Only internal/plane, internal/cli and tests may import
+// it.
 package host
 
 import (
@@ -55,39 +56,39 @@ type Host struct {
 	mu       sync.Mutex
 	byID     map[string]*machine
 	clusters map[string]*stub.Cluster
-	folders  *kubelet.Folders // of the static pods of all machines; set before ready is closed
+	folders  *kubelet.Folders // watches the static pods of all machines; set before ready is closed
 	pools    map[string]*podPool
 
-	// suspects is a semaphore of one place: a guest that may have ended an earlier supervisor
-	// takes it for suspectLead when it boots, so that such guests start one after the other.
+	// suspects is a semaphore with one place. A guest that may have ended an earlier supervisor
+	// occupies it for suspectLead when it boots, so that such guests boot one after another.
 	suspects chan struct{}
 	seats    seats
-	// wall contains panics in work that is done for all guests.
+	// wall recovers panics in work for all guests.
 	wall *contain.Wall
-	// crash is the file to which the Go runtime writes why this process died.
+	// crash is the file to which the Go runtime writes the cause of this process's death.
 	crash string
-	// panics counts the panics of this process in the code of guests, by their place.
+	// panics counts the panics of this process in the code of guests, by the place of the panic.
 	panics map[string]met
 
-	// elections has the leader elections by cluster; waiting has the guests of an earlier run that
-	// have not started yet.
+	// elections contains the leader elections by cluster; waiting contains the guests of an earlier
+	// run that have not started yet.
 	elections map[string]*election
 	waiting   []*machine
 }
 
-// Config says where a Host keeps its machines.
+// Config is the configuration of a Host.
 type Config struct {
-	// Dir has a folder for each machine below vms, and below egress the sockets through
-	// which API servers reach their nodes.
+	// Dir contains a folder for each machine below vms, and below egress the sockets through which
+	// API servers connect to their nodes.
 	Dir string
 	// Images decides which container images nodes can pull.
 	Images pull.Policy
-	// Route returns the address on this computer that replaces an address outside the
-	// guests' networks, or "" if there is none; a nil Route has none.
+	// Route returns the address on this computer that replaces an address outside the guests'
+	// networks, or "" if there is none; nil means that there is none for any address.
 	Route func(address string) string
-	// Directory has the simulated domains that machines may join; nil has none.
+	// Directory contains the simulated domains that machines can join; nil means none.
 	Directory *domain.Directory
-	// Records is where the processes of the machines are recorded.
+	// Records is the place where the processes of the machines are recorded.
 	Records process.Records
 	// OnPanic is called for the first panic of each cause and machine, with the machine's resource ID, from
 	// the goroutine that panicked; it may be nil.
@@ -95,20 +96,20 @@ type Config struct {
 	Log     logr.Logger
 }
 
-// Azure has the parts of the local Azure and its network that machines use.
+// Azure contains the parts of the local Azure and its network that machines use.
 type Azure struct {
 	Network *fabric.Fabric
-	// Faults are the rules by which guests fail.
+	// Faults are the rules with faults of guests.
 	Faults *fault.Set
-	// Cloud is how the cloud provider's stub reaches ARM.
+	// Cloud is the connection of the cloud provider's stub to ARM.
 	Cloud stub.Azure
-	// Identity answers for the token endpoint of a machine's identities.
+	// Identity serves the token endpoint of a machine's identities.
 	Identity func(w http.ResponseWriter, r *http.Request, assigned []string)
-	// Roots are the CAs that guests trust Azure by.
+	// Roots are the CAs with which guests verify Azure's certificates.
 	Roots *x509.CertPool
 	// Resource returns a resource by its ID, as clients see it.
 	Resource func(id string) (json.RawMessage, bool)
-	// TakesKey reports whether the storage account with that ID takes a key.
+	// TakesKey reports whether the storage account with an ID accepts a key.
 	TakesKey func(account, key string) bool
 }
 
@@ -135,7 +136,7 @@ func (h *Host) Open(azure Azure, changed func(id string)) {
 	close(h.ready)
 }
 
-// Close ends all guests; their disks stay.
+// Close ends all guests; their disks remain.
 func (h *Host) Close() {
 	h.stop()
 	h.work.Wait()
@@ -163,14 +164,14 @@ func (h *Host) home(id string) string {
 	return filepath.Join(h.config.Dir, "vms", parts[3], name)
 }
 
-// find returns the machine of a VM, nil for none.
+// find returns the machine of a VM, or nil.
 func (h *Host) find(id string) *machine {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.byID[machineKey(id)]
 }
 
-// Has reports whether a VM has a machine here.
+// Has reports whether the Host has a machine for a VM.
 func (h *Host) Has(id string) bool { return h.find(id) != nil }
 
 // body returns the guest of a VM, or an error while the VM has none.
@@ -189,8 +190,8 @@ func (h *Host) body(id string) (*guest.Guest, error) {
 func (h *Host) Start(vm host.VM) {
 	h.Stop(vm.ID)
 	select {
-	case <-h.ready: // a user's wish, and no guest of an earlier run
-		h.forgive(vm.ID)
+	case <-h.ready: // a user starts it, and it is no guest of an earlier run
+		h.endQuarantine(vm.ID)
 	default:
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -213,7 +214,7 @@ func (h *Host) Start(vm host.VM) {
 		if !g.turn.await(ctx) {
 			return
 		}
-		as(ctx, vm.ID, func(ctx context.Context) { h.runAgain(ctx, g) })
+		runLabelled(ctx, vm.ID, func(ctx context.Context) { h.runAgain(ctx, g) })
 		h.changed(vm.ID)
 	})
 }
@@ -238,7 +239,7 @@ func (h *Host) pool(key string) *podPool {
 	return h.pools[key]
 }
 
-// nodes returns how many machines of a cluster have booted.
+// nodes returns the number of machines of a cluster that have booted.
 func (h *Host) nodes(cluster string) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -329,14 +330,14 @@ func (h *Host) Run(ctx context.Context, id, script string) (code int, stdout, st
 		return 0, "", "", err
 	}
 	var out, errOut bytes.Buffer
-	as(ctx, id, func(ctx context.Context) { code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut) })
+	runLabelled(ctx, id, func(ctx context.Context) { code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut) })
 	if body.Machine().TakeReboot() {
 		return h.restarted(id, out.String(), errOut.String())
 	}
 	return code, out.String(), errOut.String(), nil
 }
 
-// restarted restarts a VM that a script asked to, which ends the script and the agent that ran
+// restarted restarts a VM at the request of a script, which ends the script and the agent that ran
 // it.
 func (h *Host) restarted(id, out, errOut string) (int, string, string, error) {
 	if g := h.find(id); g != nil {
@@ -346,7 +347,7 @@ func (h *Host) restarted(id, out, errOut string) (int, string, string, error) {
 	return -1, out, errOut, errors.New("the machine restarted while the script ran")
 }
 
-// SetPassword implements host.PasswordSetter. It writes the user's name to the console, and not
+// SetPassword implements host.PasswordSetter. It writes only the user's name to the console, never
 // the password.
 func (h *Host) SetPassword(_ context.Context, id, user, password string) error {
 	body, err := h.body(id)
@@ -369,10 +370,10 @@ func (h *Host) Console(id string) []byte {
 	if err == nil {
 		return data
 	}
-	if v := h.View(id); v.Empty { // nothing boots, and the console says why
+	if v := h.View(id); v.Empty { // nothing boots, and the console contains the reason
 		return []byte("simulated: " + v.Message + "\n")
 	}
-	return nil // it has not booted
+	return nil // the VM has not booted yet
 }
 
 // Guest is one simulated VM.
@@ -385,13 +386,13 @@ type Guest struct {
 	Message  string `json:"message,omitempty"`
 	Address  string `json:"address"`
 	Loopback string `json:"loopback"`
-	// Asked is the Kubernetes version that the VM's image holds; Runs is the one
-	// that the control plane processes on it really are, with emulation noted.
+	// Asked is the Kubernetes version in the VM's image; Runs is the version of the control plane
+	// processes on the VM, with emulation noted.
 	Asked string `json:"asked,omitempty"`
 	Runs  string `json:"runs,omitempty"`
 }
 
-// List describes the guests, by ID.
+// List returns the guests, sorted by ID.
 func (h *Host) List() []Guest {
 	h.mu.Lock()
 	defer h.mu.Unlock()

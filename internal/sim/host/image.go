@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Capture implements host.Imager: an image holds the files and the services of its machine. The
+// Capture implements host.Imager: an image contains the files and the services of its machine. The
 // image of a Linux node has the contents of its publisher's image.
 func (h *Host) Capture(id string) (string, error) {
 	g := h.find(id)

@@ -14,8 +14,9 @@ import (
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// cloudConfig returns the file that a controller manager of old reads its cloud
-// from: before Kubernetes 1.31 it held the cloud controllers itself (KEP-2395).
+// cloudConfig returns the file from which a controller manager before Kubernetes 1.31 reads its
+// cloud configuration, because those versions contain the cloud controllers (KEP-2395). inTree is
+// false for any other command.
 func cloudConfig(command []string) (file string, inTree bool) {
 	if !strings.HasSuffix(command[0], "kube-controller-manager") || !slices.Contains(command, "--cloud-provider=azure") {
 		return "", false
@@ -29,13 +30,13 @@ func cloudConfig(command []string) (file string, inTree bool) {
 	return file, true
 }
 
-// inTreeRetry paces the start of the cloud controllers, which a real controller
-// manager would end and be started again for.
+// inTreeRetry is the pause between starts of the cloud controllers. A real controller manager would
+// exit and be restarted.
 const inTreeRetry = 2 * time.Second
 
-// runInTree is the cloud part of this machine's controller manager, for as long as
-// its process runs. It takes the admin's identity, as the embedded Kubernetes no
-// longer gives the controller manager the rights of the cloud controllers.
+// runInTree runs the cloud controllers of this machine's controller manager while its process runs.
+// It uses the admin's identity, because the embedded Kubernetes no longer grants the rights of the
+// cloud controllers to the controller manager.
 func (n *node) runInTree(process *staticProcess, command []string, file string) {
 	ctx, cancel := context.WithCancel(n.ctx)
 	defer cancel()

@@ -13,12 +13,14 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// lostFolder, below vms, has the disks of VMs that the local Azure does not have. No resource group has the name.
+// lostFolder, below vms, contains the disks of VMs that the local Azure does not have. No resource
+// group can have this name.
 const lostFolder = "@lost"
 
-// Keep implements host.Keeper: the folder of a VM that was deleted while this process was killed goes. That of one whose
-// boot had ended may have been lost with a part of Azure's state: it is set aside, and Notices says so. Where the local
-// Azure knows no VM at all its state may be gone, and nothing is moved.
+// Keep implements host.Keeper. It deletes the folder of a VM that was deleted while this process
+// was being killed. The folder of a VM whose boot had ended is moved to lostFolder instead, because
+// the VM may have been lost with a part of Azure's state; Notices reports it. If the local Azure
+// has no VM at all, its state may be lost, and Keep does nothing.
 func (h *Host) Keep(ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -27,7 +29,7 @@ func (h *Host) Keep(ids []string) error {
 	for _, id := range ids {
 		known[h.home(id)] = true
 	}
-	homes, _ := filepath.Glob(filepath.Join(h.config.Dir, "vms", "*", "*")) // the pattern is good
+	homes, _ := filepath.Glob(filepath.Join(h.config.Dir, "vms", "*", "*")) // cannot fail: the pattern is valid
 	var errs []error
 	for _, home := range homes {
 		if known[home] || filepath.Base(filepath.Dir(home)) == lostFolder {
@@ -54,8 +56,8 @@ func (h *Host) setAside(home string) error {
 	return os.Rename(home, filepath.Join(lost, name))
 }
 
-// Notices returns messages for the plane's owner about the machines: faults of the simulation, with the
-// number of times each occurred, host keys that were made again, and folders of VMs that the local Azure
+// Notices returns messages for the plane's owner about the machines: faults of the simulation, with
+// the number of times each occurred, regenerated host keys, and folders of VMs that the local Azure
 // does not have.
 func (h *Host) Notices() (all []string) {
 	h.mu.Lock()
@@ -67,12 +69,12 @@ func (h *Host) Notices() (all []string) {
 	}
 	h.mu.Unlock()
 	vms := filepath.Join(h.config.Dir, "vms")
-	keys, _ := filepath.Glob(filepath.Join(vms, "*", "*", guest.BrokenHostKey)) // the pattern is good
+	keys, _ := filepath.Glob(filepath.Join(vms, "*", "*", guest.BrokenHostKey)) // cannot fail: the pattern is valid
 	for _, key := range keys {
 		all = append(all, fmt.Sprintf("the SSH host key of %s was broken and was made again: SSH clients that knew it refuse the new one; "+
 			"delete %s when you know", filepath.Base(filepath.Dir(key)), key))
 	}
-	lost, _ := os.ReadDir(filepath.Join(vms, lostFolder)) // there is none where nothing was lost
+	lost, _ := os.ReadDir(filepath.Join(vms, lostFolder)) // does not exist unless a VM was lost
 	for _, l := range lost {
 		all = append(all, fmt.Sprintf("the local Azure does not have the VM whose disk is now in %s: its state may have lost it; "+
 			"delete the folder when you do not need it", filepath.Join(vms, lostFolder, l.Name())))

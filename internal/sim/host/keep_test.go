@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// TestLost: the disk of a VM that had booted is set aside and never moved again. Notices report it, a host
-// key that was made again, and panics.
+// TestLost: the disk of a VM that had booted is moved to the lost folder and never moved again.
+// Notices reports it, a regenerated host key, and panics.
 func TestLost(t *testing.T) {
 	m := testHost(t.TempDir())
 	for _, id := range []string{killer, bystander} {
@@ -58,8 +58,8 @@ func TestLost(t *testing.T) {
 
 var _ host.Keeper = (*Host)(nil)
 
-// TestKeep: the folder of a VM that the local Azure does not have is set aside, unless the local Azure has
-// no VMs at all.
+// TestKeep: the folder of a VM that the local Azure does not have is moved to the lost folder,
+// unless the local Azure has no VMs at all.
 func TestKeep(t *testing.T) {
 	const instance = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/set/virtualMachines/3"
 	m := testHost(t.TempDir())

@@ -64,7 +64,7 @@ func (n *node) kubeadmVersion(args []string) string {
 	return "kubeadm version: &version.Info{GitVersion:\"" + version + "\"} (simulated by casement)"
 }
 
-// Where a Windows node has its programs of Kubernetes.
+// Paths of the Kubernetes programs on a Windows node.
 const (
 	windowsKubeadm = `C:\k\kubeadm.exe`
 	windowsKubelet = `C:\k\kubelet.exe`
@@ -88,7 +88,7 @@ func flagValue(args []string, name string) string {
 	return ""
 }
 
-// boot runs a part of casement-kube's boot on this machine, while its kubelet runs
+// boot runs a subcommand of casement-kube's boot for this machine, while the machine's kubelet runs
 // the static pods that boot writes.
 func (n *node) boot(ctx context.Context, command, config string, out io.Writer) error {
 	spec, root, err := n.bootSpec(command, config)
@@ -108,7 +108,7 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 		if err != nil {
 			return err
 		}
-		// kubeadm's packages print some paths of this machine.
+		// kubeadm's packages print some paths of this computer.
 		if _, err := out.Write(bytes.ReplaceAll(text, []byte(root+"/"), []byte("/"))); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 	}
 }
 
-// bootSpec returns the process of boot, and the guest's root.
+// bootSpec returns the specification of the boot process, and the guest's root.
 func (n *node) bootSpec(command, config string) (spec process.Spec, root string, err error) {
 	binary, err := kubeproc.Find()
 	if err != nil {
@@ -155,7 +155,7 @@ func (n *node) bootSpec(command, config string) (spec process.Spec, root string,
 	for _, ip := range n.body.Machine().IPs {
 		ips = append(ips, ip.String())
 	}
-	spec, err = n.walled(process.Spec{
+	spec, err = n.confined(process.Spec{
 		Name: "kubeadm", Path: binary, Log: filepath.Join(logs, "kubeadm.log"),
 		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
 			"--address=" + strings.Join(ips, ","), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
@@ -163,11 +163,11 @@ func (n *node) bootSpec(command, config string) (spec process.Spec, root string,
 	return spec, root, err
 }
 
-// kubernetesDir is where kubeadm writes, in a guest's root.
+// kubernetesDir is the folder in a guest's root to which kubeadm writes.
 const kubernetesDir = "/etc/kubernetes"
 
-// How long kubeadm is retried after the host's kernel killed it for lack of memory, or
-// after a full disk, and the pause between tries: its phases keep finished work.
+// The time for which kubeadm is retried after the host's kernel killed it for lack of memory, or
+// after the host's disk was full, and the pause between attempts. Its phases keep finished work.
 const (
 	bootPatience = 2 * time.Minute
 	bootPause    = time.Second
@@ -176,8 +176,8 @@ const (
 // killed is the exit code of a process that a signal ended.
 const killed = -1
 
-// lacking returns the resource of the real machine that a program's output says was exhausted, ""
-// for none. A guest's own full disk is reported in other words.
+// lacking returns the resource of this computer that a program's output reports as exhausted; ""
+// for none. A guest's own full disk has another message.
 func lacking(output []byte) string {
 	for _, e := range exhaustion {
 		if bytes.Contains(output, []byte(e.Error())) {
@@ -187,7 +187,7 @@ func lacking(output []byte) string {
 	return ""
 }
 
-// files returns the files below kubernetesDir, which may be missing.
+// files returns the files below kubernetesDir, which may not exist.
 func (n *node) files() (map[string]bool, error) {
 	found := map[string]bool{}
 	tree, err := n.body.Machine().Root.Tree(kubernetesDir)
@@ -207,8 +207,8 @@ func (n *node) files() (map[string]bool, error) {
 	return found, err
 }
 
-// removeOthers removes the files below kubernetesDir that are not in keep. A file may be half
-// written, and kubeadm refuses a certificate without its key.
+// removeOthers removes the files below kubernetesDir that are not in keep. A removed file may be
+// half written, and kubeadm refuses a certificate without its key.
 func (n *node) removeOthers(keep map[string]bool) error {
 	found, err := n.files()
 	for name := range found {
@@ -219,7 +219,7 @@ func (n *node) removeOthers(keep map[string]bool) error {
 	return err
 }
 
-// bootOnce runs the program to its end and returns its exit code.
+// bootOnce runs the boot program to its end and returns its exit code.
 func (n *node) bootOnce(ctx context.Context, spec process.Spec) (code int, err error) {
 	p, err := process.Start(spec)
 	if err != nil {
@@ -233,7 +233,7 @@ func (n *node) bootOnce(ctx context.Context, spec process.Spec) (code int, err e
 			p.Kill()
 			return 0, ctx.Err()
 		case <-poll.C:
-			n.startKubelet() // once boot has written its configuration
+			n.startKubelet() // succeeds after boot has written the kubelet's configuration
 		case <-p.Done():
 			return p.State().ExitCode, nil
 		}
@@ -280,7 +280,7 @@ func (n *node) kubeadmOptions(config []byte, out io.Writer) kubeadm.Options {
 	}
 }
 
-// criSocket is where the machine's container runtime answers.
+// criSocket returns the address of the machine's container runtime.
 func (n *node) criSocket() string {
 	if n.vm.OS == guest.Windows {
 		return "npipe:////./pipe/containerd-containerd"
@@ -294,19 +294,20 @@ func (n *node) portTaken(port int) bool {
 	return slices.ContainsFunc(n.net.Listeners(), func(l fabric.Listener) bool { return l.Address == at })
 }
 
-// lacks returns the parts that a node needs and the machine lacks: its runtime may be stopped, and a custom image may hold anything.
+// lacks returns the parts that a node requires and the machine does not have: its runtime may be
+// stopped, and a custom image may contain anything.
 func (n *node) lacks() []kubeadm.Lack {
 	m := n.body.Machine()
 	var out []kubeadm.Lack
 	row, ok := m.Services.Get(containerService(m.Image))
-	if !row.Running && (ok || n.vm.OS == guest.Windows || m.Image.Plain) { // kubeadm asks for it first
+	if !row.Running && (ok || n.vm.OS == guest.Windows || m.Image.Plain) { // kubeadm checks it first
 		out = append(out, kubeadm.Lack{Check: "CRI", Reason: n.runtimeDown()})
 	}
 	return append(out, n.lacksKubelet()...)
 }
 
-// runtimeDown returns kubeadm's message about a runtime that does not answer.
-// Source: kubernetes cmd/kubeadm/app/util/runtime/runtime.go; k8s.io/cri-client.
+// runtimeDown returns kubeadm's message for a container runtime that does not answer. Source:
+// kubernetes cmd/kubeadm/app/util/runtime/runtime.go; k8s.io/cri-client.
 func (n *node) runtimeDown() string {
 	dial := "dial unix /var/run/containerd/containerd.sock: connect: no such file or directory"
 	if n.vm.OS == guest.Windows {
@@ -317,7 +318,7 @@ func (n *node) runtimeDown() string {
 		"run)", n.criSocket(), dial, containerService(n.body.Machine().Image))
 }
 
-// lacksKubelet returns why kubelet cannot start on a machine.
+// lacksKubelet returns the parts that the kubelet requires and the machine does not have.
 func (n *node) lacksKubelet() (out []kubeadm.Lack) {
 	m := n.body.Machine()
 	file, search := windowsKubelet, "%PATH%"
@@ -337,7 +338,7 @@ func (n *node) lacksKubelet() (out []kubeadm.Lack) {
 	return out
 }
 
-// containerService returns the service of a Windows machine's container runtime.
+// containerService returns the name of the service of a machine's container runtime.
 func containerService(image guest.Image) string {
 	if strings.HasPrefix(image.Runtime, "docker") {
 		return "docker"

@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// A kubeadm that met a full disk of the real machine starts again, without the half of a
-// file that it wrote.
+// TestKubeadmOnAFullDisk: after the real disk was full, kubeadm is started again, without the
+// half-written file of the first run.
 func TestKubeadmOnAFullDisk(t *testing.T) {
 	n := testNode(t)
 	root, err := n.body.Path("/")
@@ -27,7 +27,8 @@ func TestKubeadmOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestKubeadmWithoutARuntime: kubeadm finds a container runtime that does not run, in the runtime's words.
+// TestKubeadmWithoutARuntime: kubeadm reports a container runtime that does not run, with the
+// runtime's message.
 func TestKubeadmWithoutARuntime(t *testing.T) {
 	n := testNode(t)
 	n.vm.OS = guest.Linux

@@ -32,10 +32,10 @@ type machine struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	err      error
-	turn     *turn // of a guest of an earlier run
-	// waits says why the guest waits for a seat, while it does.
+	turn     *turn // only for a guest of an earlier run
+	// waits is the reason why the guest waits for a seat; nil if it does not wait.
 	waits atomic.Pointer[string]
-	// injected holds the fault rules that have matched the guest.
+	// injected contains the fault rules that have matched the guest.
 	injected map[string]bool
 }
 
@@ -129,8 +129,8 @@ func (h *Host) run(ctx context.Context, g *machine) error {
 	return nil
 }
 
-// serve starts a machine's servers: SSH, Remote Desktop on Windows, and on Linux the egress socket that its
-// API server dials through. All of them end with ctx.
+// serve starts a machine's servers: SSH, Remote Desktop on Windows, and on Linux the egress socket
+// for its API server's connections. All of them end with ctx.
 func (h *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) error {
 	begin := func(what string, run func() error) {
 		n.body.Machine().Wall.Go(services, what, func() {
@@ -160,7 +160,7 @@ func (h *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) err
 	return nil
 }
 
-// web returns the transport of a guest's HTTP requests.
+// web returns the transport for a guest's HTTP requests.
 func (h *Host) web(from fabric.Origin) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -171,11 +171,10 @@ func (h *Host) web(from fabric.Origin) *http.Transport {
 	}
 }
 
-// stopTimeout bounds the end of a VM's processes.
+// stopTimeout is the time in which a VM's processes must end.
 const stopTimeout = 10 * time.Second
 
-// clusterName returns the cluster that a VM belongs to, by the tag that its provider marks
-// it with.
+// clusterName returns the cluster of a VM, from the tag that its provider sets.
 func clusterName(vm host.VM) string {
 	const tag = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
 	for name := range vm.Tags {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestMain lets the test binary play the program that a machine starts, casement-kube.
+// TestMain lets the test binary replace casement-kube, the program that a machine starts.
 func TestMain(m *testing.M) {
 	if strings.HasSuffix(os.Args[0], ".test") {
 		os.Exit(m.Run())
@@ -36,7 +36,7 @@ func writeFile(t *testing.T, file, text string) {
 	}
 }
 
-// playKube is casement-kube, as far as it reads a kubeconfig and makes a data directory.
+// playKube replaces casement-kube: it reads a kubeconfig and creates a data directory.
 func playKube() {
 	if os.Args[0] == "boot" {
 		playBoot()
@@ -47,7 +47,7 @@ func playKube() {
 		case "--kubeconfig":
 			if config, err := clientcmd.BuildConfigFromFlags("", value); err == nil {
 				if client, err := rest.HTTPClientFor(config); err == nil {
-					_, _ = client.Get(config.Host) // no server answers there: a program would run before
+					_, _ = client.Get(config.Host) // no server answers there; a program in the kubeconfig would run before the request
 				}
 			}
 		case "--data-dir":
@@ -57,10 +57,10 @@ func playKube() {
 		}
 	}
 	fmt.Println("up")
-	time.Sleep(time.Hour) // until it is ended
+	time.Sleep(time.Hour) // until the process is killed
 }
 
-// playBoot is kubeadm on a machine whose disk is full at first.
+// playBoot replaces kubeadm on a machine whose disk is full at first.
 func playBoot() {
 	root := ""
 	for _, arg := range os.Args {

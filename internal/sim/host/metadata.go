@@ -19,12 +19,12 @@ import (
 // metadataAddress is Azure's instance metadata service.
 const metadataAddress = "169.254.169.254:80"
 
-// IdentityPath is where the metadata service issues tokens.
+// IdentityPath is the path at which the metadata service issues tokens.
 const IdentityPath = "/metadata/identity/oauth2/token"
 
-// External serves connections from a guest to addresses outside of its network: the metadata service, the
-// hosts of Azure that the local one simulates, such as key vaults, and the hosts that Config.Route permits.
-// All others are refused, so that no connection leaves this machine.
+// External serves connections from a guest to addresses outside of its network: the metadata
+// service, the hosts that the local Azure simulates, such as key vaults, and the hosts that
+// Config.Route permits. All others are refused, so that no connection leaves this machine.
 func (h *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
 	if address == metadataAddress {
 		return h.dialMetadata(ctx, from)
@@ -52,7 +52,7 @@ func (h *Host) dialMetadata(ctx context.Context, from fabric.Origin) (net.Conn, 
 	l := connqueue.New(&net.UnixAddr{Name: metadataAddress, Net: "pipe"})
 	h.wall.Go(nil, "the metadata service", func() {
 		serve := func(w http.ResponseWriter, r *http.Request) { h.serveMetadata(w, r, vm) }
-		_ = limit.Default().Server(http.HandlerFunc(serve)).Serve(l) // ends with the connection
+		_ = limit.Default().Server(http.HandlerFunc(serve)).Serve(l) // returns when the connection ends
 	})
 	if err := l.Give(ctx, closingConn{server, l}); err != nil {
 		return nil, errors.Join(err, client.Close(), server.Close(), l.Close())
@@ -76,8 +76,8 @@ func (h *Host) at(from fabric.Origin) (host.VM, bool) {
 	return host.VM{}, false
 }
 
-// serveMetadata is the instance document, the part that cloud providers and loaders
-// read, and the tokens of the machine's identities.
+// serveMetadata serves the part of the instance document that cloud providers and loaders read, and
+// the tokens of the machine's identities.
 func (h *Host) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM) {
 	if r.Header.Get("Metadata") != "true" {
 		http.Error(w, `{"error":"Bad request. Required metadata header not specified"}`, http.StatusBadRequest)
@@ -109,7 +109,8 @@ func (h *Host) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM)
 	_ = json.NewEncoder(w).Encode(doc)
 }
 
-// closingConn closes its listener with itself: the metadata service of a connection ends with it.
+// closingConn closes its listener when it is closed: the metadata service of a connection ends with
+// the connection.
 type closingConn struct {
 	net.Conn
 	l net.Listener

@@ -17,15 +17,16 @@ import (
 // clusterDomain is the domain of the clusters' DNS.
 const clusterDomain = "cluster.local"
 
-// network is the view that the programs of a machine, or of a pod on it, have of the fabric.
+// network is the network as the programs of a machine, or of a pod on it, see it.
 type network struct {
 	net  *fabric.Fabric
 	node fabric.Origin
-	// dial is the machine's, which fails while its network is down.
+	// dial connects from the machine; it fails while the machine's network is down.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// pod is the pod's own address; unset for the machine and for pods on its network.
+	// pod is the pod's own address; not valid for the machine and for pods on the machine's
+	// network.
 	pod netip.Addr
-	// inCluster is set where the cluster's DNS is asked, and not the machine's.
+	// inCluster is set if names are resolved by the cluster's DNS, and not by the machine's.
 	inCluster bool
 	windows   bool
 	search    []string
@@ -35,7 +36,7 @@ type network struct {
 // Lookup implements machine.Network.
 func (n network) Lookup(name string) (gm.Found, error) { return n.lookup(name, maxAliases) }
 
-// maxAliases is how many names a lookup may go through, one after the other.
+// maxAliases is the largest number of aliases that a lookup follows.
 const maxAliases = 8
 
 func (n network) lookup(name string, aliases int) (gm.Found, error) {
@@ -82,12 +83,12 @@ func (n network) follow(name, full, alias string, aliases int) (gm.Found, error)
 	return found, err
 }
 
-// within reports whether a name is one of a Service.
+// within reports whether a name belongs to the domain of Services.
 func within(name string) bool { return strings.HasSuffix(name, ".svc."+clusterDomain) }
 
-// candidates returns the full names to resolve. Windows completes a name without a dot by one suffix alone,
-// and no other name.
-// Source: kubernetes.io/docs/concepts/services-networking/dns-pod-service, DNS resolution on Windows nodes.
+// candidates returns the full names to resolve. Windows completes only a name without a dot, and
+// only by the first suffix. Source:
+// kubernetes.io/docs/concepts/services-networking/dns-pod-service, DNS resolution on Windows nodes.
 func (n network) candidates(name string, full bool) []string {
 	if full {
 		return []string{name}
@@ -109,8 +110,8 @@ func (n network) candidates(name string, full bool) []string {
 	return append(out, name)
 }
 
-// Dial implements machine.Network. The loopback address is that of the pod. Outside of the cluster a pod has the
-// machine's address.
+// Dial implements machine.Network. The loopback address is the pod's. Outside of the cluster a pod
+// has the machine's address.
 func (n network) Dial(ctx context.Context, kind, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -133,11 +134,11 @@ func (n network) Dial(ctx context.Context, kind, address string) (net.Conn, erro
 	cluster := n.net.Cluster(n.node.Cluster)
 	to := net.JoinHostPort(ip.String(), port)
 	switch {
-	case cluster.Pod(ip), cluster.Service(ip):
+	case cluster.HasPodIP(ip), cluster.HasServiceIP(ip):
 		from := n.node
 		from.IP = n.pod
 		return n.net.Dial(ctx, from, kind, to)
-	case n.net.Machine(n.node, ip):
+	case n.net.HasMachineIP(n.node, ip):
 		return n.dial(ctx, kind, to)
 	}
 	conn, err := n.dial(ctx, kind, to)
@@ -149,7 +150,7 @@ func (n network) Dial(ctx context.Context, kind, address string) (net.Conn, erro
 
 // Pings implements machine.Network.
 func (n network) Pings(ip netip.Addr) bool {
-	return ip.IsLoopback() || n.net.Cluster(n.node.Cluster).Pod(ip) || n.net.Machine(n.node, ip)
+	return ip.IsLoopback() || n.net.Cluster(n.node.Cluster).HasPodIP(ip) || n.net.HasMachineIP(n.node, ip)
 }
 
 // ofMachine returns the machine's own network.
@@ -166,7 +167,7 @@ func (n *node) ofPod(e kubelet.ExecSpec) network {
 	return out
 }
 
-// webOf returns the transport of the HTTP requests of a pod.
+// webOf returns the transport for a pod's HTTP requests.
 func (n *node) webOf(way network) http.RoundTripper {
 	web := n.web.Clone()
 	web.DialContext = way.Dial

@@ -70,7 +70,7 @@ func TestNamesInPods(t *testing.T) {
 		for _, windows := range []bool{false, true} {
 			want := test.want
 			if windows && name == "web.default" {
-				want = "" // Windows completes no name with a dot
+				want = "" // Windows does not complete a name with a dot
 			}
 			found, err := podNetwork(t, windows).Lookup(name)
 			if found.Name != want || (err == nil) != (want != "") {
@@ -80,7 +80,8 @@ func TestNamesInPods(t *testing.T) {
 	}
 }
 
-// TestNamesOfOtherNames: a Service without an address of its own answers with those of its pods, or is another name of something.
+// TestNamesOfOtherNames: a headless Service resolves to the addresses of its pods, and an
+// ExternalName Service to another name.
 func TestNamesOfOtherNames(t *testing.T) {
 	n := podNetwork(t, true)
 	if found, err := n.Lookup("headless"); err != nil || len(found.IPs) != 2 {

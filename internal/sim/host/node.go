@@ -26,11 +26,11 @@ import (
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// node has the parts that make a VM a Kubernetes node: its kubelet service, the static pods that run as
-// processes, and kubeadm.
+// node contains the parts that make a VM a Kubernetes node: its kubelet service, the static pods
+// that run as processes, and kubeadm.
 type node struct {
 	vm       host.VM
-	socket   string // of the egress
+	socket   string // the egress socket
 	body     *guest.Guest
 	home     string
 	loopback netip.Addr
@@ -39,33 +39,33 @@ type node struct {
 	cluster  *stub.Cluster
 	podIPs   *nodePodIPs
 	cloud    stub.Azure
-	election *election       // of the cluster; nil lets each be a candidate
-	records  process.Records // of its processes
+	election *election       // the cluster's election; nil makes each instance a candidate
+	records  process.Records // records of its processes
 	volume   func(vm host.VM, handle, key string) (guestfs.Folder, error)
 	images   pull.Policy
 	console  io.Writer
 	runtime  *kubelet.Runtime
 	folders  *kubelet.Folders
 	ctx      context.Context
-	web      *http.Transport // of the machine's programs
+	web      *http.Transport // transport for the machine's programs
 	work     sync.WaitGroup
-	nodes    func() int // about how many nodes the cluster has
+	nodes    func() int // returns the approximate number of the cluster's nodes
 	ready    func()     // called when the node is ready for the first time
 
 	mu        sync.Mutex
 	kubelet   *kubelet.Kubelet
-	stop      context.CancelFunc // of the kubelet that runs
+	stop      context.CancelFunc // ends the running kubelet
 	ended     chan struct{}
 	processes map[processKey]*staticProcess
 }
 
-// Guest paths that say whether kubeadm has set the kubelet up.
+// Guest paths that exist after kubeadm has configured the kubelet.
 const (
 	kubeletConfig = "/var/lib/kubelet/config.yaml"
 	kubeletFlags  = "/var/lib/kubelet/kubeadm-flags.env"
 )
 
-// service reacts to an action of the guest on its kubelet service.
+// service reacts to an action of the guest on its kubelet service, such as a start.
 func (n *node) service(name string, action guest.Action) {
 	if name != "kubelet" {
 		n.observe()
@@ -78,8 +78,8 @@ func (n *node) service(name string, action guest.Action) {
 	}
 }
 
-// startKubelet starts the simulated kubelet. Without a configuration the kubelet ends immediately, as the
-// real one does before kubeadm ran.
+// startKubelet starts the simulated kubelet. Without a configuration the kubelet ends immediately,
+// as the real kubelet does before kubeadm has run.
 func (n *node) startKubelet() {
 	if !n.body.Machine().Root.Exists(kubeletConfig) || len(n.lacksKubelet()) > 0 {
 		return
@@ -112,11 +112,11 @@ func (n *node) startKubelet() {
 	})
 }
 
-// kubeletRestart is how long systemd waits before it starts a kubelet again that ended
-// (RestartSec of kubeadm's unit).
+// kubeletRestart is the time after which systemd restarts a kubelet that has ended (RestartSec of
+// kubeadm's unit).
 const kubeletRestart = 10 * time.Second
 
-// supervise runs a kubelet, and another one when it ends by itself, until ctx ends.
+// supervise runs a kubelet, and restarts it when it ends by itself, until ctx ends.
 func (n *node) supervise(ctx context.Context, k *kubelet.Kubelet, config kubelet.Config) {
 	for {
 		err := k.Run(ctx)
@@ -139,7 +139,7 @@ func (n *node) supervise(ctx context.Context, k *kubelet.Kubelet, config kubelet
 	}
 }
 
-// kubeletLog opens the file where the guest's own tools look for the kubelet's log.
+// kubeletLog opens the file in which the guest's own tools expect the kubelet's log.
 func (n *node) kubeletLog() (*logfile.File, error) {
 	m := n.body.Machine()
 	return logfile.Open(m.Root.Appender(m.UnitLog("kubelet"), 0o644))
@@ -156,7 +156,7 @@ func (n *node) stopKubelet() {
 	}
 }
 
-// hasKubelet reports whether a kubelet runs.
+// hasKubelet reports whether a kubelet is running.
 func (n *node) hasKubelet() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -234,8 +234,8 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	return c.Exec(ctx, e.Command, e.Stdin, e.Stdout, e.Stderr, e.TTY)
 }
 
-// podRange returns the node's range of pods that contains an address; an invalid one for an address of the
-// virtual network.
+// podRange returns the node's range of pods that contains one of the addresses; it is not valid for
+// an address of the virtual network.
 func (n *node) podRange(ips []netip.Addr) netip.Prefix {
 	for _, r := range (nodePods{n}).Ranges() {
 		if len(ips) > 0 && r.Contains(ips[0]) {
@@ -245,7 +245,8 @@ func (n *node) podRange(ips []netip.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// hostnameOf returns the name that a container's programs see: a HostProcess container's is the node's.
+// hostnameOf returns the host name that a container's programs see; in a HostProcess container it
+// is the node's.
 func (n *node) hostnameOf(e kubelet.ExecSpec) string {
 	if kubelet.HostProcess(e.Pod) {
 		return n.vm.ComputerName
@@ -253,9 +254,10 @@ func (n *node) hostnameOf(e kubelet.ExecSpec) string {
 	return cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name)
 }
 
-// userOf returns who a container of Windows runs as by its runAsUserName, "" for the image's own user. Accounts of the image
-// are known to its user manager; a HostProcess container's are the node's.
-// Source: https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.
+// userOf returns the user of a container on Windows from its runAsUserName; "" for the image's own
+// user. The image's user manager knows the accounts of the image; a HostProcess container has the
+// node's accounts. Source:
+// https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.
 func userOf(e kubelet.ExecSpec) string {
 	name := kubelet.RunAsUserName(e.Pod, e.Container)
 	if own := strings.EqualFold(name, "ContainerUser") || strings.EqualFold(name, "ContainerAdministrator"); own {
@@ -265,7 +267,7 @@ func userOf(e kubelet.ExecSpec) string {
 }
 
 func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	// The components of this machine name its own sockets by the loopback address.
+	// Components on this machine use the loopback address for the machine's own sockets.
 	host, _, err := net.SplitHostPort(address)
 	if own := err == nil && host == n.loopback.String(); !own && !n.body.Machine().Pulse.Get().Network {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: i/o timeout", address)}
@@ -273,7 +275,8 @@ func (n *node) dial(ctx context.Context, network, address string) (net.Conn, err
 	return n.net.Dial(ctx, n.origin, network, address)
 }
 
-// serveEgress lets the API server of this machine reach nodes, pods and services.
+// serveEgress serves the egress socket through which the API server of this machine connects to
+// nodes, pods and services.
 func (n *node) serveEgress(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(n.socket, true), 0o600); err != nil {
 		return err

@@ -6,16 +6,17 @@ import (
 	"casement.dev/casement/internal/contain"
 )
 
-// met is how often guests met one cause of panics.
+// met counts the occurrences of one cause of panics.
 type met struct {
 	times int
-	vm    string // the last one's; "" for work that is done for all guests
+	vm    string // the VM of the last occurrence; "" for work for all guests
 	vms   map[string]bool
 }
 
-// panicked returns a function that handles the panics in a guest's code: the first of each cause is logged
-// with its trace, and OnPanic gets the first of each cause and machine. All of them are written to the
-// guest's console and counted by Notices and Panics. id and vm are "" for work that is done for all guests.
+// panicked returns a function that handles the panics in a guest's code: the first of each cause is
+// logged with its trace, and OnPanic gets the first of each cause and machine. All of them are
+// written to the guest's console and counted by Notices and Panics. id and vm are "" for work for
+// all guests.
 func (h *Host) panicked(id, vm string) func(*contain.Panic) {
 	return func(p *contain.Panic) {
 		h.mu.Lock()
@@ -38,7 +39,7 @@ func (h *Host) panicked(id, vm string) func(*contain.Panic) {
 	}
 }
 
-// Panics returns how often guests met faults of the simulation, by package.
+// Panics returns the number of panics in the code of guests, by package.
 func (h *Host) Panics() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

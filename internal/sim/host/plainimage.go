@@ -21,7 +21,7 @@ func plainContents(vm host.VM) (windows.Contents, bool) {
 		}
 	case strings.EqualFold(vm.Image.Publisher, "kinvolk"):
 		return windows.FlatcarContents(cmp.Or(vm.Image.ExactVersion, vm.Image.Version)), true
-	case strings.EqualFold(vm.Image.Publisher, "Canonical"), strings.EqualFold(vm.Image.Publisher, "microsoft-dsvm") && // Ubuntu HPC
+	case strings.EqualFold(vm.Image.Publisher, "Canonical"), strings.EqualFold(vm.Image.Publisher, "microsoft-dsvm") && // Ubuntu HPC images
 		strings.Contains(sku, "ubuntu"):
 		distribution := "22.04"
 		for _, d := range []string{"24.04", "20.04", "18.04"} {

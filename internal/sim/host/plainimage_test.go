@@ -6,7 +6,7 @@ import (
 	"casement.dev/casement/azuresim/host"
 )
 
-// TestPlainUbuntu: images of Ubuntu by the publishers that have them, each with its distribution.
+// TestPlainUbuntu: images of Ubuntu from all their publishers, each with its distribution.
 func TestPlainUbuntu(t *testing.T) {
 	for _, c := range []struct{ publisher, offer, sku, want string }{
 		{"Canonical", "0001-com-ubuntu-server-focal", "20_04-lts-gen2", "20.04"},

@@ -13,21 +13,24 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// podPool gives pod addresses in clusters whose controller manager allocates no ranges to nodes, as with
-// Calico's own address management. It is Calico's default pool, from which nodes get blocks.
-// Source: https://docs.tigera.io/calico/latest/networking/ipam/get-started-ip-addresses.
+// podPool allocates pod addresses in clusters whose controller manager allocates no ranges to
+// nodes, as with Calico's own address management. It simulates Calico's default pool, of which
+// nodes get blocks. Source:
+// https://docs.tigera.io/calico/latest/networking/ipam/get-started-ip-addresses.
 type podPool struct {
 	mu     sync.Mutex
 	used   map[netip.Addr]bool
-	blocks map[netip.Prefix]string // by the node that has each
+	blocks map[netip.Prefix]string // by block, the node that has it
 }
 
 var podRange = netip.MustParsePrefix("192.168.0.0/16")
 
-// blockBits is the length of a block's prefix. Of a block the first three addresses and the last are Windows' own.
+// blockBits is the length of a block's prefix. Windows reserves the first three addresses and the
+// last address of a block.
 const blockBits, firstOfBlock, lastOfBlock = 26, 3, 62
 
-// Allocate implements kubelet.PodIPs: from the node's blocks, then from a new one.
+// Allocate implements kubelet.PodIPs: it returns an address of the node's blocks, or of a new
+// block.
 func (p *podPool) Allocate(_ context.Context, node, _, _ string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +48,7 @@ func (p *podPool) Allocate(_ context.Context, node, _, _ string) (netip.Addr, er
 	return netip.Addr{}, fmt.Errorf("no free pod address in %s", podRange)
 }
 
-// freeIn returns the first address of a block that no pod has.
+// freeIn returns the first free address of a block.
 func (p *podPool) freeIn(block netip.Prefix) (netip.Addr, bool) {
 	b := block.Addr().As4()
 	for i := range byte(lastOfBlock - firstOfBlock + 1) {

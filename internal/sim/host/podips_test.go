@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestPodPool: each node has blocks of the pool of its own, as Calico's address management gives them to Windows.
+// TestPodPool: each node has its own blocks of the pool, as in Calico's address management for
+// Windows.
 func TestPodPool(t *testing.T) {
 	p := &podPool{used: map[netip.Addr]bool{}, blocks: map[netip.Prefix]string{}}
 	const full = lastOfBlock - firstOfBlock + 1
@@ -30,7 +31,8 @@ func TestPodPool(t *testing.T) {
 	}
 }
 
-// TestPodPoolAfterRestart: the address of a pod of an earlier run is given to no other, and its block is its node's.
+// TestPodPoolAfterRestart: the address of a pod of an earlier run is not allocated again, and its
+// block belongs to its node.
 func TestPodPoolAfterRestart(t *testing.T) {
 	p := &podPool{used: map[netip.Addr]bool{}, blocks: map[netip.Prefix]string{}}
 	kept := netip.MustParseAddr("192.168.0.3")

@@ -22,51 +22,52 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// bootMark is written to the disk for as long as a guest boots. A boot interprets the input of strangers.
-// Limits should contain it; where one is missing, the supervisor dies during the boot, and would die again
-// at each start.
+// bootMark is a file that exists while a guest boots. A boot interprets untrusted input, which
+// limits should contain. Where a limit is missing, the supervisor dies during the boot, and would
+// die again at each start.
 //
-// A guest with the mark of a dead supervisor is a suspect. It is not booted any more after maxDeaths deaths
-// from within, or after one that it clearly caused. A supervisor that was ended from outside, by a user or
-// with the machine, says nothing about a guest. Suspects boot one after the other, so that only one of them
-// can cause the next death.
+// A guest with the mark of a dead supervisor is a suspect. It is no longer booted after maxDeaths
+// deaths from within, or after a death that it clearly caused. The end of a supervisor from
+// outside, by a user or with the computer, does not count. Suspects boot one after another, so that
+// only one of them can cause the next death.
 //
-// A session, a static pod or a kubelet may end the process as well, long after the boot. All goroutines of
-// a guest have its ID as a label, which the Go runtime writes beside the goroutine that died (culprit):
-// that guest has a mark when the next process starts.
+// A session, a static pod or a kubelet can also end the process long after the boot. Therefore all
+// goroutines of a guest have its ID as a label, which the Go runtime writes beside the goroutine
+// that died; the next process then quarantines that guest (quarantineCulprit).
 type bootMark struct {
-	// Deaths counts the supervisors that died from within while the guest booted,
-	// this one included for as long as it lives.
+	// Deaths counts the supervisors that died from within while the guest booted; it includes the
+	// current supervisor while the guest boots.
 	Deaths int `json:"strikes"`
-	// Process says which one it was last.
+	// Process identifies the last such supervisor.
 	Process string `json:"conductor"`
-	// Crash is the file to which the Go runtime writes why that one died.
+	// Crash is the file to which the Go runtime writes the cause of that supervisor's death.
 	Crash string `json:"crash,omitempty"`
-	// OutOfMemory counts the processes that the kernel had ended for want of memory
-	// when the boot began.
+	// OutOfMemory is the number of processes that the kernel had killed for lack of memory before
+	// the boot began.
 	OutOfMemory int64 `json:"outOfMemory,omitempty"`
-	// Quarantine is why the guest is not booted any more, or nothing.
+	// Quarantine is the reason why the guest is no longer booted; "" if it is booted.
 	Quarantine string `json:"quarantine,omitempty"`
 }
 
-// maxDeaths is how many supervisors may die from within while a guest boots.
+// maxDeaths is the number of deaths from within, during a guest's boot, after which the guest is
+// quarantined.
 const maxDeaths = 3
 
-// suspectLead is how long a suspect boots before the next one begins; it harms
-// within moments. suspectWait bounds the wait for that.
+// suspectLead is the time after which the next suspect may boot: a harmful boot ends the process
+// within moments. suspectWait is the longest wait for a turn.
 const (
 	suspectLead = 3 * time.Second
 	suspectWait = 30 * time.Second
 )
 
-// errQuarantine is of a guest that is not booted.
+// errQuarantine is the error for a guest that is not booted because it is in quarantine.
 var errQuarantine = errors.New("the guest is in quarantine")
 
 // broken reports whether an error means that a guest cannot run on this computer until a
 // user acts.
 func broken(err error) bool { return errors.Is(err, errQuarantine) || errors.Is(err, guest.ErrDamaged) }
 
-// thisProcess distinguishes this process from those before it.
+// thisProcess distinguishes this process from earlier processes.
 var thisProcess = fmt.Sprintf("%d at %s", os.Getpid(), time.Now().Format(time.RFC3339Nano))
 
 func (h *Host) markFile(id string) string { return filepath.Join(h.home(id), "booting.json") }
@@ -78,7 +79,7 @@ func (h *Host) readMark(id string) (bootMark, bool) {
 		return mark, false
 	}
 	if err != nil || json.Unmarshal(data, &mark) != nil {
-		return bootMark{Deaths: 1}, true // cut off while it was written
+		return bootMark{Deaths: 1}, true // the write was interrupted
 	}
 	return mark, true
 }
@@ -91,17 +92,17 @@ func (h *Host) writeMark(id string, mark bootMark) error {
 	return os.WriteFile(h.markFile(id), data, 0o600)
 }
 
-// beginBoot marks that a guest boots. The error says that the guest is in quarantine. The caller calls done
-// when the boot has ended, even with an error.
+// beginBoot writes the mark of a guest that boots. It returns an error if the guest is in
+// quarantine. The caller calls done after the boot, even if the boot failed.
 func (h *Host) beginBoot(ctx context.Context, id string) (done func(), err error) {
 	mark, suspect := h.readMark(id)
 	suspect = suspect && mark.Process != thisProcess
-	within := h.fromWithin(id, mark)
+	within := h.mayBeCulprit(id, mark)
 	if suspect && !within {
 		mark.Deaths = max(0, mark.Deaths-1)
 	}
 	if suspect && within && mark.Quarantine == "" {
-		if mark.Quarantine = h.judge(mark); mark.Quarantine != "" {
+		if mark.Quarantine = h.quarantineReason(mark); mark.Quarantine != "" {
 			if err := h.writeMark(id, mark); err != nil {
 				return nil, err
 			}
@@ -128,7 +129,8 @@ func (h *Host) beginBoot(ctx context.Context, id string) (done func(), err error
 	}, nil
 }
 
-// awaitSuspects returns when the suspect before has had its lead.
+// awaitSuspects waits until suspectLead has passed since the previous suspect began to boot, but at
+// most suspectWait.
 func (h *Host) awaitSuspects(ctx context.Context) {
 	wait := time.NewTimer(suspectWait)
 	defer wait.Stop()
@@ -140,9 +142,10 @@ func (h *Host) awaitSuspects(ctx context.Context) {
 	}
 }
 
-// fromWithin reports whether the supervisor of a guest's mark ended by itself, and not in
-// another guest, or the kernel may have ended it because memory was exhausted.
-func (h *Host) fromWithin(id string, mark bootMark) bool {
+// mayBeCulprit reports whether the supervisor of a guest's mark may have died because of this guest:
+// it died by itself, not in the code of another guest, or the kernel may have killed it for lack of
+// memory.
+func (h *Host) mayBeCulprit(id string, mark bootMark) bool {
 	died := diedBy(mark.Crash)
 	if died.guest != "" {
 		return died.guest == machineKey(id)
@@ -150,7 +153,7 @@ func (h *Host) fromWithin(id string, mark bootMark) bool {
 	return died.why != "" || outOfMemory() > mark.OutOfMemory
 }
 
-// outOfMemory returns how many processes the kernel has killed for lack of memory since
+// outOfMemory returns the number of processes that the kernel has killed for lack of memory since
 // this computer started; 0 if the kernel does not report it.
 func outOfMemory() int64 {
 	data, err := os.ReadFile("/proc/vmstat")
@@ -166,10 +169,10 @@ func outOfMemory() int64 {
 	return 0
 }
 
-// judge returns why a guest that a supervisor died with goes into quarantine, or nothing.
-func (h *Host) judge(mark bootMark) string {
+// quarantineReason returns the reason to quarantine a guest with the mark of a dead supervisor; "" for none.
+func (h *Host) quarantineReason(mark bootMark) string {
 	died := diedBy(mark.Crash).why
-	marks, _ := filepath.Glob(filepath.Join(h.config.Dir, "vms", "*", "*", "booting.json")) // the pattern is good
+	marks, _ := filepath.Glob(filepath.Join(h.config.Dir, "vms", "*", "*", "booting.json")) // cannot fail: the pattern is valid
 	switch {
 	case died != "" && len(marks) == 1:
 		return fmt.Sprintf("the plane died while this guest alone booted (%s)", died)
@@ -179,36 +182,36 @@ func (h *Host) judge(mark bootMark) string {
 	return ""
 }
 
-// forgive takes a guest out of quarantine.
-func (h *Host) forgive(id string) {
+// endQuarantine ends the quarantine of a guest.
+func (h *Host) endQuarantine(id string) {
 	if err := os.Remove(h.markFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.config.Log.Error(err, "a guest stays in quarantine")
 	}
 }
 
-// keptCrashes is how many files of processes that died from within are kept.
+// keptCrashes is the number of crash files that are kept.
 const keptCrashes = 5
 
-// recordCrash lets the Go runtime write why this process dies to a file of its own,
-// whichever way the process was started and wherever its standard error goes. It removes
-// the files of processes that ended otherwise.
+// recordCrash makes the Go runtime write the cause of this process's death to a file, however the
+// process was started and wherever its standard error goes. It returns the file. It removes empty
+// files of earlier processes and quarantines the guests that caused the others.
 func (h *Host) recordCrash() (file string) {
 	dir := filepath.Join(h.config.Dir, "crashes")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		h.config.Log.Error(err, "a guest that ends this process will not be found by that")
 		return ""
 	}
-	old, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is good
+	old, _ := filepath.Glob(filepath.Join(dir, "*")) // cannot fail: the pattern is valid
 	slices.Sort(old)
 	old = slices.DeleteFunc(old, func(file string) bool {
 		info, err := os.Stat(file)
 		return err == nil && info.Size() == 0 && os.Remove(file) == nil
 	})
 	for _, file := range old {
-		h.accuse(file)
+		h.quarantineCulprit(file)
 	}
 	for len(old) >= keptCrashes {
-		_ = os.Remove(old[0]) // or it stays
+		_ = os.Remove(old[0]) // if this fails, the file remains
 		old = old[1:]
 	}
 	file = filepath.Join(dir, time.Now().UTC().Format("20060102T150405.000000000")+"-"+strconv.Itoa(os.Getpid()))
@@ -223,14 +226,14 @@ func (h *Host) recordCrash() (file string) {
 	return file
 }
 
-// endCrash removes the file of a process that ends well.
+// endCrash removes the file of a process that ends normally.
 func (h *Host) endCrash() {
-	_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // nil is always taken
-	_ = os.Remove(h.crash)                              // an empty one stays without harm
+	_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // never fails for nil
+	_ = os.Remove(h.crash)                              // an empty file is harmless
 }
 
-// showLabels lets the Go runtime write the labels of goroutines (tracebacklabels of
-// pkg.go.dev/runtime). It reads GODEBUG again when it is set.
+// showLabels makes the Go runtime write the labels of goroutines (tracebacklabels of
+// pkg.go.dev/runtime). The runtime reads GODEBUG again after it is set.
 func showLabels() error {
 	const setting = "tracebacklabels=1"
 	value := os.Getenv("GODEBUG")
@@ -240,20 +243,20 @@ func showLabels() error {
 	return os.Setenv("GODEBUG", strings.TrimPrefix(value+","+setting, ","))
 }
 
-// guestLabel is the label by which the goroutines of a guest have its ID.
+// guestLabel is the name of the label with a guest's ID on the guest's goroutines.
 const guestLabel = "guest"
 
-// as runs f for a guest: its goroutine, and all that it starts, have the guest's label meanwhile.
-func as(ctx context.Context, id string, f func(context.Context)) {
+// runLabelled runs f with the guest's label on its goroutine and on all goroutines that f starts.
+func runLabelled(ctx context.Context, id string, f func(context.Context)) {
 	pprof.Do(ctx, pprof.Labels(guestLabel, machineKey(id)), f)
 }
 
-// judged ends the file of a crash whose guest has its mark: it is no news to the next
-// process, after a user has started the guest again.
+// judged is written at the end of a crash file after the guest was quarantined. The next process
+// then ignores the file, because a user may have started the guest again.
 const judged = "\ncasement: the guest has its mark\n"
 
-// accuse puts the guest in which an earlier process died into quarantine.
-func (h *Host) accuse(file string) {
+// quarantineCulprit quarantines the guest in whose code an earlier process died.
+func (h *Host) quarantineCulprit(file string) {
 	died := diedBy(file)
 	if died.guest == "" || died.judged {
 		return
@@ -276,20 +279,20 @@ func (h *Host) accuse(file string) {
 	}
 }
 
-// death is how a process died.
+// death describes how a process died.
 type death struct {
-	why    string // "" for a process that was killed or has ended
-	guest  string // whose goroutine it was, "" if unknown
+	why    string // cause; "" for a process that was killed or has ended
+	guest  string // guest of the goroutine that died, "" if unknown
 	judged bool
 }
 
-// dead matches the header of the goroutine that died: the first in the file, unless none
-// ran.
+// dead matches the header of the goroutine that died, which is the first in the file, unless no
+// goroutine was running.
 var dead = regexp.MustCompile(`(?m)^goroutine .*\[(.*)\]:$`)
 
 var labelled = regexp.MustCompile(`^running\b.* labels:\{(?:.*, )?"` + guestLabel + `": ("(?:[^"\\]|\\.)*")`)
 
-// maxCrash bounds how much of a crash is read: its begin and its end.
+// maxCrash is the number of bytes that are read at the beginning of a crash file.
 const maxCrash = 1 << 20
 
 // diedBy returns the cause of a crash from the file that the Go runtime wrote.
@@ -310,15 +313,15 @@ func diedBy(file string) (d death) {
 	}
 	if header := dead.FindSubmatch(data); header != nil {
 		if label := labelled.FindSubmatch(header[1]); label != nil {
-			d.guest, _ = strconv.Unquote(string(label[1])) // "" without a label of the runtime
+			d.guest, _ = strconv.Unquote(string(label[1])) // "" if the runtime wrote no label
 		}
 	}
-	d.why = why(data)
+	d.why = deathCause(data)
 	return d
 }
 
-// functions of the runtime that end a process, by why: the runtime prints the words only to
-// standard error (startpanic of runtime/panic.go).
+// functions are functions of the runtime that end a process, with the cause: the runtime prints the
+// message only to standard error (startpanic of runtime/panic.go).
 var functions = []struct{ name, why string }{
 	{"\nruntime.newstack(", "stack overflow"},
 	{"\nruntime.sysMapOS(", "out of memory"},
@@ -328,8 +331,8 @@ var functions = []struct{ name, why string }{
 	{"\ninternal/runtime/maps.fatal(", "concurrent map access"},
 }
 
-// why returns in a few words why a process died.
-func why(crash []byte) string {
+// deathCause returns a short cause of a process's death.
+func deathCause(crash []byte) string {
 	for line := range bytes.Lines(crash) {
 		for _, sign := range []string{"fatal error: ", "panic: "} {
 			if bytes.HasPrefix(line, []byte(sign)) {

@@ -21,7 +21,7 @@ const (
 	bystander = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/bystander"
 )
 
-// TestSupervisorThatDies is the process of TestQuarantine that plays a supervisor.
+// TestSupervisorThatDies is the process that replaces a supervisor in TestQuarantine.
 func TestSupervisorThatDies(t *testing.T) {
 	dir, how, boots := os.Getenv("QUARANTINE_DIR"), os.Getenv("QUARANTINE_HOW"), strings.Fields(os.Getenv("QUARANTINE_BOOTS"))
 	if dir == "" {
@@ -55,12 +55,12 @@ func TestSupervisorThatDies(t *testing.T) {
 		_, _, _, err = m.Run(t.Context(), boots[0], "x=$(true | die)")
 		t.Fatal("it lives", err)
 	case "start":
-		m.config.Log = funcr.New(func(string, string) { // from within the guest's goroutine
+		m.config.Log = funcr.New(func(string, string) { // in the guest's goroutine
 			debug.SetMaxStack(1 << 20)
 			t.Log(deep(1))
 		}, funcr.Options{})
 		m.Open(Azure{}, func(string) {})
-		m.Start(host.VM{ID: boots[0], Name: "killer"}) // without the fields that a VM must have
+		m.Start(host.VM{ID: boots[0], Name: "killer"}) // without fields that a VM must have
 		m.work.Wait()
 	}
 	if how == "kill" {
@@ -74,7 +74,7 @@ func TestSupervisorThatDies(t *testing.T) {
 	t.Log(deep(1))
 }
 
-// hoard takes memory until there is no more.
+// hoard allocates memory until none is left.
 func hoard(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30}); err != nil {
 		t.Error(err)
@@ -85,7 +85,7 @@ func hoard(t *testing.T) {
 	}
 }
 
-// deep calls itself until the stack is full; last bounds it for who reads the code alone.
+// deep calls itself until the stack is full. last ends the recursion only for static checks.
 //
 //go:noinline
 func deep(n int) int {
@@ -95,15 +95,15 @@ func deep(n int) int {
 	return deep(n+1) + n
 }
 
-// last is more calls than any stack has room for.
+// last is a larger number of calls than any stack allows.
 const last = 1 << 40
 
-// TestQuarantine: a guest whose boot ended the supervisor is not booted again, and a guest that merely
-// booted at that time is.
+// TestQuarantine: a guest whose boot ended the supervisor is not booted again; a guest that booted
+// at the same time is.
 func TestQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {
-		deaths      []string // how, and who booted
-		quarantined string   // of the killer: why
+		deaths      []string // how the supervisor died, and which guests were booting
+		quarantined string   // the reason for the killer
 	}{
 		"its own fault, alone":          {[]string{"overflow killer"}, "booted"},
 		"out of memory, alone":          {[]string{"memory killer"}, "booted"},
@@ -128,8 +128,8 @@ func TestQuarantine(t *testing.T) {
 				for _, w := range words[1:] {
 					boots = append(boots, names[w])
 				}
-				if len(words) == 2 { // the other has booted well meanwhile
-					m.forgive(bystander)
+				if len(words) == 2 { // the other guest has booted successfully meanwhile
+					m.endQuarantine(bystander)
 				}
 				die(t, dir, words[0], boots)
 			}
@@ -156,7 +156,7 @@ func TestQuarantine(t *testing.T) {
 			if _, err := testHost(dir).beginBoot(t.Context(), killer); err == nil {
 				t.Error("the quarantine does not last")
 			}
-			m.forgive(killer)
+			m.endQuarantine(killer)
 			if _, err := m.beginBoot(t.Context(), killer); err != nil {
 				t.Errorf("a guest that is started through Azure is not booted: %v", err)
 			}
@@ -181,8 +181,8 @@ func die(t *testing.T, dir, how string, boots []string) {
 	}
 }
 
-// TestDeathAfterBoot: a guest that ended the supervisor long after its boot, in a session or when a process
-// started, is the one that is not booted again.
+// TestDeathAfterBoot: a guest that ended the supervisor long after its boot, in a session or when a
+// process started, is quarantined.
 func TestDeathAfterBoot(t *testing.T) {
 	for how, why := range map[string]string{"session": "stack overflow", "hoarder": "out of memory", "start": "stack overflow"} {
 		t.Run(how, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestDeathAfterBoot(t *testing.T) {
 				t.Fatalf("the bystander is not booted: %v", err)
 			}
 			done()
-			m.forgive(killer)
+			m.endQuarantine(killer)
 			if _, err := testHost(dir).beginBoot(t.Context(), killer); err != nil {
 				t.Errorf("a guest that was started again through Azure is accused again: %v", err)
 			}
@@ -211,12 +211,13 @@ func TestDeathAfterBoot(t *testing.T) {
 	}
 }
 
-// TestDeathOfAnother: a guest that booted while another one ended the supervisor is not blamed.
+// TestDeathOfAnother: a guest that booted while another guest ended the supervisor is not
+// quarantined.
 func TestDeathOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	for range maxDeaths + 1 {
 		m := testHost(dir)
-		m.forgive(killer)
+		m.endQuarantine(killer)
 		if err := os.MkdirAll(m.home(bystander), 0o700); err != nil {
 			t.Fatal(err)
 		}

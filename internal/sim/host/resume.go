@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// turn makes a guest of an earlier run wait to start. A nil turn lets the guest start immediately.
+// turn delays the start of a guest of an earlier run. A nil turn lets the guest start immediately.
 type turn struct {
 	begin, booted chan struct{}
 	once          sync.Once
@@ -23,7 +23,7 @@ type turn struct {
 
 func newTurn() *turn { return &turn{begin: make(chan struct{}), booted: make(chan struct{})} }
 
-// await waits for the turn and returns false when ctx ends before it.
+// await waits for the turn; it returns false if ctx ends first.
 func (t *turn) await(ctx context.Context) bool {
 	if t == nil {
 		return true
@@ -50,22 +50,22 @@ func (t *turn) waits() bool {
 	}
 }
 
-// booted reports that the boot has ended, successfully or not, or will not happen.
+// booted records that the boot has ended, successfully or not, or will not happen.
 func (g *machine) booted() {
 	if g.turn != nil {
 		g.turn.once.Do(func() { close(g.turn.booted) })
 	}
 }
 
-// atOnce returns how many guests of an earlier run are started at the same time.
+// atOnce returns the number of guests of an earlier run that start at the same time.
 func atOnce() int { return max(2, runtime.NumCPU()) }
 
-// resumeTurn is how long a guest that starts may hold up the next: a boot that was cut off
-// may itself wait for another machine.
+// resumeTurn is the longest time for which a starting guest delays the next one, because an
+// interrupted boot may itself wait for another machine.
 const resumeTurn = 45 * time.Second
 
-// Resume lets the guests of an earlier run start, control planes first, a few at a time. It does not wait;
-// progress gets the number of guests that have begun and of all.
+// Resume lets the guests of an earlier run start, control planes first, a few at the same time. It
+// does not wait. progress gets the number of guests that have begun and the number of all.
 func (h *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 	h.mu.Lock()
 	waiting := h.waiting
@@ -97,7 +97,7 @@ func (h *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 	})
 }
 
-// rank is 0 for a machine on whose disk a control plane is.
+// rank returns 0 for a machine whose disk contains a control plane, otherwise 1.
 func (h *Host) rank(g *machine) int {
 	if h.controlPlane(g) {
 		return 0
@@ -109,7 +109,7 @@ func (h *Host) controlPlane(g *machine) bool {
 	return guestfs.At(h.home(g.vm.ID)).Exists("rootfs/etc/kubernetes/manifests/kube-apiserver.yaml")
 }
 
-// settlePeriod is how often settle looks for the API server.
+// settlePeriod is the interval at which settle tries to connect to the API server.
 const settlePeriod = 100 * time.Millisecond
 
 // settle waits until a guest has booted and its API server, if it has one, listens.
@@ -131,7 +131,7 @@ func (h *Host) settle(g *machine) {
 		address := net.JoinHostPort(g.loopback.String(), "6443")
 		h.mu.Unlock()
 		if conn, err := net.DialTimeout("tcp", address, settlePeriod); err == nil {
-			_ = conn.Close() // that it was accepted is all
+			_ = conn.Close() // an accepted connection is enough
 			return
 		}
 		select {
@@ -144,14 +144,14 @@ func (h *Host) settle(g *machine) {
 	}
 }
 
-// Pauses before a guest that the machine had no room for is tried again.
+// Pauses before the next attempt to run a guest for which this computer lacked resources.
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
 )
 
-// runAgain runs a guest. Where it ends because this machine has run out of something, it
-// is tried again.
+// runAgain runs a guest, and repeats it while the guest ends because a resource of this computer is
+// exhausted.
 func (h *Host) runAgain(ctx context.Context, g *machine) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		var err error
@@ -183,10 +183,10 @@ func (h *Host) runAgain(ctx context.Context, g *machine) {
 	}
 }
 
-// exhaustion are the errors for want of something that this machine may have again.
+// exhaustion contains the errors for exhausted resources that may become available again.
 var exhaustion = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM, syscall.EAGAIN}
 
-// exhausted reports whether an error is about an exhausted resource of this machine.
+// exhausted reports whether an error means that a resource of this computer is exhausted.
 func exhausted(err error) bool {
 	return slices.ContainsFunc(exhaustion, func(e error) bool { return errors.Is(err, e) })
 }

@@ -41,7 +41,7 @@ func TestResume(t *testing.T) {
 			running++
 			most = max(most, running)
 			mu.Unlock()
-			time.Sleep(time.Millisecond) // so that others would start beside it
+			time.Sleep(time.Millisecond) // so that others could start at the same time
 			mu.Lock()
 			running--
 			mu.Unlock()

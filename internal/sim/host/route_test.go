@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// A guest reaches declared addresses, with the TLS configuration of its program, and
-// nothing else on this computer.
+// TestRoute: a guest can connect to declared addresses, with the TLS configuration of its program,
+// and to nothing else on this computer.
 func TestRoute(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -34,15 +34,15 @@ func TestRoute(t *testing.T) {
 	trusted := x509.NewCertPool()
 	trusted.AddCert(server.Certificate())
 	m.Open(Azure{Network: network, Roots: trusted}, func(string) {})
-	const named = "example.com" // in the certificate of httptest
+	const named = "example.com" // the name in httptest's certificate
 	way := corrupting{Transport: m.web(fabric.Origin{VNetID: "/vnets/v"})}
 	for name, test := range map[string]struct {
 		way  http.RoundTripper
 		url  string
-		want string // of the error
+		want string // a part of the error message
 	}{
 		"insecure":       {way.WithTLS(&tls.Config{InsecureSkipVerify: true}), "https://" + declared, ""},
-		"no roots given": {way.WithTLS(&tls.Config{ServerName: named}), "https://" + declared, ""}, // the guest's own roots
+		"no roots given": {way.WithTLS(&tls.Config{ServerName: named}), "https://" + declared, ""}, // the guest's own roots apply
 		"roots of others": {way.WithTLS(&tls.Config{RootCAs: x509.NewCertPool(), ServerName: named}),
 			"https://" + declared, "unknown authority"},
 		"another's name": {way, "https://" + declared, "certificate is valid for"},

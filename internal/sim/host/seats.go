@@ -11,11 +11,12 @@ import (
 	"casement.dev/casement/internal/contain"
 )
 
-// Each processor of this machine serves seatsPerCore guests that boot and join at the same time, and also
-// controlPlanesPerCore machines of control planes, on which the others wait: such a machine starts etcd, an
-// API server, a controller manager and a scheduler. A guest that is not ready after seatTime is waiting for
-// something else, such as an API server that does not answer, and gives its seat up. On a busy machine the
-// time is longer: otherwise more and more guests would join the slow ones until none becomes ready.
+// Each processor of this computer allows seatsPerCore guests to boot and join at the same time, and
+// also controlPlanesPerCore machines of control planes, on which the other guests wait: such a
+// machine starts etcd, an API server, a controller manager and a scheduler. A guest that is not
+// ready after seatTime waits for something else, such as an API server that does not answer, and
+// loses its seat. On a busy computer the time is longer, because otherwise more and more guests
+// would join the slow ones until none becomes ready.
 const (
 	seatsPerCore         = 16
 	seatTime             = 20 * time.Second
@@ -23,35 +24,35 @@ const (
 	controlPlaneTime     = time.Minute
 )
 
-// seats limit the guests that boot and join their clusters at the same time. Without a limit, each of a
-// thousand guests is slow: requests run into their time limits and are repeated, and the cost of a node
-// grows with the number of all.
+// seats limit the number of guests that boot and join their clusters at the same time. Without a
+// limit, each of a thousand guests is slow: requests exceed their time limits and are repeated, so
+// that the cost of a node grows with the number of nodes.
 type seats struct {
 	workers, controlPlanes row
-	// running has a seat for each guest that runs, for as long as it does.
+	// running has one seat for each running guest, for as long as it runs.
 	running row
 }
 
-// row are the seats of one kind of guests.
+// row is the set of seats for one kind of guests.
 type row struct {
 	taken chan struct{}
-	// limit is for how long a guest may have one on an idle machine, where it is bounded.
+	// limit is the time for which a guest may keep a seat on an idle computer; 0 means no limit.
 	limit time.Duration
-	// why describes why a guest waits for one.
+	// why explains why a guest waits for a seat.
 	why string
 }
 
-// A guest that is ready has filesPerGuest files open: its disk, its kubelet's connection, and at times a
-// log. Its ports have sockets of their own (limit.Sockets). All other work of this process, and guests that
-// join, have ownFiles.
+// A guest that is ready has filesPerGuest files open: its disk, its kubelet's connection, and
+// sometimes a log. The sockets of its ports are counted separately (limit.Sockets). All other work
+// of this process, and guests that are joining, use ownFiles.
 const (
 	filesPerGuest = 3
 	ownFiles      = 1000
 	leastGuests   = 16
 )
 
-// newSeats returns the seats of a machine with a number of processors, where this process may open a number of files,
-// sockets of them for the ports of guests.
+// newSeats returns the seats for a computer with a number of processors, on which this process may
+// open a number of files, of which sockets are for the ports of guests.
 func newSeats(cores int, files uint64, sockets int) seats {
 	own := uint64(ownFiles + sockets)
 	guests := int(min(max(files, own)-own, 1<<24)) / filesPerGuest
@@ -67,7 +68,7 @@ func newSeats(cores int, files uint64, sockets int) seats {
 	}
 }
 
-// of returns the seats for a VM.
+// of returns the row of seats for a VM.
 func (s seats) of(vm host.VM) row {
 	if ofControlPlane(vm) {
 		return s.controlPlanes
@@ -75,7 +76,7 @@ func (s seats) of(vm host.VM) row {
 	return s.workers
 }
 
-// wait waits for a seat, which free gives up.
+// wait waits for a seat; free releases it.
 func (r row) wait(ctx context.Context, g *machine) error {
 	g.waits.Store(&r.why)
 	defer g.waits.Store(nil)
@@ -89,9 +90,9 @@ func (r row) wait(ctx context.Context, g *machine) error {
 
 func (r row) free() { <-r.taken }
 
-// take waits for a seat to boot and join. The seat is freed by leave, or when its time has passed. A
-// machine of a control plane of an earlier run needs no seat: only a few of those start at a time anyway,
-// and they may need each other.
+// take waits for a seat for booting and joining. leave releases the seat, which also ends after the
+// row's limit. A control plane machine of an earlier run needs no seat: only a few of them start at
+// the same time, and they may need each other.
 func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 	if g.turn != nil && ofControlPlane(g.vm) {
 		return func() {}, nil
@@ -110,8 +111,8 @@ func (s seats) take(ctx context.Context, g *machine) (leave func(), err error) {
 	return leave, nil
 }
 
-// ofControlPlane reports whether a VM is a machine of a control plane, by the tag that its provider
-// marks it with.
+// ofControlPlane reports whether a VM is a control plane machine, by the tag that its provider
+// sets.
 func ofControlPlane(vm host.VM) bool {
 	return strings.EqualFold(vm.Tags["sigs.k8s.io_cluster-api-provider-azure_role"], "control-plane")
 }

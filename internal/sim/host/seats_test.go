@@ -43,7 +43,7 @@ func TestSeats(t *testing.T) {
 			}
 			leave()
 			leaves[0]()
-			leaves[0]() // twice is once
+			leaves[0]() // a second call has no effect
 			if _, err := s.take(t.Context(), c.one); err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestSeats(t *testing.T) {
 	}
 }
 
-// TestRunningSeats checks that guests which run do not open more files than this process may.
+// TestRunningSeats checks that running guests do not open more files than this process may.
 func TestRunningSeats(t *testing.T) {
 	for name, c := range map[string]struct {
 		files   uint64

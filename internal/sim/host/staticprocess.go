@@ -21,9 +21,9 @@ import (
 	"casement.dev/casement/internal/tuning"
 )
 
-// StartProcess implements kubelet.Processes: a static pod's container becomes a
-// process of casement-kube on this machine, which reads and writes inside the guest
-// alone and starts no program.
+// StartProcess implements kubelet.Processes: the container of a static pod becomes a process of
+// casement-kube on this computer, which reads and writes only inside the guest's files and starts
+// no program.
 func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubelet.Process, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -47,7 +47,7 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	return s, nil
 }
 
-// runStatic starts the process of a static pod's container. alone is of staticpod.Mapping.
+// runStatic starts the process of a static pod's container. For alone see staticpod.Mapping.
 func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*staticProcess, error) {
 	binary, err := kubeproc.Find()
 	if err != nil {
@@ -71,7 +71,7 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	if err := n.keepPrivate(private, command.Made); err != nil {
 		return nil, err
 	}
-	walled, err := n.walled(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Output: spec.Output,
+	walled, err := n.confined(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Output: spec.Output,
 		Slack: process.Slack},
 		nil, []string{private, n.home + "/egress.yaml"})
 	if err != nil {
@@ -82,13 +82,14 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	if err != nil {
 		return nil, err
 	}
-	n.body.Machine().Wall.Go(&n.work, "static pod", func() { n.sayEnd(spec, p) })
+	n.body.Machine().Wall.Go(&n.work, "static pod", func() { n.logEnd(spec, p) })
 	return &staticProcess{Process: p, program: command.Argv[0]}, nil
 }
 
-// sayEnd writes to the console that a process of a static pod ended by itself, with the last line of its
-// output. An API server that ends again and again is why it does not answer: see internal/diagnose/walk.
-func (n *node) sayEnd(spec kubelet.ProcessSpec, p *process.Process) {
+// logEnd writes to the console that a process of a static pod ended by itself, with the last line
+// of its output. internal/diagnose/walk reads this message to explain an API server that does not
+// answer.
+func (n *node) logEnd(spec kubelet.ProcessSpec, p *process.Process) {
 	<-p.Done()
 	n.mu.Lock()
 	stopped := n.processes == nil
@@ -96,13 +97,13 @@ func (n *node) sayEnd(spec kubelet.ProcessSpec, p *process.Process) {
 	if code := p.State().ExitCode; code > 0 && !stopped {
 		last := spec.LastLine()
 		if root, err := n.body.Path("/"); err == nil {
-			last = strings.ReplaceAll(last, strings.TrimSuffix(root, "/"), "") // a path of the guest
+			last = strings.ReplaceAll(last, strings.TrimSuffix(root, "/"), "") // shows a path of the guest
 		}
 		fmt.Fprintf(n.console, "casement: the static pod %s ended with code %d: %s\n", spec.ID, code, last)
 	}
 }
 
-// peer is staticpod.Mapping's.
+// peer implements a field of staticpod.Mapping.
 func (n *node) peer(address string) (string, bool) {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || n.net == nil {
@@ -112,8 +113,8 @@ func (n *node) peer(address string) (string, bool) {
 	return at.String(), ok
 }
 
-// unanswered returns an error for an address of a machine at which another program of this computer would
-// answer, because that program listens on all addresses.
+// unanswered returns an error if an address belongs to a machine on which no program listens, so
+// that another program of this computer, which listens on all addresses, would answer.
 func unanswered(dials []string) error {
 	for _, address := range dials {
 		if at, err := netip.ParseAddrPort(address); err == nil && fabric.Foreign("tcp", at) {
@@ -123,16 +124,17 @@ func unanswered(dials []string) error {
 	return nil
 }
 
-// walled confines a program that works for the guest: it writes in the guest's root and in the folders of
-// write, also reads there, in those of read and in the folders that every program needs, starts no program,
-// and gets none of this process's environment.
-func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, error) {
+// confined returns spec with the confinement of a program that works for the guest. It may write in
+// the guest's root and in the folders write; it may read there, in the folders read, and in the
+// folders that every program needs. It starts no program, and gets none of this process's
+// environment.
+func (n *node) confined(spec process.Spec, write, read []string) (process.Spec, error) {
 	root, err := n.body.Path("/")
 	if err != nil {
 		return spec, err
 	}
 	spec.Records = n.records
-	program, err := filepath.EvalSymlinks(spec.Path) // the wall is around the file, not the link
+	program, err := filepath.EvalSymlinks(spec.Path) // the confinement applies to the file, not to the link
 	if err != nil {
 		return spec, err
 	}
@@ -161,11 +163,11 @@ func plainEnvironment() []string {
 	})
 }
 
-// processFolder names the folder of a process's own files. Parts of an ID are names
-// of Kubernetes objects, so that no two of them get one folder.
+// processFolder returns the name of the folder for a process's own files. Parts of an ID are names
+// of Kubernetes objects, so that no two IDs have the same folder.
 func processFolder(id string) string { return strings.ReplaceAll(id, "/", "_") }
 
-// keepPrivate writes the files that a process reads outside of the guest's files.
+// keepPrivate writes files for a process outside of the guest's files.
 func (n *node) keepPrivate(dir string, made map[string][]byte) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -181,8 +183,8 @@ func (n *node) keepPrivate(dir string, made map[string][]byte) error {
 	return nil
 }
 
-// stopProcesses stops all static pods of this machine and prevents new ones: first those
-// that no other needs, then the API server, etcd last.
+// stopProcesses stops all static pods of this machine and prevents new ones: first those that no
+// other pod needs, then the API server, and etcd last.
 func (n *node) stopProcesses(ctx context.Context) {
 	n.mu.Lock()
 	left := n.processes
@@ -195,14 +197,14 @@ func (n *node) stopProcesses(ctx context.Context) {
 				continue
 			}
 			delete(left, key)
-			n.body.Machine().Wall.Go(&group, "static pod", func() { _ = p.Stop(ctx) }) // Stop kills in the end
+			n.body.Machine().Wall.Go(&group, "static pod", func() { _ = p.Stop(ctx) }) // Stop finally kills the process
 		}
 		group.Wait()
 	}
 }
 
-// runs returns the Kubernetes version that this machine's control plane really is, or "" on
-// a machine without a control plane.
+// runs returns the Kubernetes version of this machine's control plane processes; "" for a machine
+// without a control plane.
 func (n *node) runs() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -223,14 +225,14 @@ func (n *node) runs() string {
 	return ""
 }
 
-// staticProcess is a process as a kubelet sees it.
+// staticProcess implements kubelet.Process.
 type staticProcess struct {
 	*process.Process
 	program string
 }
 
-// processKey is a container of a static pod and the manifest that it is of: while
-// a manifest changes, the old process may still be ending.
+// processKey identifies a container of a static pod and a version of its manifest: after a change
+// of the manifest, the old process may still be ending.
 type processKey struct{ id, hash string }
 
 // ExitCode implements kubelet.Process.

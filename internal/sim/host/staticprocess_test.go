@@ -57,8 +57,8 @@ func processSpec(t *testing.T, n *node, pod, command string) kubelet.ProcessSpec
 		Container: corev1.Container{Name: "c", Command: strings.Fields(command)}}
 }
 
-// TestStaticPodRunsNoProgram is an attacker who writes static pods: a program of the
-// real machine, by name and by a kubeconfig, and files beside the guest.
+// TestStaticPodRunsNoProgram writes static pods as an attacker would: they name a program of this
+// computer directly and in a kubeconfig, and files beside the guest's.
 func TestStaticPodRunsNoProgram(t *testing.T) {
 	n := testNode(t)
 	files := n.body.Machine().Root
@@ -108,7 +108,7 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 	if _, err := os.Stat(proof); err == nil {
 		t.Error("a program of the real machine ran")
 	}
-	// The folders beside the guest have nothing but the plane's own record of it.
+	// The folders beside the guest contain nothing but the plane's own record of the guest.
 	for _, dir := range []string{filepath.Dir(n.home), filepath.Join(n.home, "..", "..")} {
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 1 {

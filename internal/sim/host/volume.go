@@ -14,18 +14,19 @@ import (
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// volumes is the folder with the content of disks and shares that claims are bound to.
+// volumes returns the folder with the contents of the disks and shares to which claims are bound.
 func (h *Host) volumes() guestfs.Folder { return guestfs.At(filepath.Join(h.config.Dir, "volumes")) }
 
-// volumeName is the name of a volume's folder there, by the resource ID of its disk or share.
+// volumeName returns the name of a volume's folder there, from the resource ID of its disk or
+// share.
 func volumeName(id string) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(id)))
 	return fmt.Sprintf("%x", sum[:12])
 }
 
-// volume returns the content of a volume by its CSI handle; all pods with the volume share it, and it
-// outlives them. A handle is the input of a cluster, so Azure is asked whether the disk is attached to the
-// machine, or the share's account accepts the key.
+// volume returns the content of a volume by its CSI handle; all pods with the volume share it, and
+// it outlives them. A handle is untrusted input of a cluster, so Azure must confirm that the disk
+// is attached to the machine, or that the share's account accepts the key.
 func (h *Host) volume(vm host.VM, handle, key string) (guestfs.Folder, error) {
 	var none guestfs.Folder
 	id := handle
@@ -55,11 +56,12 @@ func holderOf(disk json.RawMessage) string {
 	var d struct {
 		ManagedBy string `json:"managedBy"`
 	}
-	json.Unmarshal(disk, &d) // it is the local Azure's own
+	json.Unmarshal(disk, &d) // cannot fail: the local Azure encoded it
 	return d.ManagedBy
 }
 
-// Discard removes the content of a disk or a share that was deleted in Azure. Another resource has none here.
+// Discard removes the contents of a disk or a share that was deleted in Azure. It does nothing for
+// other resources.
 func (h *Host) Discard(id string) {
 	if err := h.volumes().RemoveAll(volumeName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.config.Log.Info("The content of a deleted volume is left over", "id", id, "error", err.Error())

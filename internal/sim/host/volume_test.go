@@ -11,7 +11,8 @@ import (
 	"casement.dev/casement/azuresim/host"
 )
 
-// TestVolumesAreThoseOfTheMachine: a cluster that names another one's disk or share in a volume of its own gets none.
+// TestVolumesAreThoseOfTheMachine: a cluster whose volume names a disk or share of another cluster
+// gets no contents.
 func TestVolumesAreThoseOfTheMachine(t *testing.T) {
 	const (
 		group   = "/subscriptions/00000000-0000-0000-0000-0000000000a1/resourceGroups/g"
@@ -28,7 +29,7 @@ func TestVolumesAreThoseOfTheMachine(t *testing.T) {
 	}
 	var said bytes.Buffer
 	h := New(Config{Dir: t.TempDir(), Log: funcr.New(func(_, args string) { said.WriteString(args) }, funcr.Options{})})
-	h.Discard(disk + "own") // a plane without volumes
+	h.Discard(disk + "own") // on a plane without volumes
 	if said.Len() > 0 {
 		t.Errorf("the log says %s", said.String())
 	}

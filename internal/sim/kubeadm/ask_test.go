@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// hasty is a clock that waits for nothing.
+// hasty is a clock without waiting.
 type hasty struct{ clock.RealClock }
 
 // After implements clock.Clock.

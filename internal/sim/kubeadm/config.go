@@ -17,28 +17,28 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// JoinConfig is the part of kubeadm's JoinConfiguration (v1beta3 or v1beta4)
-// that a join acts on, with kubeadm's defaults filled in.
+// JoinConfig is the part of kubeadm's JoinConfiguration (v1beta3 or v1beta4) that affects a join,
+// with kubeadm's defaults filled in.
 type JoinConfig struct {
 	// APIVersion is the version of the configuration's format.
 	APIVersion string
-	// NodeName is the name to register, lower-cased as kubeadm does.
+	// NodeName is the name to register, in lower case as in kubeadm.
 	NodeName string
-	// CRISocket is "" when the configuration leaves it to detection.
+	// CRISocket is "" if the configuration leaves it to detection.
 	CRISocket string
-	// Taints are the registration taints; kubeadm's default for the role when
-	// the configuration has null.
+	// Taints are the registration taints; if the configuration has null, kubeadm's default for the
+	// role.
 	Taints []corev1.Taint
 	// KubeletArgs are the extra arguments in order, as name and value.
 	KubeletArgs []Arg
-	// IgnorePreflight are the checks to make warnings.
+	// IgnorePreflight are the checks whose failure is only a warning.
 	IgnorePreflight []string
 	Discovery       Discovery
 	// ControlPlane is set for a machine that joins the control plane.
 	ControlPlane *ControlPlane
-	// CACertPath is where the cluster's CA goes in the guest.
+	// CACertPath is the guest path to which the cluster's CA is written.
 	CACertPath string
-	// Patches is the directory of its patches, a guest path; empty for none.
+	// Patches is the guest path of the directory with patches; empty for none.
 	Patches  string
 	Timeouts Timeouts
 }
@@ -61,7 +61,7 @@ type Discovery struct {
 	SkipCAVerification bool
 	// File is a guest path to a kubeconfig, for discovery by file.
 	File string
-	// TLSBootstrapToken is the token the kubelet bootstraps with.
+	// TLSBootstrapToken is the token for the kubelet's TLS bootstrap.
 	TLSBootstrapToken string
 }
 
@@ -71,12 +71,12 @@ type ControlPlane struct {
 	BindPort         int32
 }
 
-// Timeouts are zero where kubeadm's default holds.
+// Timeouts are zero if kubeadm's defaults apply.
 type Timeouts struct {
 	Discovery, TLSBootstrap time.Duration
 }
 
-// wire is the YAML of JoinConfiguration in both versions.
+// wire is the YAML form of JoinConfiguration in both versions.
 type wire struct {
 	APIVersion       string `json:"apiVersion"`
 	Kind             string `json:"kind"`
@@ -119,9 +119,9 @@ type wire struct {
 
 const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
-// ParseJoin parses the first JoinConfiguration in a YAML stream. The hostname is the node's
-// name if the configuration has none. Notes list fields that have no effect here. The error
-// names the wrong field; it never contains a token.
+// ParseJoin parses the first JoinConfiguration in a YAML stream. hostname is the default of the
+// node's name. The second result lists fields that have no effect here. The error names the invalid
+// field; it never contains a token.
 func ParseJoin(data []byte, hostname string) (JoinConfig, []string, error) {
 	w, notes, err := decode(data)
 	if err != nil {
@@ -185,14 +185,14 @@ func (w *wire) discovery() Discovery {
 	return d
 }
 
-// documents returns the documents of a stream that have something in them.
+// documents returns the documents of a stream that are not empty.
 func documents(data []byte) [][]byte {
 	return slices.DeleteFunc(bytes.Split(append([]byte("\n"), data...), []byte("\n---")), func(doc []byte) bool {
 		return len(bytes.TrimSpace(doc)) == 0
 	})
 }
 
-// decode finds the JoinConfiguration among the documents of the stream.
+// decode decodes the JoinConfiguration among the documents of the stream.
 func decode(data []byte) (wire, []string, error) {
 	var notes []string
 	for _, doc := range documents(data) {
@@ -217,12 +217,13 @@ func decode(data []byte) (wire, []string, error) {
 	return wire{}, notes, errors.New("no JoinConfiguration found in the configuration file")
 }
 
-// withoutV1beta3 is the first minor whose kubeadm refuses version v1beta3 of its configuration, and older
-// ones.
-// Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go, whose message is used.
+// withoutV1beta3 is the first minor version whose kubeadm refuses version v1beta3 of its
+// configuration, and older versions. Source: kubernetes v1.37
+// cmd/kubeadm/app/util/config/common.go, whose message is used.
 const withoutV1beta3 = 37
 
-// readableBy returns an error if kubeadm of a release no longer reads the configuration; an unknown release reads all.
+// readableBy returns an error if kubeadm of a release no longer supports the configuration's
+// version; an unknown release supports all.
 func (c JoinConfig) readableBy(release string) error {
 	v, err := version.ParseGeneric(release)
 	if err != nil || c.APIVersion == "kubeadm.k8s.io/v1beta4" || v.LessThan(version.MajorMinor(1, withoutV1beta3)) {
@@ -233,7 +234,7 @@ func (c JoinConfig) readableBy(release string) error {
 		"spec using a newer API version", c.APIVersion, "JoinConfiguration")
 }
 
-// parseArgs reads kubeletExtraArgs, a map in v1beta3 and a list in v1beta4.
+// parseArgs parses kubeletExtraArgs, which is a map in v1beta3 and a list in v1beta4.
 func parseArgs(raw json.RawMessage) ([]Arg, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -260,7 +261,7 @@ func parseArgs(raw json.RawMessage) ([]Arg, error) {
 
 var tokenPattern = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
-// validate returns the errors that kubeadm would report before it starts.
+// validate returns the errors that kubeadm reports before it starts.
 func (c JoinConfig) validate() []error {
 	var errs []error
 	for _, msg := range validation.IsDNS1123Subdomain(c.NodeName) {
@@ -307,8 +308,8 @@ func duration(field string, values ...string) (time.Duration, error) {
 	return 0, nil
 }
 
-// plain keeps a decoder's error to its first line, since the rest may quote the
-// document, and with it the token.
+// plain returns the first line of a decoder's error, because the other lines may quote the
+// document, including the token.
 func plain(err error) error {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	if len(line) > 200 {

@@ -12,7 +12,7 @@ const (
 	pin   = "sha256:7c2e69131a36ae2a042a339b33381c6d0d43887e2de83720eff5359e26aec866"
 )
 
-// found is the part of a configuration that finds a cluster.
+// found is the part of a configuration with which a cluster is discovered.
 const found = `
 discovery:
   bootstrapToken: {token: ` + token + `, apiServerEndpoint: "10.0.0.4:6443", caCertHashes: ["` + pin + `"]}
@@ -115,7 +115,7 @@ func TestParseJoinRefuses(t *testing.T) {
 	}
 }
 
-// TestReadableBy holds which formats of its configuration kubeadm of a release reads.
+// TestReadableBy checks the versions of the configuration that kubeadm of a release supports.
 func TestReadableBy(t *testing.T) {
 	for _, c := range []struct {
 		format, release string
@@ -132,8 +132,8 @@ func TestReadableBy(t *testing.T) {
 	}
 }
 
-// FuzzParseJoin checks that no input panics, and that an accepted one names a node and a
-// way to the cluster.
+// FuzzParseJoin checks that no input panics, and that an accepted configuration names a node and a
+// way to discover the cluster.
 func FuzzParseJoin(f *testing.F) {
 	f.Add("apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration" + found)
 	f.Add("---\n---\nkind: JoinConfiguration")

@@ -23,7 +23,7 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 )
 
-// discoveryInterval and discoveryLimit are kubeadm's retry pace and bound.
+// discoveryInterval and discoveryLimit are the interval and the limit of kubeadm's retries.
 const (
 	discoveryInterval = 5 * time.Second
 	discoveryLimit    = 5 * time.Minute
@@ -31,17 +31,17 @@ const (
 
 const clusterInfoPath = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
-// cluster is a cluster that discovery has come to trust.
+// cluster is a cluster whose identity discovery has verified.
 type cluster struct {
 	server string
 	ca     []byte
-	// token, or the user of a discovery file, is the credential of the join.
+	// token, or the user of a discovery file, is the credential for the join.
 	token string
 	user  *kubeconfigUser
 	http  *http.Client
 }
 
-// discover finds the cluster by token or file.
+// discover finds and verifies the cluster by token or file.
 func (j *join) discover(ctx context.Context) (*cluster, error) {
 	if j.cfg.Discovery.File != "" {
 		return j.discoverByFile()
@@ -52,7 +52,7 @@ func (j *join) discover(ctx context.Context) (*cluster, error) {
 	j.say("[discovery] Reading cluster information from %s", endpoint)
 	var insecure *kubeconfig
 	var raw string
-	// The first look cannot verify the server; the token's signature and the pins below do.
+	// The first request cannot verify the server; the token's signature and the pins below do.
 	peer := &peer{host: hostOf(d.Endpoint)}
 	client := j.client(peer.config())
 	err := j.retry(ctx, func() (err error) {
@@ -71,7 +71,7 @@ func (j *join) discover(ctx context.Context) (*cluster, error) {
 	}
 	trusted := &cluster{server: insecure.server, ca: insecure.ca, token: d.TLSBootstrapToken, http: client}
 	if insecure.server == endpoint && peer.trust(roots) == nil {
-		return trusted, nil // the connection is to who it should be: a second look, as kubeadm's, would show the same
+		return trusted, nil // kubeadm's second request would show the same over the verified connection
 	}
 	client.CloseIdleConnections()
 	client = j.client(&tls.Config{RootCAs: roots})
@@ -90,7 +90,7 @@ func (j *join) discover(ctx context.Context) (*cluster, error) {
 	return trusted, nil
 }
 
-// hostOf returns the host of HOST:PORT.
+// hostOf returns the host part of HOST:PORT.
 func hostOf(endpoint string) string {
 	host, _, err := net.SplitHostPort(endpoint)
 	if err != nil {
@@ -99,15 +99,16 @@ func hostOf(endpoint string) string {
 	return host
 }
 
-// peer verifies the connections of a client to one host. The client learns whom to trust by the first of them.
+// peer verifies the connections of a client to one host. The roots become known only through the
+// first connection.
 type peer struct {
 	host  string
 	mu    sync.Mutex
-	roots *x509.CertPool // nil before they are known
+	roots *x509.CertPool // nil until they are known
 	last  tls.ConnectionState
 }
 
-// config returns a TLS configuration that verifies each connection once the roots are known.
+// config returns a TLS configuration that verifies each connection after the roots are known.
 func (p *peer) config() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(state tls.ConnectionState) error {
 		p.mu.Lock()
@@ -125,7 +126,7 @@ func (p *peer) trust(roots *x509.CertPool) error {
 	return p.verify()
 }
 
-// verify verifies the last connection as crypto/tls does; p.mu is held.
+// verify verifies the last connection as crypto/tls does; the caller has locked p.mu.
 func (p *peer) verify() error {
 	if p.roots == nil {
 		return nil
@@ -141,7 +142,7 @@ func (p *peer) verify() error {
 	return err
 }
 
-// discoverByFile trusts a kubeconfig that the bootstrap data brought along.
+// discoverByFile discovers the cluster by a kubeconfig that the bootstrap data contains.
 func (j *join) discoverByFile() (*cluster, error) {
 	path := j.cfg.Discovery.File
 	j.say("[discovery] Reading cluster information from %q", path)
@@ -178,15 +179,14 @@ func (j *join) discoverByFile() (*cluster, error) {
 	return c, nil
 }
 
-// fatal marks an error that no retry can fix.
+// fatal marks an error that retries cannot fix.
 type fatal struct{ error }
 
 func (f fatal) Unwrap() error { return f.error }
 
-// retry calls try every five seconds until it succeeds, fails for good or has been
-// called as often as it can be within the discovery timeout, and returns the last
-// error. Attempts are counted and not the time, which a machine with much to do
-// spends on other things.
+// retry calls try every five seconds until it succeeds or returns a fatal error, but at most as
+// often as is possible within the discovery timeout; it returns the last error. It limits the
+// number of attempts and not the time, because a busy computer may spend the time on other work.
 func (j *join) retry(ctx context.Context, try func() error) error {
 	attempts := max(1, int(j.timeout(j.cfg.Timeouts.Discovery, discoveryLimit)/discoveryInterval))
 	last := ""
@@ -211,8 +211,8 @@ func (j *join) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// clusterInfo gets the cluster-info ConfigMap and returns its kubeconfig once
-// the signature made with the token is verified.
+// clusterInfo reads the cluster-info ConfigMap and returns its kubeconfig after verifying the
+// signature with the token.
 func clusterInfo(ctx context.Context, client *http.Client, endpoint, id, secret string) (string, *kubeconfig, error) {
 	var cm corev1.ConfigMap
 	if err := get(ctx, client, endpoint+clusterInfoPath, "", &cm); err != nil {
@@ -225,7 +225,7 @@ func clusterInfo(ctx context.Context, client *http.Client, endpoint, id, secret 
 	}
 	signature := cm.Data["jws-kubeconfig-"+id]
 	if signature == "" {
-		// The signer may not have come to it yet, so this is worth retrying.
+		// The controller may not have signed it yet, so a retry is useful.
 		return "", nil, fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID "+
 			"%q: the token is invalid for this cluster or it has expired", id)
 	}
@@ -239,8 +239,8 @@ func clusterInfo(ctx context.Context, client *http.Client, endpoint, id, secret 
 	return raw, k, nil
 }
 
-// checkPins requires one of the CA certificates to have a pinned public key. Without pins every CA is
-// accepted.
+// checkPins returns an error unless one of the CA certificates has a pinned public key. Without
+// pins every CA is accepted.
 func checkPins(caPEM []byte, pins []string) error {
 	if len(pins) == 0 {
 		return nil
@@ -280,7 +280,7 @@ func (j *join) client(c *tls.Config) *http.Client {
 	}}
 }
 
-// statusError is an answer other than 200.
+// statusError is the error for an answer with another status than 200.
 type statusError struct {
 	code    int
 	message string

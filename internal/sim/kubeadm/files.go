@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// settings is the configuration that the cluster stores for its kubelets.
+// settings is the cluster's stored configuration for its kubelets.
 type settings struct {
 	kubelet map[string]any
 }
 
-// fetch reads the ConfigMaps that kubeadm left in kube-system, with the token.
+// fetch reads, with the token, the ConfigMaps that kubeadm has written to kube-system.
 func (j *join) fetch(ctx context.Context, c *cluster) (*settings, error) {
 	j.say(`[preflight] Reading configuration from the "kubeadm-config" ConfigMap in namespace "kube-system"...`)
 	if _, err := j.configMap(ctx, c, "kubeadm-config"); err != nil {
@@ -29,7 +29,7 @@ func (j *join) fetch(ctx context.Context, c *cluster) (*settings, error) {
 	}
 	data, err := j.configMap(ctx, c, "kubelet-config")
 	if status, ok := errors.AsType[*statusError](err); ok && (status.code == http.StatusNotFound || status.code == http.StatusForbidden) {
-		// Before Kubernetes 1.24 the name carried the version.
+		// Before Kubernetes 1.24 the name contained the version.
 		if v, verr := version.ParseGeneric(j.Version); verr == nil {
 			data, err = j.configMap(ctx, c, fmt.Sprintf("kubelet-config-%d.%d", v.Major(), v.Minor()))
 		}
@@ -44,15 +44,15 @@ func (j *join) fetch(ctx context.Context, c *cluster) (*settings, error) {
 	return s, nil
 }
 
-// apiAttempts and apiPause are a minute of calls, which is how long kubeadm asks an
-// API server (kubernetesAPICall of its timeouts).
+// apiAttempts and apiPause amount to a minute, for which kubeadm retries calls of an API server
+// (kubernetesAPICall of its timeouts).
 const (
 	apiAttempts = 120
 	apiPause    = 500 * time.Millisecond
 )
 
-// ask reads an object, and retries while the API server does not answer or does not serve the object,
-// because it may just have started. NotFound is returned without a retry.
+// ask reads an object. It retries while the API server does not answer or does not serve the
+// object, because the server may just have started. NotFound is returned without a retry.
 func (j *join) ask(ctx context.Context, c *cluster, path string, into any) error {
 	for attempt := 1; ; attempt++ {
 		err := get(ctx, c.http, c.server+path, c.token, into)
@@ -75,7 +75,7 @@ func (j *join) configMap(ctx context.Context, c *cluster, name string) (map[stri
 	return cm.Data, err
 }
 
-// refuseTakenName stops a join under the name of a Node that is alive.
+// refuseTakenName returns an error if a Node with the machine's name exists and is ready.
 func (j *join) refuseTakenName(ctx context.Context, c *cluster) error {
 	var node corev1.Node
 	err := j.ask(ctx, c, "/api/v1/nodes/"+url.PathEscape(j.cfg.NodeName), &node)
@@ -156,8 +156,8 @@ func (j *join) writeKubeletConfig(s *settings) error {
 	return j.write(kubeletConfig, data, 0o644)
 }
 
-// mutateForWindows gives absolute paths the system drive and takes away the
-// resolver file, as kubeadm for Windows does.
+// mutateForWindows adds the system drive to absolute paths and removes the resolver file, as
+// kubeadm for Windows does.
 func mutateForWindows(config map[string]any) {
 	config["resolvConf"] = ""
 	drive := func(m map[string]any, key string) {
@@ -173,8 +173,8 @@ func mutateForWindows(config map[string]any) {
 	}
 }
 
-// flagsEnv renders kubeadm-flags.env: kubeadm's own flags, sorted, then the
-// extra arguments; an extra argument replaces kubeadm's of the same name.
+// flagsEnv returns the content of kubeadm-flags.env: kubeadm's own flags, sorted, then the extra
+// arguments. An extra argument replaces kubeadm's flag of the same name.
 func (j *join) flagsEnv() []byte {
 	var base []Arg
 	if socket := j.socket(); socket != "" && !j.atLeast(1, 34) {
@@ -208,7 +208,7 @@ func taintFlag(taints []corev1.Taint) string {
 	return strings.Join(words, ",")
 }
 
-// socket returns the runtime endpoint as configured or detected.
+// socket returns the configured or detected endpoint of the container runtime.
 func (j *join) socket() string {
 	if j.cfg.CRISocket != "" || len(j.CRISockets) == 0 {
 		return j.cfg.CRISocket

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// initConfig has the fields of the configuration of `kubeadm init` that are read here; the function that
-// builds the control plane reads the others.
+// initConfig contains the fields of the configuration of `kubeadm init` that are used here; build
+// reads the others.
 type initConfig struct {
 	Kind             string `json:"kind"`
 	NodeRegistration struct {
@@ -24,9 +24,9 @@ type initConfig struct {
 	} `json:"patches"`
 }
 
-// Init does the steps of `kubeadm init` around the construction of a control plane by build: its preflight
-// checks. A run that was cut off with its simulator may be repeated; a run that failed finds its own files,
-// and fails on them as kubeadm does.
+// Init runs the preflight checks of `kubeadm init` and then builds the control plane by calling
+// build. A run that was interrupted because the simulator ended may be repeated. After a failed
+// run, the next run finds the first run's files and fails, as kubeadm does.
 func Init(ctx context.Context, o Options, build func() error) error {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -55,7 +55,8 @@ func Init(ctx context.Context, o Options, build func() error) error {
 	return err
 }
 
-// readInit returns the InitConfiguration of a stream. One that cannot be read is left to who builds the control plane.
+// readInit returns the InitConfiguration in a stream. If it cannot be parsed, it returns the zero
+// value, because build reports the error.
 func readInit(data []byte) (c initConfig) {
 	for _, doc := range documents(data) {
 		var one initConfig
@@ -69,8 +70,8 @@ func readInit(data []byte) (c initConfig) {
 	return c
 }
 
-// checkPatches returns the error of a phase that finds no directory where its patches should be. Source: kubernetes
-// cmd/kubeadm/app/util/patches/patches.go.
+// checkPatches returns the error of a phase whose directory of patches does not exist. Source:
+// kubernetes cmd/kubeadm/app/util/patches/patches.go.
 func (j *join) checkPatches(phase, directory string) error {
 	if directory == "" {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// controlPlane answers the requests of a join to an API server.
+// controlPlane is an API server for the requests of a join.
 type controlPlane struct {
 	*httptest.Server
 	node  *corev1.Node
@@ -39,7 +39,7 @@ func newControlPlane(t *testing.T) *controlPlane {
 	return c
 }
 
-// ServeHTTP answers for the ConfigMaps of kubeadm and for Nodes.
+// ServeHTTP serves kubeadm's ConfigMaps and Nodes.
 func (c *controlPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.asked = append(c.asked, r.URL.Path)
 	switch name := filepath.Base(r.URL.Path); {
@@ -71,7 +71,7 @@ func (c *controlPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (c *controlPlane) answer(w http.ResponseWriter, o any) { _ = json.NewEncoder(w).Encode(o) }
 
-// ca returns the server's certificate (PEM), which signs itself.
+// ca returns the server's self-signed certificate (PEM).
 func (c *controlPlane) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate().Raw})
 }
@@ -81,8 +81,8 @@ func (c *controlPlane) pin() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// machine returns the options of a join on a machine with its files in a directory. Its
-// kubelet has a certificate as soon as it starts.
+// machine returns the options of a join on a machine whose files are in a directory. Its kubelet
+// has a certificate immediately after its start.
 func (c *controlPlane) machine(t *testing.T, system string, out *bytes.Buffer) (Options, string) {
 	t.Helper()
 	files, root := guesttree.New(t)
@@ -147,8 +147,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinFails checks that the error of a failed join has the reason and names the file or
-// field.
+// TestJoinFails checks that the error of a failed join contains the reason and the name of the file
+// or field.
 func TestJoinFails(t *testing.T) {
 	ready := &corev1.Node{}
 	ready.Name = "node1"
@@ -210,7 +210,7 @@ func TestJoinFails(t *testing.T) {
 	}
 }
 
-// TestIgnorePreflight: an ignored check, in any case of letters, only warns.
+// TestIgnorePreflight: the failure of an ignored check, named in any case, is only a warning.
 func TestIgnorePreflight(t *testing.T) {
 	for _, ignore := range []string{"all", "fileexisting-CONNTRACK"} {
 		c, out := newControlPlane(t), &bytes.Buffer{}
@@ -222,8 +222,8 @@ func TestIgnorePreflight(t *testing.T) {
 	}
 }
 
-// TestJoinResumes checks that a join that is interrupted at any request continues with the
-// files of the first run, with the same result as an uninterrupted one.
+// TestJoinResumes checks that a join that was interrupted at any request continues with the files
+// of the first run and has the same result as an uninterrupted join.
 func TestJoinResumes(t *testing.T) {
 	c, out := newControlPlane(t), &bytes.Buffer{}
 	o, _ := c.machine(t, "windows", out)

@@ -1,13 +1,11 @@
-// Package kubeadm is `kubeadm join` for a simulated machine: it reads the
-// JoinConfiguration that the bootstrap data wrote, discovers the cluster, trusts
-// it by token and CA pins, writes the files a kubelet starts from and waits for
-// the kubelet's TLS bootstrap. Everything it says to the cluster is real;
-// everything it does to the machine stays below the machine's own root
-// directory.
+// Package kubeadm is `kubeadm join` for a simulated machine: it reads the JoinConfiguration that
+// the bootstrap data wrote, discovers the cluster, verifies it by token and CA pins, writes the
+// files that a kubelet needs, and waits for the kubelet's TLS bootstrap. Its requests to the
+// cluster are real; its changes of the machine are all below the machine's own root directory.
 //
-// It does not build control planes (that needs kubeadm's own packages), runs no
-// program, and never opens a socket but through the Dial it is given. The
-// simulator (internal/sim, internal/plane) may import it; the provider may not.
+// It does not build control planes (that needs kubeadm's own packages), runs no program, and opens
+// sockets only through Options.Dial. The simulator (internal/sim, internal/plane) may import it;
+// the provider may not.
 package kubeadm
 
 import (
@@ -25,8 +23,7 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// Guest paths that kubeadm owns. They are written in POSIX form on Windows too,
-// where they resolve on the system drive.
+// Guest paths of kubeadm's files. They are POSIX paths on Windows too, on the system drive.
 const (
 	kubeletConf     = "/etc/kubernetes/kubelet.conf"
 	bootstrapConf   = "/etc/kubernetes/bootstrap-kubelet.conf"
@@ -42,56 +39,57 @@ const (
 // Dial opens a connection from inside the machine.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Options are the inputs of a join: its configuration and access to its machine.
+// Options are the inputs of a join: its configuration and the access to its machine.
 type Options struct {
 	// Config is the content of the file that --config names.
 	Config []byte
-	// Files are the machine's.
+	// Files are the machine's files.
 	Files *guestfs.Root
 	// OS is "linux" or "windows".
 	OS string
 	// Hostname is the machine's host name.
 	Hostname string
-	// Lacks are the checks that fail because the machine's image lacks a part of a node.
+	// Lacks are the checks that fail because the machine lacks a part of a node.
 	Lacks []Lack
-	// CRISockets are the endpoints at which the machine's container runtime
-	// answers, the default one first, with or without a scheme.
+	// CRISockets are the endpoints of the machine's container runtime, the default first, with or
+	// without a scheme.
 	CRISockets []string
-	// Cores and MemoryMiB are the machine's; 0 means not known.
+	// Cores and MemoryMiB are the machine's resources; 0 means not known.
 	Cores, MemoryMiB int
-	// PortTaken reports whether something listens on a port of the machine; nil knows of nothing.
+	// PortTaken reports whether a program listens on a port of the machine; nil means that none
+	// does.
 	PortTaken func(port int) bool
 	// Version is the version of kubeadm on the image ("v1.34.2").
 	Version string
-	// Dial reaches the cluster; nil refuses every connection.
+	// Dial connects to the cluster; nil refuses every connection.
 	Dial Dial
-	// StartKubelet restarts the machine's kubelet service. It must not wait for
-	// the node to be ready.
+	// StartKubelet restarts the machine's kubelet service. It must not wait until the node is
+	// ready.
 	StartKubelet func(ctx context.Context) error
-	// Resume is true if an earlier run on this root was interrupted because the simulator
-	// ended, not the machine: its files are no error. An interruption that left its marker
-	// is recognised without it.
+	// Resume is set if an earlier run on this root was interrupted because the simulator ended, and
+	// not the machine: the files of that run are then no error. A run that left its marker is
+	// recognised without Resume.
 	Resume bool
-	// IgnorePreflight are checks made warnings, as --ignore-preflight-errors.
+	// IgnorePreflight are checks whose failure is only a warning, as with
+	// --ignore-preflight-errors.
 	IgnorePreflight []string
 	// Out receives the lines that kubeadm prints. Secrets are never among them.
 	Out io.Writer
-	// Clock paces retries; nil is the real one.
+	// Clock is the clock of the retries; nil means the real clock.
 	Clock clock.Clock
 }
 
-// join is one run, with its inputs settled.
+// join is one run of Join or Init with its parsed inputs.
 type join struct {
 	Options
 	cfg    JoinConfig
 	resume bool
 }
 
-// Join makes the machine a member of the cluster named by its configuration. It
-// returns nil once the kubelet holds its client certificate, which is before the
-// Node is registered or ready, as kubeadm does. Killed at any point, it can be
-// run again on the same root. For a control plane machine it does the kubelet's
-// part; the control plane itself is the caller's.
+// Join joins the machine to the cluster that its configuration names. Like kubeadm it returns nil
+// when the kubelet has its client certificate, which is before the Node is registered or ready.
+// After an interruption at any point it can be run again on the same root. For a control plane
+// machine it does only the kubelet's part; the caller builds the control plane.
 func Join(ctx context.Context, o Options) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -107,8 +105,8 @@ func Join(ctx context.Context, o Options) error {
 	j := &join{Options: o}
 	err := j.run(ctx)
 	if err != nil && ctx.Err() == nil {
-		// kubeadm leaves its files behind when it fails, and the next run
-		// stumbles over them. Only a run that was cut off may be resumed.
+		// A failed kubeadm leaves its files behind, and the next run fails because of them. Only an
+		// interrupted run may be resumed.
 		j.remove(joinMarker)
 	}
 	return err
@@ -147,7 +145,7 @@ func (j *join) run(ctx context.Context) error {
 	return nil
 }
 
-// enter discovers the cluster and starts a kubelet with the bootstrap credentials.
+// enter discovers the cluster and starts the kubelet with the bootstrap credentials.
 func (j *join) enter(ctx context.Context) error {
 	cluster, err := j.discover(ctx)
 	if err != nil {
@@ -180,12 +178,12 @@ func (j *join) startKubelet(ctx context.Context) error {
 	return nil
 }
 
-// bootstrapPause is between two looks for the kubelet's certificate. Looks are
-// counted, as attempts are in retry.
+// bootstrapPause is the pause between two checks for the kubelet's certificate. As in retry, the
+// number of checks is limited and not the time.
 const bootstrapPause = 100 * time.Millisecond
 
-// waitForBootstrap returns when kubelet.conf can be used, at most five minutes
-// later (kubeadm's TLS bootstrap timeout).
+// waitForBootstrap waits until kubelet.conf can be used, for at most five minutes (kubeadm's TLS
+// bootstrap timeout).
 func (j *join) waitForBootstrap(ctx context.Context) error {
 	j.say("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap...")
 	limit := j.timeout(j.cfg.Timeouts.TLSBootstrap, 5*time.Minute)
@@ -202,7 +200,7 @@ func (j *join) waitForBootstrap(ctx context.Context) error {
 	return nil
 }
 
-// bootstrapped reports whether kubelet.conf exists and names a credential.
+// bootstrapped reports whether kubelet.conf exists and contains a credential.
 func (j *join) bootstrapped() bool {
 	data, err := j.Files.ReadFile(kubeletConf)
 	if err != nil {
@@ -212,7 +210,7 @@ func (j *join) bootstrapped() bool {
 	return err == nil && k.hasCredential()
 }
 
-// pause waits on the injected clock.
+// pause waits on the injected clock; its only error is that of ctx.
 func (j *join) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -238,8 +236,8 @@ func (j *join) exists(guest string) bool {
 	return err == nil
 }
 
-// write replaces a guest file in one step, so that a cut leaves the old or the
-// new content.
+// write replaces a guest file atomically, so that an interruption leaves the old or the new
+// content.
 func (j *join) write(guest string, data []byte, mode fs.FileMode) error {
 	if err := j.Files.Replace(guest, data, mode); err != nil {
 		return fmt.Errorf("write %s: %w", guest, err)
@@ -247,8 +245,8 @@ func (j *join) write(guest string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// remove deletes a guest file; a file that cannot be deleted stays, as kubeadm only warns about it.
+// remove deletes a guest file; errors are ignored, because kubeadm only warns about them.
 func (j *join) remove(guest string) { _ = j.Files.Remove(guest) }
 
-// Lack is a preflight check that fails, and why.
+// Lack is a preflight check that fails, with its reason.
 type Lack struct{ Check, Reason string }

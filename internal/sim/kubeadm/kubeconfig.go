@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubeconfig is the current context of a kubeconfig file.
+// kubeconfig is the content of a kubeconfig's current context.
 type kubeconfig struct {
 	server string
 	ca     []byte
@@ -58,8 +58,8 @@ type namedUser struct {
 	User kubeconfigUser `json:"user"`
 }
 
-// parseKubeconfig reads the current context, or the only cluster where there is
-// no context, as in cluster-info.
+// parseKubeconfig returns the current context or, without a current context, the only cluster, as
+// in cluster-info.
 func parseKubeconfig(data []byte) (*kubeconfig, error) {
 	var f kubeconfigFile
 	if err := yaml.Unmarshal(data, &f); err != nil {
@@ -88,7 +88,7 @@ func parseKubeconfig(data []byte) (*kubeconfig, error) {
 	return &k, nil
 }
 
-// render writes a kubeconfig of one cluster, one user and one context.
+// render returns a kubeconfig with one cluster, one user and one context.
 func (k *kubeconfig) render(userName string) ([]byte, error) {
 	f := kubeconfigFile{APIVersion: "v1", Kind: "Config", CurrentContext: userName + "@kubernetes"}
 	c := namedCluster{Name: "kubernetes"}

@@ -14,12 +14,13 @@ type check struct {
 	err  error
 }
 
-// The minimum size of a control plane machine. Source: kubernetes cmd/kubeadm/app/constants/constants.go.
+// minCores and minMemoryMB are the minimum size of a control plane machine. Source: kubernetes
+// cmd/kubeadm/app/constants/constants.go.
 const minCores, minMemoryMB = 2, 1700
 
-// nodeChecks are the checks of every machine that make sense on a simulated one. They ignore files of an
-// interrupted run.
-// Source: kubernetes cmd/kubeadm/app/preflight/checks.go, addCommonChecks.
+// nodeChecks returns the checks of every machine that make sense for a simulated one. They accept
+// the files of an interrupted run. Source: kubernetes cmd/kubeadm/app/preflight/checks.go,
+// addCommonChecks.
 func (j *join) nodeChecks(socket string) []check {
 	checks := []check{{"CRI", j.checkCRI(socket)}}
 	for _, l := range j.Lacks {
@@ -31,8 +32,8 @@ func (j *join) nodeChecks(socket string) []check {
 	return checks
 }
 
-// controlPlaneChecks are the checks of a machine that joins the control plane.
-// Source: kubernetes cmd/kubeadm/app/preflight/checks.go, InitNodeChecks.
+// controlPlaneChecks returns the checks of a machine that joins the control plane. Source:
+// kubernetes cmd/kubeadm/app/preflight/checks.go, InitNodeChecks.
 func (j *join) controlPlaneChecks(apiServer int) []check {
 	var checks []check
 	if j.Cores > 0 && j.Cores < minCores {
@@ -51,7 +52,7 @@ func (j *join) controlPlaneChecks(apiServer int) []check {
 	return checks
 }
 
-// joinChecks are the checks of a join. Source: kubernetes cmd/kubeadm/app/preflight/checks.go,
+// joinChecks returns the checks of a join. Source: kubernetes cmd/kubeadm/app/preflight/checks.go,
 // JoinNodeChecks.
 func (j *join) joinChecks() []check {
 	checks := j.nodeChecks(j.cfg.CRISocket)
@@ -73,10 +74,10 @@ func (j *join) joinChecks() []check {
 	return checks
 }
 
-// apiServerPort is where an API server listens unless its configuration says otherwise.
+// apiServerPort is the default port of an API server.
 const apiServerPort = 6443
 
-// preflight fails with the checks that fail and are not to be ignored, which are said.
+// preflight returns an error with the failed checks, and prints those that are ignored as warnings.
 func (j *join) preflight(checks []check, ignore []string) error {
 	var fatal []string
 	for _, c := range checks {
@@ -105,7 +106,7 @@ func ignored(name string, lists ...[]string) bool {
 	return false
 }
 
-// label returns the name of a check about a path.
+// label returns the name of a check of a path.
 func label(kind, path string) string {
 	return kind + "-" + strings.NewReplacer("/", "-", `\`, "-").Replace(path)
 }
@@ -137,7 +138,7 @@ func (j *join) checkPorts(ports ...int) []check {
 	return checks
 }
 
-// checkCRI compares the configured endpoint with those the machine has.
+// checkCRI returns an error unless the machine has the configured endpoint.
 func (j *join) checkCRI(socket string) error {
 	if socket == "" || len(j.CRISockets) == 0 {
 		return nil
@@ -160,7 +161,7 @@ func (j *join) checkCRI(socket string) error {
 		fmt.Sprintf("validate service connection: %q: %s: set nodeRegistration.criSocket to %s", socket, reason, j.CRISockets[0]))
 }
 
-// normalSocket strips the scheme and makes the spellings of a named pipe equal.
+// normalSocket returns an endpoint without its scheme and with one spelling of a named pipe.
 func normalSocket(s string) string {
 	s = strings.TrimPrefix(strings.TrimPrefix(s, "unix://"), "npipe:")
 	s = strings.ReplaceAll(s, `\`, "/")

@@ -26,7 +26,7 @@ func TestInitPreflight(t *testing.T) {
 	for name, test := range map[string]struct {
 		config  string
 		machine func(*testing.T, *Options)
-		want    []string // of the error; none builds
+		want    []string // parts of the error; if empty, the control plane is built
 		said    string
 	}{
 		"nothing": {"", func(*testing.T, *Options) {}, nil, ""},
@@ -85,7 +85,7 @@ func TestInitPreflight(t *testing.T) {
 	}
 }
 
-// TestInitThatFails: the files of a run that failed are in the way of the next.
+// TestInitThatFails: the files of a failed run make the next run fail.
 func TestInitThatFails(t *testing.T) {
 	tree, _ := guesttree.New(t)
 	o := Options{Files: tree, OS: "linux"}
@@ -107,7 +107,8 @@ func TestInitThatFails(t *testing.T) {
 	}
 }
 
-// TestJoinPreflight: problems for which kubeadm refuses to join a machine, and when it reads its patches.
+// TestJoinPreflight: problems for which kubeadm refuses to join a machine, and the time at which it
+// reads patches.
 func TestJoinPreflight(t *testing.T) {
 	for name, test := range map[string]struct {
 		config string

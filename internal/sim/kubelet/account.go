@@ -21,10 +21,10 @@ const (
 	// tokenLife is the lifetime, in seconds, of a pod's service account token, as the real kubelet requests
 	// it.
 	tokenLife = int64(3607)
-	// tokenWait bounds the request of a token.
+	// tokenWait limits the duration of a token request.
 	tokenWait = 30 * time.Second
-	// podIdle is how long an unused connection of a node's pods remains open. With a
-	// thousand nodes idle connections would be most of the memory.
+	// podIdle is how long an unused connection of a node's pods remains open. With a thousand
+	// nodes, idle connections would use most of the memory.
 	podIdle = 10 * time.Second
 )
 
@@ -36,7 +36,7 @@ type podConnection struct {
 	transport *http.Transport
 }
 
-// open returns the connection; the first call makes it.
+// open returns the connection; the first call creates it.
 func (c *podConnection) open(k *Kubelet) (server string, rt *http.Transport, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *podConnection) open(k *Kubelet) (server string, rt *http.Transport, err
 	return c.server, c.transport, nil
 }
 
-// close ends it where no pod uses it.
+// close closes the connection while no pod uses it.
 func (c *podConnection) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,8 +68,8 @@ func (c *podConnection) close() {
 	}
 }
 
-// podConfig connects as a pod's service account, by one token that is renewed shortly
-// before it expires. Each call of the function returned has the same one.
+// podConfig returns a function that returns a client configuration with a pod's service account.
+// All calls share one token, which is renewed shortly before it expires.
 func (k *Kubelet) podConfig(pod *corev1.Pod) func(ctx context.Context) (*rest.Config, error) {
 	var mu sync.Mutex
 	var config *rest.Config
@@ -96,15 +96,14 @@ func (k *Kubelet) podConfig(pod *corev1.Pod) func(ctx context.Context) (*rest.Co
 	}
 }
 
-// accountToken asks for tokens that are bound to a pod. It implements
-// oauth2.TokenSource.
+// accountToken requests tokens that are bound to a pod. It implements oauth2.TokenSource.
 type accountToken struct {
 	ctx context.Context
 	k   *Kubelet
 	pod *corev1.Pod
 }
 
-// Token returns a new one.
+// Token requests and returns a new token.
 func (a accountToken) Token() (*oauth2.Token, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, tokenWait)
 	defer cancel()

@@ -17,11 +17,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Reasons and words are those of kubernetes pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/sysctl and
-// the scheduler's plugins, whose packages would link a kubelet and a scheduler.
+// Reasons and messages are those of kubernetes pkg/kubelet/lifecycle/predicate.go,
+// pkg/kubelet/sysctl and the scheduler's plugins. Importing these packages would link a kubelet and
+// a scheduler.
 
-// admit decides once whether a pod may run beside the pods that were admitted before it. A critical one may have to
-// wait until others have made room.
+// admit decides once whether a pod may run beside the pods that were admitted before it. waits
+// means that the pod is critical and waits until other pods have made room.
 func (m *podManager) admit(ctx context.Context, pod *corev1.Pod) (v verdict, waits bool) {
 	v = m.judge(ctx, pod)
 	if !strings.HasPrefix(v.reason, outOf) || !critical(pod) {
@@ -46,7 +47,7 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 	}
 	node := m.k.node.get()
 	if node == nil {
-		return m.keep(pod, m.lacks(pod))
+		return m.keep(pod, m.checkSupport(pod))
 	}
 	v := m.fits(pod, node)
 	if v.reason == affinityFailed {
@@ -57,21 +58,22 @@ func (m *podManager) judge(ctx context.Context, pod *corev1.Pod) verdict {
 		}
 	}
 	if v.reason == "" {
-		v = m.lacks(pod)
+		v = m.checkSupport(pod)
 	}
 	return m.keep(pod, v)
 }
 
-// lacks refuses pods that need a feature that kubelets of this OS do not have.
-func (m *podManager) lacks(pod *corev1.Pod) verdict {
+// checkSupport returns the verdict for a pod that needs a feature that kubelets on this OS do not have.
+func (m *podManager) checkSupport(pod *corev1.Pod) verdict {
 	if m.k.c.OS == "windows" && requests.IsPodLevelResourcesSet(pod) {
 		return verdict{"PodLevelResourcesNotSupported", noPodResources}
 	}
 	return verdict{}
 }
 
-// Messages of a kubelet on Windows about resources of a whole pod, and about their change.
-// Source: kubernetes pkg/kubelet/lifecycle/features_windows.go, pkg/kubelet/allocation/features_windows.go.
+// Messages of a kubelet on Windows about resources of a whole pod, and about changes of resources.
+// Source: kubernetes pkg/kubelet/lifecycle/features_windows.go,
+// pkg/kubelet/allocation/features_windows.go.
 const (
 	noPodResources = "pod-level resources are not supported on Windows"
 	noResize       = "In-place pod resize is not supported on Windows"
@@ -79,10 +81,10 @@ const (
 
 const affinityFailed = "NodeAffinity"
 
-// outOf begins the reason of a pod that asks for more than is left of a resource.
+// outOf begins the reason for a pod that requests more of a resource than is available.
 const outOf = "OutOf"
 
-// keep counts a pod, if it was admitted, among the pods that use the node.
+// keep adds a pod to the pods that use the node, if the verdict admits it, and returns the verdict.
 func (m *podManager) keep(pod *corev1.Pod, v verdict) verdict {
 	if v.reason == "" {
 		m.mu.Lock()
@@ -92,14 +94,14 @@ func (m *podManager) keep(pod *corev1.Pod, v verdict) verdict {
 	return v
 }
 
-// leaves removes a pod that has ended from the pods that use the node.
-func (m *podManager) leaves(uid types.UID) {
+// dropAdmitted removes a pod that has ended from the pods that use the node.
+func (m *podManager) dropAdmitted(uid types.UID) {
 	m.mu.Lock()
 	delete(m.admitted, uid)
 	m.mu.Unlock()
 }
 
-// fits applies the scheduler's predicates that a kubelet repeats, in their order.
+// fits applies the scheduler's predicates that a kubelet repeats, in the kubelet's order.
 func (m *podManager) fits(pod *corev1.Pod, node *corev1.Node) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,7 +126,7 @@ func (m *podManager) fits(pod *corev1.Pod, node *corev1.Node) verdict {
 	return verdict{}
 }
 
-// shortage is a resource that the node has too little of for a pod.
+// shortage is a resource of which the node has too little for a pod.
 type shortage struct {
 	name                      corev1.ResourceName
 	requested, used, capacity int64
@@ -135,8 +137,8 @@ func (s shortage) verdict() verdict {
 		s.name, s.requested, s.used, s.capacity)}
 }
 
-// shortages finds the resources that the node has too little of. Extended resources that the node does not
-// have are not the kubelet's to count.
+// shortages returns the resources of which the node has too little. The kubelet does not count
+// extended resources that the node does not have.
 func (m *podManager) shortages(pod *corev1.Pod, allocatable corev1.ResourceList) []shortage {
 	var short []shortage
 	used := corev1.ResourceList{}
@@ -172,7 +174,8 @@ func (m *podManager) shortages(pod *corev1.Pod, allocatable corev1.ResourceList)
 	return short
 }
 
-// amount returns a quantity as the scheduler counts it: thousandths of cores, and whole numbers of all else.
+// amount returns a quantity as the scheduler counts it: in thousandths of cores, and in whole units
+// of all other resources.
 func amount(list corev1.ResourceList, name corev1.ResourceName) int64 {
 	q := list[name]
 	if name == corev1.ResourceCPU {
@@ -181,7 +184,7 @@ func amount(list corev1.ResourceList, name corev1.ResourceName) int64 {
 	return q.Value()
 }
 
-// hostPort is a port of the machine that a pod asks for.
+// hostPort is a port of the machine that a pod requests.
 type hostPort struct {
 	port     int32
 	protocol corev1.Protocol
@@ -202,7 +205,7 @@ func hostPorts(pod *corev1.Pod) []hostPort {
 	return ports
 }
 
-// portTaken reports whether another pod has a port of the machine that this one asks for.
+// portTaken reports whether another pod uses a port of the machine that this pod requests.
 func (m *podManager) portTaken(pod *corev1.Pod) bool {
 	anywhere := func(ip string) bool { return ip == "" || ip == "0.0.0.0" }
 	for _, p := range hostPorts(pod) {
@@ -220,8 +223,8 @@ func (m *podManager) portTaken(pod *corev1.Pod) bool {
 	return false
 }
 
-// safeSysctls maps the sysctls that a kubelet of Linux allows without a flag to the first minor version
-// that does. The kernels of node images are newer than some of these require.
+// safeSysctls maps the sysctls that a kubelet of Linux allows without a flag to the first minor
+// version that does. Some of them need a minimal kernel version, which all node images have.
 // Source: kubernetes pkg/kubelet/sysctl/safe_sysctls.go.
 func safeSysctls() map[string]uint {
 	return map[string]uint{
@@ -233,7 +236,7 @@ func safeSysctls() map[string]uint {
 	}
 }
 
-// refuseSysctls refuses sysctls that are not safe; on Windows there is none that is.
+// refuseSysctls refuses unsafe sysctls; on Windows no sysctl is safe.
 func refuseSysctls(pod *corev1.Pod, os, version string) verdict {
 	if pod.Spec.SecurityContext == nil {
 		return verdict{}
@@ -255,9 +258,9 @@ func refuseSysctls(pod *corev1.Pod, os, version string) verdict {
 	return verdict{}
 }
 
-// breaksNonRoot returns why a container may not start as the user that it would run as. The default user of
-// an image is not known here.
-// Source: kubernetes pkg/kubelet/kuberuntime/security_context_*.go, verifyRunAsNonRoot.
+// breaksNonRoot returns an error if runAsNonRoot forbids the user that a container would run as.
+// The default user of an image is not known here. Source: kubernetes
+// pkg/kubelet/kuberuntime/security_context_*.go, verifyRunAsNonRoot.
 func breaksNonRoot(pod *corev1.Pod, c *corev1.Container, os string) error {
 	nonRoot, user, name := false, (*int64)(nil), RunAsUserName(pod, c)
 	if s := pod.Spec.SecurityContext; s != nil {

@@ -83,7 +83,8 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// TestHostProcessGate: a kubelet of 1.22 makes no sandbox for HostProcess pods without the gate, by flag or by file.
+// TestHostProcessGate: a kubelet of 1.22 creates no sandbox for HostProcess pods unless a flag or
+// the configuration file enables the feature gate.
 func TestHostProcessGate(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string

@@ -15,23 +15,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// verdict is why a pod is rejected; empty admits it.
+// verdict is the reason and the message of a pod's rejection; an empty verdict admits the pod.
 type verdict struct{ reason, message string }
 
-// onHostNetwork reports whether a pod uses the machine's own network. On Windows this needs a HostProcess
-// container. Docker has no such containers, but there the kubelet starts pods that ask for the host network
-// before there is a CNI, and reports the host's address. That is how Flannel and kube-proxy started on
-// nodes, and reached the host through wins.exe.
+// onHostNetwork reports whether a pod uses the machine's own network. On Windows this needs a
+// HostProcess container. Docker has no such containers, but with Docker the kubelet starts pods
+// that request the host network before a CNI exists, and reports the host's address. In this way
+// Flannel and kube-proxy started on nodes; they reached the host through wins.exe.
 func (k *Kubelet) onHostNetwork(pod *corev1.Pod) bool {
 	return pod.Spec.HostNetwork && (k.c.OS != "windows" || HostProcess(pod) || strings.HasPrefix(k.c.RuntimeVersion, "docker://"))
 }
 
-// hostProcessGate is the feature gate of HostProcess containers, alpha and off in 1.22, on from 1.23.
-// Source: https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod; kubernetes
-// pkg/kubelet/kuberuntime/kuberuntime_sandbox.go.
+// hostProcessGate is the feature gate of HostProcess containers: alpha and off in 1.22, on since
+// 1.23. Source: https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod;
+// kubernetes pkg/kubelet/kuberuntime/kuberuntime_sandbox.go.
 const hostProcessGate, hostProcessAlpha = "WindowsHostProcessContainers", 22
 
-// hostProcessOff returns why the kubelet makes no sandbox for a pod of HostProcess containers.
+// hostProcessOff returns an error if the kubelet creates no sandbox for a pod of HostProcess
+// containers.
 func (k *Kubelet) hostProcessOff(pod *corev1.Pod) error {
 	if k.c.OS != "windows" || !HostProcess(pod) || minorOf(k.c.Version) != hostProcessAlpha || k.settings.FeatureGates[hostProcessGate] {
 		return nil
@@ -53,11 +54,12 @@ func HostProcess(pod *corev1.Pod) bool {
 	return false
 }
 
-// longestName is the maximum length of a hostname in a kernel; a longer full name is cut.
+// longestName is the maximum length of a hostname in a kernel; a longer full name is shortened.
 const longestName = 64
 
-// refuseSandbox returns why the runtime cannot run a pod, or nil. Source: kubernetes
-// pkg/kubelet/kuberuntime/kuberuntime_sandbox.go, pkg/kubelet/userns/userns_manager.go, pkg/kubelet/util/util.go.
+// refuseSandbox returns an error if the runtime cannot run a pod. Source: kubernetes
+// pkg/kubelet/kuberuntime/kuberuntime_sandbox.go, pkg/kubelet/userns/userns_manager.go,
+// pkg/kubelet/util/util.go.
 func (k *Kubelet) refuseSandbox(pod *corev1.Pod) error {
 	if k.c.OS == "linux" && pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers && !k.c.newRuntime() {
 		return errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
@@ -95,18 +97,18 @@ func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
 		func(port int32, conn net.Conn) { w.answer(conn, port, answers[port]) })
 }
 
-// page returns the text that a simulated container serves on its ports and writes first to
-// its log.
+// page returns the text that a simulated container serves on its ports; its log begins with the
+// same text.
 func (w *worker) page(c *container) string {
 	return fmt.Sprintf("casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name,
 		c.spec.Name, c.spec.Image, w.k.nodeName)
 }
 
-// answer answers a connection to a container's port: its program does where it listens, and
-// else a page that names the container.
+// answer answers a connection to a container's port: with the handler that the container's program
+// registered for the port, otherwise with a page that names the container.
 func (w *worker) answer(conn net.Conn, port int32, c *container) {
 	if l, ok := c.handlers.Load(port); ok {
-		l := l.(listening) // Handle stores nothing else
+		l := l.(listening) // Handle stores only this type
 		serveHTTP(tls.Server(conn, l.secure), l.handler)
 		return
 	}
@@ -139,10 +141,10 @@ func serveHTTP(conn net.Conn, handler http.Handler) {
 			l.Close()
 		}
 	}
-	_ = server.Serve(l) // ends when the connection has
+	_ = server.Serve(l) // returns when the connection has ended
 }
 
-// oneListener gives out one connection.
+// oneListener is a listener that accepts one connection.
 type oneListener struct {
 	conn   net.Conn
 	given  bool
@@ -169,7 +171,7 @@ func (l *oneListener) Close() error {
 
 func (l *oneListener) Addr() net.Addr { return l.conn.LocalAddr() }
 
-// hide takes a pod's address out of the network.
+// hide removes a pod's address from the network.
 func (k *Kubelet) hide(w *worker) {
 	if w.exposes() {
 		k.c.Network.RemovePod(w.namespace, w.name, w.sandbox.ip)
@@ -184,7 +186,7 @@ func (w *worker) exposes() bool {
 
 func cutRuntime(version string) (name, number string, ok bool) { return strings.Cut(version, "://") }
 
-// backoffEvent reports a container that waits.
+// backoffEvent writes the event of a container that is backing off.
 func (w *worker) backoffEvent(ctx context.Context, c *container) {
 	if c.waiting.Reason == "ImagePullBackOff" {
 		w.event(ctx, corev1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", c.lacks.image), c.lacks.at)
@@ -197,10 +199,10 @@ func (w *worker) backoffEvent(ctx context.Context, c *container) {
 	}
 }
 
-// event identifies an event of a pod.
+// event is the identity of an event of a pod.
 type event struct{ reason, message, fieldPath string }
 
-// event records something of the pod once.
+// event writes an event of the pod, each only once.
 func (w *worker) event(ctx context.Context, kind, reason, message, fieldPath string) {
 	key := event{reason, message, fieldPath}
 	if w.events[key] || w.static || w.k.api.Load() == nil {

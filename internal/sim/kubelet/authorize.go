@@ -15,21 +15,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// How long an answer of the API server holds, and how long it may take: the defaults of
-// the real kubelet (KubeletConfiguration authorization.webhook).
+// The lifetime of an answer of the API server, and the longest wait for one: the defaults of the
+// real kubelet (KubeletConfiguration authorization.webhook).
 const (
 	allowedFor        = 5 * time.Minute
 	deniedFor         = 30 * time.Second
 	authorizePatience = 10 * time.Second
-	// keptDecisions bounds the answers that are remembered.
+	// keptDecisions is the largest number of remembered answers.
 	keptDecisions = 256
 )
 
-// alwaysAllow is the authorization mode that allows all requests; the other mode is Webhook.
+// alwaysAllow is the authorization mode that allows all requests; any other value is treated as
+// Webhook.
 const alwaysAllow = "AlwaysAllow"
 
-// guarded allows requests of clients that the API server authorises and that show a certificate of the cluster's CA or a
-// token that the API server knows; the health check needs neither.
+// guarded allows requests that the API server authorizes, from clients with a certificate of the
+// cluster's CA or a token that the API server accepts. The health check needs neither.
 func (k *Kubelet) guarded(next http.Handler) http.Handler {
 	var decided decisions
 	var known identities
@@ -40,14 +41,14 @@ func (k *Kubelet) guarded(next http.Handler) http.Handler {
 		}
 		who, err := k.identify(r, &known)
 		if err != nil || who == nil {
-			say(w, http.StatusUnauthorized, "Unauthorized")
+			writeText(w, http.StatusUnauthorized, "Unauthorized")
 			return
 		}
 		if k.settings.Authorization.Mode == alwaysAllow {
 			next.ServeHTTP(w, r)
 			return
 		}
-		verb, sub := asked(r)
+		verb, sub := requestAttributes(r)
 		allowed, err := decided.ask(fmt.Sprintf("%q %q %q %q", who.name, who.groups, verb, sub),
 			func() (bool, error) { return k.allowed(r.Context(), who, verb, sub) })
 		if err != nil {
@@ -64,13 +65,13 @@ func (k *Kubelet) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// requester is who asks the kubelet for something.
+// requester is the authenticated client of a request.
 type requester struct {
 	name, uid string
 	groups    []string
 }
 
-// identify returns who a request is from, nil where it does not say so.
+// identify returns the client of a request; nil if the request contains no credential.
 func (k *Kubelet) identify(r *http.Request, known *identities) (*requester, error) {
 	if c := k.client(r.TLS); c != nil {
 		return &requester{name: c.Subject.CommonName, groups: append([]string{"system:authenticated"}, c.Subject.Organization...)}, nil
@@ -82,7 +83,8 @@ func (k *Kubelet) identify(r *http.Request, known *identities) (*requester, erro
 	return known.ask(token, func() (*requester, error) { return k.review(r.Context(), token) })
 }
 
-// review asks the API server whose a token is. Only who reads metrics shows one, so that no client is kept for it.
+// review returns the owner of a token according to the API server. Only clients that read metrics
+// send a token, so that no API client is kept for it.
 func (k *Kubelet) review(ctx context.Context, token string) (*requester, error) {
 	api := k.api.Load()
 	if api == nil {
@@ -108,14 +110,15 @@ func (k *Kubelet) review(ctx context.Context, token string) (*requester, error) 
 	return &requester{name: review.Status.User.Username, uid: review.Status.User.UID, groups: review.Status.User.Groups}, nil
 }
 
-// tokenHolds is how long an answer about a token holds, and keptTokens bounds them: the default of the real kubelet
-// (KubeletConfiguration authentication.webhook.cacheTTL).
+// tokenHolds is the lifetime of an answer about a token, the default of the real kubelet
+// (KubeletConfiguration authentication.webhook.cacheTTL). keptTokens is the largest number of
+// remembered answers.
 const (
 	tokenHolds = 2 * time.Minute
 	keptTokens = 64
 )
 
-// identities are remembered answers about tokens. The zero value has none.
+// identities contains remembered answers about tokens. The zero value is empty.
 type identities struct {
 	mu   sync.Mutex
 	made map[[sha256.Size]byte]identified
@@ -126,7 +129,7 @@ type identified struct {
 	until time.Time
 }
 
-// ask returns a remembered answer, or asks.
+// ask returns a remembered answer, or calls ask and remembers its answer.
 func (i *identities) ask(token string, ask func() (*requester, error)) (*requester, error) {
 	key := sha256.Sum256([]byte(token))
 	i.mu.Lock()
@@ -148,10 +151,10 @@ func (i *identities) ask(token string, ask func() (*requester, error)) (*request
 	return who, nil
 }
 
-// asked returns the verb and subresource of nodes that a request to the kubelet needs in a
+// requestAttributes returns the verb and subresource of nodes that a request to the kubelet needs in a
 // SubjectAccessReview. Source:
 // https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/.
-func asked(r *http.Request) (verb, subresource string) {
+func requestAttributes(r *http.Request) (verb, subresource string) {
 	verb = map[string]string{
 		http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 	}[r.Method]
@@ -170,7 +173,7 @@ func asked(r *http.Request) (verb, subresource string) {
 	return verb, "proxy"
 }
 
-// allowed asks the API server.
+// allowed returns the decision of the API server about a request.
 func (k *Kubelet) allowed(ctx context.Context, who *requester, verb, sub string) (bool, error) {
 	api := k.api.Load()
 	if api == nil {
@@ -191,8 +194,7 @@ func (k *Kubelet) allowed(ctx context.Context, who *requester, verb, sub string)
 	return review.Status.Allowed, nil
 }
 
-// decisions are remembered answers. It is safe for use from several goroutines; the zero
-// value has none.
+// decisions contains remembered decisions. It is safe for concurrent use; the zero value is empty.
 type decisions struct {
 	mu   sync.Mutex
 	made map[string]decision
@@ -203,8 +205,8 @@ type decision struct {
 	until   time.Time
 }
 
-// ask returns a remembered decision, or asks the API server and remembers the answer.
-// Errors are not remembered.
+// ask returns a remembered decision, or calls ask and remembers its answer. Errors are not
+// remembered.
 func (d *decisions) ask(what string, ask func() (bool, error)) (bool, error) {
 	d.mu.Lock()
 	known, ok := d.made[what]

@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/util/connrotation"
 )
 
-// client talks to the API server as one identity, over one connection. Only the
-// five API groups a kubelet needs are built, and nothing is cached, so that a
-// thousand of them fit into one process.
+// client talks to the API server as one identity, over one connection. It contains only the five
+// API groups that a kubelet needs and caches nothing, so that a thousand clients fit into one
+// process.
 type client struct {
 	core  corev1client.CoreV1Interface
 	coord coordv1.CoordinationV1Interface
@@ -32,8 +32,8 @@ type client struct {
 	dials   *connrotation.Dialer
 }
 
-// newClient returns a client of server that trusts ca. cert is called at each handshake; a
-// token is used if there is one.
+// newClient returns a client of server that trusts ca. cert is called at each handshake; token is
+// used unless it is empty.
 func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certificate, token string) (*client, error) {
 	roots, err := pool(ca)
 	if err != nil {
@@ -92,7 +92,7 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 // agent returns the User-Agent of the kubelet's client.
 func (k *Kubelet) agent() string { return "kubelet/" + k.c.Version + " (simulated)" }
 
-// pool returns the authorities of a kubeconfig.
+// pool returns a pool with the CA certificates of a kubeconfig.
 func pool(ca []byte) (*x509.CertPool, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
@@ -101,13 +101,12 @@ func pool(ca []byte) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// connectionPings find out that the other end of a connection is gone.
+// connectionPings returns HTTP/2 settings that detect a lost connection.
 func connectionPings() *http.HTTP2Config {
 	return &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 }
 
-// close ends every connection; the next request makes a new one, with the
-// certificate of that moment.
+// close closes every connection; the next request opens a new one, with the current certificate.
 func (c *client) close() {
 	if c != nil {
 		c.dials.CloseAll()

@@ -26,31 +26,32 @@ import (
 // container is one container of a pod with its state.
 type container struct {
 	spec corev1.Container
-	// image is its image as the runtime names it.
+	// image is the runtime's name of the image.
 	image string
-	// mounts are the mounts of its volumes, as its status shows them.
+	// mounts are the mounts of the container's volumes, as its status shows them.
 	mounts []corev1.VolumeMountStatus
 	init   bool
-	// sidecar is an init container that keeps running.
+	// sidecar is set for an init container that keeps running.
 	sidecar bool
-	// ephemeral is a container that a user has added to a running pod; it runs once.
+	// ephemeral is set for a container that a user added to a running pod; it runs once.
 	ephemeral bool
 
 	run    *execution
-	probes probers // of the run
-	// vars are the environment of the newest run; commands beside it, which other
-	// goroutines run, have the same.
+	probes probers // probes of the current run
+	// vars is the environment of the most recent run. Commands in the container, which other
+	// goroutines run, have the same environment.
 	vars atomic.Pointer[map[string]string]
 	// identity is the domain account that the container runs as, if any.
 	identity atomic.Pointer[string]
-	// current is the run, for other goroutines.
+	// current is the run in progress, for other goroutines.
 	current atomic.Pointer[execution]
-	// handlers answer on ports, listening by int32, where the container's program does.
+	// handlers maps a port (int32) to the handler (listening) that the container's program
+	// registered for it.
 	handlers  sync.Map
-	last      *corev1.ContainerStateTerminated // of the run before
-	ended     *corev1.ContainerStateTerminated // of the newest run, once over
+	last      *corev1.ContainerStateTerminated // result of the previous run
+	ended     *corev1.ContainerStateTerminated // result of the most recent run, after its end
 	waiting   corev1.ContainerStateWaiting
-	lacks     imageUse // the image that it waits for
+	lacks     imageUse // the image for which the container waits
 	restarts  int32
 	pause     time.Duration // before the next run
 	next      time.Duration // the pause after that run; the first restart has none
@@ -64,7 +65,7 @@ type execution struct {
 	done    <-chan struct{}
 	code    func() int
 	stop    func(ctx context.Context)
-	tail    func() string // the end of its output
+	tail    func() string // returns the end of the run's output
 }
 
 // listening is the server of a container's port.
@@ -99,7 +100,7 @@ func (k *Kubelet) newContainers(pod *corev1.Pod) []*container {
 	return out
 }
 
-// kind is which list of its pod a container is in.
+// kind is the list of its pod that contains a container.
 type kind int
 
 const (
@@ -114,7 +115,7 @@ func (k *Kubelet) newContainer(spec corev1.Container, of kind, waits string) *co
 	return c
 }
 
-// mountStatuses returns how the status of a container shows its mounts.
+// mountStatuses returns the mounts of a container as its status shows them.
 func (k *Kubelet) mountStatuses(c *corev1.Container) []corev1.VolumeMountStatus {
 	var list []corev1.VolumeMountStatus
 	for _, m := range c.VolumeMounts {
@@ -140,10 +141,10 @@ func (c *container) fieldPath() string {
 	return "spec.containers{" + c.spec.Name + "}"
 }
 
-// killed is the exit code of a process that a signal of the real machine ended.
+// killed is the exit code of a process that was ended by a signal of the real machine.
 const killed = -1
 
-// collect notes that a run has ended.
+// collect records the end of a run.
 func (c *container) collect(now time.Time) {
 	if c.run == nil {
 		return
@@ -164,30 +165,30 @@ func (c *container) collect(now time.Time) {
 		ended.Message = c.run.tail()
 	}
 	if now.Sub(c.run.started.Time) > 10*time.Minute {
-		c.next = 0 // the kubelet forgets after a good run
+		c.next = 0 // the kubelet resets the backoff after a good run
 	}
 	if code == killed {
-		c.next = 0 // something beside the machine ended it, which says nothing of the program
+		c.next = 0 // a cause outside of the machine ended the container, so the backoff is not increased
 	}
 	c.run = nil
 	c.current.Store(nil)
 	c.end(ended, now)
 }
 
-// end notes how a run has ended, or that it did not begin, and when the next one may.
+// end records the result of a run, or that it did not begin, and the earliest time of the next run.
 func (c *container) end(how *corev1.ContainerStateTerminated, now time.Time) {
 	c.ended = how
 	c.pause, c.next = c.next, backoff(c.next)
 	c.notBefore = now.Add(c.pause)
 }
 
-// backOff makes the next run wait, longer each time.
+// backOff delays the next run, each time for longer.
 func (c *container) backOff(now time.Time) {
 	c.pause = backoff(c.pause)
 	c.notBefore = now.Add(c.pause)
 }
 
-// done reports whether the container is not to run (again).
+// done reports whether the container has ended and is not to run again.
 func (c *container) done(pod *corev1.Pod) bool {
 	if c.ended == nil || c.run != nil {
 		return false
@@ -195,8 +196,9 @@ func (c *container) done(pod *corev1.Pod) bool {
 	return c.ephemeral || c.init && !c.sidecar && c.ended.ExitCode == 0 || !restarts(&c.spec, &pod.Spec, c.ended.ExitCode)
 }
 
-// restarts reports whether a container that has ended runs again, by its own rules and policy before the pod's. Source:
-// kubernetes pkg/api/v1/pod/util.go, ContainerShouldRestart.
+// restarts reports whether a container that has ended runs again. The container's rules and policy
+// have precedence over the pod's policy. Source: kubernetes pkg/api/v1/pod/util.go,
+// ContainerShouldRestart.
 func restarts(c *corev1.Container, pod *corev1.PodSpec, code int32) bool {
 	policy := pod.RestartPolicy
 	if c.RestartPolicy != nil {
@@ -211,7 +213,7 @@ func restarts(c *corev1.Container, pod *corev1.PodSpec, code int32) bool {
 	return policy != corev1.RestartPolicyNever && (policy != corev1.RestartPolicyOnFailure || code != 0)
 }
 
-// blocked reports whether a container before this one has to end or start first.
+// blocked reports whether an init container before this container must end or start first.
 func (c *container) blocked(all []*container) bool {
 	for _, before := range all {
 		if before == c || c.ephemeral {
@@ -234,7 +236,7 @@ func (c *container) showBackoff(pod *corev1.Pod) {
 			Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", c.lacks.image, errImagePull, c.waiting.Message)}
 	}
 	if c.ended == nil {
-		return // it backs off from a pull, which has its own reason
+		return // the container backs off from a pull, which has its own reason
 	}
 	c.waiting = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: fmt.Sprintf("back-off %s "+
 		"restarting failed container=%s "+
@@ -284,7 +286,7 @@ func (c *container) stop(ctx context.Context, clock clock.Clock, grace time.Dura
 	c.collect(clock.Now())
 }
 
-// start begins a run of a container, or notes why it cannot.
+// start begins a run of a container, or records why it cannot start.
 func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	now := w.k.c.Clock.Now()
 	if c.ended != nil {
@@ -342,8 +344,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	w.postStart(ctx, pod, c)
 }
 
-// failStart ends a run of a container that the runtime has made and cannot start. Source: containerd
-// internal/cri/server/container_start.go; kubernetes pkg/kubelet/kuberuntime/kuberuntime_container.go.
+// failStart ends a run of a container that the runtime has created but cannot start. Source:
+// containerd internal/cri/server/container_start.go; kubernetes
+// pkg/kubelet/kuberuntime/kuberuntime_container.go.
 func (w *worker) failStart(ctx context.Context, pod *corev1.Pod, c *container, err error) {
 	now := metav1.NewTime(w.k.c.Clock.Now())
 	c.waiting = corev1.ContainerStateWaiting{}
@@ -358,12 +361,13 @@ func (w *worker) failStart(ctx context.Context, pod *corev1.Pod, c *container, e
 // startError is the exit code that containerd gives a container that it could not start.
 const startError = 128
 
-// manyNodes is the number of nodes above which a node writes one event for all containers that it starts,
-// and none for their images: with many nodes events are most of the writes, and no image is really pulled.
+// manyNodes is the number of nodes above which a node writes one event for all containers that it
+// starts, and none for their images: with many nodes, events would be most of the writes, and no
+// image is really pulled.
 const manyNodes = 100
 
-// sayPulled writes the events for an image that exists.
-func (w *worker) sayPulled(ctx context.Context, p imageUse) {
+// recordPulled writes the events for an image that exists.
+func (w *worker) recordPulled(ctx context.Context, p imageUse) {
 	image := p.image
 	present := w.k.runtime.pulled(image)
 	switch {
@@ -381,8 +385,8 @@ func (w *worker) sayPulled(ctx context.Context, p imageUse) {
 	}
 }
 
-// sayStarted writes the events of the containers that were started since the last ones.
-func (w *worker) sayStarted(ctx context.Context) {
+// recordStarted writes the events of the containers that have started since the last call.
+func (w *worker) recordStarted(ctx context.Context) {
 	started := w.started
 	w.started = nil
 	if len(started) == 0 {
@@ -428,7 +432,7 @@ func (w *worker) identified(ctx context.Context, pod *corev1.Pod, c *container) 
 	return w.execute(ctx, pod, c)
 }
 
-// credentialSpec returns the container's own, or else the pod's.
+// credentialSpec returns the credential spec of the container, or else the pod's.
 func credentialSpec(pod *corev1.Pod, c *corev1.Container) string {
 	if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.GMSACredentialSpec != nil {
 		return *s.WindowsOptions.GMSACredentialSpec
@@ -439,17 +443,17 @@ func credentialSpec(pod *corev1.Pod, c *corev1.Container) string {
 	return ""
 }
 
-// runID names the newest run of a container as the runtime does.
+// runID returns the runtime's ID of the most recent run of a container.
 func (w *worker) runID(c *container) string {
 	return fmt.Sprintf("%s://%s-%s-%d", w.k.runtimeName(), w.uid, c.spec.Name, c.restarts)
 }
 
-// completion is how long a container runs whose command the simulation cannot interpret and that is
+// completion is the duration of a run whose command the simulation cannot interpret and that is
 // expected to end.
 const completion = 100 * time.Millisecond
 
-// execute runs a static pod's container as a process, a known image as its
-// stub, and everything else as a container that only answers on its ports.
+// execute starts a container: a static pod's as a process, one with a known image as its stub, and
+// any other as a container that only answers on its ports.
 func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*execution, error) {
 	id := w.runID(c)
 	if w.static {
@@ -476,7 +480,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 		defer stop()
 		defer out.Close()
 		fmt.Fprint(out, w.page(c))
-		sayUnprobed(out, &c.spec)
+		logUnprobed(out, &c.spec)
 		if err := stub.Refused(&c.spec); err != nil {
 			fmt.Fprintln(out, err)
 			code = 1
@@ -539,7 +543,7 @@ func (k *Kubelet) runtimeName() string {
 	return name
 }
 
-// maxLog is the size in bytes at which the log of a static pod is put aside before a start.
+// maxLog is the size in bytes above which the log of a static pod is renamed before a start.
 const maxLog = 16 << 20
 
 func (w *worker) logFolder() string {
@@ -554,16 +558,16 @@ func (w *worker) lastLine(c *container) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// openLog opens the log of a container to read it.
+// openLog opens the log of a container for reading.
 func (w *worker) openLog(c *container) (*guestfs.File, error) {
 	return w.k.c.Files.OpenFile(w.logFile(c), os.O_RDONLY, 0)
 }
 
-// A container that ends with an error and no message has the end of its log as one. Source: kubernetes
-// pkg/kubelet/container/runtime.go.
+// messageLines and messageBytes limit the end of a log. It is the message of a container that ends
+// with an error and writes no message. Source: kubernetes pkg/kubelet/container/runtime.go.
 const messageLines, messageBytes = 80, 2048
 
-// logTail returns the end of the part that a container has written since its log had the size from.
+// logTail returns the end of the text that was added to a container's log after the offset from.
 func (w *worker) logTail(c *container, from int64) string {
 	file, err := w.openLog(c)
 	if err != nil {
@@ -575,7 +579,7 @@ func (w *worker) logTail(c *container, from int64) string {
 		return ""
 	}
 	if size < from {
-		from = 0 // there is another log
+		from = 0 // the log was replaced
 	}
 	from = max(from, size-messageBytes)
 	data, err := io.ReadAll(io.NewSectionReader(file, from, size-from))
@@ -591,7 +595,7 @@ func (w *worker) logTail(c *container, from int64) string {
 
 func (k *Kubelet) removeFiles(w *worker) {
 	for _, folder := range []string{w.logFolder(), w.podFolder()} {
-		_ = k.c.Files.RemoveAll(folder) // a folder that remains does no harm
+		_ = k.c.Files.RemoveAll(folder) // a folder that remains is harmless
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// deadline returns how long a pod may still be active, zero without a limit, and whether that time has
-// passed.
-// Source: kubernetes pkg/kubelet/active_deadline.go.
+// deadline returns the time for which a pod may still be active, zero for no limit, and whether the
+// limit has passed. Source: kubernetes pkg/kubelet/active_deadline.go.
 func (w *worker) deadline(pod *corev1.Pod) (left time.Duration, over bool) {
 	if pod.Spec.ActiveDeadlineSeconds == nil || w.static {
 		return 0, false
@@ -21,7 +20,7 @@ func (w *worker) deadline(pod *corev1.Pod) (left time.Duration, over bool) {
 	return left, left <= 0
 }
 
-// sooner returns the earlier of two times to look again; zero is never.
+// sooner returns the shorter of two delays; zero means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

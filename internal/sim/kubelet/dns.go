@@ -9,21 +9,23 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// DNS is how a container resolves names.
+// DNS is the configuration with which a container resolves names.
 type DNS struct {
-	// InCluster is set where it asks the cluster's servers.
+	// InCluster is set if the container uses the cluster's DNS servers.
 	InCluster bool
 	Servers   []string
 	Search    []string
-	// Dots is the number of dots from which on a name is first resolved as it is.
+	// Dots is the number of dots in a name (ndots) at or above which the name is first resolved
+	// unchanged.
 	Dots int
 }
 
-// The limits of a resolver. Source: kubernetes pkg/apis/core/validation/validation.go.
+// maxServers, maxSearches, maxSearchChars and maxSearchName are the limits of a resolver
+// configuration. Source: kubernetes pkg/apis/core/validation/validation.go.
 const maxServers, maxSearches, maxSearchChars, maxSearchName = 3, 32, 2048, 253
 
-// dns returns the DNS settings of a pod's policy, and the part that exceeds the limits.
-// Source: kubernetes pkg/kubelet/network/dns/dns.go.
+// dns returns the DNS settings of a pod's policy, and the message about settings that exceed the
+// limits, "" for none. Source: kubernetes pkg/kubelet/network/dns/dns.go.
 func (k *Kubelet) dns(pod *corev1.Pod) (out DNS, cut string) {
 	policy := pod.Spec.DNSPolicy
 	if policy == corev1.DNSClusterFirstWithHostNet || policy != corev1.DNSDefault && policy != corev1.DNSNone && !k.onHostNetwork(pod) {

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// downward returns a field of a pod as environment variables and downwardAPI volumes have it. Source: kubernetes
-// pkg/fieldpath/fieldpath.go and pkg/kubelet/kubelet_pods.go, podFieldSelectorRuntimeValue.
+// downward returns a field of a pod in the form of environment variables and downwardAPI volumes.
+// Source: kubernetes pkg/fieldpath/fieldpath.go and pkg/kubelet/kubelet_pods.go,
+// podFieldSelectorRuntimeValue.
 func (w *worker) downward(pod *corev1.Pod, field string) (string, error) {
 	if name, key, ok := subscript(field); ok {
 		switch name {
@@ -49,14 +50,14 @@ func (w *worker) downward(pod *corev1.Pod, field string) (string, error) {
 	return "", fmt.Errorf("unsupported fieldPath: %v", field)
 }
 
-// subscript splits metadata.labels['key'].
+// subscript splits a field with a key, such as metadata.labels['key'].
 func subscript(field string) (name, key string, ok bool) {
 	name, rest, ok := strings.Cut(field, "['")
 	key, end := strings.CutSuffix(rest, "']")
 	return name, key, ok && end
 }
 
-// formatMap writes labels or annotations as the downward API does, sorted.
+// formatMap returns labels or annotations in the form of the downward API, sorted.
 func formatMap(m map[string]string) string {
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {

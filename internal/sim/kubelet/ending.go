@@ -12,22 +12,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ending is the termination of a pod. Its containers still run, and answer, until their preStop hooks have
-// ended or the grace period has passed.
+// ending is the termination of a pod. Its containers run and answer requests until their preStop
+// hooks have ended or the grace period has passed.
 type ending struct {
 	since  time.Time
-	hooks  <-chan struct{} // closed when they are done
+	hooks  <-chan struct{} // closed when all hooks have ended
 	cancel context.CancelFunc
-	failed []*hook // valid once hooks is closed
+	failed []*hook // valid after hooks is closed
 }
 
-// hook is the preStop hook of a container, and why it failed.
+// hook is the preStop hook of a container, with the error if it failed.
 type hook struct {
 	c   *container
 	err error
 }
 
-// left returns how long the containers may still run.
+// left returns the time for which the containers may still run.
 func (e *ending) left(now time.Time, grace time.Duration) time.Duration {
 	select {
 	case <-e.hooks:
@@ -37,7 +37,8 @@ func (e *ending) left(now time.Time, grace time.Duration) time.Duration {
 	}
 }
 
-// gracePeriod returns the time that a pod has to end: from its deletion, or else from its spec.
+// gracePeriod returns the time that a pod has to end: the time in its deletion, or else in its
+// spec.
 func gracePeriod(pod *corev1.Pod) time.Duration {
 	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
@@ -49,7 +50,7 @@ func gracePeriod(pod *corev1.Pod) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// evict ends a pod that the kubelet does not let run on.
+// evict ends a pod that the kubelet does not allow to run on.
 func (w *worker) evict(ctx context.Context, pod *corev1.Pod, kind string, v verdict) {
 	w.verdict = v
 	w.event(ctx, kind, v.reason, v.message, "")
@@ -72,16 +73,17 @@ func (w *worker) over(pod *corev1.Pod) bool {
 	return true
 }
 
-// settle ends a finished pod: it stops the remaining containers and frees the address and the share of the
-// node.
+// settle ends a finished pod: it stops the remaining containers and releases the address and the
+// resources of the node.
 func (w *worker) settle(ctx context.Context, pod *corev1.Pod) {
 	w.stopAll(ctx, pod)
 	w.release(pod)
 	w.sandbox.ready, w.settled = false, true
-	w.k.pods.leaves(w.uid)
+	w.k.pods.dropAdmitted(w.uid)
 }
 
-// stopAll stops the containers that run, sidecars last and in the opposite order of their start.
+// stopAll stops the running containers: first the regular ones, then the sidecars in the reverse
+// order of their start.
 func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod) {
 	w.k.hide(w)
 	for _, c := range slices.Backward(w.containers) {
@@ -90,19 +92,19 @@ func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod) {
 			c.stop(ctx, w.k.c.Clock, gracePeriod(pod))
 		}
 		if c.ended != nil {
-			c.waiting = corev1.ContainerStateWaiting{} // for another run
+			c.waiting = corev1.ContainerStateWaiting{} // which concerns only another run
 		}
 	}
 }
 
-// release gives back the address of a pod's own.
+// release releases a pod's own address.
 func (w *worker) release(pod *corev1.Pod) {
 	if w.sandbox.ip.IsValid() && !w.k.onHostNetwork(pod) {
 		w.k.pods.release(w.sandbox.ip, w.uid)
 	}
 }
 
-// beginEnd runs the preStop hooks of all running containers concurrently, as a kubelet does.
+// beginEnd starts the preStop hooks of all running containers concurrently, as a kubelet does.
 func (w *worker) beginEnd(ctx context.Context, pod *corev1.Pod) *ending {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -130,7 +132,7 @@ func (w *worker) beginEnd(ctx context.Context, pod *corev1.Pod) *ending {
 	return e
 }
 
-// preStop runs one hook that is no request.
+// preStop runs a preStop hook that is no HTTP request.
 func (w *worker) preStop(ctx context.Context, pod *corev1.Pod, c *container) error {
 	hook := c.spec.Lifecycle.PreStop
 	switch {
@@ -150,12 +152,12 @@ func (w *worker) preStop(ctx context.Context, pod *corev1.Pod, c *container) err
 	return nil
 }
 
-// sayHooks writes the events of the preStop hooks that have failed.
-func (w *worker) sayHooks(ctx context.Context) {
+// recordFailedHooks writes the events of the preStop hooks that have failed.
+func (w *worker) recordFailedHooks(ctx context.Context) {
 	select {
 	case <-w.ending.hooks:
 	default:
-		return // they are over their time
+		return // they exceed the grace period
 	}
 	for _, h := range w.ending.failed {
 		if h.err != nil && ctx.Err() == nil {
@@ -165,7 +167,7 @@ func (w *worker) sayHooks(ctx context.Context) {
 	}
 }
 
-// askHook sends the request of an HTTP hook. Any answer will do.
+// askHook sends the request of an HTTP hook. Any answer is a success.
 func (w *worker) askHook(ctx context.Context, pod *corev1.Pod, c *container, hook *corev1.LifecycleHandler) error {
 	if hook.HTTPGet == nil || w.static {
 		return nil
@@ -177,8 +179,8 @@ func (w *worker) askHook(ctx context.Context, pod *corev1.Pod, c *container, hoo
 	return nil
 }
 
-// postStart runs the hook of a container that has started, and ends the container if the hook fails. A hook
-// with a command is not run, because the program that it works on does not run.
+// postStart runs the hook of a container that has started, and ends the container if the hook
+// fails. A hook with a command is not run, because the container's program does not run.
 func (w *worker) postStart(ctx context.Context, pod *corev1.Pod, c *container) {
 	l := c.spec.Lifecycle
 	if l == nil || l.PostStart == nil || w.askHook(ctx, pod, c, l.PostStart) == nil {

@@ -22,7 +22,7 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// switchboard is a network that notes which pods are in it.
+// switchboard is a network that records which pods are in it.
 type switchboard struct {
 	mu   sync.Mutex
 	pods map[string]bool
@@ -54,7 +54,7 @@ func (agreeable) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(`{"kind":"Pod","apiVersion":"v1"}`))}, nil
 }
 
-// bench is a kubelet without its loops.
+// bench contains a kubelet whose loops do not run.
 type bench struct {
 	network *switchboard
 	runtime *Runtime
@@ -74,7 +74,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// kubelet returns a new kubelet on the bench's machine, as after a restart.
+// kubelet returns a new kubelet on the same machine, as after a restart.
 func (b *bench) kubelet(t *testing.T) *Kubelet {
 	k, err := New(Config{
 		Files: b.files, OS: "windows",
@@ -88,7 +88,7 @@ func (b *bench) kubelet(t *testing.T) *Kubelet {
 	return k
 }
 
-// serving returns a worker whose pod answers.
+// serving returns a worker whose pod answers requests.
 func (b *bench) serving(t *testing.T, k *Kubelet, pod *corev1.Pod) *worker {
 	w := newWorker(k, pod)
 	w.sandbox = sandbox{ready: true, ip: netip.MustParseAddr("10.244.1.2")}
@@ -121,7 +121,7 @@ func TestPodAnswersUntilItsPreStopHookIsDone(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		sleep, grace int64
-		// answers is for how many seconds the pod continues to answer.
+		// answers is the number of seconds for which the pod continues to answer.
 		answers int64
 	}{
 		{"hook", 20, 30, 20},

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// fileKey returns the value of a variable in a file of a volume that a container of the pod mounts. Source: kubernetes
-// pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
+// fileKey returns the value of a variable from a file in a volume that a container of the pod
+// mounts. Source: kubernetes pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables.
 func (w *worker) fileKey(pod *corev1.Pod, ref *corev1.FileKeySelector) (value string, found bool, err error) {
 	i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == ref.VolumeName })
 	if i < 0 || !mounted(pod, ref.VolumeName) || volumeKind(&pod.Spec.Volumes[i]) == "" {

@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// read reads an object from the API server's cache, which is as current as the watches of a real kubelet
-// and costs no read of etcd. Only an object that is not in the cache is read from etcd.
+// read reads an object from the API server's cache, which is as current as the watches of a real
+// kubelet and needs no read of etcd. Only an object that is not in the cache is read from etcd.
 func read[T any](ctx context.Context, get func(context.Context, string, metav1.GetOptions) (T, error), name string) (T, error) {
 	object, err := get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) {
@@ -29,13 +29,15 @@ func read[T any](ctx context.Context, get func(context.Context, string, metav1.G
 	return object, err
 }
 
-// permitTime bounds the wait for the permission to read an object, as a real kubelet waits for its first
-// watch of one. Source: kubernetes pkg/kubelet/util/manager/watch_based_manager.go.
+// permitTime limits the wait for the permission to read an object; a real kubelet waits as long for
+// the first event of its watch of the object. Source: kubernetes
+// pkg/kubelet/util/manager/watch_based_manager.go.
 const permitTime = time.Second
 
-// permitted reads an object that a pod refers to. The API server's Node authorizer learns of a
-// new pod by a watch of its own, which may be a moment later than the kubelet's.
-func permitted[T any](ctx context.Context, k *Kubelet, get func(context.Context, string, metav1.GetOptions) (T, error),
+// readPermitted reads an object that a pod refers to, and retries while the read is forbidden: the API
+// server's Node authorizer learns of a new pod from a watch of its own, which can be a moment later
+// than the kubelet's.
+func readPermitted[T any](ctx context.Context, k *Kubelet, get func(context.Context, string, metav1.GetOptions) (T, error),
 	name string) (T, error) {
 	for wait := permitTime / 32; ; wait *= 2 {
 		object, err := read(ctx, get, name)
@@ -45,8 +47,9 @@ func permitted[T any](ctx context.Context, k *Kubelet, get func(context.Context,
 	}
 }
 
-// apiService returns the variables by which programs in pods find the API server, nothing where its Service cannot be read.
-// Those of other Services are not simulated. Source: kubernetes pkg/kubelet/envvars/envvars.go.
+// apiService returns the environment variables with the address of the API server; nil if its
+// Service cannot be read. The variables of other Services are not simulated. Source: kubernetes
+// pkg/kubelet/envvars/envvars.go.
 func (k *Kubelet) apiService(ctx context.Context) map[string]string {
 	if known := k.apiVars.Load(); known != nil {
 		return *known
@@ -76,7 +79,7 @@ func (k *Kubelet) apiService(ctx context.Context) map[string]string {
 func (w *worker) environment(ctx context.Context, spec *corev1.Container) (vars map[string]string, err error) {
 	defer func() {
 		if err != nil {
-			w.sources = sources{} // a user may have created the missing object
+			w.sources = sources{} // the user may have created the missing object since
 		}
 	}()
 	if now := w.k.c.Clock.Now(); now.Sub(w.sources.at) > sourceAge {
@@ -117,8 +120,8 @@ func (w *worker) environment(ctx context.Context, spec *corev1.Container) (vars 
 	return vars, nil
 }
 
-// checkSubPath refuses a path of variables that do not exist, or that leaves its volume. Source: kubernetes
-// pkg/kubelet/kubelet_pods.go, makeMounts.
+// checkSubPath refuses a subPath that uses variables that do not exist, or that leaves its volume.
+// Source: kubernetes pkg/kubelet/kubelet_pods.go, makeMounts.
 func checkSubPath(m corev1.VolumeMount, vars map[string]string) error {
 	if m.SubPathExpr == "" {
 		return nil
@@ -136,12 +139,12 @@ func checkSubPath(m corev1.VolumeMount, vars map[string]string) error {
 	return nil
 }
 
-// sourceAge is for how long a ConfigMap or Secret that was read serves the containers of a pod, which start
-// one after the other.
+// sourceAge is the time for which a ConfigMap or Secret that was read is used for the containers of
+// a pod, which start one after another.
 const sourceAge = 5 * time.Second
 
-// sources are the ConfigMaps and Secrets that the variables of a pod's containers refer to, as they were
-// at a time; each is read once.
+// sources contains the ConfigMaps and Secrets that the variables of a pod's containers refer to, as
+// of one time; each is read once.
 type sources struct {
 	w    *worker
 	at   time.Time
@@ -159,7 +162,7 @@ func (s sources) source(ctx context.Context, from corev1.EnvFromSource) (map[str
 	return nil, nil
 }
 
-// value returns the value of one variable; found is false for optional ones without a value.
+// value returns the value of one variable; found is false for an optional variable without a value.
 func (s sources) value(ctx context.Context, container string, e corev1.EnvVar,
 	vars map[string]string) (value string, found bool, err error) {
 	if e.ValueFrom == nil {
@@ -201,7 +204,7 @@ func (s sources) configMap(ctx context.Context, name string, optional *bool) (ma
 	if data, ok := s.read["configmap/"+name]; ok {
 		return data, nil
 	}
-	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.ConfigMaps(s.w.namespace).Get, name)
+	o, err := readPermitted(ctx, s.w.k, s.w.k.api.Load().core.ConfigMaps(s.w.namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "configmap", name, optional)
 	}
@@ -213,7 +216,7 @@ func (s sources) secret(ctx context.Context, name string, optional *bool) (map[s
 	if data, ok := s.read["secret/"+name]; ok {
 		return data, nil
 	}
-	o, err := permitted(ctx, s.w.k, s.w.k.api.Load().core.Secrets(s.w.namespace).Get, name)
+	o, err := readPermitted(ctx, s.w.k, s.w.k.api.Load().core.Secrets(s.w.namespace).Get, name)
 	if err != nil {
 		return nil, absent(err, "secret", name, optional)
 	}
@@ -225,8 +228,8 @@ func (s sources) secret(ctx context.Context, name string, optional *bool) (map[s
 	return data, nil
 }
 
-// absent returns a kubelet's error for an object that it could not read; nil if the object
-// does not exist and is optional.
+// absent returns a kubelet's error for an object that cannot be read; nil if the object does not
+// exist and is optional.
 func absent(err error, kind, name string, optional *bool) error {
 	switch {
 	case !apierrors.IsNotFound(err):

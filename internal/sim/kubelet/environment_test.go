@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// library is an API server that has a ConfigMap and a Secret of the name settings, and a ConfigMap
-// that may be read from the third request on.
+// library is an API server with a ConfigMap and a Secret named settings, and a ConfigMap that may
+// be read only from the third request on.
 type library struct{ requests int }
 
 func (l *library) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !strings.Contains(r.URL.Path, "/services/") { // the API server's own, which is asked for until it is there
+	if !strings.Contains(r.URL.Path, "/services/") { // the API server's own Service, which is requested until it exists
 		l.requests++
 	}
 	code, body := http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure",`+
@@ -105,7 +105,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestSourcesAreReadOnce: the variables of a pod's containers that name one ConfigMap need one request.
+// TestSourcesAreReadOnce: variables of a pod's containers that refer to one ConfigMap need one
+// request.
 func TestSourcesAreReadOnce(t *testing.T) {
 	server := &library{}
 	b := libraryBench(t, server)

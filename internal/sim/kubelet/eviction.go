@@ -8,11 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// committedSince is the first minor whose kubelet on Windows evicts by committed memory; before, the node pages.
-// Source: https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction, Windows; kubernetes issue 122922.
+// committedSince is the first minor version whose kubelet evicts pods by committed memory on
+// Windows; with older versions the node only pages. Source:
+// https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction, Windows;
+// kubernetes issue 122922.
 const committedSince = 31
 
-// windowsMemoryThreshold is memory.available of evictionHard on Windows where nothing else is set.
+// windowsMemoryThreshold is the default of memory.available in evictionHard on Windows.
 const windowsMemoryThreshold = "500Mi"
 
 // health returns the faults that this kubelet detects on its machine.
@@ -22,9 +24,9 @@ func (k *Kubelet) health() Health {
 	return h
 }
 
-// evicted returns why a pod is evicted: the node's memory is committed, and a container of the pod has no
-// limit on its committed memory. Pods with limits and critical ones stay, because the kubelet evicts other
-// pods first, which frees enough memory.
+// evicted returns the verdict that evicts a pod: the node's memory is committed, and a container of
+// the pod has no memory limit. Pods with limits and critical pods remain, because the kubelet
+// evicts other pods first, which frees enough memory.
 func (w *worker) evicted(pod *corev1.Pod) (verdict, bool) {
 	if w.static || w.k.c.Health == nil || critical(pod) {
 		return verdict{}, false

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestEvictedByCommittedMemory: from 1.31 on a pod without a memory limit is evicted from Windows, and no other.
+// TestEvictedByCommittedMemory: since 1.31 a kubelet on Windows evicts pods without a memory limit,
+// and no others.
 func TestEvictedByCommittedMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		os, version, limit string

@@ -24,18 +24,18 @@ type ExecSpec struct {
 	Vars map[string]string
 	IPs  []netip.Addr
 	DNS  DNS
-	// Folder has the container's files, gone with the pod.
+	// Folder contains the container's files; it is deleted with the pod.
 	Folder guestfs.Folder
-	// Mounts are its volumes.
+	// Mounts are the container's volumes.
 	Mounts  []guestfs.Mount
 	Command []string
-	// Stdin may be nil; Stderr is nil with a TTY, where all goes to Stdout.
+	// Stdin may be nil. Stderr is nil with a TTY, whose output all goes to Stdout.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	TTY            bool
 }
 
-// running finds a container that runs.
+// running returns a running container and its worker.
 func (k *Kubelet) running(namespace, pod, name string) (*worker, *container, error) {
 	w := k.pods.find(namespace, pod)
 	if w == nil {
@@ -53,7 +53,7 @@ func (k *Kubelet) running(namespace, pod, name string) (*worker, *container, err
 	return w, c, nil
 }
 
-// container returns a container that the HTTPS API shows; otherwise nil.
+// container returns a container by name if the HTTPS API shows it; otherwise nil.
 func (w *worker) container(name string) *container {
 	s := w.shown.Load()
 	if s == nil {
@@ -74,7 +74,7 @@ func (k *Kubelet) serveExec(w http.ResponseWriter, r *http.Request) {
 	}
 	worker, c, err := k.running(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"))
 	if err != nil {
-		say(w, http.StatusNotFound, err.Error())
+		writeText(w, http.StatusNotFound, err.Error())
 		return
 	}
 	command := r.URL.Query()["command"]
@@ -94,14 +94,14 @@ func (k *Kubelet) serveAttach(w http.ResponseWriter, r *http.Request) {
 	}
 	worker, c, err := k.running(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"))
 	if err != nil {
-		say(w, http.StatusNotFound, err.Error())
+		writeText(w, http.StatusNotFound, err.Error())
 		return
 	}
 	remotecommand.ServeAttach(w, r, inside{k, worker, c}, worker.name, string(worker.uid), c.spec.Name, options,
 		streamIdle, streamCreation, remotecommand.SupportedStreamingProtocols)
 }
 
-// inside is one container for the streaming protocols.
+// inside gives the streaming protocols access to one container.
 type inside struct {
 	k *Kubelet
 	w *worker
@@ -132,7 +132,7 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 	return err
 }
 
-// renewVolumes keeps the volumes of a container up to date while a session in it lasts.
+// renewVolumes keeps the volumes of a container up to date while a session in the container lasts.
 func (w *worker) renewVolumes(ctx context.Context, pod *corev1.Pod, c *container) {
 	for w.k.sleep(ctx, volumePeriod) {
 		if s := w.shown.Load(); s != nil {
@@ -156,7 +156,7 @@ func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader
 	}
 	for {
 		if _, err := io.Copy(out, f); err != nil || !i.k.sleep(ctx, logPeriod) {
-			return nil // the client has gone
+			return nil // the client closed the connection
 		}
 		if _, _, err := i.k.running(i.w.namespace, i.w.name, i.c.spec.Name); err != nil {
 			return nil
@@ -164,10 +164,11 @@ func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader
 	}
 }
 
-// volumePeriod is how often the volumes of a container are updated while a session in it lasts.
+// volumePeriod is the interval at which the volumes of a container are updated during a session in
+// it.
 const volumePeriod = 5 * time.Second
 
-// execSpec returns a command in a container, without its streams.
+// execSpec returns the description of a command in a container, without its streams.
 func (w *worker) execSpec(ctx context.Context, pod *corev1.Pod, c *container, command []string) (ExecSpec, error) {
 	dns, _ := w.k.dns(pod)
 	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Command: command,

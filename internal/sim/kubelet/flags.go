@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/kubeflags"
 )
 
-// Flags are the kubelet's arguments that mean something here.
+// Flags are the kubelet's arguments that have an effect here.
 type Flags struct {
 	CloudProvider      string // "", "external" or, on old kubelets, "azure"
 	HostnameOverride   string
@@ -25,13 +25,12 @@ type Flags struct {
 	RegisterWithTaints []corev1.Taint
 	RegisterNode       bool
 	MaxPods            int
-	// Gates are the feature gates; nil where the flag is not set.
+	// Gates are the feature gates; nil if the flag is not set.
 	Gates           map[string]bool
 	PodManifestPath string
-	// Other are flags that are known to exist or not known at all, kept for the
-	// log.
+	// Other are the other flags, known or unknown, for the log.
 	Other []string
-	// EvictionHard, SystemReserved and KubeReserved are nil where the flag is not set.
+	// EvictionHard, SystemReserved and KubeReserved are nil if the flag is not set.
 	EvictionHard, SystemReserved, KubeReserved map[string]string
 }
 
@@ -49,7 +48,7 @@ func EnvArgs(env []byte) []string {
 	return nil
 }
 
-// boolFlags may be without a value.
+// boolFlags are the flags that may have no value.
 var boolFlags = map[string]bool{
 	"windows-service": true, "fail-swap-on": true, "register-node": true, "enable-server": true,
 	"anonymous-auth": true, "rotate-certificates": true, "cgroups-per-qos": true, "runonce": true,
@@ -58,8 +57,8 @@ var boolFlags = map[string]bool{
 	"rotate-server-certificates": true, "seccomp-default": true, "enable-controller-attach-detach": true,
 }
 
-// parseFlags reads a kubelet's arguments. The version and the system decide which flags exist;
-// an unknown version has all of them.
+// parseFlags reads a kubelet's arguments. The version and the operating system determine the valid
+// flags; an unknown version has all of them.
 func parseFlags(args []string, kubeletVersion, system string) (Flags, error) {
 	f := Flags{RegisterNode: true, Labels: map[string]string{}}
 	minor := minorOf(kubeletVersion)
@@ -146,8 +145,8 @@ func parseGates(value string) (map[string]bool, error) {
 	return out, nil
 }
 
-// checkCloudProvider refuses a cloud provider as the kubelet's version does: in-tree providers are off by
-// default since 1.29 and removed since 1.31.
+// checkCloudProvider refuses a cloud provider that the kubelet's version does not support: in-tree
+// providers are off by default since 1.29 and removed since 1.31.
 func (f *Flags) checkCloudProvider(minor uint) error {
 	switch {
 	case f.CloudProvider == "" || f.CloudProvider == "external":
@@ -161,7 +160,8 @@ func (f *Flags) checkCloudProvider(minor uint) error {
 	return nil
 }
 
-// parseAmounts reads "memory=2Gi,cpu=500m" of reservations, or "memory.available<500Mi" of eviction thresholds.
+// parseAmounts parses reservations ("memory=2Gi,cpu=500m") or eviction thresholds
+// ("memory.available<500Mi").
 func parseAmounts(s, between string) (map[string]string, error) {
 	amounts := map[string]string{}
 	for pair := range strings.SplitSeq(s, ",") {
@@ -196,7 +196,7 @@ func parseLabels(s string) (map[string]string, error) {
 	return labels, nil
 }
 
-// parseTaints reads "key=value:Effect,key:Effect", the form of
+// parseTaints parses "key=value:Effect,key:Effect", the form of
 // --register-with-taints. A taint that repeats the key and effect of another is an error, as in
 // k8s.io/kubernetes/pkg/util/taints.
 func parseTaints(s string) ([]corev1.Taint, error) {
@@ -227,7 +227,7 @@ func parseTaints(s string) ([]corev1.Taint, error) {
 	return taints, nil
 }
 
-// minorOf returns the minor of a 1.x version, or 0.
+// minorOf returns the minor version of a 1.x version, or 0.
 func minorOf(v string) uint {
 	parsed, err := version.ParseGeneric(v)
 	if err != nil || parsed.Major() != 1 {

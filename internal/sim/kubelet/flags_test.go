@@ -34,8 +34,9 @@ func TestTaintFlag(t *testing.T) {
 	}
 }
 
-// TestFlagsOfOneSystem: the kubelet on Windows has no flag of cAdvisor, and that on Linux no
-// priority class. Source: kubernetes cmd/kubelet/app/options/globalflags_other.go, osflags_windows.go.
+// TestFlagsOfOneSystem: the kubelet on Windows has no flags of cAdvisor, and the kubelet on Linux
+// has no flag for the priority class. Source: kubernetes
+// cmd/kubelet/app/options/globalflags_other.go, osflags_windows.go.
 func TestFlagsOfOneSystem(t *testing.T) {
 	for _, c := range []struct {
 		flag, system string
@@ -50,7 +51,7 @@ func TestFlagsOfOneSystem(t *testing.T) {
 	}
 }
 
-// TestGoneGate: a kubelet does not start with a feature gate that its release dropped.
+// TestGoneGate: a kubelet does not start with a feature gate that its release removed.
 func TestGoneGate(t *testing.T) {
 	const flag = "--feature-gates=CSIMigrationAzureDisk=true"
 	if _, err := parseFlags([]string{flag}, "v1.26.15", "linux"); err != nil {
@@ -62,8 +63,9 @@ func TestGoneGate(t *testing.T) {
 	}
 }
 
-// TestSettingsOfLinux: a kubelet on Windows does not start with a setting of Linux, in the releases
-// that have the setting. Source: kubernetes pkg/kubelet/apis/config/validation/validation_windows.go.
+// TestSettingsOfLinux: a kubelet on Windows does not start with a setting for Linux, in the
+// releases that have the setting. Source: kubernetes
+// pkg/kubelet/apis/config/validation/validation_windows.go.
 func TestSettingsOfLinux(t *testing.T) {
 	for _, c := range []struct {
 		line, version, system string

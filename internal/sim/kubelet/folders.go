@@ -10,18 +10,18 @@ import (
 	"casement.dev/casement/internal/contain"
 )
 
-// Folders notifies the kubelets of one process of changes in folders. They share it, because
-// Linux gives a user few watchers of many folders each. Its methods may be called
-// concurrently.
+// Folders notifies the kubelets of one process of changes in folders. They share one watcher,
+// because Linux limits the number of watchers per user but allows many folders for each. Its
+// methods may be called concurrently.
 type Folders struct {
-	watcher *fsnotify.Watcher // nil where the kernel gives none
+	watcher *fsnotify.Watcher // nil if the kernel provides none
 	mu      sync.Mutex
 	waiting map[string]map[chan struct{}]bool // by folder
 }
 
-// NewFolders makes a Folders that watches nothing yet. If the kernel gives no watcher, because the user's
-// limit is reached (fs.inotify.max_user_instances), it reports nothing, and kubelets read as rarely as the
-// real one does then.
+// NewFolders returns a Folders that watches nothing yet. If the kernel provides no watcher, because
+// the user's limit is reached (fs.inotify.max_user_instances), it notifies of nothing, and kubelets
+// read the folders as rarely as a real kubelet does then.
 func NewFolders() *Folders {
 	f := &Folders{waiting: map[string]map[chan struct{}]bool{}}
 	if w, err := fsnotify.NewWatcher(); err == nil {
@@ -34,7 +34,7 @@ func NewFolders() *Folders {
 // Close ends all watches.
 func (f *Folders) Close() {
 	if f.watcher != nil {
-		_ = f.watcher.Close() // it always succeeds
+		_ = f.watcher.Close() // always succeeds
 	}
 }
 
@@ -51,7 +51,7 @@ func (f *Folders) run() {
 			if !ok {
 				return
 			}
-			f.tellAll() // events were lost
+			f.notifyAll() // events were lost
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (f *Folders) notify(dir string) {
 	}
 }
 
-func (f *Folders) tellAll() {
+func (f *Folders) notifyAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, waiting := range f.waiting {
@@ -80,8 +80,9 @@ func (f *Folders) tellAll() {
 	}
 }
 
-// watch returns a channel that is notified of changes in dir until leave is called. If dir does not exist,
-// it is notified of a change in the nearest existing folder above, so that the caller watches again.
+// watch returns a channel that is notified of changes in dir until leave is called. If dir does not
+// exist, the channel is notified of changes in the nearest existing folder above, so that the
+// caller can call watch again.
 func (f *Folders) watch(dir string) (changed <-chan struct{}, leave func()) {
 	if f.watcher == nil {
 		return nil, func() {}
@@ -97,7 +98,7 @@ func (f *Folders) watch(dir string) (changed <-chan struct{}, leave func()) {
 	defer f.mu.Unlock()
 	if f.waiting[dir] == nil {
 		if err := f.watcher.Add(dir); err != nil {
-			return nil, func() {} // it has just gone, or there are too many: the caller looks from time to time
+			return nil, func() {} // the folder was just deleted, or too many are watched: the caller polls
 		}
 		f.waiting[dir] = map[chan struct{}]bool{}
 	}
@@ -111,6 +112,6 @@ func (f *Folders) leave(dir string, c chan struct{}) {
 	delete(f.waiting[dir], c)
 	if len(f.waiting[dir]) == 0 {
 		delete(f.waiting, dir)
-		_ = f.watcher.Remove(dir) // the folder may be gone, and its watch with it
+		_ = f.watcher.Remove(dir) // the folder, and its watch with it, may have been deleted
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestFolders: a folder reports changes in it, even if it does not exist yet, and no changes of another
-// folder.
+// TestFolders: changes in a folder are reported, even if it does not exist yet, and changes of
+// other folders are not.
 func TestFolders(t *testing.T) {
 	f := NewFolders()
 	defer f.Close()

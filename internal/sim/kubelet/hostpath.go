@@ -10,13 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// imageFolders are the folders of a machine's image or kernel that the guest's files do not contain: a path
-// in them is assumed to have the type that the pod gives.
+// imageFolders are folders of a machine's image or kernel that the guest's files do not contain. A
+// path in them is assumed to have the type in the pod's spec.
 func imageFolders() []string {
 	return []string{"/boot", "/dev", "/lib", "/lib64", "/opt/cni", "/proc", "/run", "/sys", "/usr", "/var/run", "/Windows", "/Program Files"}
 }
 
-// commonFolders are on any machine.
+// commonFolders are the folders that every machine has.
 func commonFolders() []string {
 	return []string{"/", "/etc", "/home", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var", "/var/lib", "/var/log", "/ProgramData", "/Users"}
 }

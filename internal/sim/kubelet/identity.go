@@ -34,8 +34,8 @@ type identity struct {
 
 func newIdentity(k *Kubelet) *identity { return &identity{k: k} }
 
-// bootstrap waits for a kubeconfig, gets a client certificate by a
-// CertificateSigningRequest where there is only a bootstrap token, and connects.
+// bootstrap waits for a kubeconfig and connects. If there is only a bootstrap token, it first gets
+// a client certificate by a CertificateSigningRequest.
 func (i *identity) bootstrap(ctx context.Context) error {
 	for first := true; ; first = false {
 		err := i.try(ctx)
@@ -66,7 +66,7 @@ func (i *identity) try(ctx context.Context) error {
 	return nil
 }
 
-// load reads kubelet.conf and its certificate.
+// load reads kubelet.conf and the certificate that it names.
 func (i *identity) load() error {
 	cluster, user, err := i.kubeconfig(kubeletConf)
 	if err != nil {
@@ -95,7 +95,7 @@ func (i *identity) load() error {
 	return nil
 }
 
-// request bootstraps with the token of bootstrap-kubelet.conf.
+// request gets a certificate with the token of bootstrap-kubelet.conf.
 func (i *identity) request(ctx context.Context, why error) error {
 	cluster, user, err := i.kubeconfig(bootstrapConf)
 	if err != nil {
@@ -122,7 +122,7 @@ func (i *identity) request(ctx context.Context, why error) error {
 	return i.keep(pair)
 }
 
-// keep stores a new certificate and, last, the kubelet.conf that names it.
+// keep stores a new certificate and then the kubelet.conf that names it.
 func (i *identity) keep(pair *tls.Certificate) error {
 	data, err := encodePair(pair)
 	if err != nil {
@@ -147,8 +147,8 @@ func (i *identity) keep(pair *tls.Certificate) error {
 	return nil
 }
 
-// rotate renews the certificate when between 70 and 90 per cent of its life has
-// passed, as the kubelet does; the fraction is fixed by the node's name.
+// rotate renews the certificate after 70 to 90 per cent of its life, as the kubelet does; the
+// fraction depends on the node's name.
 func (i *identity) rotate(ctx context.Context) error {
 	for {
 		leaf := i.cert.Load().Leaf
@@ -177,8 +177,8 @@ func (i *identity) rotate(ctx context.Context) error {
 
 func (i *identity) close() { i.k.api.Load().close() }
 
-// kubeconfig reads the current context of a guest's kubeconfig, with the CA
-// loaded.
+// kubeconfig returns the cluster and the user of the current context in a guest's kubeconfig, with
+// the CA loaded.
 func (i *identity) kubeconfig(guest string) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
 	data, err := i.k.c.Files.ReadFile(guest)
 	if err != nil {
@@ -201,8 +201,8 @@ func (i *identity) kubeconfig(guest string) (*clientcmdapi.Cluster, *clientcmdap
 	return cluster, user, nil
 }
 
-// requestCertificate asks a signer for a certificate of this node and waits for
-// it. The key never leaves the machine.
+// requestCertificate requests a certificate of this node from a signer and waits for it. The key
+// never leaves the machine.
 func (k *Kubelet) requestCertificate(ctx context.Context, c *client, signer string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -246,8 +246,8 @@ func (k *Kubelet) requestCertificate(ctx context.Context, c *client, signer stri
 	return &pair, nil
 }
 
-// awaitCertificate polls, ever more slowly, for at most fifteen minutes (the
-// kubelet's own limit).
+// awaitCertificate polls, at increasing intervals, for at most fifteen minutes (the kubelet's own
+// limit).
 func (k *Kubelet) awaitCertificate(ctx context.Context, c *client, name string) ([]byte, error) {
 	deadline := k.c.Clock.Now().Add(15 * time.Minute)
 	for wait := 150 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
@@ -275,7 +275,7 @@ func (k *Kubelet) awaitCertificate(ctx context.Context, c *client, name string) 
 	}
 }
 
-// encodePair renders certificate chain and key as one PEM file.
+// encodePair returns a certificate chain and its key as one PEM file.
 func encodePair(pair *tls.Certificate) ([]byte, error) {
 	var out []byte
 	for _, der := range pair.Certificate {
@@ -292,7 +292,7 @@ func encodePair(pair *tls.Certificate) ([]byte, error) {
 	return append(out, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})...), nil
 }
 
-// hash32 is FNV-1a.
+// hash32 returns the FNV-1a hash of a text.
 func hash32(s string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(s) {

@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// errImagePull is the kubelet's reason for an image that cannot be pulled, until it backs
-// off from the next attempt.
+// errImagePull is the kubelet's reason for an image that cannot be pulled, until the kubelet backs
+// off.
 const errImagePull = "ErrImagePull"
 
 // fullName returns an image's reference as the runtime writes it; an invalid reference is returned
@@ -24,24 +24,25 @@ func fullName(image string) string {
 	return image
 }
 
-// errNeverPull and invalidImage are the reasons of images that are not looked for.
+// errNeverPull and invalidImage are the reasons for images that are not pulled at all.
 const errNeverPull, invalidImage = "ErrImageNeverPull", "InvalidImageName"
 
-// isPull reports whether a reason is about an image, not about a container that cannot run.
+// isPull reports whether a reason concerns an image, and not a container that cannot run.
 func isPull(reason string) bool {
 	return reason == errImagePull || reason == errNeverPull || reason == invalidImage
 }
 
-// imageUse is an image that a container needs: its own, or that of a volume, whose events belong to the
-// pod.
+// imageUse is an image that a container needs: the container's own, or a volume's, whose events
+// belong to the pod.
 type imageUse struct {
 	image  string
 	policy corev1.PullPolicy
 	at     string // the field path of its events
 }
 
-// pull gets the images of a container's volumes and its own. It returns the image that is missing, and why.
-// Source: kubernetes pkg/kubelet/kuberuntime/kuberuntime_manager.go, getImageVolumes.
+// pull pulls the images of a container's volumes and its own. It returns an image that could not be
+// pulled, and the reason. Source: kubernetes pkg/kubelet/kuberuntime/kuberuntime_manager.go,
+// getImageVolumes.
 func (w *worker) pull(ctx context.Context, pod *corev1.Pod, c *container) (lacks imageUse, why verdict) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -73,23 +74,24 @@ func (w *worker) pull(ctx context.Context, pod *corev1.Pod, c *container) (lacks
 	return lacks, why
 }
 
-// ensure gets an image, and says so, or returns why there is none.
+// ensure pulls an image and writes the events of the result. It returns an empty verdict for
+// success.
 func (w *worker) ensure(ctx context.Context, p imageUse) verdict {
 	reason, message := w.refuseImage(p)
 	if reason == "" {
-		w.sayPulled(ctx, p)
+		w.recordPulled(ctx, p)
 	} else {
-		w.sayUnpulled(ctx, p, reason, message)
+		w.recordPullFailure(ctx, p, reason, message)
 	}
 	return verdict{reason, message}
 }
 
-// refuseImage returns why an image cannot be pulled or cannot run here, in the words of the
-// kubelet or of containerd; the reason is empty where it can.
+// refuseImage returns the error of the kubelet or of containerd for an image that cannot be pulled
+// or cannot run here; the reason is empty if it can.
 func (w *worker) refuseImage(p imageUse) (reason, message string) {
 	image := p.image
 	if w.static {
-		return "", "" // its program is part of the machine
+		return "", "" // a static pod's program is part of the machine
 	}
 	if r := w.k.c.Images.Refuse(image); r != nil {
 		return r.Reason, r.Message
@@ -109,17 +111,16 @@ func (w *worker) refuseImage(p imageUse) (reason, message string) {
 	return "", ""
 }
 
-// checkPullSecrets reports the pull secrets that a pod names and that do not exist, if an image was not
-// pulled.
-// Source: kubernetes v1.37 pkg/kubelet/kubelet.go, SyncPod; earlier kubelets report them for pulled images
-// too.
+// checkPullSecrets writes an event about the pull secrets of a pod that do not exist, if an image
+// was not pulled. Source: kubernetes v1.37 pkg/kubelet/kubelet.go, SyncPod; earlier kubelets write
+// it for pulled images too.
 func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 	var failed []string
 	for _, s := range pod.Spec.ImagePullSecrets {
 		if s.Name == "" {
 			continue
 		}
-		if _, err := permitted(ctx, w.k, w.k.api.Load().core.Secrets(w.namespace).Get, s.Name); err != nil {
+		if _, err := readPermitted(ctx, w.k, w.k.api.Load().core.Secrets(w.namespace).Get, s.Name); err != nil {
 			failed = append(failed, s.Name)
 		}
 	}
@@ -129,8 +130,8 @@ func (w *worker) checkPullSecrets(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// sayUnpulled writes the events of an image that does not exist.
-func (w *worker) sayUnpulled(ctx context.Context, p imageUse, reason, message string) {
+// recordPullFailure writes the events of an image that could not be pulled.
+func (w *worker) recordPullFailure(ctx context.Context, p imageUse, reason, message string) {
 	switch reason {
 	case errImagePull:
 		w.event(ctx, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", p.image), p.at)

@@ -55,7 +55,8 @@ func TestImageThatCannotBePulled(t *testing.T) {
 	}
 }
 
-// TestImageVolume: the image of a volume is pulled as the pod's, and holds only the containers that mount it.
+// TestImageVolume: the image of a volume is pulled like a container's, and delays only the
+// containers that mount it.
 func TestImageVolume(t *testing.T) {
 	for name, test := range map[string]struct {
 		image       string
@@ -102,7 +103,7 @@ func TestImageVolume(t *testing.T) {
 	}
 }
 
-// TestPlatform: an image is pulled on the operating system that it is made for.
+// TestPlatform: an image can be pulled only on the operating system for which it is made.
 func TestPlatform(t *testing.T) {
 	for image, at := range map[string]string{
 		"nginx:1.29":                                    "linux",

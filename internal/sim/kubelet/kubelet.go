@@ -1,17 +1,16 @@
-// Package kubelet is a simulated kubelet and container runtime: it bootstraps a
-// client certificate, registers its Node, keeps the lease and the status, runs
-// the pods bound to it by stages, runs static pods as processes of its host and
-// serves the kubelet's HTTPS API. To the API server it is a kubelet of the OS,
-// version and build it was given, and it refuses the same requests as that kubelet
-// or containerd.
+// Package kubelet is a simulated kubelet and container runtime: it bootstraps a client certificate,
+// registers its Node, renews the lease and the status, runs the pods bound to it by stages, runs
+// static pods as processes of its host and serves the kubelet's HTTPS API. To the API server it is
+// a kubelet of the configured OS, version and build, and it refuses the same requests as that
+// kubelet or containerd.
 //
-// Containers are simulated and say so. A container answers on its TCP ports with
-// a page that names it; the rules in script.go decide the effect of its command.
-// Nothing is ever executed here: real processes (static pods) and the
-// stubs for the cluster's own programs come from callbacks.
+// Containers are simulated, and their logs and pages say so. A container answers on its TCP ports
+// with a page that names it; the rules in script.go decide the effect of its command. Nothing is
+// ever executed here: real processes (static pods) and the stubs for the cluster's own programs
+// come from callbacks.
 //
-// The simulator and internal/plane may import it, the provider may not. It
-// opens no socket itself: Listen and Dial do.
+// The simulator and internal/plane may import it, the provider may not. It opens no socket itself:
+// Listen and Dial do.
 package kubelet
 
 import (
@@ -37,23 +36,24 @@ import (
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// Config is a machine as its kubelet finds it.
+// Config describes a machine to its kubelet.
 type Config struct {
-	// Files are the machine's. Paths are POSIX ones on Windows too ("/etc/kubernetes" is on C:).
+	// Files are the machine's files. Paths are POSIX paths on Windows too ("/etc/kubernetes" is on
+	// C:).
 	Files *guestfs.Root
 	// OS is "linux" or "windows".
 	OS string
 	// Release is the operating system that the node's info shows.
 	Release Release
-	// Hostname is the computer name. The node is named after it in lower case,
-	// unless NodeName or --hostname-override says otherwise.
+	// Hostname is the computer name. In lower case it is the name of the node, unless NodeName or
+	// --hostname-override sets another.
 	Hostname string
 	NodeName string
 	// InternalIP is the machine's address in its virtual network.
 	InternalIP netip.Addr
 	// Listen opens the machine's port 10250 for the HTTPS API.
 	Listen func() (net.Listener, error)
-	// Version is the kubelet's ("v1.34.2"); RuntimeVersion the runtime's
+	// Version is the kubelet's version ("v1.34.2"); RuntimeVersion is the container runtime's
 	// ("containerd://2.1.4", "docker://20.10.14").
 	Version        string
 	RuntimeVersion string
@@ -62,50 +62,55 @@ type Config struct {
 	Args []string
 	// Cores, MemoryMiB and DiskGiB are the resources of the machine.
 	Cores, MemoryMiB, DiskGiB int
-	// DataDisks is how many data disks it can have.
+	// DataDisks is the number of data disks that the machine can have.
 	DataDisks int
 	// MTU returns the MTU of the node's interface; nil means that it is not known.
 	MTU func() int
 	// BootID changes when the machine reboots; its containers then start again.
 	BootID string
-	// Cloud are the values that the in-tree Azure provider of old kubelets writes to the Node.
+	// Cloud is the data that the in-tree Azure provider of old kubelets writes to the Node.
 	Cloud Cloud
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Processes runs static pods; nil refuses them.
+	// Processes runs static pods; with nil they are refused.
 	Processes Processes
-	// Programs finds the stub for an image; nil knows none.
+	// Programs returns the stub for an image; nil means that there are no stubs.
 	Programs func(image string) (stub.Program, bool)
 	// Images decides which images exist; the zero value refuses the images that its table marks as missing.
 	Images pull.Policy
-	// Exec runs a command in a simulated container and returns its exit code; nil
-	// refuses.
+	// Exec runs a command in a simulated container and returns its exit code; with nil, commands
+	// are refused.
 	Exec func(ctx context.Context, spec ExecSpec) (int, error)
-	// Network makes pod addresses reachable; nil keeps them unreachable.
+	// Network makes pod addresses reachable; with nil they are unreachable.
 	Network Network
-	// PodIPs gives addresses where the Node has no podCIDR; nil waits for one.
+	// PodIPs allocates addresses if the Node has no podCIDR; with nil the kubelet waits for a
+	// podCIDR.
 	PodIPs PodIPs
-	// Volume returns the folder of a volume by its CSI handle; key is the account's for a share, "" for a disk. nil has none.
+	// Volume returns the folder of a volume by its CSI handle; key is the account's key for a file
+	// share, "" for a disk. nil means that there are no volumes.
 	Volume func(handle, key string) (guestfs.Folder, error)
-	// Runtime holds the containers; nil ends them with the kubelet.
+	// Runtime contains the containers, which outlive the kubelet; with nil they end with the
+	// kubelet.
 	Runtime *Runtime
-	// Folders reports changes in the folder of static pods; nil makes one for this
-	// kubelet alone.
+	// Folders notifies of changes in the folder of static pods; with nil the kubelet creates one
+	// for itself.
 	Folders *Folders
 	// Health returns the problems of the machine; nil means none. It is called before each
 	// status and each new pod, and must not block.
 	Health func() Health
-	// Identity takes the identity that a container's credential spec names, on Windows, and
-	// returns it as DOMAIN\ACCOUNT$. Nil refuses every spec. Its error is the runtime's.
+	// Identity logs in the account that a container's credential spec names, on Windows, and
+	// returns it as DOMAIN\ACCOUNT$. With nil every spec is refused. Its error is the runtime's.
 	Identity func(ctx context.Context, container, credentialSpec string) (string, error)
-	// Nodes returns about how many nodes the cluster has, with this one; nil means one.
+	// Nodes returns the approximate number of the cluster's nodes, including this one; nil means
+	// one.
 	Nodes func() int
-	// Wall contains panics in the kubelet, which end the kubelet, and in its pods.
+	// Wall recovers panics: a panic in the kubelet ends the kubelet, and a panic in a pod ends only
+	// the pod's work.
 	Wall *contain.Wall
-	// OnReady is called when the node becomes ready for the first time since New, with a
-	// registration before it; nil does nothing. It must not block.
+	// OnReady is called when the node becomes ready for the first time since New, after its
+	// registration; nil does nothing. It must not block.
 	OnReady func()
-	// Clock paces everything; nil is the real one.
+	// Clock is the clock of all periods and times; nil means the real clock.
 	Clock clock.WithTicker
 	// Log receives the kubelet's log; nil discards it. No secret is written to it.
 	Log io.Writer
@@ -119,12 +124,12 @@ type Release struct {
 	Build string
 }
 
-// Cloud is the identity a machine has in its cloud.
+// Cloud is the identity of a machine in its cloud.
 type Cloud struct {
 	ProviderID, InstanceType, Region, Zone string
 }
 
-// Health are the faults of its machine that a kubelet detects.
+// Health contains the faults of its machine that a kubelet detects.
 type Health struct {
 	// RuntimeDown is set if the container runtime does not answer.
 	RuntimeDown bool
@@ -132,22 +137,22 @@ type Health struct {
 	DiskFull bool
 	// MemoryCommitted is set if the committed memory of programs leaves less than the eviction threshold.
 	MemoryCommitted bool
-	// Sandbox is the runtime's error for every new sandbox, or nothing.
+	// Sandbox is the runtime's error for every new sandbox, "" for none.
 	Sandbox string
-	// ShimHangs is true if a pod that ends does not, since its shim does not answer.
+	// ShimHangs is set if ending pods do not end, because their shim does not answer.
 	ShimHangs bool
-	// PodsCutOff is true if no pod with an address of its own can be reached.
+	// PodsCutOff is set if no pod with its own address can be reached.
 	PodsCutOff bool
 }
 
-// Processes runs the containers of static pods for real. A process outlives Run,
-// as containers outlive a kubelet: starting one that still runs under the same
-// ID and Hash returns it. The implementer stops them when the machine stops.
+// Processes runs the containers of static pods as real processes. A process outlives Run, as
+// containers outlive a kubelet: a start with the ID and Hash of a running process returns that
+// process. The implementation stops the processes when the machine stops.
 type Processes interface {
 	StartProcess(ctx context.Context, spec ProcessSpec) (Process, error)
 }
 
-// ProcessSpec is one container of a static pod, as the manifest has it.
+// ProcessSpec describes one container of a static pod, as in the manifest.
 type ProcessSpec struct {
 	// ID is namespace/pod/container, unique on the machine.
 	ID string
@@ -155,7 +160,7 @@ type ProcessSpec struct {
 	Hash      string
 	Pod       *corev1.Pod
 	Container corev1.Container
-	// Output is the container's log, open to append until StartProcess returns.
+	// Output is the container's log, open for appending until StartProcess returns.
 	Output *os.File
 	// LastLine returns the last line of the container's log, or "".
 	LastLine func() string
@@ -171,27 +176,27 @@ type Process interface {
 	Stop(ctx context.Context) error
 }
 
-// Network connects to pods.
+// Network makes pods reachable.
 type Network interface {
 	// AddPod makes the TCP ports of a pod's address reachable. serve handles one connection and returns
 	// when the connection has ended.
 	AddPod(namespace, name string, ip netip.Addr, ports []int32, serve func(port int32, conn net.Conn))
-	// RemovePod takes the address away; connections end.
+	// RemovePod removes the address and ends its connections.
 	RemovePod(namespace, name string, ip netip.Addr)
 }
 
-// PodIPs allocates pod addresses for clusters whose controller manager does not
-// give CIDRs to nodes.
+// PodIPs allocates pod addresses for clusters whose controller manager does not assign CIDRs to
+// nodes.
 type PodIPs interface {
 	Allocate(ctx context.Context, node, namespace, name string) (netip.Addr, error)
 	Release(node string, ip netip.Addr)
-	// Keep notes an address that a pod of an earlier run has.
+	// Keep reserves the address that a pod has from an earlier run.
 	Keep(node string, ip netip.Addr)
 }
 
 // Kubelet is one node's agent.
 type Kubelet struct {
-	// apiVars are the variables of the API server's Service, once they were read.
+	// apiVars are the variables of the API server's Service, after they were read.
 	apiVars  atomic.Pointer[map[string]string]
 	c        Config
 	flags    Flags
@@ -201,22 +206,22 @@ type Kubelet struct {
 
 	runtime       *Runtime
 	identity      *identity              // client certificate and connection
-	api           atomic.Pointer[client] // nil until the TLS bootstrap is done
+	api           atomic.Pointer[client] // nil until the TLS bootstrap has succeeded
 	folders       *Folders
 	podConnection podConnection
 	node          *nodeState
-	cni           cniFile // belongs to runNode
+	cni           cniFile // used only by runNode
 	pods          *podManager
 	asked         probeCounts
 	began         time.Time
 	ready         chan struct{}     // closed when the node is registered
 	poke          chan struct{}     // the node's files may have changed
-	refused       map[string]string // why a manifest of a static pod is refused, by its name
+	refused       map[string]string // the error of each refused manifest of a static pod, by file name
 }
 
-// New reads the kubelet's own configuration from the machine's files. It fails
-// as the real program exits: on flags its version does not have, and on a
-// configuration it cannot read.
+// New reads the kubelet's own configuration from the machine's files. It fails where the real
+// program exits: for flags that its version does not have, and for a configuration that it cannot
+// read.
 func New(c Config) (*Kubelet, error) {
 	if c.Files == nil || c.Hostname == "" {
 		return nil, errors.New("kubelet: Files and Hostname are required")
@@ -269,12 +274,12 @@ func New(c Config) (*Kubelet, error) {
 	return k, nil
 }
 
-// NodeName returns the name this kubelet registers under.
+// NodeName returns the name with which this kubelet registers.
 func (k *Kubelet) NodeName() string { return k.nodeName }
 
-// Run runs the kubelet. It returns when ctx ends, or with the reason for
-// which a real kubelet would exit. Static pods start before the API server can be reached,
-// since they may be the API server.
+// Run runs the kubelet. It returns when ctx ends, or with the error with which a real kubelet would
+// exit. Static pods start before the API server can be reached, because the API server may be one
+// of them.
 func (k *Kubelet) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -323,7 +328,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return nil
 }
 
-// Observe makes the kubelet examine its machine now, after a change of the machine.
+// Observe makes the kubelet examine its machine immediately, after a change of the machine.
 func (k *Kubelet) Observe() {
 	k.touched()
 	k.pods.wakeAll()
@@ -337,8 +342,8 @@ func (k *Kubelet) touched() {
 	}
 }
 
-// sleep waits on the kubelet's clock and reports whether the time has passed; false means
-// that ctx is over.
+// sleep waits on the kubelet's clock and reports whether the time has passed; false means that ctx
+// has ended.
 func (k *Kubelet) sleep(ctx context.Context, d time.Duration) bool {
 	t := k.c.Clock.NewTimer(d)
 	defer t.Stop()

@@ -13,31 +13,31 @@ import (
 const (
 	// leaseSeconds is nodeLeaseDurationSeconds of the KubeletConfiguration's defaults.
 	leaseSeconds = int32(40)
-	// renewals is how often a kubelet renews its lease within the lease's duration. A real one does it four
-	// times (kubelet.go, nodeLeaseRenewIntervalFraction). Twice is within the controller manager's grace
-	// period of 40 or 50 seconds, and renewals are most of the work of an idle plane with many nodes. After
-	// a failure the next renewal comes in half the time.
+	// renewals is the number of renewals of a kubelet's lease within the lease's duration. A real
+	// kubelet renews it four times (kubelet.go, nodeLeaseRenewIntervalFraction). Two are enough for
+	// the controller manager's grace period of 40 or 50 seconds, and renewals are most of the work
+	// of an idle plane with many nodes. After a failure the next renewal follows in half the time.
 	renewals = 2
-	// beats is the number of moments within a period at which nodes do their periodic work.
+	// beats is the number of moments in a period at which nodes do their periodic work.
 	beats = 5
 )
 
-// beat returns the time until the node's next periodic work. Each node has one of the period's beats, which
-// it shares with many others: their requests arrive together, so that the API server, etcd and their
-// watchers wake up once for all of them. There are several beats so that a thousand nodes do not write at
-// the same moment.
+// beat returns the time until the node's next periodic work. Each node has one of the period's
+// beats and shares it with many others: their requests arrive together, so that the API server,
+// etcd and their watchers wake up once for all of them. There are several beats, so that a thousand
+// nodes do not write at the same moment.
 func (k *Kubelet) beat(period time.Duration) time.Duration {
 	now := k.c.Clock.Now()
 	own := time.Duration(hash32(k.nodeName)%beats) * period / beats
 	return now.Add(-own).Truncate(period).Add(period + own).Sub(now)
 }
 
-// nodeLease is the lease of the node as the API server last returned it; nil if it is not
-// known. It belongs to runNode.
+// nodeLease is the lease of the node as the API server last returned it; nil if it is not known.
+// Only runNode uses it.
 type nodeLease struct {
 	k      *Kubelet
 	last   *coordinationv1.Lease
-	failed bool // the last renewal
+	failed bool // the last renewal failed
 }
 
 // period is the time between two renewals.
@@ -53,7 +53,7 @@ func (l *nodeLease) period() time.Duration {
 func (l *nodeLease) renew(ctx context.Context) {
 	err := l.write(ctx)
 	if l.last == nil && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
-		err = l.write(ctx) // somebody else has written or deleted it
+		err = l.write(ctx) // another client has written or deleted it
 	}
 	l.failed = err != nil
 	if l.failed && ctx.Err() == nil {
@@ -61,8 +61,8 @@ func (l *nodeLease) renew(ctx context.Context) {
 	}
 }
 
-// write sends the lease once, as a whole: a patch costs the API server more. It drops the record
-// of who wrote which field (managedFields), which the API server would compute at each renewal.
+// write sends the whole lease once, because a patch costs the API server more. It drops the record
+// of the writers of each field (managedFields), which the API server would compute at each renewal.
 func (l *nodeLease) write(ctx context.Context) (err error) {
 	leases := l.k.api.Load().coord.Leases(corev1.NamespaceNodeLease)
 	if l.last == nil {
@@ -89,13 +89,13 @@ func (l *nodeLease) write(ctx context.Context) (err error) {
 	return err
 }
 
-// next is the lease to write.
+// next returns the lease to write.
 func (l *nodeLease) next() *coordinationv1.Lease {
 	n := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.k.nodeName, Namespace: corev1.NamespaceNodeLease}}
 	if l.last != nil {
 		n = l.last.DeepCopy()
 		if len(n.ManagedFields) > 0 {
-			n.ManagedFields = []metav1.ManagedFieldsEntry{{}} // the API server forgets them, and records no more
+			n.ManagedFields = []metav1.ManagedFieldsEntry{{}} // the API server deletes them and records no more
 		}
 	}
 	now := metav1.NewMicroTime(l.k.c.Clock.Now())

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// TestBeat: the periodic work of a node comes exactly one period apart, whenever it began. A few nodes
-// share a moment, rather than all of them or none.
+// TestBeat: the periodic work of a node has an interval of exactly one period, whenever it began. A
+// few nodes share each moment, rather than all of them or none.
 func TestBeat(t *testing.T) {
 	const period = 10 * time.Second
 	shared := map[int64]int{}
@@ -30,7 +30,7 @@ func TestBeat(t *testing.T) {
 		if again := k.beat(period); again != period {
 			t.Fatalf("node %d waits %s then", n, again)
 		}
-		clock.Step(period + 30*time.Millisecond) // a timer that fires late
+		clock.Step(period + 30*time.Millisecond) // the timer fires late
 		if again := k.beat(period); again != period-30*time.Millisecond {
 			t.Fatalf("node %d waits %s after a late beat", n, again)
 		}
@@ -45,8 +45,8 @@ func TestBeat(t *testing.T) {
 	}
 }
 
-// TestLeaseDuration: nodeLeaseDurationSeconds is honoured, and a lease is renewed twice
-// while it would last.
+// TestLeaseDuration: nodeLeaseDurationSeconds is used, and a lease is renewed twice within its
+// duration.
 func TestLeaseDuration(t *testing.T) {
 	for name, test := range map[string]struct {
 		config  string

@@ -15,16 +15,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Names, labels and help are from kubernetes pkg/kubelet/metrics, pkg/kubelet/prober and cadvisor's metrics
-// package. Values that the simulation does not have are left out.
+// Names, labels and help are from kubernetes pkg/kubelet/metrics, pkg/kubelet/prober and cadvisor's
+// metrics package. Metrics without a simulated value are omitted.
 
-// probed is a probe of a container.
+// probed identifies a probe of a container.
 type probed struct {
 	uid                        types.UID
 	namespace, pod, name, kind string
 }
 
-// probeCounts counts the answers of probes, by their result. The zero value has none.
+// probeCounts counts the results of probes. The zero value is empty.
 type probeCounts struct {
 	mu   sync.Mutex
 	made map[probed]map[string]int
@@ -80,7 +80,8 @@ func (k *Kubelet) sampleStart(e *exposition) {
 	e.sample("process_start_time_seconds", "", float64(k.began.Unix()))
 }
 
-// serveProbeMetrics answers /metrics/probes. A probe whose answer cannot change is asked once.
+// serveProbeMetrics answers /metrics/probes. A probe whose answer cannot change is counted only
+// once.
 func (k *Kubelet) serveProbeMetrics(w http.ResponseWriter, _ *http.Request) {
 	k.asked.mu.Lock()
 	defer k.asked.mu.Unlock()
@@ -119,7 +120,8 @@ func (k *Kubelet) serveProbeMetrics(w http.ResponseWriter, _ *http.Request) {
 	e.send(w)
 }
 
-// serveContainerMetrics answers /metrics/cadvisor. On Windows a kubelet sees the machine there and no container.
+// serveContainerMetrics answers /metrics/cadvisor. On Windows a kubelet reports there only the
+// machine, and no containers.
 func (k *Kubelet) serveContainerMetrics(w http.ResponseWriter, _ *http.Request) {
 	e := &exposition{}
 	list, now := k.usages(), k.c.Clock.Now()
@@ -201,11 +203,12 @@ func (k *Kubelet) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	e.send(w)
 }
 
-// serveConfig answers /configz: the file, with the flags and defaults that have an effect here.
+// serveConfig answers /configz: the configuration file, with the flags and defaults that have an
+// effect here.
 func (k *Kubelet) serveConfig(w http.ResponseWriter, _ *http.Request) {
 	config := map[string]any{}
 	if data, err := k.c.Files.ReadFile(configFile); err == nil {
-		_ = yaml.Unmarshal(data, &config) // New has read it
+		_ = yaml.Unmarshal(data, &config) // New has already parsed it
 	}
 	s := k.settings
 	config["kind"], config["apiVersion"] = "KubeletConfiguration", "kubelet.config.k8s.io/v1beta1"

@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// checkNetwork looks for a CNI configuration, as containerd does, and reports whether the
-// verdict has changed. Waiting pods are woken when it has.
+// checkNetwork looks for a CNI configuration, as containerd does, and reports whether the result
+// has changed. A change wakes waiting pods.
 func (k *Kubelet) checkNetwork() bool {
 	problem := networkNotReady
 	if k.cniConfigured() {
@@ -29,13 +29,13 @@ func (k *Kubelet) checkNetwork() bool {
 	return changed
 }
 
-// cniFile is a CNI configuration as it was found.
+// cniFile is the state of a CNI configuration file when it was read.
 type cniFile struct {
 	path string
 	info fs.FileInfo
 }
 
-// unchanged reports whether the file is as it was.
+// unchanged reports whether the file has not changed since it was read.
 func (c cniFile) unchanged(files *guestfs.Root) bool {
 	if c.info == nil {
 		return false
@@ -44,9 +44,10 @@ func (c cniFile) unchanged(files *guestfs.Root) bool {
 	return err == nil && os.SameFile(now, c.info) && now.ModTime().Equal(c.info.ModTime()) && now.Size() == c.info.Size()
 }
 
-// cniConfigured reports whether /etc/cni/net.d has a valid configuration. Docker with
-// kubenet or its own NAT would not need one, but every template with Docker installs a CNI.
-// A configuration that was found is read again when its file changes: every node looks each statusPeriod.
+// cniConfigured reports whether /etc/cni/net.d has a valid configuration. Docker with kubenet or
+// its own NAT would not need one, but every template with Docker installs a CNI. A valid
+// configuration is read again only after its file changes, because every node checks it each
+// statusPeriod.
 func (k *Kubelet) cniConfigured() bool {
 	if k.cni.unchanged(k.c.Files) {
 		return true
@@ -92,7 +93,7 @@ func validCNI(name string, data []byte) bool {
 	return false
 }
 
-// sandboxProblem returns the runtime's error for a new sandbox, or nothing.
+// sandboxProblem returns the runtime's error for a new sandbox, "" for none.
 func (k *Kubelet) sandboxProblem() string {
 	h := k.c.Health()
 	switch {
@@ -108,14 +109,15 @@ func (k *Kubelet) sandboxProblem() string {
 	return ""
 }
 
-// subnetEnv is the file that flanneld writes and its CNI plugin reads.
+// subnetEnv is the file that flanneld writes and Flannel's CNI plugin reads.
 const subnetEnv = "/run/flannel/subnet.env"
 
 func (k *Kubelet) guestFile(guest string) bool {
 	return k.c.Files.Exists(guest)
 }
 
-// usesFlannel reports whether the configuration that containerd uses, the first by name, is Flannel's.
+// usesFlannel reports whether containerd's CNI configuration, which is the first by name, is
+// Flannel's.
 func (k *Kubelet) usesFlannel() bool {
 	entries, err := k.c.Files.ReadDir(cniFolder) // sorted by name
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// TestCNIConfigured: a node sees each change of its CNI configuration, and does not search again once it
-// has found one.
+// TestCNIConfigured: a node notices each change of its CNI configuration, and does not search again
+// after it has found one.
 func TestCNIConfigured(t *testing.T) {
 	files, root := guesttree.New(t)
 	folder := filepath.Join(root, cniFolder)

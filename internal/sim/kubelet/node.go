@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// nodeFacts are everything a Node object is made from.
+// nodeFacts contains all data from which a Node is built.
 type nodeFacts struct {
 	name     string
 	config   *Config
 	flags    *Flags
 	settings *settings
-	// networkProblem is "" once the container network is ready.
+	// networkProblem is "" if the container network is ready.
 	networkProblem string
 	health         Health
 	images         []corev1.ContainerImage
@@ -33,16 +33,17 @@ const (
 	providedIP        = "alpha.kubernetes.io/provided-node-ip"
 	attachDetach      = "volumes.kubernetes.io/controller-managed-attach-detach"
 	windowsBuildLabel = "node.kubernetes.io/windows-build"
-	// networkNotReady is the message of a kubelet whose containerd has no CNI.
+	// networkNotReady is the message of a kubelet whose containerd has no CNI configuration.
 	networkNotReady = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
 		"message:Network plugin returns error: cni plugin not initialized"
 	// runtimeDown is the message of a kubelet whose container runtime does not answer.
 	runtimeDown = "[container runtime is down, PLEG is not healthy: pleg has yet to be successful]"
 )
 
-// ttlOf returns for how many seconds a kubelet may keep a secret or ConfigMap in a cluster with a number of nodes. The
-// controller manager writes it to each new Node a moment after it is created. A Node that has it already costs a write
-// less, which all that watch Nodes read. Source: k8s.io/kubernetes/pkg/controller/ttl, ttlBoundaries.
+// ttlOf returns the number of seconds for which a kubelet may cache a Secret or ConfigMap in a
+// cluster with a number of nodes. The controller manager writes the number to each Node after its
+// creation. A Node that is created with it saves this write, and the events of the write for all
+// watchers of Nodes. Source: k8s.io/kubernetes/pkg/controller/ttl, ttlBoundaries.
 func ttlOf(nodes int) int {
 	switch {
 	case nodes <= 100:
@@ -57,8 +58,8 @@ func ttlOf(nodes int) int {
 	return 300
 }
 
-// newNode returns the Node as the kubelet creates it in a cluster with a number of nodes. Taints are set here and never again:
-// a kubelet that restarts with other taints does not add them.
+// newNode returns the Node as the kubelet creates it in a cluster with a number of nodes. Taints
+// are set only here: a kubelet that restarts with other taints does not add them.
 func newNode(f nodeFacts, nodes int) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:        f.name,
@@ -67,8 +68,8 @@ func newNode(f nodeFacts, nodes int) *corev1.Node {
 	}}
 	n.Spec.Taints = slices.Clone(f.settings.RegisterWithTaints)
 	if f.flags.CloudProvider == "external" {
-		// Templates of CAPZ v1.26 set the taint by register-with-taints too, and on
-		// the images in use such a node registers with it once
+		// Templates of CAPZ v1.26 set the taint with register-with-taints too, and with the images
+		// in use such a Node has the taint only once
 		// (kubernetes-sigs/cluster-api-provider-azure#6293).
 		if !registersCloudTaint(f.settings) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: cloudTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule})
@@ -85,15 +86,15 @@ func newNode(f nodeFacts, nodes int) *corev1.Node {
 	return n
 }
 
-// registersCloudTaint reports whether the settings already contain the taint that an
-// external cloud provider waits for.
+// registersCloudTaint reports whether the settings already contain the taint for an external cloud
+// provider.
 func registersCloudTaint(s *settings) bool {
 	return slices.ContainsFunc(s.RegisterWithTaints, func(t corev1.Taint) bool {
 		return t.Key == cloudTaint && t.Effect == corev1.TaintEffectNoSchedule
 	})
 }
 
-// inTree reports whether the kubelet's own Azure provider is on.
+// inTree reports whether the kubelet uses its own Azure provider.
 func inTree(f nodeFacts) bool { return f.flags.CloudProvider == "azure" }
 
 // defaultLabels returns the labels that a kubelet writes again when it restarts.
@@ -129,8 +130,8 @@ func nodeLabels(f nodeFacts) map[string]string {
 	return l
 }
 
-// nodeStatus returns the new status of the node; fields that others write (a cloud
-// provider's addresses, images, attached volumes) are kept.
+// nodeStatus returns the new status of the node; it keeps fields that other clients write (a cloud
+// provider's addresses, images, attached volumes).
 func nodeStatus(f nodeFacts, old corev1.NodeStatus) corev1.NodeStatus {
 	s := *old.DeepCopy()
 	s.Capacity = capacity(f)
@@ -153,14 +154,14 @@ func nodeStatus(f nodeFacts, old corev1.NodeStatus) corev1.NodeStatus {
 	return s
 }
 
-// newRuntime reports whether the runtime, on Linux, has these features of containerd 2.0: supplemental
-// groups exactly as requested, user namespaces and recursive read-only mounts.
-// Source: https://github.com/containerd/containerd/blob/main/docs/containerd-2.0.md.
+// newRuntime reports whether the runtime, on Linux, has these features of containerd 2.0: strict
+// supplemental groups, user namespaces and recursive read-only mounts. Source:
+// https://github.com/containerd/containerd/blob/main/docs/containerd-2.0.md.
 func (c *Config) newRuntime() bool {
 	return c.OS == "linux" && c.containerdSince("2.0")
 }
 
-// containerdSince reports whether the runtime is containerd of a version or a later one.
+// containerdSince reports whether the runtime is containerd of at least a version.
 func (c *Config) containerdSince(least string) bool {
 	name, text, _ := cutRuntime(c.RuntimeVersion)
 	v, err := version.ParseGeneric(text)
@@ -193,8 +194,8 @@ func nodeInfo(f nodeFacts) corev1.NodeSystemInfo {
 	return info
 }
 
-// addresses follows the kubelet: with an external provider and no node IP only
-// the host name is known, until the provider sets the rest.
+// addresses returns the addresses of the node. As with a real kubelet, with an external provider
+// and no node IP only the host name is known until the provider sets the rest.
 func addresses(f nodeFacts, old []corev1.NodeAddress) []corev1.NodeAddress {
 	hostname := strings.ToLower(f.config.Hostname)
 	if f.flags.HostnameOverride != "" {
@@ -233,8 +234,8 @@ func capacity(f nodeFacts) corev1.ResourceList {
 	return list
 }
 
-// allocatable is capacity less the reservations and the hard eviction
-// thresholds. Windows keeps 500Mi of memory by default, Linux 100Mi.
+// allocatable returns the capacity less the reservations and the hard eviction thresholds. The
+// default threshold of memory is 500Mi on Windows and 100Mi on Linux.
 func allocatable(f nodeFacts, capacity corev1.ResourceList) corev1.ResourceList {
 	thresholds := map[string]string{"memory.available": "100Mi", "nodefs.available": "10%"}
 	if f.config.OS == "windows" {
@@ -267,7 +268,7 @@ func allocatable(f nodeFacts, capacity corev1.ResourceList) corev1.ResourceList 
 	return list
 }
 
-// share reads a quantity or a percentage of a whole; nonsense counts as zero.
+// share parses a quantity, or a percentage of whole; an invalid text counts as zero.
 func share(amount string, whole resource.Quantity) resource.Quantity {
 	if digits, ok := strings.CutSuffix(amount, "%"); ok {
 		var percent float64
@@ -283,8 +284,8 @@ func share(amount string, whole resource.Quantity) resource.Quantity {
 	return q
 }
 
-// conditions returns the kubelet's four, Ready last, with transition times kept. Conditions
-// of others stay.
+// conditions returns the kubelet's four conditions, Ready last, which keep their transition times,
+// and the conditions of other clients.
 func conditions(f nodeFacts, old []corev1.NodeCondition) []corev1.NodeCondition {
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
 		Message: "kubelet is posting ready status"}
@@ -330,7 +331,7 @@ func conditions(f nodeFacts, old []corev1.NodeCondition) []corev1.NodeCondition 
 	return list
 }
 
-// statusChanged compares two statuses without heartbeat times.
+// statusChanged reports whether two statuses differ, ignoring heartbeat times.
 func statusChanged(a, b corev1.NodeStatus) bool {
 	strip := func(s corev1.NodeStatus) corev1.NodeStatus {
 		s = *s.DeepCopy()
@@ -342,7 +343,7 @@ func statusChanged(a, b corev1.NodeStatus) bool {
 	return !semanticEqual(strip(a), strip(b))
 }
 
-// uuidOf derives a stable UUID from a name.
+// uuidOf returns a UUID that is always the same for a name.
 func uuidOf(name string) string {
 	var b [16]byte
 	for i := range 4 {

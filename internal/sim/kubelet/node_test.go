@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestCloudTaint: a node with an external cloud provider registers with that provider's
-// taint once, even if its configuration contains it too.
+// TestCloudTaint: a node with an external cloud provider registers with the provider's taint only
+// once, even if its configuration contains the taint too.
 func TestCloudTaint(t *testing.T) {
 	uninitialized := corev1.Taint{Key: cloudTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 	other := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
@@ -40,7 +40,7 @@ func TestCloudTaint(t *testing.T) {
 	}
 }
 
-// TestTTL: a Node has the annotation that the controller manager would write to it.
+// TestTTL: a new Node has the annotation that the controller manager would write.
 func TestTTL(t *testing.T) {
 	for name, test := range map[string]struct {
 		nodes int

@@ -39,7 +39,7 @@ type podManager struct {
 	ips     map[netip.Addr]types.UID
 	// admitted are the pods that use the node, by UID.
 	admitted map[types.UID]*corev1.Pod
-	ctx      context.Context // set by watch
+	ctx      context.Context // set by the method watch
 	running  sync.WaitGroup
 }
 
@@ -48,7 +48,7 @@ func newPodManager(k *Kubelet) *podManager {
 		static: map[string]*worker{}, ips: map[netip.Addr]types.UID{}, admitted: map[types.UID]*corev1.Pod{}}
 }
 
-// watch follows the pods of this node with one list and watch.
+// watch follows the pods of this node with one list and one watch.
 func (m *podManager) watch(ctx context.Context) error {
 	m.ctx = ctx
 	pods := m.k.api.Load().core.Pods(metav1.NamespaceAll)
@@ -68,7 +68,7 @@ func (m *podManager) watch(ctx context.Context) error {
 	return nil
 }
 
-// Add, Update, Delete, Replace and Resync make the manager the reflector's store.
+// Add, Update, Delete, Replace and Resync implement the store of a reflector.
 func (m *podManager) Add(obj any) error { return m.Update(obj) }
 
 func (m *podManager) Update(obj any) error {
@@ -83,7 +83,7 @@ func (m *podManager) Update(obj any) error {
 }
 
 func (m *podManager) update(pod *corev1.Pod) {
-	pod.ManagedFields = nil // a third of a pod's memory
+	pod.ManagedFields = nil // this is a third of a pod's memory
 	if _, mirror := pod.Annotations[mirrorAnnotation]; mirror {
 		key := pod.Namespace + "/" + pod.Name
 		m.mirrors[key] = pod
@@ -99,7 +99,7 @@ func (m *podManager) update(pod *corev1.Pod) {
 	m.start(newWorker(m.k, pod))
 }
 
-// start runs a worker until its pod is gone.
+// start runs a worker until its pod has ended.
 func (m *podManager) start(w *worker) {
 	m.workers[w.uid] = w
 	m.k.c.Wall.Go(&m.running, "pod "+w.name, func() {
@@ -149,7 +149,7 @@ func (m *podManager) Replace(list []any, _ string) error {
 	for _, obj := range list {
 		if pod, ok := obj.(*corev1.Pod); ok {
 			listed[pod.UID] = true
-			// Addresses of pods that run already must not be given again.
+			// Addresses of pods that are already running must not be allocated again.
 			if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && !pod.Spec.HostNetwork && !terminal(pod.Status.Phase) {
 				m.ips[ip] = pod.UID
 				if m.k.c.PodIPs != nil {
@@ -158,7 +158,7 @@ func (m *podManager) Replace(list []any, _ string) error {
 			}
 		}
 	}
-	m.k.runtime.sweep(listed) // pods that were deleted while no kubelet ran
+	m.k.runtime.sweep(listed) // removes pods that were deleted while no kubelet ran
 	for key, pod := range m.mirrors {
 		if !listed[pod.UID] {
 			delete(m.mirrors, key)
@@ -182,7 +182,7 @@ func (m *podManager) Replace(list []any, _ string) error {
 
 func (m *podManager) Resync() error { return nil }
 
-// wakeAll makes every worker look again.
+// wakeAll wakes every worker.
 func (m *podManager) wakeAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -191,7 +191,7 @@ func (m *podManager) wakeAll() {
 	}
 }
 
-// find returns the worker of a pod by name, static pods by their mirror's name.
+// find returns the worker of a pod by name; a static pod has its mirror's name.
 func (m *podManager) find(namespace, name string) *worker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -206,7 +206,7 @@ func (m *podManager) find(namespace, name string) *worker {
 	return nil
 }
 
-// all returns the workers of this moment.
+// all returns the current workers.
 func (m *podManager) all() []*worker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,7 +220,7 @@ func (m *podManager) all() []*worker {
 // wait returns when every worker has stopped.
 func (m *podManager) wait() { m.running.Wait() }
 
-// PodAddresses returns the pods of this node that have an interface of their own, by its address.
+// PodAddresses returns the pods of this node that have their own interface, by its address.
 func (k *Kubelet) PodAddresses() map[netip.Addr]types.NamespacedName {
 	k.pods.mu.Lock()
 	defer k.pods.mu.Unlock()
@@ -233,7 +233,8 @@ func (k *Kubelet) PodAddresses() map[netip.Addr]types.NamespacedName {
 	return out
 }
 
-// PodRange returns the podCIDR of the Node as the kubelet knows it; it is not valid where the Node has none.
+// PodRange returns the podCIDR of the Node as the kubelet knows it; it is not valid if the Node has
+// none.
 func (k *Kubelet) PodRange() netip.Prefix {
 	if node := k.node.get(); node != nil {
 		if cidr, err := netip.ParsePrefix(node.Spec.PodCIDR); err == nil {
@@ -243,11 +244,11 @@ func (k *Kubelet) PodRange() netip.Prefix {
 	return netip.Prefix{}
 }
 
-// HostProgram is the program of a HostProcess container that runs, by the name of its image.
+// HostProgram is the program of a running HostProcess container; Program is the name of its image.
 type HostProgram struct {
-	// Pod is its UID.
+	// Pod is the UID of the pod.
 	Pod, Program string
-	// End ends the container, and the kubelet starts it again.
+	// End ends the container; the kubelet then starts it again.
 	End func()
 }
 
@@ -269,7 +270,7 @@ func (k *Kubelet) HostProcesses() (out []HostProgram) {
 	return out
 }
 
-// Sandboxes returns the UIDs of the pods that have a container that runs.
+// Sandboxes returns the UIDs of the pods that have a running container.
 func (k *Kubelet) Sandboxes() (out []string) {
 	for _, s := range k.snapshots() {
 		if slices.ContainsFunc(s.containers, func(c *container) bool { return c.current.Load() != nil }) {
@@ -279,7 +280,7 @@ func (k *Kubelet) Sandboxes() (out []string) {
 	return out
 }
 
-// snapshots returns the states of pods, other than static ones, for the HTTPS API, by UID.
+// snapshots returns the states of the pods, other than static pods, for the HTTPS API, by UID.
 func (k *Kubelet) snapshots() (out []*snapshot) {
 	k.pods.mu.Lock()
 	defer k.pods.mu.Unlock()
@@ -292,13 +293,12 @@ func (k *Kubelet) snapshots() (out []*snapshot) {
 	return out
 }
 
-// allocate gives a pod an address: from the Node's podCIDR, or else from the
-// cluster's pool.
+// allocate allocates an address to a pod: from the Node's podCIDR, or else from the cluster's pool.
 func (m *podManager) allocate(ctx context.Context, pod *corev1.Pod) (netip.Addr, error) {
 	if cidr := m.podCIDR(ctx); cidr.IsValid() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		// The network's own address and the first one (the bridge's) stay free.
+		// The network's own address and the first one (the bridge's) remain free.
 		for ip := cidr.Masked().Addr().Next().Next(); cidr.Contains(ip.Next()); ip = ip.Next() {
 			if _, taken := m.ips[ip]; !taken {
 				m.ips[ip] = pod.UID
@@ -320,7 +320,7 @@ func (m *podManager) allocate(ctx context.Context, pod *corev1.Pod) (netip.Addr,
 	return ip, nil
 }
 
-// podCIDR returns the pod range of the Node, which the controller manager assigns some time after
+// podCIDR returns the pod range of the Node, which the controller manager assigns after
 // registration.
 func (m *podManager) podCIDR(ctx context.Context) netip.Prefix {
 	node := m.k.node.get()
@@ -354,8 +354,8 @@ func (m *podManager) release(ip netip.Addr, uid types.UID) {
 
 func terminal(p corev1.PodPhase) bool { return p == corev1.PodSucceeded || p == corev1.PodFailed }
 
-// backoff doubles from ten seconds to five minutes, as the kubelet's does for
-// crashing containers and failing pulls.
+// backoff returns the delay after last: it doubles from ten seconds to five minutes, like the
+// kubelet's for crashing containers and failing pulls.
 func backoff(last time.Duration) time.Duration {
 	return min(max(2*last, 10*time.Second), 5*time.Minute)
 }

@@ -9,23 +9,24 @@ import (
 	requests "k8s.io/component-helpers/resource"
 )
 
-// The choice of pods is as in kubernetes pkg/kubelet/preemption/preemption.go, whose package would link a
-// kubelet.
+// The choice of pods is that of kubernetes pkg/kubelet/preemption/preemption.go. Importing the
+// package would link a kubelet.
 
-// systemCritical is the least priority of a pod that the node needs: none is evicted. Source: kubernetes
-// pkg/apis/scheduling/types.go.
+// systemCritical is the lowest priority of pods that the node needs, which are never evicted.
+// Source: kubernetes pkg/apis/scheduling/types.go.
 const systemCritical = 2_000_000_000
 
-// preempting is why a pod ends that makes room for a critical one.
+// preempting is the reason of a pod that ends to make room for a critical pod.
 const preempting = "Preempting"
 
-// critical reports whether a node makes room for a pod, and evicts it for nothing.
+// critical reports whether a pod is critical: the node makes room for it and never evicts it for
+// others.
 func critical(pod *corev1.Pod) bool {
 	return pod.Annotations[sourceAnnotation] == "file" || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
 }
 
-// preempt ends pods to free the requests of a critical pod, and returns a verdict that the pod waits for
-// them. If that cannot free enough, the pod is refused with v.
+// preempt ends pods to free the requests of a critical pod, and reports that the pod waits for
+// them. If not enough can be freed, it returns v, which refuses the pod.
 func (m *podManager) preempt(pod *corev1.Pod, v verdict) (verdict, bool) {
 	node := m.k.node.get()
 	m.mu.Lock()
@@ -42,7 +43,7 @@ func (m *podManager) preempt(pod *corev1.Pod, v verdict) (verdict, bool) {
 	return verdict{}, true
 }
 
-// preempt asks a worker to end its pod.
+// preempt makes a worker end its pod.
 func (w *worker) preempt() {
 	w.mu.Lock()
 	w.preempted = true
@@ -50,10 +51,10 @@ func (w *worker) preempt() {
 	w.signal()
 }
 
-// need is the amount still to be freed, by resource.
+// need is the amount that must still be freed, by resource.
 type need map[corev1.ResourceName]int64
 
-// less returns the need that is left without some pods.
+// less returns the need that remains after some pods have ended.
 func (n need) less(pods []*corev1.Pod) need {
 	left := need{}
 	for name, amount := range n {
@@ -67,7 +68,7 @@ func (n need) less(pods []*corev1.Pod) need {
 	return left
 }
 
-// distance is how far the requests of a pod are from the need.
+// distance returns how far the requests of a pod are from the need; 0 means that they cover it.
 func (n need) distance(pod *corev1.Pod) float64 {
 	var d float64
 	for name, amount := range n {
@@ -85,7 +86,8 @@ func requestOf(pod *corev1.Pod, name corev1.ResourceName) int64 {
 	return amount(requests.PodRequests(pod, requests.PodResourcesOptions{}), name)
 }
 
-// chooseVictims returns the pods that make room for another: as few as can be, and of the lowest quality of service.
+// chooseVictims returns the pods that make room for another pod: as few as possible, and of the
+// lowest quality of service.
 func chooseVictims(pod *corev1.Pod, others map[types.UID]*corev1.Pod, short []shortage) []types.UID {
 	need := need{}
 	for _, s := range short {
@@ -113,7 +115,8 @@ func chooseVictims(pod *corev1.Pod, others map[types.UID]*corev1.Pod, short []sh
 	return victims
 }
 
-// nearest chooses pods until nothing is needed any more: each time the nearest one, and of those the smallest.
+// nearest chooses pods until nothing more is needed: each time the one nearest to the remaining
+// need and, of equally near ones, the smallest.
 func nearest(pods []*corev1.Pod, n need) (chosen []*corev1.Pod) {
 	pods = slices.Clone(pods)
 	for len(n) > 0 && len(pods) > 0 {

@@ -18,31 +18,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A probe reaches these listeners: the declared TCP ports of the pod's running containers, the ports that a
-// stub's real program opens and, on the machine's own network, every socket there. A simulated container
-// answers any protocol on its ports. An exec probe is not run, because the program that it examines does
-// not run either: it counts as passed, and the container's log says so. Static pods are processes and are
-// not probed.
+// A probe reaches these listeners: the declared TCP ports of the pod's running containers, the
+// ports that a stub's real program opens and, for a pod on the machine's own network, all its
+// sockets. A simulated container answers any protocol on its ports. An exec probe is not run,
+// because the program that it examines does not run either: it counts as passed, and the
+// container's log says so. Static pods are processes and are not probed.
 
 // answer is the result of one attempt of a probe.
 type answer struct {
-	failure string // in the kubelet's words; empty when the probe passed
-	errored bool   // the probe could not be asked, which changes nothing
-	steady  bool   // the answer is the same until something wakes the worker
+	failure string // the kubelet's message; empty if the probe passed
+	errored bool   // the probe was not possible, which changes nothing
+	steady  bool   // the answer remains the same until something wakes the worker
 }
 
 // prober follows one probe during one run of a container.
 type prober struct {
-	kind   string // as events name it: Startup, Liveness, Readiness
+	kind   string // the name in events: Startup, Liveness, Readiness
 	spec   *corev1.Probe
 	due    time.Time
-	ok     bool  // the result
+	ok     bool  // the current result
 	last   bool  // the newest answer passed
-	streak int32 // answers in a row like the newest one
+	streak int32 // the number of equal answers in a row
 }
 
-// newProber returns nil for a probe that is not set. A container is alive until its
-// probe says otherwise, and neither started nor ready until its probes say so.
+// newProber returns a prober, or nil for a probe that is not set. ok is the result before the first
+// answers: a container counts as alive until its probe fails, and as not started and not ready
+// until its probes pass.
 func newProber(kind string, spec *corev1.Probe, started time.Time, ok bool) *prober {
 	if spec == nil {
 		return nil
@@ -54,12 +55,11 @@ func (p *prober) period() time.Duration {
 	return time.Duration(cmp.Or(p.spec.PeriodSeconds, 10)) * time.Second
 }
 
-// passed reports whether the container may count on the probe; no probe always passes.
+// passed reports whether the probe passes; a missing probe always passes.
 func (p *prober) passed() bool { return p == nil || p.ok }
 
-// take counts an answer. It returns after how long to ask again, zero for not before
-// something wakes the worker, and whether the answer was the last failure that the
-// probe allows.
+// take records an answer. again is the delay of the next attempt; zero means that only a wake-up of
+// the worker causes one. failed means that the answer is the last failure that the probe allows.
 func (p *prober) take(a answer, now time.Time) (again time.Duration, failed bool) {
 	p.due = now.Add(p.period())
 	if a.errored {
@@ -93,7 +93,7 @@ func newProbers(c *corev1.Container, started time.Time) probers {
 	}
 }
 
-// asked returns the probes that run now: the startup probe alone until it has succeeded.
+// asked returns the probes that run now: only the startup probe until it has succeeded.
 func (p probers) asked() []*prober {
 	if p.startup != nil && !p.startup.ok {
 		return []*prober{p.startup}
@@ -106,8 +106,8 @@ func (p probers) all() []*prober {
 	return slices.DeleteFunc([]*prober{p.startup, p.liveness, p.readiness}, func(p *prober) bool { return p == nil })
 }
 
-// probe asks the due probes of a running container and restarts it where one says so.
-// It returns after how long to look again; zero is not before something changes.
+// probe runs the due probes of a running container and restarts the container if a probe requires
+// it. It returns the delay of the next call; zero means not before a change.
 func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.Duration {
 	if c.run == nil || w.static {
 		return 0
@@ -118,7 +118,7 @@ func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.
 		next := p.due.Sub(now)
 		if next <= 0 {
 			a := w.ask(ctx, pod, c, p.spec)
-			w.sayUnhealthy(ctx, c, p, a)
+			w.recordUnhealthy(ctx, c, p, a)
 			w.k.asked.count(probed{w.uid, w.namespace, w.name, c.spec.Name, p.kind}, a)
 			var failed bool
 			if next, failed = p.take(a, now); failed && p != c.probes.readiness {
@@ -126,7 +126,7 @@ func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.
 				return time.Millisecond
 			}
 			if p == c.probes.startup && p.ok {
-				next = time.Millisecond // the others begin
+				next = time.Millisecond // the other probes begin
 			}
 		}
 		if next > 0 && (again == 0 || next < again) {
@@ -136,8 +136,8 @@ func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.
 	return again
 }
 
-// sayUnhealthy writes the event of a failed or impossible probe.
-func (w *worker) sayUnhealthy(ctx context.Context, c *container, p *prober, a answer) {
+// recordUnhealthy writes the event of a failed or impossible probe.
+func (w *worker) recordUnhealthy(ctx context.Context, c *container, p *prober, a answer) {
 	switch {
 	case a.errored:
 		message := fmt.Sprintf("%s probe errored and resulted in unknown state: %s", p.kind, a.failure)
@@ -147,8 +147,9 @@ func (w *worker) sayUnhealthy(ctx context.Context, c *container, p *prober, a an
 	}
 }
 
-// again reports whether a container whose probe has failed runs again: its rules are not asked, as it has not ended.
-func again(c *corev1.Container, pod *corev1.PodSpec) bool {
+// restartsUnhealthy reports whether a container is restarted after a failed probe. Its restart rules do not
+// apply, because they compare exit codes.
+func restartsUnhealthy(c *corev1.Container, pod *corev1.PodSpec) bool {
 	if c.RestartPolicy != nil {
 		return *c.RestartPolicy != corev1.ContainerRestartPolicyNever
 	}
@@ -163,7 +164,7 @@ func (w *worker) killUnhealthy(ctx context.Context, pod *corev1.Pod, c *containe
 	switch {
 	case c.init:
 		message = "Init c" + message[1:]
-	case again(&c.spec, &pod.Spec):
+	case restartsUnhealthy(&c.spec, &pod.Spec):
 		message += ", will be restarted"
 	case !slices.ContainsFunc(w.containers, others):
 		message = "Stopping container " + c.spec.Name // as all that is left of the pod
@@ -172,7 +173,7 @@ func (w *worker) killUnhealthy(ctx context.Context, pod *corev1.Pod, c *containe
 	c.stop(ctx, w.k.c.Clock, time.Second)
 }
 
-// endedExitCode returns the code of a program that its runtime ends: SIGKILL on Linux,
+// endedExitCode returns the exit code of a program that the runtime ends: SIGKILL on Linux,
 // STATUS_CONTROL_C_EXIT on Windows.
 func endedExitCode(os string) int32 {
 	if os == "windows" {
@@ -181,7 +182,7 @@ func endedExitCode(os string) int32 {
 	return 137
 }
 
-// ask puts the question of a probe once.
+// ask runs a probe once.
 func (w *worker) ask(ctx context.Context, pod *corev1.Pod, c *container, p *corev1.Probe) answer {
 	if p.Exec != nil {
 		return answer{steady: true}
@@ -205,8 +206,8 @@ func (w *worker) ask(ctx context.Context, pod *corev1.Pod, c *container, p *core
 	return answer{failure: w.askSocket(ctx, p, at)}
 }
 
-// sayUnprobed notes in a container's log which of its probes are not run.
-func sayUnprobed(log io.Writer, c *corev1.Container) {
+// logUnprobed writes to a container's log which of its probes are not run.
+func logUnprobed(log io.Writer, c *corev1.Container) {
 	for _, p := range newProbers(c, time.Time{}).all() {
 		if p.spec.Exec != nil {
 			const unprobed = "casement: its %s probe %q is not run, as its program is not; it counts as passed\n"
@@ -242,7 +243,7 @@ func probeTarget(p *corev1.Probe, c *corev1.Container) (port int32, host string,
 	return int32(n), host, nil
 }
 
-// probeFailure words a failed connection as the kubelet does for the kind of probe.
+// probeFailure returns the kubelet's message for a failed connection of a kind of probe.
 func probeFailure(p *corev1.Probe, at, problem string) string {
 	switch {
 	case p.HTTPGet != nil:
@@ -270,8 +271,8 @@ func probeTimeout(p *corev1.Probe) time.Duration {
 	return time.Duration(cmp.Or(p.TimeoutSeconds, 1)) * time.Second
 }
 
-// askSocket probes a listener on a machine that is not a simulated container. For gRPC it only connects. It
-// returns the failure, or nothing.
+// askSocket probes a socket of the machine that is not a simulated container's. For gRPC it only
+// connects. It returns the failure, "" for none.
 func (w *worker) askSocket(ctx context.Context, p *corev1.Probe, at string) string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout(p))
 	defer cancel()
@@ -295,7 +296,7 @@ func (w *worker) askHTTP(ctx context.Context, g *corev1.HTTPGetAction, at string
 		r.Header.Add(h.Name, h.Value)
 	}
 	r.Header.Set("User-Agent", "kube-probe/"+w.k.c.Version+" (simulated)")
-	// A kubelet's probes verify no certificate.
+	// A kubelet's probes verify no certificates.
 	transport := &http.Transport{
 		DialContext: w.k.c.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	answered, err := transport.RoundTrip(r)
@@ -339,7 +340,7 @@ func (w *worker) opens(c *container) []int32 {
 	return ports
 }
 
-// cutOff reports whether nothing of the pod is reached.
+// cutOff reports whether the pod is unreachable because of a fault of the machine.
 func (w *worker) cutOff() bool {
 	return w.k.c.Health().PodsCutOff && w.sandbox.ip.IsValid() && !w.pod.Spec.HostNetwork
 }

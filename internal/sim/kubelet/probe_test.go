@@ -41,7 +41,7 @@ func exec(command ...string) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: command}}}
 }
 
-// probedPod has one container that declares port 80 as web.
+// probedPod returns a pod with one container that declares port 80 as web.
 func probedPod(change func(*corev1.Container)) *corev1.Pod {
 	c := corev1.Container{Name: "app", Image: "example.com/app", Ports: []corev1.ContainerPort{
 		{Name: "web", ContainerPort: 80}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP}}}
@@ -82,7 +82,7 @@ func TestProbes(t *testing.T) {
 		change   func(*corev1.Container)
 		ready    bool
 		restarts int32
-		event    string // an event that is written; empty for no Unhealthy at all
+		event    string // an expected event; if empty, there must be no event Unhealthy
 	}{
 		"none":               {func(*corev1.Container) {}, true, 0, ""},
 		"declared port":      {readiness(tcp(80)), true, 0, ""},
@@ -115,7 +115,7 @@ func TestProbes(t *testing.T) {
 			b := newBench(t)
 			synctest.Test(t, func(t *testing.T) {
 				w := b.serving(t, b.kubelet(t), probedPod(test.change))
-				// The third failure of a period of ten seconds is at 20 s; a restart is at 30 s.
+				// With a period of ten seconds, the third failure is at 20 s; a restart is at 30 s.
 				got := settle(t, w, 35*time.Second)
 				if got.Ready != test.ready && test.restarts == 0 || got.RestartCount != test.restarts {
 					t.Errorf("ready is %v, %d restarts; want %v, %d", got.Ready, got.RestartCount, test.ready, test.restarts)
@@ -150,7 +150,8 @@ func TestReadinessWaitsForItsDelay(t *testing.T) {
 	})
 }
 
-// A restart by the liveness probe looks like a program that a signal ended.
+// TestLivenessEndsTheRun: a restart by the liveness probe looks like a program that was ended by a
+// signal.
 func TestLivenessEndsTheRun(t *testing.T) {
 	b := newBench(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -163,7 +164,8 @@ func TestLivenessEndsTheRun(t *testing.T) {
 	})
 }
 
-// A probe whose answer cannot change by itself costs an idle node nothing.
+// TestPassedProbeIsNotAskedAgain: a probe whose answer cannot change by itself is not repeated on
+// an idle node.
 func TestPassedProbeIsNotAskedAgain(t *testing.T) {
 	now := time.Now()
 	p := newProber("Readiness", tcp(80), now, false)
@@ -194,7 +196,7 @@ func TestPodsCutOffFailTheirProbes(t *testing.T) {
 	})
 }
 
-// opening is a stub whose program opens a port that no manifest declares.
+// opening is a stub whose program listens on a port that no manifest declares.
 type opening struct{ stub.Program }
 
 func (opening) Run(ctx context.Context, _ stub.Env) error { <-ctx.Done(); return nil }
@@ -219,7 +221,7 @@ func TestHostNetworkProbesReachSockets(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int
 		probe  *corev1.Probe
-		want   string // of the failure
+		want   string // of the failure message
 	}{
 		"HTTP":        {http.StatusOK, get(intstr.FromInt32(10248), ""), ""},
 		"HTTP failed": {http.StatusInternalServerError, get(intstr.FromInt32(10248), ""), "HTTP probe failed with statuscode: 500"},

@@ -19,8 +19,8 @@ import (
 // The kubelet's own periods (KubeletConfiguration defaults).
 const (
 	statusPeriod   = 10 * time.Second // how often the status is computed
-	reportPeriod   = 5 * time.Minute  // how often an unchanged one is written
-	runtimePeriod  = 2 * time.Second  // how often a missing CNI is looked for
+	reportPeriod   = 5 * time.Minute  // how often an unchanged status is written
+	runtimePeriod  = 2 * time.Second  // how often a missing CNI configuration is looked for
 	registerPeriod = 7 * time.Second  // the longest pause between registrations
 )
 
@@ -30,16 +30,16 @@ func semanticEqual(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 type nodeState struct {
 	mu      sync.Mutex
 	node    *corev1.Node
-	network string // why the network is not ready, "" when it is
+	network string // the reason why the network is not ready; "" if it is ready
 
-	// Of the goroutine that runs the node.
+	// Used only by the goroutine that runs the node.
 	reported time.Time // when the status was written last
-	written  time.Time // when the API server answered a write of the kubelet with node
+	written  time.Time // when the API server answered the kubelet's write with node
 }
 
-// recently is how long the next report may use the Node that a write returned, instead of a read. The
-// controller manager changes a kubelet's conditions after 40 s without a lease at the earliest, and the
-// report does not touch the fields of others.
+// recently is the time for which the next report uses the Node that a write returned, in place of a
+// read. The controller manager changes a kubelet's conditions only after at least 40 s without a
+// lease, and the report does not change fields of other clients.
 const recently = 10 * time.Second
 
 func newNodeState() *nodeState { return &nodeState{network: networkNotReady} }
@@ -51,13 +51,13 @@ func (s *nodeState) get() *corev1.Node {
 }
 
 func (s *nodeState) set(n *corev1.Node) {
-	n.ManagedFields = nil // half of a Node's memory
+	n.ManagedFields = nil // this is half of a Node's memory
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.node = n
 }
 
-// networkProblem is "" when pods can get a network.
+// networkProblem returns the reason why pods cannot get a network, "" if they can.
 func (s *nodeState) networkProblem() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,16 +66,16 @@ func (s *nodeState) networkProblem() string {
 
 func (k *Kubelet) facts() nodeFacts {
 	var images []corev1.ContainerImage
-	if k.c.Nodes() <= manyNodes { // each change of them is a write of the Node
+	if k.c.Nodes() <= manyNodes { // each change of the images is a write of the Node
 		images = k.runtime.list()
 	}
 	return nodeFacts{name: k.nodeName, config: &k.c, flags: &k.flags, settings: &k.settings, images: images,
 		networkProblem: k.node.networkProblem(), health: k.health(), now: k.c.Clock.Now()}
 }
 
-// runNode registers the node once and then updates lease and status. Like a real kubelet,
-// it does not create a Node again that is deleted while it runs: the lease is still
-// renewed, and status writes fail.
+// runNode registers the node once and then updates the lease and the status. Like a real kubelet,
+// it does not create the Node again if the Node is deleted while it runs: it continues to renew the
+// lease, and status writes fail.
 func (k *Kubelet) runNode(ctx context.Context) error {
 	k.checkNetwork()
 	if k.flags.RegisterNode && (k.settings.RegisterNode == nil || *k.settings.RegisterNode) {
@@ -97,7 +97,7 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 		if k.node.networkProblem() == "" {
 			ready()
 		}
-		// While the network is ready, the status timer looks often enough.
+		// While the network is ready, the status timer checks it often enough.
 		var check clock.Timer
 		var missing <-chan time.Time
 		if k.node.networkProblem() != "" {
@@ -128,15 +128,16 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 	}
 }
 
-// lookAtNetwork reports the status without a wait when the network has become ready or was lost.
+// lookAtNetwork checks the network and, if it has become ready or was lost, reports the status
+// immediately.
 func (k *Kubelet) lookAtNetwork(ctx context.Context) {
 	if k.checkNetwork() {
 		k.reportStatus(ctx)
 	}
 }
 
-// register creates the Node, or adopts an existing one of the same name: it writes the default labels
-// again, but not the taints.
+// register creates the Node, or adopts an existing Node of the same name: it writes the default
+// labels again, but not the taints.
 func (k *Kubelet) register(ctx context.Context) error {
 	if f := k.facts(); f.flags.CloudProvider == "external" && registersCloudTaint(f.settings) {
 		k.log.Info("simulated: the taint of cloud-provider=external is in register-with-taints too; the node "+
@@ -160,7 +161,7 @@ func (k *Kubelet) register(ctx context.Context) error {
 	}
 }
 
-// tryRegister registers once, and reports whether it created the Node.
+// tryRegister makes one attempt to register, and reports whether it created the Node.
 func (k *Kubelet) tryRegister(ctx context.Context) (node *corev1.Node, created bool, err error) {
 	nodes := k.api.Load().core.Nodes()
 	node, err = nodes.Create(ctx, newNode(k.facts(), k.c.Nodes()), metav1.CreateOptions{})
@@ -192,7 +193,7 @@ func (k *Kubelet) tryRegister(ctx context.Context) (node *corev1.Node, created b
 	return node, false, err
 }
 
-// reportStatus writes the status when it changed, or every five minutes.
+// reportStatus writes the status if it has changed, or every five minutes.
 func (k *Kubelet) reportStatus(ctx context.Context) {
 	for range 5 {
 		err := k.tryReportStatus(ctx)
@@ -209,7 +210,7 @@ func (k *Kubelet) reportStatus(ctx context.Context) {
 func (k *Kubelet) tryReportStatus(ctx context.Context) error {
 	due := k.c.Clock.Since(k.node.reported) >= reportPeriod
 	if last := k.node.get(); last != nil && !due && !statusChanged(last.Status, nodeStatus(k.facts(), last.Status)) {
-		return nil // an idle node costs no read
+		return nil // so that an idle node needs no read
 	}
 	nodes := k.api.Load().core.Nodes()
 	old := k.node.get()
@@ -235,8 +236,8 @@ func (k *Kubelet) tryReportStatus(ctx context.Context) error {
 	return nil
 }
 
-// statusPatch returns the difference of two Nodes' statuses. Addresses are replaced as a
-// whole, because merging by type would mix the kubelet's with a provider's.
+// statusPatch returns the difference of two Nodes' statuses. Addresses are replaced as a whole,
+// because merging by type would mix the kubelet's addresses with a provider's.
 func statusPatch(old, next *corev1.Node) ([]byte, error) {
 	strip := func(n *corev1.Node) ([]byte, error) {
 		return json.Marshal(&corev1.Node{Status: n.Status})

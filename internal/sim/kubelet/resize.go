@@ -9,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// resizePeriod is how often a size that does not fit is tried again.
+// resizePeriod is the interval at which a resize that does not fit is tried again.
 const resizePeriod = 10 * time.Second
 
-// resize gives a pod's running containers the resources that its spec has got since they started, once the
-// node has room. It returns when to try again. Messages are from kubernetes pkg/kubelet/allocation; nothing
-// here has cgroups, so an allocation is complete immediately.
+// resize applies resources that were changed in the spec to a pod's running containers, if the node
+// has room. It returns the delay of the next attempt. Messages are from kubernetes
+// pkg/kubelet/allocation; there are no cgroups here, so an allocation completes immediately.
 func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 	changed := map[*container]corev1.ResourceRequirements{}
 	for _, c := range w.containers {
@@ -24,11 +24,11 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 	}
 	if len(changed) == 0 || w.static {
 		w.delayed = verdict{}
-		w.k.pods.keep(pod, verdict{}) // the newest, so that no older one is kept beside it
+		w.k.pods.keep(pod, verdict{}) // replaces an older version of the pod
 		return 0
 	}
 	if w.k.c.OS == "windows" {
-		w.delay(ctx, pod, corev1.PodReasonInfeasible, verdict{corev1.PodReasonInfeasible, noResize})
+		w.recordDelay(ctx, pod, corev1.PodReasonInfeasible, verdict{corev1.PodReasonInfeasible, noResize})
 		return 0
 	}
 	if node := w.k.node.get(); node != nil {
@@ -36,7 +36,7 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 		short := w.k.pods.shortages(pod, node.Status.Allocatable)
 		w.k.pods.mu.Unlock()
 		if len(short) > 0 {
-			w.delay(ctx, pod, corev1.PodReasonDeferred, short[0].verdict())
+			w.recordDelay(ctx, pod, corev1.PodReasonDeferred, short[0].verdict())
 			return resizePeriod
 		}
 	}
@@ -56,16 +56,16 @@ func (w *worker) resize(ctx context.Context, pod *corev1.Pod) time.Duration {
 	return 0
 }
 
-// delay notes that a pod does not get its new resources, and why.
-func (w *worker) delay(ctx context.Context, pod *corev1.Pod, how string, why verdict) {
+// recordDelay records that a pod does not get its new resources, and the reason.
+func (w *worker) recordDelay(ctx context.Context, pod *corev1.Pod, how string, why verdict) {
 	if w.delayed.reason == "" {
 		w.event(ctx, corev1.EventTypeWarning, "Resize"+how, "Pod resize "+why.reason+": "+resizeSummary(pod, why.message), "")
 		w.delayed = verdict{how, why.message}
 	}
 }
 
-// resourcesOf returns the resources in a pod's spec for a container, nil for a container that cannot be
-// resized.
+// resourcesOf returns the resources in a pod's spec for a container; nil for a container that
+// cannot be resized.
 func resourcesOf(pod *corev1.Pod, c *container) *corev1.ResourceRequirements {
 	list := pod.Spec.Containers
 	if c.init {
@@ -82,7 +82,7 @@ func resourcesOf(pod *corev1.Pod, c *container) *corev1.ResourceRequirements {
 	return nil
 }
 
-// restartsFor reports whether a container has to start again for new resources.
+// restartsFor reports whether new resources require a restart of the container.
 func restartsFor(c *corev1.Container, want corev1.ResourceRequirements) bool {
 	for _, p := range c.ResizePolicy {
 		differ := func(a, b corev1.ResourceList) bool {
@@ -97,7 +97,8 @@ func restartsFor(c *corev1.Container, want corev1.ResourceRequirements) bool {
 	return false
 }
 
-// sized returns a pod with the resources that its containers have, where new ones have to wait.
+// sized returns the pod with the resources that its containers have while new resources are
+// delayed.
 func (w *worker) sized(pod *corev1.Pod) *corev1.Pod {
 	if w.delayed.reason == "" {
 		return pod

@@ -14,7 +14,7 @@ func cpu(amount string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 }
 
-// TestResize: new requests take effect immediately where the node has room, and wait where it does not.
+// TestResize: new requests are applied immediately if the node has room, and delayed otherwise.
 func TestResize(t *testing.T) {
 	for name, test := range map[string]struct {
 		os, want, reason, allocated string
@@ -49,8 +49,8 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestVictims: as few pods as possible make room for a critical one, and pods with the smallest requests
-// are chosen last.
+// TestVictims: as few pods as possible make room for a critical pod; the pods nearest to the need
+// are chosen and, of equally near ones, the smallest.
 func TestVictims(t *testing.T) {
 	pods := map[types.UID]*corev1.Pod{}
 	for uid, amount := range map[types.UID]string{"one": "1", "two": "2", "three": "3"} {
@@ -77,7 +77,7 @@ func TestVictims(t *testing.T) {
 	}
 }
 
-// TestRestarts: a container's own rules and policy come before those of its pod.
+// TestRestarts: a container's own rules and policy take precedence over its pod's.
 func TestRestarts(t *testing.T) {
 	rule := corev1.ContainerRestartRule{Action: corev1.ContainerRestartRuleActionRestart, ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
 		Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}}}
@@ -104,8 +104,8 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestHostPath: the types of paths are checked on both systems, except for paths of the image and the
-// kernel.
+// TestHostPath: the types of hostPath volumes are checked on both systems, except for paths of the
+// image and the kernel.
 func TestHostPath(t *testing.T) {
 	for name, test := range map[string]struct {
 		path string
@@ -138,14 +138,15 @@ func TestHostPath(t *testing.T) {
 	}
 }
 
-// TestEphemeralContainer: it runs once beside the others, and changes nothing of the pod's phase.
+// TestEphemeralContainer: an ephemeral container runs once beside the others and does not affect
+// the pod's phase.
 func TestEphemeralContainer(t *testing.T) {
 	b := newBench(t)
 	w := b.serving(t, b.kubelet(t), probedPod(func(*corev1.Container) {}))
 	pod := w.pod.DeepCopy()
 	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
 		Name: "debug", Image: "example.com/tools"}}}
-	w.meet(pod)
+	w.addEphemeral(pod)
 	w.runContainers(t.Context(), pod)
 	s := podStatus(pod, w)
 	if len(s.EphemeralContainerStatuses) != 1 || s.EphemeralContainerStatuses[0].State.Running == nil || s.Phase != corev1.PodRunning {

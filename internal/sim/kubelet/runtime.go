@@ -12,23 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Runtime holds the containers of a machine, which outlive its kubelet: they go on
-// answering while the kubelet is stopped, and the next one takes them up. Close ends
-// them, as the end of the machine does.
+// Runtime contains the containers of a machine, which outlive its kubelet: they continue to answer
+// while the kubelet is stopped, and the next kubelet adopts them. Close ends them, as the end of
+// the machine does.
 type Runtime struct {
-	ctx  context.Context // the containers'
+	ctx  context.Context // ends the containers
 	stop context.CancelFunc
 	work sync.WaitGroup
 
 	mu     sync.Mutex
 	left   map[types.UID]leftPod
-	images map[string]bool // that were pulled
+	images map[string]bool // the pulled images
 }
 
-// leftPod is a pod whose kubelet is gone.
+// leftPod is a pod whose kubelet has stopped.
 type leftPod struct {
 	namespace, name string
-	network         Network // nil where the pod has no ports of its own
+	network         Network // nil if the pod has no ports of its own
 	sandbox         sandbox
 	containers      []*container
 }
@@ -47,7 +47,8 @@ func (r *Runtime) has(image string) bool {
 	return r.images[image]
 }
 
-// shownImages is how many images a Node shows. Source: nodeStatusMaxImages of the KubeletConfiguration's defaults.
+// shownImages is the number of images that a Node shows. Source: nodeStatusMaxImages of the
+// KubeletConfiguration's defaults.
 const shownImages = 50
 
 // list returns the images of the machine as its Node shows them. Their sizes are not known.
@@ -61,7 +62,7 @@ func (r *Runtime) list() []corev1.ContainerImage {
 	return list[:min(len(list), shownImages)]
 }
 
-// pulled notes that the machine has an image, and reports whether it had it before.
+// pulled records that the machine has an image, and reports whether the machine had it before.
 func (r *Runtime) pulled(image string) (before bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,14 +71,14 @@ func (r *Runtime) pulled(image string) (before bool) {
 	return before
 }
 
-// Close ends all containers. No kubelet may use the runtime any more.
+// Close ends all containers. The runtime must not be used afterwards.
 func (r *Runtime) Close() {
 	r.sweep(nil)
 	r.stop()
 	r.work.Wait()
 }
 
-// leave keeps the containers of a pod for the next kubelet.
+// leave stores the containers of a pod for the next kubelet.
 func (r *Runtime) leave(w *worker) {
 	p := leftPod{namespace: w.namespace, name: w.name, sandbox: w.sandbox, containers: w.containers}
 	if w.exposes() {
@@ -88,7 +89,7 @@ func (r *Runtime) leave(w *worker) {
 	r.left[w.uid] = p
 }
 
-// take returns the state that an earlier kubelet left of a pod, and forgets it.
+// take returns and removes the state of a pod that an earlier kubelet left.
 func (r *Runtime) take(uid types.UID) (leftPod, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +98,7 @@ func (r *Runtime) take(uid types.UID) (leftPod, bool) {
 	return p, ok
 }
 
-// sweep removes the remains of all pods except those to keep.
+// sweep removes the state of all pods except those in keep.
 func (r *Runtime) sweep(keep map[types.UID]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +122,7 @@ func (r *Runtime) sweep(keep map[types.UID]bool) {
 // machine still has them, otherwise its address.
 func (w *worker) adopt(ctx context.Context) {
 	if w.static {
-		return // its processes have another keeper
+		return // Processes keeps the processes of static pods
 	}
 	if p, ok := w.k.runtime.take(w.uid); ok {
 		w.sandbox, w.containers = p.sandbox, p.containers

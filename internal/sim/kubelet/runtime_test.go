@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// kept records the addresses that a kubelet keeps.
+// kept records the addresses that a kubelet reserves.
 type kept []netip.Addr
 
 func (*kept) Allocate(context.Context, string, string, string) (netip.Addr, error) {
@@ -20,7 +20,8 @@ func (*kept) Allocate(context.Context, string, string, string) (netip.Addr, erro
 func (*kept) Release(string, netip.Addr)     {}
 func (k *kept) Keep(_ string, ip netip.Addr) { *k = append(*k, ip) }
 
-// TestAddressesOfAnEarlierRun: the addresses of pods that run, and of no others, are not for new pods.
+// TestAddressesOfAnEarlierRun: the addresses of running pods, and only those, are reserved for
+// them.
 func TestAddressesOfAnEarlierRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

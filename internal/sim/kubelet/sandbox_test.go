@@ -20,7 +20,7 @@ func TestRefuseSandbox(t *testing.T) {
 		"users of its own, old runtime": {"linux", "containerd://1.7.28", corev1.PodSpec{HostUsers: new(false)}, "user namespaces"},
 		"users of its own":              {"linux", "containerd://2.1.4", corev1.PodSpec{HostUsers: new(false)}, ""},
 		"users of the host":             {"linux", "containerd://1.7.28", corev1.PodSpec{HostUsers: new(true)}, ""},
-		// pkg/kubelet/userns/userns_manager_windows.go does not look.
+		// pkg/kubelet/userns/userns_manager_windows.go does not check it.
 		"users of its own, Windows": {"windows", "containerd://1.7.28", corev1.PodSpec{HostUsers: new(false)}, ""},
 		"a long name":               {"linux", "containerd://2.1.4", long, "64 characters is the max"},
 		"a short name": {"linux", "containerd://2.1.4",
@@ -97,7 +97,8 @@ func TestCheckPages(t *testing.T) {
 	}
 }
 
-// TestLogTail: a container that fails has the end of its log as its message, if it asks for that, and only of its last run.
+// TestLogTail: the end of the last run's log is the message of a container that fails, if its spec
+// requests that.
 func TestLogTail(t *testing.T) {
 	b := newBench(t)
 	w := newWorker(b.kubelet(t), probedPod(func(*corev1.Container) {}))

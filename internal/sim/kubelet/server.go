@@ -30,16 +30,16 @@ const (
 	streamCreation = 30 * time.Second
 )
 
-// logPeriod is how often a log that is followed is looked at.
+// logPeriod is the interval at which a followed log is read.
 const logPeriod = 250 * time.Millisecond
 
-// serve answers the kubelet's HTTPS API for the API server.
+// serve serves the kubelet's HTTPS API until ctx ends.
 func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	cert, err := selfSigned(k.nodeName, k.c.InternalIP.String())
 	if err != nil {
 		return err
 	}
-	mux := sync.OnceValue(k.routes) // most kubelets are never asked, and a router is a tenth of their memory
+	mux := sync.OnceValue(k.routes) // most kubelets get no request, and a router is a tenth of their memory
 	limits := limit.Default()
 	server := &http.Server{
 		Handler:           k.guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mux().ServeHTTP(w, r) })),
@@ -74,30 +74,29 @@ func (k *Kubelet) routes() *http.ServeMux {
 	mux.HandleFunc("/attach/{namespace}/{pod}/{container}", k.serveAttach)
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.servePortForward)
 	for _, folder := range []string{"stats", "containerLogs", "exec", "attach", "portForward"} {
-		unknown := func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusNotFound, "404: Page Not Found") }
+		unknown := func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusNotFound, "404: Page Not Found") }
 		mux.HandleFunc("/"+folder, unknown)
 		mux.HandleFunc("/"+folder+"/", unknown)
 	}
 	for _, folder := range []string{"run", "checkpoint"} {
 		mux.HandleFunc("/"+folder+"/", func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodPost {
-				say(w, http.StatusMethodNotAllowed, "405: Method Not Allowed")
+				writeText(w, http.StatusMethodNotAllowed, "405: Method Not Allowed")
 				return
 			}
-			say(w, http.StatusNotImplemented, "casement: the simulated kubelet has no /"+folder)
+			writeText(w, http.StatusNotImplemented, "casement: the simulated kubelet has no /"+folder)
 		})
 	}
 	return mux
 }
 
-// say answers with a text and no line end, as the kubelet's web services do.
-func say(w http.ResponseWriter, status int, text string) {
+// writeText answers with a text without a line end, as the kubelet's web services do.
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text)
 }
 
-// client returns the certificate of who connects, nil where the cluster's CA has not signed
-// it.
+// client returns the certificate of the connected client; nil unless the cluster's CA signed it.
 func (k *Kubelet) client(state *tls.ConnectionState) *x509.Certificate {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return nil
@@ -148,16 +147,16 @@ func (k *Kubelet) serveFiles(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix("/logs/", http.FileServerFS(logs)).ServeHTTP(w, r)
 }
 
-// serveLogs answers a container's log; tailLines and follow are honoured.
+// serveLogs answers a container's log; it supports tailLines and follow.
 func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
 	if worker == nil {
-		say(w, http.StatusNotFound, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")))
+		writeText(w, http.StatusNotFound, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")))
 		return
 	}
 	c := worker.container(r.PathValue("container"))
 	if c == nil {
-		say(w, http.StatusNotFound, fmt.Sprintf("container %q not found in pod %q", r.PathValue("container"), r.PathValue("pod")))
+		writeText(w, http.StatusNotFound, fmt.Sprintf("container %q not found in pod %q", r.PathValue("container"), r.PathValue("pod")))
 		return
 	}
 	f, err := worker.openLog(c)
@@ -175,7 +174,7 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, err := io.Copy(w, f); err != nil {
-		return // the client has gone
+		return // the client closed the connection
 	}
 	for r.URL.Query().Get("follow") == "true" {
 		if flusher, ok := w.(http.Flusher); ok {
@@ -204,7 +203,7 @@ func tail(f io.ReaderAt, size int64, lines string) int64 {
 	part := make([]byte, 32<<10)
 	for end := size; end > first; {
 		from := max(end-int64(len(part)), first)
-		n, _ := f.ReadAt(part[:end-from], from) // of a log that was cut meanwhile it reads less
+		n, _ := f.ReadAt(part[:end-from], from) // reads less if the log was truncated meanwhile
 		for i := n - 1; i >= 0; i-- {
 			if at := from + int64(i); part[i] == '\n' && at != size-1 {
 				if left--; left == 0 {
@@ -225,15 +224,15 @@ func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
 	}
 	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
 	if worker == nil {
-		say(w, http.StatusNotFound, "pod does not exist")
+		writeText(w, http.StatusNotFound, "pod does not exist")
 		return
 	}
 	portforward.ServePortForward(w, r, forwarder{k, worker}, worker.name, string(worker.uid), options, streamIdle,
 		streamCreation, portforward.SupportedProtocols)
 }
 
-// forwarder connects a forwarded port: static pods listen on the machine's loopback address, other
-// pods in the simulated network.
+// forwarder connects a forwarded port: a static pod's on the machine's loopback address, another
+// pod's in the simulated network.
 type forwarder struct {
 	k *Kubelet
 	w *worker
@@ -260,7 +259,7 @@ func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, str
 	return <-done
 }
 
-// nodeConfig connects as the node itself.
+// nodeConfig returns a client configuration with the node's own identity.
 func (k *Kubelet) nodeConfig(context.Context) (*rest.Config, error) {
 	cluster, _, err := k.identity.kubeconfig(kubeletConf)
 	if err != nil {

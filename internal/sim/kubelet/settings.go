@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Guest paths of a kubelet that kubeadm set up.
+// Guest paths of a kubelet that kubeadm configured.
 const (
 	kubeletConf   = "/etc/kubernetes/kubelet.conf"
 	bootstrapConf = "/etc/kubernetes/bootstrap-kubelet.conf"
@@ -21,7 +21,7 @@ const (
 	podLogFolder  = "/var/log/pods"
 )
 
-// settings is the part of KubeletConfiguration that means something here.
+// settings is the part of KubeletConfiguration that has an effect here.
 type settings struct {
 	StaticPodPath  string   `json:"staticPodPath"`
 	ClusterDNS     []string `json:"clusterDNS"`
@@ -43,12 +43,13 @@ type settings struct {
 	SystemReserved     map[string]string `json:"systemReserved"`
 	KubeReserved       map[string]string `json:"kubeReserved"`
 	ServerTLSBootstrap bool              `json:"serverTLSBootstrap"`
-	// NodeLeaseDurationSeconds is how long the node's lease lasts, which is renewed four times as often.
+	// NodeLeaseDurationSeconds is the duration of the node's lease, which is renewed several times
+	// in this time.
 	NodeLeaseDurationSeconds int32 `json:"nodeLeaseDurationSeconds"`
 }
 
-// readSettings reads config.yaml and lays the flags over it. Without the file
-// the defaults of kubeadm hold.
+// readSettings reads config.yaml and applies the flags to it. Without the file, kubeadm's defaults
+// apply.
 func (k *Kubelet) readSettings() (settings, error) {
 	var s settings
 	data, err := k.c.Files.ReadFile(configFile)
@@ -86,8 +87,7 @@ func (k *Kubelet) readSettings() (settings, error) {
 	return s, nil
 }
 
-// noDrive takes the system drive off a Windows path, since guest paths are
-// mapped without it.
+// noDrive removes the system drive from a Windows path, because guest paths have no drive.
 func noDrive(p string) string {
 	p = strings.ReplaceAll(p, `\`, "/")
 	if len(p) >= 2 && p[1] == ':' && (p[0] == 'C' || p[0] == 'c') {
@@ -96,14 +96,15 @@ func noDrive(p string) string {
 	return p
 }
 
-// linuxSettings are the fields with which no kubelet on Windows starts, each with the first minor that has it.
-// Source: kubernetes pkg/kubelet/apis/config/validation/validation_windows.go.
+// linuxSettings are the fields with which a kubelet on Windows does not start, each with the first
+// minor version that has the field. Source: kubernetes
+// pkg/kubelet/apis/config/validation/validation_windows.go.
 var linuxSettings = []struct {
 	name  string
 	since uint
 }{{"singleProcessOOMKill", 32}, {"userNamespaces", 33}, {"defaultPodSysctls", 37}}
 
-// refuses returns the error of a kubelet on Windows whose configuration has a field of Linux.
+// refuses returns the error of a kubelet on Windows whose configuration contains a field for Linux.
 func (k *Kubelet) refuses(data []byte) error {
 	var fields map[string]any
 	if k.c.OS != "windows" || yaml.Unmarshal(data, &fields) != nil {

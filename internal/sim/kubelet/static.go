@@ -22,11 +22,11 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// manifestPeriod is how often the folder of static pods is looked at when nothing reports
-// of a change (fileCheckFrequency of the KubeletConfiguration's defaults).
+// manifestPeriod is the interval at which the folder of static pods is read if nothing notifies of
+// a change (fileCheckFrequency of the KubeletConfiguration's defaults).
 const manifestPeriod = 20 * time.Second
 
-// runStaticPods starts a worker for each manifest and ends it with the file.
+// runStaticPods starts a worker for each manifest and ends it when the file is deleted.
 func (k *Kubelet) runStaticPods(ctx context.Context) error {
 	k.pods.mu.Lock()
 	if k.pods.ctx == nil {
@@ -72,17 +72,18 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 	}
 }
 
-// watchManifests returns a channel that is notified of the next change of the folder of static pods until
-// leave is called; a nil channel if the folder cannot be watched.
+// watchManifests returns a channel that is notified of changes in the folder of static pods until
+// leave is called; nil if the folder cannot be watched.
 func (k *Kubelet) watchManifests() (changed <-chan struct{}, leave func()) {
-	dir, err := k.c.Files.Host(k.settings.StaticPodPath) // the kernel reports that something changed there, but not the file
+	dir, err := k.c.Files.Host(k.settings.StaticPodPath) // the kernel reports that something changed in the folder, but not the file
 	if err != nil || k.settings.StaticPodPath == "" {
 		return nil, func() {}
 	}
 	return k.folders.watch(dir)
 }
 
-// manifests reads the static pods, by name and content. With an error there may be more of them.
+// manifests returns the static pods, by name and content hash. If it returns an error, there may be
+// more manifests.
 func (k *Kubelet) manifests() (map[string]*corev1.Pod, error) {
 	found := map[string]*corev1.Pod{}
 	dir := k.settings.StaticPodPath
@@ -106,7 +107,7 @@ func (k *Kubelet) manifests() (map[string]*corev1.Pod, error) {
 		}
 		pod := &corev1.Pod{}
 		if err := yaml.Unmarshal(data, pod); err != nil || pod.Name == "" {
-			continue // half-written: the next look sees it whole
+			continue // half-written: the next call reads it whole
 		}
 		if err := checkNames(pod); err != nil {
 			k.refuse(e.Name(), err)
@@ -120,18 +121,18 @@ func (k *Kubelet) manifests() (map[string]*corev1.Pod, error) {
 	return found, nil
 }
 
-// maxManifest is the size that the real kubelet reads of a manifest (maxConfigLength in
+// maxManifest is the number of bytes that the real kubelet reads of a manifest (maxConfigLength in
 // k8s.io/kubernetes/pkg/kubelet/config/common.go).
 const maxManifest = 10 << 20
 
-// damaged reports whether an error is about a file that the guest wrote, and not about this computer, which
-// may be able to read the file later.
+// damaged reports whether an error concerns a file that the guest wrote, and not this computer,
+// which may be able to read the file later.
 func damaged(err error) bool {
 	return errors.Is(err, guestfs.ErrKind) || errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.ELOOP) ||
 		errors.Is(err, syscall.EISDIR) || guestfs.Escapes(err)
 }
 
-// refuse says once why a manifest is not run.
+// refuse logs once why a manifest is not run.
 func (k *Kubelet) refuse(name string, err error) {
 	if k.refused[name] != err.Error() {
 		k.refused[name] = err.Error()
@@ -139,7 +140,7 @@ func (k *Kubelet) refuse(name string, err error) {
 	}
 }
 
-// ignoreMissing returns the error of a read of a file unless there is no such file.
+// ignoreMissing returns err, or nil if it means that the file does not exist.
 func ignoreMissing(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -147,8 +148,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// checkNames refuses names that the API server would refuse: no API server has seen
-// the manifest, and files are named by them.
+// checkNames refuses names that the API server would refuse: no API server has checked the
+// manifest, and the names become names of files.
 func checkNames(pod *corev1.Pod) error {
 	problems := validation.IsDNS1123Subdomain(pod.Name)
 	if pod.Namespace != "" {
@@ -185,7 +186,7 @@ func (k *Kubelet) completeStatic(pod *corev1.Pod, hash string) {
 		corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
 }
 
-// ensureMirror makes the API object of a static pod; nil as long as
+// ensureMirror creates the API object of a static pod, if necessary, and returns it; nil while
 // there is none.
 func (w *worker) ensureMirror(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
 	api := w.k.api.Load()

@@ -16,14 +16,16 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// manifests is a folder of static pods, the pods that the kubelet finds there, and whether it misses some.
+// manifests is a folder of static pods, the pods that the kubelet finds there, and whether some may
+// be missing.
 type manifests struct {
 	prepare func(dir string) error
 	want    string
 	fails   bool
 }
 
-// beside puts a file that is no pod before a pod: it is refused, and the pod is unaffected.
+// beside creates a file that is no pod beside a pod's manifest: the file is refused, and the pod is
+// unaffected.
 func beside(pod string, first func(at string) error) manifests {
 	return manifests{want: "kube-system/etcd-node/", prepare: func(dir string) error {
 		return errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "etcd.yaml"), []byte(pod), 0o600),
@@ -31,8 +33,8 @@ func beside(pod string, first func(at string) error) manifests {
 	}}
 }
 
-// TestManifests checks that static pods which cannot be read do not count as gone: a kubelet that may open no
-// further file ended its own API server.
+// TestManifests checks that static pods whose manifest cannot be read do not count as deleted. (A
+// kubelet without free file descriptors once ended its own API server.)
 func TestManifests(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: etcd, namespace: kube-system}\n"
 	for name, c := range map[string]manifests{

@@ -61,9 +61,9 @@ func (w *worker) publish(ctx context.Context) {
 	w.signalLater(ctx)
 }
 
-// podStatusPatch returns the strategic merge patch that writes a pod's status. The patch merges conditions
-// by their type, so it removes the reason and message of conditions that have none any more, and the
-// condition of a resize that has ended.
+// podStatusPatch returns the strategic merge patch that writes a pod's status. The patch merges
+// conditions by their type, so it explicitly removes the reason and message of conditions that no
+// longer have them, and the condition of a resize that has ended.
 func podStatusPatch(uid types.UID, s *corev1.PodStatus, shown []corev1.PodCondition) ([]byte, error) {
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
@@ -95,7 +95,7 @@ func podStatusPatch(uid types.UID, s *corev1.PodStatus, shown []corev1.PodCondit
 func (w *worker) overruled(latest *corev1.Pod) bool {
 	order, err := resourceversion.CompareResourceVersion(latest.ResourceVersion, w.version)
 	if err != nil || order <= 0 {
-		return false // the watch has not shown that write yet
+		return false // the watch has not delivered that write yet
 	}
 	return slices.ContainsFunc(w.status.Conditions, func(ours corev1.PodCondition) bool {
 		return slices.ContainsFunc(latest.Status.Conditions, func(theirs corev1.PodCondition) bool {
@@ -104,7 +104,7 @@ func (w *worker) overruled(latest *corev1.Pod) bool {
 	})
 }
 
-// signalLater wakes the worker after a failed write.
+// signalLater wakes the worker some seconds after a failed write.
 func (w *worker) signalLater(ctx context.Context) {
 	w.k.c.Wall.Go(&w.k.pods.running, "pod", func() {
 		if w.k.sleep(ctx, 2*time.Second) {
@@ -113,13 +113,13 @@ func (w *worker) signalLater(ctx context.Context) {
 	})
 }
 
-// rejected begins the message of a pod that the kubelet has not admitted.
+// rejected begins the message of a pod that the kubelet did not admit.
 const rejected = "Pod was rejected: "
 
-// podStatus returns the status of a pod in the worker's present state.
+// podStatus returns the status of a pod in the worker's current state.
 func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	if w.settled && terminal(w.status.Phase) && len(w.status.ContainerStatuses) > 0 {
-		return w.status // nothing of it changes any more
+		return w.status // no more changes
 	}
 	now := metav1.NewTime(w.k.c.Clock.Now().Truncate(time.Second))
 	s := corev1.PodStatus{StartTime: w.status.StartTime, QOSClass: pod.Status.QOSClass, Phase: w.status.Phase,
@@ -165,7 +165,7 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	s.Conditions = podConditions(pod, w.status.Conditions, &s, w.sandbox.ready && !terminating, w.noSandbox(&s), now)
 	s.Conditions = append(s.Conditions, w.notices(pod, now)...)
 	if w.settled && !w.static {
-		loseContainers(pod, s.InitContainerStatuses, s.ContainerStatuses)
+		markLost(pod, s.InitContainerStatuses, s.ContainerStatuses)
 		if !terminal(s.Phase) {
 			s.Phase = corev1.PodFailed
 		}
@@ -173,7 +173,8 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 	return s
 }
 
-// views returns the statuses of the containers.
+// views returns the statuses of the init containers, the regular containers and the ephemeral
+// containers.
 func (w *worker) views() (inits, mains, ephemerals []corev1.ContainerStatus) {
 	for _, c := range w.containers {
 		switch {
@@ -188,10 +189,10 @@ func (w *worker) views() (inits, mains, ephemerals []corev1.ContainerStatus) {
 	return inits, mains, ephemerals
 }
 
-// loseContainers marks the containers of a pod that has ended whose end was not seen: those after the init containers if the
-// pod got so far, and else the init containers up to the last that began. Source: kubernetes
-// pkg/kubelet/status/status_manager.go, TerminatePod.
-func loseContainers(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
+// markLost marks containers of a pod that has ended whose own end was not seen: the regular
+// containers if all init containers had ended, and the init containers up to the last that had
+// begun. Source: kubernetes pkg/kubelet/status/status_manager.go, TerminatePod.
+func markLost(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
 	lose := func(list []corev1.ContainerStatus) {
 		for i := range list {
 			if list[i].State.Terminated == nil {
@@ -219,7 +220,8 @@ func loseContainers(pod *corev1.Pod, inits, mains []corev1.ContainerStatus) {
 	}
 }
 
-// phase follows the kubelet's rules. Source: kubernetes pkg/kubelet/kubelet_pods.go, getPhase.
+// phase returns the pod's phase by the kubelet's rules. Source: kubernetes
+// pkg/kubelet/kubelet_pods.go, getPhase.
 func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminating bool) corev1.PodPhase {
 	var pending, running, waiting, succeeded, failed, restarting int
 	started := slices.ContainsFunc(mains, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
@@ -267,8 +269,8 @@ func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminat
 	return corev1.PodSucceeded
 }
 
-// noSandbox returns the message of kubelets since 1.37 for a pod whose sandbox is not ready.
-// Source: kubernetes pkg/kubelet/status/generate.go.
+// noSandbox returns the message that kubelets since 1.37 write for a pod whose sandbox is not
+// ready. Source: kubernetes pkg/kubelet/status/generate.go.
 func (w *worker) noSandbox(s *corev1.PodStatus) string {
 	switch {
 	case minorOf(w.k.c.Version) < 37:
@@ -280,9 +282,10 @@ func (w *worker) noSandbox(s *corev1.PodStatus) string {
 	return "no pod sandbox exists"
 }
 
-// podConditions returns the kubelet's five conditions together with the conditions of other controllers.
-// The transition times come from last, the conditions of the kubelet's previous status: on a busy machine
-// the watch may not show these yet, and with a new time every step would cause a write.
+// podConditions returns the kubelet's five conditions and the conditions of other controllers. The
+// transition times come from last, the conditions of the kubelet's previous status, because on a
+// busy machine the watch may not have delivered them yet, and a new time would cause a write at
+// every step.
 func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodStatus, sandbox bool, without string,
 	now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
@@ -346,7 +349,7 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	set(corev1.ContainersReady, ready, reason, message)
 	set(corev1.PodScheduled, true, "", "")
 	for _, o := range pod.Status.Conditions {
-		notice := o.Type == corev1.PodResizePending || o.Type == corev1.DisruptionTarget // which notices returns
+		notice := o.Type == corev1.PodResizePending || o.Type == corev1.DisruptionTarget // notices returns these
 		if !notice && !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
 			list = append(list, o)
 		}
@@ -354,8 +357,8 @@ func podConditions(pod *corev1.Pod, last []corev1.PodCondition, s *corev1.PodSta
 	return list
 }
 
-// notices returns conditions about a pod's recent events: a resize that has to wait, and an eviction for a
-// critical pod.
+// notices returns the conditions about recent events of a pod: a resize that has to wait, and an
+// eviction for a critical pod.
 func (w *worker) notices(pod *corev1.Pod, now metav1.Time) []corev1.PodCondition {
 	var list []corev1.PodCondition
 	add := func(kind corev1.PodConditionType, reason, message string) *corev1.PodCondition {
@@ -383,7 +386,8 @@ func (w *worker) notices(pod *corev1.Pod, now metav1.Time) []corev1.PodCondition
 	return list
 }
 
-// closedGates returns why readiness gates keep a pod from being ready, or nothing.
+// closedGates returns the message about readiness gates that keep a pod from being ready, "" for
+// none.
 func closedGates(pod *corev1.Pod) string {
 	var closed []string
 	for _, g := range pod.Spec.ReadinessGates {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// TestPodStatusPatch: a condition that becomes true has no reason any more, and another client's
-// conditions stay.
+// TestPodStatusPatch: the patch removes the reason of a condition that becomes true, and keeps
+// another client's conditions.
 func TestPodStatusPatch(t *testing.T) {
 	ready := func(status corev1.ConditionStatus, reason string) corev1.PodCondition {
 		return corev1.PodCondition{Type: corev1.PodReady, Status: status, Reason: reason, Message: reason}
@@ -42,7 +42,8 @@ func TestPodStatusPatch(t *testing.T) {
 	}
 }
 
-// TestStoppedStart: a kubelet that stops while it starts a container leaves no pause for the next one.
+// TestStoppedStart: a kubelet that stops while it starts a container causes no backoff in the next
+// kubelet.
 func TestStoppedStart(t *testing.T) {
 	b := libraryBench(t, &library{})
 	pod := webPod(0)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTail: the last lines of a log are found from its end, whatever its size, and no more than maxLog of it is shown.
+// TestTail: the last lines of a log of any size are found from its end, and at most maxLog bytes
+// are shown.
 func TestTail(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("x", 99)+"\n", 1000)
 	for _, c := range []struct{ name, log, lines, want string }{

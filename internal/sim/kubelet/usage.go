@@ -14,7 +14,8 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Nothing runs here, so usage is simulated: a container uses its requests, or a little if it has none.
+// Nothing runs here, so usage is simulated: the usage of a container is its requests, or a small
+// amount if it has none.
 const (
 	idleCPU    = 1        // in thousandths of a core
 	idleMemory = 16 << 20 // in bytes
@@ -30,12 +31,12 @@ type usage struct {
 	memory    int64 // in bytes
 }
 
-// seconds returns the CPU time that was used by a moment.
+// seconds returns the CPU time that was used until a moment.
 func (u usage) seconds(now time.Time) float64 {
 	return float64(u.cpu) / 1000 * max(now.Sub(u.started).Seconds(), 0)
 }
 
-// usages returns the usage of each running container, in order of their names.
+// usages returns the usage of each running container, sorted by name.
 func (k *Kubelet) usages() []usage {
 	var list []usage
 	for _, w := range k.pods.all() {
@@ -63,7 +64,7 @@ func (k *Kubelet) usages() []usage {
 	return list
 }
 
-// byPod returns the usages of each pod together.
+// byPod groups usages by pod.
 func byPod(list []usage) [][]usage {
 	var pods [][]usage
 	for i, u := range list {
@@ -128,7 +129,7 @@ func (k *Kubelet) serveResourceMetrics(w http.ResponseWriter, _ *http.Request) {
 			sample(w, name, fmt.Sprintf("{namespace=%q,pod=%q}", pod[0].pod.Namespace, pod[0].pod.Name), value)
 		}
 	}
-	if k.c.OS != "windows" { // which has no swap in a kubelet's eyes, and nothing here swaps
+	if k.c.OS != "windows" { // a kubelet reports no swap on Windows, and nothing here swaps
 		family("node_swap_usage_bytes", "gauge", "Current swap usage of the node in bytes. Reported only on non-windows systems")
 		sample(w, "node_swap_usage_bytes", "", 0)
 		for _, name := range []string{"container_swap_usage_bytes", "container_swap_limit_bytes"} {
@@ -148,7 +149,7 @@ func (k *Kubelet) serveResourceMetrics(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "resource_scrape_error 0")
 }
 
-// serveSummary answers /stats/summary. Values that the simulation does not have are left out.
+// serveSummary answers /stats/summary. Fields without a simulated value are omitted.
 func (k *Kubelet) serveSummary(w http.ResponseWriter, _ *http.Request) {
 	list, now := k.usages(), k.c.Clock.Now()
 	at := metav1.NewTime(now)
@@ -166,7 +167,7 @@ func (k *Kubelet) serveSummary(w http.ResponseWriter, _ *http.Request) {
 	}
 	disk := func() *stats.FsStats {
 		size := uint64(k.c.DiskGiB) << 30
-		used := uint64(0) // no container writes
+		used := uint64(0) // no container writes files
 		if k.c.Health().DiskFull {
 			used = size
 		}
@@ -195,7 +196,7 @@ func (k *Kubelet) serveSummary(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(summary)
 }
 
-// serveRunningPods answers /runningpods/: the pods that the runtime has, with names and images alone.
+// serveRunningPods answers /runningpods/: the pods of the runtime, only with names and images.
 func (k *Kubelet) serveRunningPods(w http.ResponseWriter, _ *http.Request) {
 	list := corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{}}
 	for _, pod := range byPod(k.usages()) {

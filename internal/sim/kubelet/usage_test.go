@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestUsage: metrics-server reads a container's requests as its usage.
+// TestUsage: metrics-server gets a container's requests as its usage.
 func TestUsage(t *testing.T) {
 	b := newBench(t)
 	k := b.kubelet(t)

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// RunAsUserName returns the user that a pod names for a container on Windows, or "".
+// RunAsUserName returns the user that a pod's spec names for a container on Windows, or "".
 func RunAsUserName(pod *corev1.Pod, c *corev1.Container) string {
 	if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.RunAsUserName != nil {
 		return *s.WindowsOptions.RunAsUserName
@@ -16,7 +16,7 @@ func RunAsUserName(pod *corev1.Pod, c *corev1.Container) string {
 	return podUserName(pod)
 }
 
-// podUserName returns the user that a pod names for all its containers on Windows, or "".
+// podUserName returns the user that a pod's spec names for all its containers on Windows, or "".
 func podUserName(pod *corev1.Pod) string {
 	if s := pod.Spec.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.RunAsUserName != nil {
 		return *s.WindowsOptions.RunAsUserName
@@ -24,11 +24,11 @@ func podUserName(pod *corev1.Pod) string {
 	return ""
 }
 
-// badLogon is the message of Windows for an account that it cannot log in.
+// badLogon is the message of Windows for an account that cannot log in.
 const badLogon = "The user name or password is incorrect."
 
-// refuseSandboxUser returns why the runtime cannot start a pod's sandbox as the user that the pod names for all its containers.
-// A HostProcess pod's sandbox has no process.
+// refuseSandboxUser returns an error if the runtime cannot start a pod's sandbox as the user that
+// the pod's spec names. The sandbox of a HostProcess pod has no process.
 func (k *Kubelet) refuseSandboxUser(pod *corev1.Pod) error {
 	name := podUserName(pod)
 	if k.c.OS != "windows" || name == "" || HostProcess(pod) || !k.c.containerdSince("1.6") || windows.SandboxHasAccount(name) {
@@ -38,7 +38,8 @@ func (k *Kubelet) refuseSandboxUser(pod *corev1.Pod) error {
 		"hcs::System::CreateProcess %s: %s: unknown", pod.UID, pod.UID, badLogon)
 }
 
-// refuseUser returns why the runtime cannot start a container as the user that is named for it.
+// refuseUser returns an error if the runtime cannot start a container as the user that is named for
+// it.
 func (w *worker) refuseUser(pod *corev1.Pod, c *corev1.Container) error {
 	name := RunAsUserName(pod, c)
 	if w.k.c.OS != "windows" || name == "" || w.static {

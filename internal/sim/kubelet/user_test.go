@@ -15,14 +15,15 @@ func named(user string, host bool) *corev1.WindowsSecurityContextOptions {
 	return &corev1.WindowsSecurityContextOptions{RunAsUserName: &user, HostProcess: &host}
 }
 
-// TestUserThatDoesNotExist: a container whose user its image does not have ends before it runs, as containerd has it.
+// TestUserThatDoesNotExist: a container whose user does not exist in its image ends before it runs,
+// as in containerd.
 func TestUserThatDoesNotExist(t *testing.T) {
 	const nano, own = "mcr.microsoft.com/windows/nanoserver:ltsc2022", "example.com/app"
 	for name, test := range map[string]struct {
 		image, user string
 		host        bool
 		policy      corev1.RestartPolicy
-		waits       string // empty runs
+		waits       string // empty if the container runs
 		message     string
 	}{
 		"of the image": {nano, "ContainerUser", false, corev1.RestartPolicyAlways, "", ""},
@@ -65,7 +66,8 @@ func TestUserThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// TestSandboxUser: the sandbox runs as the user of the whole pod, which the pause image must have.
+// TestSandboxUser: the sandbox runs as the user of the whole pod, who must exist in the pause
+// image.
 func TestSandboxUser(t *testing.T) {
 	for name, test := range map[string]struct {
 		runtime, user string

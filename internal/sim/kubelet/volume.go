@@ -24,18 +24,20 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// volumes are the volumes of a pod. Their files are where a kubelet has them, below /var/lib/kubelet/pods.
-// They are written when the pod starts and when a command enters a container, not each minute: no program
-// of a simulated container reads them by itself, and a node with hundreds of pods saves the reads.
+// volumes are the volumes of a pod. Their files are in the kubelet's folders, below
+// /var/lib/kubelet/pods. They are written when the pod starts and when a command enters a
+// container, not each minute: no program of a simulated container reads them by itself, and a node
+// with hundreds of pods saves the reads.
 type volumes struct {
 	w  *worker
 	mu sync.Mutex
-	// tokens are the tokens of projected volumes, by audience and path, with the time of the next one.
+	// tokens are the tokens of projected volumes, by audience and path, with the time of their
+	// renewal.
 	tokens map[string]volumeToken
 	// claims are the folders of claims, by the volume's name in the pod.
 	claims map[string]guestfs.Folder
-	// taken are the subpaths of volumes that the kubelet fills, which are not updated, as they were when the
-	// container first had them.
+	// taken are the subpaths of volumes that the kubelet fills; they are not updated after a
+	// container first mounted them.
 	taken map[string]bool
 }
 
@@ -44,7 +46,8 @@ type volumeToken struct {
 	renew time.Time
 }
 
-// volumeKinds are the folders of the plug-ins below a pod's volumes.
+// volumeKind returns the name of the folder, below a pod's volumes, of a volume's plug-in; "" for
+// other volumes.
 func volumeKind(v *corev1.Volume) string {
 	switch {
 	case v.Secret != nil:
@@ -65,7 +68,7 @@ func (w *worker) volumeFolder(v *corev1.Volume) string {
 	return w.podFolder() + "/volumes/" + volumeKind(v) + "/" + v.Name
 }
 
-// mount makes the pod's volumes before its containers start. Its errors are a kubelet's.
+// mount creates the pod's volumes before its containers start. Its errors are a kubelet's.
 func (v *volumes) mount(ctx context.Context, pod *corev1.Pod) (problems []error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -111,7 +114,7 @@ func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		}
 		var err error
 		switch _, kept := v.claims[volume.Name]; {
-		case claimOf(pod, volume) != "" && !kept: // an earlier kubelet mounted it
+		case claimOf(pod, volume) != "" && !kept: // an earlier kubelet had mounted it
 			var folder guestfs.Folder
 			if folder, err = v.w.claim(ctx, pod, volume); err == nil {
 				v.claims[volume.Name] = folder
@@ -125,7 +128,8 @@ func (v *volumes) renew(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	}
 }
 
-// fill writes one volume. It requests a token only on use: most pods have a token that nothing reads.
+// fill writes one volume. It requests service account tokens only if tokens is set, because most
+// pods have a token that nothing reads.
 func (v *volumes) fill(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, tokens bool) error {
 	dir := v.w.volumeFolder(volume)
 	if volume.EmptyDir != nil {
@@ -144,7 +148,7 @@ func (v *volumes) fill(ctx context.Context, pod *corev1.Pod, volume *corev1.Volu
 	return files.write(v.w.k.c.Files, dir, v.w.k.c.Clock.Now())
 }
 
-// payload reads the content of a volume; nil if there is nothing to write yet.
+// payload returns the content of a volume; nil if there is nothing to write yet.
 func (v *volumes) payload(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume, tokens bool) (payload, error) {
 	out := payload{}
 	switch {
@@ -194,7 +198,7 @@ func modeOf(own, all *int32) fs.FileMode {
 	return fs.FileMode(ptr.Deref(own, defaultMode)) & fs.ModePerm
 }
 
-// choose adds the items of an object's data, or all of it.
+// choose adds the items of an object's data to the payload, or all data if there are no items.
 func (p payload) choose(data map[string][]byte, items []corev1.KeyToPath, mode *int32, optional *bool) error {
 	for key, content := range data {
 		if len(items) == 0 {
@@ -215,7 +219,7 @@ func (p payload) choose(data map[string][]byte, items []corev1.KeyToPath, mode *
 }
 
 func (v *volumes) secret(ctx context.Context, out payload, name string, items []corev1.KeyToPath, mode *int32, optional *bool) error {
-	o, err := permitted(ctx, v.w.k, v.w.k.api.Load().core.Secrets(v.w.namespace).Get, name)
+	o, err := readPermitted(ctx, v.w.k, v.w.k.api.Load().core.Secrets(v.w.namespace).Get, name)
 	if err != nil {
 		return missing(err, "secret", name, optional)
 	}
@@ -223,7 +227,7 @@ func (v *volumes) secret(ctx context.Context, out payload, name string, items []
 }
 
 func (v *volumes) configMap(ctx context.Context, out payload, name string, items []corev1.KeyToPath, mode *int32, optional *bool) error {
-	o, err := permitted(ctx, v.w.k, v.w.k.api.Load().core.ConfigMaps(v.w.namespace).Get, name)
+	o, err := readPermitted(ctx, v.w.k, v.w.k.api.Load().core.ConfigMaps(v.w.namespace).Get, name)
 	if err != nil {
 		return missing(err, "configmap", name, optional)
 	}
@@ -241,7 +245,8 @@ func (v *volumes) configMap(ctx context.Context, out payload, name string, items
 	return nil
 }
 
-// missing returns the error for an object of a volume, nil for an optional object that does not exist.
+// missing returns the error for an object of a volume; nil for an optional object that does not
+// exist.
 func missing(err error, kind, name string, optional *bool) error {
 	if apierrors.IsNotFound(err) {
 		return absent(err, kind, name, optional)
@@ -254,7 +259,7 @@ func mounts(c *corev1.Container, name string) bool {
 	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name })
 }
 
-// mounted reports whether a container of a pod uses a volume.
+// mounted reports whether any container of a pod uses a volume.
 func mounted(pod *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
 		return mounts(&c, name) ||
@@ -279,8 +284,8 @@ func (v *volumes) downward(out payload, pod *corev1.Pod, items []corev1.Downward
 	return nil
 }
 
-// checkPages refuses an emptyDir of huge pages in a pod that asks for none, or for several sizes. Source: kubernetes
-// pkg/volume/emptydir/empty_dir.go, getPageSizeMountOption.
+// checkPages refuses an emptyDir of huge pages in a pod that requests none, or several sizes.
+// Source: kubernetes pkg/volume/emptydir/empty_dir.go, getPageSizeMountOption.
 func checkPages(medium corev1.StorageMedium, pod *corev1.Pod) error {
 	size, huge := strings.CutPrefix(string(medium), string(corev1.StorageMediumHugePages))
 	if !huge {
@@ -350,7 +355,8 @@ func (v *volumes) trustBundle(ctx context.Context, out payload, p *corev1.Cluste
 	return nil
 }
 
-// token adds a service account token, a new one at four fifths of its life as kubelets do.
+// token adds a service account token. It requests a new token after four fifths of the lifetime, as
+// kubelets do.
 func (v *volumes) token(ctx context.Context, out payload, pod *corev1.Pod, p *corev1.ServiceAccountTokenProjection, mode *int32) error {
 	now, key := v.w.k.c.Clock.Now(), p.Audience+" "+p.Path
 	kept := v.tokens[key]
@@ -376,7 +382,7 @@ func (v *volumes) token(ctx context.Context, out payload, pod *corev1.Pod, p *co
 	return nil
 }
 
-// mounts returns the volumes of the pod that a container mounts, without hostPath volumes and kinds that
+// mounts returns the pod's volumes that a container mounts, except hostPath volumes and kinds that
 // this kubelet does not have.
 func (v *volumes) mounts(pod *corev1.Pod, c *corev1.Container, vars map[string]string) ([]guestfs.Mount, error) {
 	v.mu.Lock()
@@ -421,7 +427,8 @@ func (v *volumes) subFolder(c *corev1.Container, mount int) string {
 	return fmt.Sprintf("%s/volume-subpaths/%s/%s/%d", v.w.podFolder(), c.VolumeMounts[mount].Name, c.Name, mount)
 }
 
-// take copies a part of a volume that the kubelet fills: a bind mount of it stays as it was when the volume changes.
+// take copies a part of a volume that the kubelet fills, because a bind mount of it does not change
+// when the volume changes.
 func (v *volumes) take(volume *corev1.Volume, sub, to string) error {
 	if v.taken[to] {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// objects is an API server with ConfigMaps and Secrets by their paths.
+// objects is an API server with ConfigMaps and Secrets by path.
 type objects map[string]any
 
 func (o objects) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -36,7 +36,7 @@ func configMap(data map[string]string) any {
 
 const settingsPath = "/api/v1/namespaces/default/configmaps/settings"
 
-// volumeBench returns a worker of a pod with volumes, and a way to enter its container.
+// volumeBench returns a worker for a pod with volumes, and a function that enters its container.
 func volumeBench(t *testing.T, server objects, pod *corev1.Pod) (*worker, func() *guestfs.Root) {
 	t.Helper()
 	core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: server})

@@ -15,13 +15,15 @@ import (
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// drivers are the CSI drivers that the plane simulates, with whether a volume of theirs is attached to the machine.
+// drivers contains the CSI drivers that the plane simulates; the value says whether their volumes
+// are attached to the machine.
 var drivers = map[string]bool{"disk.csi.azure.com": true, "file.csi.azure.com": false}
 
-// errAttaching says that a volume is on its way to the machine. Who attaches it says why it does not come.
+// errAttaching means that the volume is not attached to the machine yet. The attacher reports why
+// it does not come.
 var errAttaching = errors.New("the volume is not attached yet")
 
-// claimOf returns the claim of a volume, or nothing.
+// claimOf returns the name of a volume's claim, or "".
 func claimOf(pod *corev1.Pod, v *corev1.Volume) string {
 	switch {
 	case v.PersistentVolumeClaim != nil:
@@ -32,8 +34,8 @@ func claimOf(pod *corev1.Pod, v *corev1.Volume) string {
 	return ""
 }
 
-// claim returns the folder of the volume that a claim of a pod is bound to, once it is attached to this machine. Its
-// error is a kubelet's, which tries again.
+// claim returns the folder of the volume to which a claim of a pod is bound, if it is attached to
+// this machine. Its errors are a kubelet's, which tries again.
 func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (guestfs.Folder, error) {
 	var none guestfs.Folder
 	refuse := func(format string, a ...any) (guestfs.Folder, error) {
@@ -41,11 +43,11 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 	}
 	core := w.k.api.Load().core
 	name := claimOf(pod, v)
-	unbound := func(err error) (guestfs.Folder, error) { // the words are of kubernetes pkg/kubelet/volumemanager
+	unbound := func(err error) (guestfs.Folder, error) { // the messages are those of kubernetes pkg/kubelet/volumemanager
 		return none, fmt.Errorf("%s: unmounted volumes=[%s], unattached volumes=[], failed to process volumes=[%s]: "+
 			"error processing PVC %s/%s: %w", "Unable to attach or mount volumes", v.Name, v.Name, w.namespace, name, err)
 	}
-	pvc, err := permitted(ctx, w.k, core.PersistentVolumeClaims(w.namespace).Get, name)
+	pvc, err := readPermitted(ctx, w.k, core.PersistentVolumeClaims(w.namespace).Get, name)
 	switch {
 	case err != nil:
 		return unbound(fmt.Errorf("failed to fetch PVC from API server: %w", err))
@@ -54,7 +56,7 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 	case pvc.Spec.VolumeName == "" || pvc.Status.Phase != corev1.ClaimBound:
 		return unbound(errors.New("PVC is not bound"))
 	}
-	pv, err := permitted(ctx, w.k, core.PersistentVolumes().Get, pvc.Spec.VolumeName)
+	pv, err := readPermitted(ctx, w.k, core.PersistentVolumes().Get, pvc.Spec.VolumeName)
 	if err != nil {
 		return unbound(fmt.Errorf("failed to fetch PV %s from API server: %w", pvc.Spec.VolumeName, err))
 	}
@@ -91,7 +93,7 @@ func (w *worker) claim(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (
 // the driver's plug-in, which is simulated here, may read others too.
 func (w *worker) shareKey(ctx context.Context, pv *corev1.PersistentVolume) (string, error) {
 	ref := stub.ShareSecret(pv)
-	secret, err := permitted(ctx, w.k, w.k.api.Load().core.Secrets(ref.Namespace).Get, ref.Name)
+	secret, err := readPermitted(ctx, w.k, w.k.api.Load().core.Secrets(ref.Namespace).Get, ref.Name)
 	if err != nil {
 		return "", err
 	}
@@ -113,8 +115,8 @@ func (k *Kubelet) checkDriver(ctx context.Context, name string) error {
 		"registered CSI drivers", name)
 }
 
-// volumeOf returns the driver and the handle of a volume; for an in-tree plug-in, those that it is migrated
-// to.
+// volumeOf returns the driver and the handle of a volume; for an in-tree plug-in, those of the CSI
+// driver that replaces it.
 func volumeOf(pv *corev1.PersistentVolume) (driver, handle string) {
 	switch {
 	case pv.Spec.CSI != nil:
@@ -127,8 +129,8 @@ func volumeOf(pv *corev1.PersistentVolume) (driver, handle string) {
 	return "", ""
 }
 
-// attachmentName is the name of a VolumeAttachment. Source: kubernetes pkg/volume/csi/csi_attacher.go,
-// getAttachmentName.
+// attachmentName returns the name of a VolumeAttachment. Source: kubernetes
+// pkg/volume/csi/csi_attacher.go, getAttachmentName.
 func attachmentName(handle, driver, node string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
 }

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// payload are the files of a volume that the kubelet fills, by their paths in it.
+// payload contains the files of a volume that the kubelet fills, by their paths in the volume.
 type payload map[string]payloadFile
 
 type payloadFile struct {
@@ -20,7 +20,7 @@ type payloadFile struct {
 	mode fs.FileMode
 }
 
-// The names in such a volume. Source: kubernetes pkg/volume/util/atomic_writer.go.
+// The special names in such a volume. Source: kubernetes pkg/volume/util/atomic_writer.go.
 const (
 	dataLink = "..data"
 	newLink  = "..data_tmp"
@@ -47,10 +47,10 @@ func (p payload) write(files *guestfs.Root, dir string, now time.Time) error {
 			return err
 		}
 	}
-	if err := files.MkdirAll(path.Join(dir, fresh)); err != nil { // of an empty payload
+	if err := files.MkdirAll(path.Join(dir, fresh)); err != nil { // for an empty payload
 		return err
 	}
-	_ = files.Remove(path.Join(dir, newLink)) // of a write that was interrupted
+	_ = files.Remove(path.Join(dir, newLink)) // from an interrupted write
 	if err := files.Symlink(fresh, path.Join(dir, newLink)); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (p payload) write(files *guestfs.Root, dir string, now time.Time) error {
 	return nil
 }
 
-// link makes the links in the volume, and removes those for names that the payload does not have any more.
+// link creates the links in the volume, and removes links whose name is no longer in the payload.
 func (p payload) link(files *guestfs.Root, dir string) error {
 	want := map[string]bool{}
 	for name := range p {
@@ -94,7 +94,7 @@ func (p payload) link(files *guestfs.Root, dir string) error {
 	return nil
 }
 
-// isAt reports whether a directory has exactly the payload.
+// isAt reports whether a directory contains exactly the payload.
 func (p payload) isAt(files *guestfs.Root, dir string) bool {
 	tree, err := files.Tree(dir)
 	if err != nil {

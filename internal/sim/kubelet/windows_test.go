@@ -21,7 +21,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// examples are values of the fields that are refused beside spec.os.name: windows, by their paths.
+// examples are values of the fields that are refused with spec.os.name: windows, by their paths.
 var examples = map[string]string{
 	"hostPID": "true", "hostIPC": "true", "hostUsers": "false", "shareProcessNamespace": "true", "resources": "{limits: {memory: 1Gi}}",
 	"runAsUser": "1000", "runAsGroup": "1000", "fsGroup": "1000", "fsGroupChangePolicy": "Always", "supplementalGroups": "[1000]",
@@ -31,7 +31,8 @@ var examples = map[string]string{
 	"procMount": "Default",
 }
 
-// TestPodFields: a simulated kubelet on Windows refuses the pods that the table says, with its reason, and runs all others.
+// TestPodFields: a simulated kubelet on Windows refuses the pods in the table, with the table's
+// reason, and runs all others.
 func TestPodFields(t *testing.T) {
 	for _, fact := range windows.PodFields() {
 		keys := strings.Split(fact.Path, ".")
@@ -62,7 +63,7 @@ func TestPodFields(t *testing.T) {
 	}
 }
 
-// podWith returns a pod with a value at a path.
+// podWith returns a pod in which the field at a path has a value.
 func podWith(t *testing.T, keys []string, value string) *corev1.Pod {
 	t.Helper()
 	if value == "" {
@@ -94,7 +95,7 @@ func podWith(t *testing.T, keys []string, value string) *corev1.Pod {
 	return pod
 }
 
-// source is the code of Kubernetes, of the release in go.mod.
+// source is the source code of Kubernetes, in the version in go.mod.
 type source struct {
 	dir     string
 	version string
@@ -110,7 +111,7 @@ func sourceOf(t *testing.T) source {
 	return source{filepath.Join(dir, "pkg"), version}
 }
 
-// function returns a function of a file.
+// function returns the declaration of a function in a file.
 func (s source) function(t *testing.T, file, name string) *ast.FuncDecl {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(s.dir, file), nil, 0)
@@ -126,7 +127,7 @@ func (s source) function(t *testing.T, file, name string) *ast.FuncDecl {
 	return nil
 }
 
-// texts returns the strings in a part of a file.
+// texts returns the string literals in a syntax tree.
 func texts(n ast.Node) (list []string) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
@@ -138,8 +139,8 @@ func texts(n ast.Node) (list []string) {
 	return list
 }
 
-// child returns the path of a chain of Child("a").Child("b") calls, and the expression that the chain
-// begins with.
+// child returns the path in a chain of Child("a").Child("b") calls, and the expression at the
+// beginning of the chain.
 func child(e ast.Expr) (path []string, root string) {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -181,7 +182,7 @@ func TestWindowsSources(t *testing.T) {
 		}
 		visit(s.function(t, "apis/core/validation/validation.go", "validateWindows").Body, "")
 		for _, f := range windows.PodFields() {
-			if f.Path != "resources" { // which validatePodResources refuses
+			if f.Path != "resources" { // validatePodResources refuses this one
 				got = append(got, f.Path)
 			}
 		}
@@ -243,7 +244,7 @@ func TestWindowsSources(t *testing.T) {
 			t.Errorf("a kubelet on Windows refuses %q, and here %q", want, got)
 		}
 	})
-	// A new file may have a new rule of Windows.
+	// A new file may contain a new rule for Windows.
 	t.Run("files", func(t *testing.T) {
 		var got []string
 		root := filepath.Join(s.dir, "kubelet")

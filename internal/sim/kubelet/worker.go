@@ -19,39 +19,39 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// worker moves one pod from its present to its desired state, one step at a time, in one
-// goroutine that sleeps while nothing changes.
+// worker brings one pod from its current to its desired state, one step at a time, in one goroutine
+// that sleeps while nothing changes.
 type worker struct {
 	k               *Kubelet
 	uid             types.UID
 	namespace, name string
 	static          bool
 	mu              sync.Mutex
-	pod             *corev1.Pod // newest known
-	preempted       bool        // it is to make room for a critical pod
-	gone            bool        // deleted from the API server, or its manifest is
+	pod             *corev1.Pod // most recent version
+	preempted       bool        // it must make room for a critical pod
+	gone            bool        // deleted from the API server, or its manifest was deleted
 	wake            chan struct{}
 	shown           atomic.Pointer[snapshot] // for the HTTPS API
 
-	// Owned by run.
+	// Used only by run.
 	containers []*container
 	sandbox    sandbox
 	admitted   bool
-	verdict    verdict          // why the kubelet has ended the pod; empty while it has not
-	status     corev1.PodStatus // as last computed
+	verdict    verdict          // why the kubelet has ended the pod; empty if it has not
+	status     corev1.PodStatus // as computed by the last step
 	written    *corev1.PodStatus
-	version    string // of the pod that the last write of its status returned
+	version    string // resource version of the pod after the last write of its status
 	mirror     types.UID
-	events     map[event]bool     // the events that were written
-	started    []*container       // the containers that no event names yet
-	pulled     map[string]verdict // why volumes have no image, of this step
-	ending     *ending            // nil until the pod is to go
-	delayed    verdict            // why the sizes that the pod asks for are not given, Deferred or Infeasible
-	deleted    bool               // the API server knows that it has ended
-	settled    bool               // nothing of it runs any more, nor will
+	events     map[event]bool     // events already written
+	started    []*container       // containers whose start has no event yet
+	pulled     map[string]verdict // results of pulling the images of volumes in this step
+	ending     *ending            // nil until the pod must end
+	delayed    verdict            // why the requested resources are delayed: Deferred or Infeasible
+	deleted    bool               // the API server knows that the pod has ended
+	settled    bool               // nothing of the pod runs or will run
 	finished   bool
 	sources    sources
-	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
+	account    func(context.Context) (*rest.Config, error) // shared by all its containers; nil before the first use
 	volumes    volumes
 }
 
@@ -59,7 +59,7 @@ type worker struct {
 type sandbox struct {
 	ready   bool
 	ip      netip.Addr
-	ports   []int32 // announced to the network
+	ports   []int32 // ports announced to the network
 	exposed bool
 }
 
@@ -74,7 +74,7 @@ func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
 		wake: make(chan struct{}, 1), events: map[event]bool{}, status: *pod.Status.DeepCopy()}
 	w.containers = k.newContainers(pod)
-	// A pod that an earlier run of the kubelet has ended keeps its status; a refused pod had none.
+	// A pod that an earlier run of the kubelet ended keeps its status; a refused pod had none.
 	w.settled = terminal(pod.Status.Phase) && len(pod.Status.ContainerStatuses) > 0
 	w.volumes = volumes{w: w, tokens: map[string]volumeToken{}, claims: map[string]guestfs.Folder{}, taken: map[string]bool{}}
 	return w
@@ -107,16 +107,16 @@ func (w *worker) current() (*corev1.Pod, bool) {
 	return w.pod, w.gone
 }
 
-// run steps until the pod is finished or ctx is over. Containers outlive ctx, as they outlive a kubelet;
-// only the state of this process ends with it.
+// run executes steps until the pod is finished or ctx ends. Containers outlive ctx, as they outlive
+// a kubelet; only the state of this process ends with ctx.
 func (w *worker) run(ctx context.Context) {
 	w.adopt(ctx)
 	for {
 		again := w.step(ctx)
-		if w.initEnds() {
-			again = time.Millisecond // the next state is worth a write, this one is over
+		if w.awaitInitEnd() {
+			again = time.Millisecond // write only the next state, because this one has already ended
 		} else {
-			w.sayStarted(ctx)
+			w.recordStarted(ctx)
 			w.publish(ctx)
 		}
 		if w.finished || ctx.Err() != nil {
@@ -134,12 +134,13 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// initEnd is how long a worker waits for the end of an init container before it writes that it runs: most
-// of their programs end immediately.
+// initEnd is the time for which a worker waits for the end of an init container before it writes
+// that the container runs: most init programs end immediately.
 const initEnd = 50 * time.Millisecond
 
-// initEnds waits a moment for the end of a running init container, and reports whether one has ended.
-func (w *worker) initEnds() bool {
+// awaitInitEnd waits for up to initEnd for the end of a running init container, and reports whether one
+// has ended.
+func (w *worker) awaitInitEnd() bool {
 	for _, c := range w.containers {
 		if !c.init || c.sidecar || c.run == nil || w.static {
 			continue
@@ -156,7 +157,7 @@ func (w *worker) initEnds() bool {
 	return false
 }
 
-// rest waits for a change, at most for d.
+// rest waits for a change, but not longer than d.
 func (w *worker) rest(ctx context.Context, d time.Duration) bool {
 	var due <-chan time.Time
 	if d > 0 {
@@ -173,8 +174,8 @@ func (w *worker) rest(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// step does the work that is possible now and returns after how long to try again without being woken; zero
-// means never.
+// step does all work that is possible now and returns the delay of the next step without a wake-up;
+// zero means never.
 func (w *worker) step(ctx context.Context) time.Duration {
 	pod, gone := w.current()
 	if gone || pod.DeletionTimestamp != nil {
@@ -201,7 +202,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 		w.evict(ctx, pod, corev1.EventTypeWarning, why)
 		return 0
 	}
-	w.meet(pod)
+	w.addEphemeral(pod)
 	if w.isPreempted() {
 		w.evict(ctx, pod, corev1.EventTypeWarning, verdict{preempting, "Preempted in order to admit critical pod"})
 		return 0
@@ -220,7 +221,7 @@ func (w *worker) step(ctx context.Context) time.Duration {
 	return sooner(sooner(again, deadline), resize)
 }
 
-// roomPeriod is how often a critical pod looks whether others have made room.
+// roomPeriod is the interval at which a critical pod checks whether other pods have made room.
 const roomPeriod = 200 * time.Millisecond
 
 func (w *worker) isPreempted() bool {
@@ -229,8 +230,8 @@ func (w *worker) isPreempted() bool {
 	return w.preempted
 }
 
-// meet adds the ephemeral containers that a pod has got since.
-func (w *worker) meet(pod *corev1.Pod) {
+// addEphemeral adds the ephemeral containers that were added to the pod.
+func (w *worker) addEphemeral(pod *corev1.Pod) {
 	for _, e := range pod.Spec.EphemeralContainers {
 		if slices.ContainsFunc(w.containers, func(c *container) bool { return c.spec.Name == e.Name }) {
 			continue
@@ -240,7 +241,7 @@ func (w *worker) meet(pod *corev1.Pod) {
 	}
 }
 
-// advance does the work that is possible now for a pod that is to run.
+// advance does all work that is possible now for a pod that should run.
 func (w *worker) advance(ctx context.Context, pod *corev1.Pod) time.Duration {
 	if !w.sandbox.ready {
 		if again := w.prepare(ctx, pod); again > 0 {
@@ -250,7 +251,7 @@ func (w *worker) advance(ctx context.Context, pod *corev1.Pod) time.Duration {
 	return w.runContainers(ctx, pod)
 }
 
-// prepare mounts volumes and gets a network; it returns when to try again.
+// prepare creates the volumes and the network; it returns the delay of the next attempt.
 func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 	// A kubelet waits for the network before it mounts volumes.
 	if problem := w.k.node.networkProblem(); problem != "" && !w.k.onHostNetwork(pod) {
@@ -351,16 +352,16 @@ func (w *worker) startDue(ctx context.Context, pod *corev1.Pod, c *container) ti
 	return 0
 }
 
-// hungPeriod is how long a pod whose shim hangs waits until the kubelet tries to stop it again.
+// hungPeriod is the time after which the kubelet tries again to stop a pod whose shim hangs.
 const hungPeriod = time.Minute
 
-// runs reports whether a container of the pod runs.
+// runs reports whether a container of the pod is running.
 func (w *worker) runs() bool {
 	return slices.ContainsFunc(w.containers, func(c *container) bool { return c.run != nil })
 }
 
-// terminate lets the preStop hooks run, then stops the containers and, when they have
-// ended, lets the API server forget the pod. It returns how long the hooks still have.
+// terminate waits for the preStop hooks, then stops the containers and, after their end, deletes
+// the pod from the API server. It returns the time that the hooks have left.
 func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time.Duration {
 	grace := gracePeriod(pod)
 	if w.ending == nil {
@@ -375,7 +376,7 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	if !gone && !w.static && w.k.c.Health().ShimHangs && w.runs() {
 		return hungPeriod
 	}
-	w.sayHooks(ctx)
+	w.recordFailedHooks(ctx)
 	w.ending.cancel()
 	w.stopAll(ctx, pod)
 	if ctx.Err() != nil {
@@ -392,7 +393,7 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	err := w.k.api.Load().core.Pods(w.namespace).Delete(ctx, w.name, metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &w.uid}})
 	if err == nil {
-		w.deleted = true // it is gone once its finalizers are
+		w.deleted = true // the API server deletes it after its finalizers
 		return 0
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -1,7 +1,8 @@
-// Package logfile writes logs that rest most of the time: a file is open while it is written to, because a process with
-// thousands of guests cannot keep each of their logs open.
+// Package logfile writes logs that are idle most of the time: a file is open only while it is
+// written to, because a process with thousands of guests cannot keep each of their logs open.
 //
-// It rotates nothing and reads nothing. It imports nothing of the module; packages of the simulator may import it.
+// It rotates nothing and reads nothing. It imports nothing of the module; packages of the simulator
+// may import it.
 package logfile
 
 import (
@@ -11,7 +12,7 @@ import (
 	"time"
 )
 
-// idle is how long a file stays open after a write.
+// idle is the time for which a file stays open after a write.
 const idle = time.Second
 
 // File is a log that is appended to. Its methods may be called concurrently.
@@ -19,13 +20,14 @@ type File struct {
 	open func() (*os.File, error)
 
 	mu   sync.Mutex
-	file *os.File // nil while nothing is written
-	// used is set when something was written since the last look.
+	file *os.File // nil while the file is closed
+	// used is set if something was written since the last check.
 	used   bool
 	closed bool
 }
 
-// Open creates the file if it is missing; open has to open it to append. The error is the file system's.
+// Open returns a log and creates its file if necessary; open must open the file for appending. The
+// error is the error of open.
 func Open(open func() (*os.File, error)) (*File, error) {
 	f := &File{open: open}
 	if _, err := f.Write(nil); err != nil {
@@ -34,7 +36,7 @@ func Open(open func() (*os.File, error)) (*File, error) {
 	return f, nil
 }
 
-// At returns the function that opens a path of this computer to append.
+// At returns a function that opens a path of this computer for appending.
 func At(path string, perm fs.FileMode) func() (*os.File, error) {
 	return func() (*os.File, error) { return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, perm) }
 }
@@ -58,7 +60,8 @@ func (f *File) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// rest closes a file that has not been written to since the last look, or looks again later.
+// rest closes a file to which nothing was written since the last check; otherwise it schedules the
+// next check.
 func (f *File) rest(file *os.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestFile checks that a log is open only while something is written, and that nothing is lost.
+// TestFile checks that a log is open only while something is being written, and that nothing is
+// lost.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,9 @@ import (
 	"casement.dev/casement/internal/sim/connqueue"
 )
 
-// ServeEgress answers HTTP CONNECT on a unix socket until ctx ends, for connections of the API server into
-// its cluster: to this node's pods (webhooks) and kubelet (logs). All others are refused.
+// ServeEgress answers HTTP CONNECT on a unix socket until ctx ends, for connections of the API
+// server into its cluster: to this node's pods (webhooks) and kubelet (logs). All other connections
+// are refused.
 func (r *Runner) ServeEgress(ctx context.Context, socketPath string) error {
 	if err := os.Remove(socketPath); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("egress socket: %w", err)
@@ -31,11 +32,11 @@ func (r *Runner) ServeEgress(ctx context.Context, socketPath string) error {
 	if err := os.Chmod(socketPath, 0o600); err != nil {
 		return fmt.Errorf("egress socket: %w", err)
 	}
-	// Only this egress reaches the kubelet, which has no socket.
+	// Only this egress can reach the kubelet, which has no socket.
 	kubelet := connqueue.New(&net.UnixAddr{Name: "kubelet", Net: "unix"})
 	api := &http.Server{Handler: r.kubeletAPI(), TLSConfig: &tls.Config{Certificates: []tls.Certificate{r.cert}},
 		ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(r.cfg.Log.Handler(), slog.LevelDebug)}
-	go func() { _ = api.ServeTLS(kubelet, "", "") }() // ends with api
+	go func() { _ = api.ServeTLS(kubelet, "", "") }() // returns when api is closed
 	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodConnect {
 			http.Error(w, "this socket takes CONNECT alone", http.StatusMethodNotAllowed)
@@ -83,7 +84,7 @@ func (r *Runner) dial(ctx context.Context, kubelet *connqueue.Listener, address 
 	return d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 }
 
-// join takes the client's connection over and copies both ways until one ends.
+// join takes over the client's connection and copies in both directions until one ends.
 func join(w http.ResponseWriter, to net.Conn) {
 	defer to.Close()
 	from, buffered, err := http.NewResponseController(w).Hijack()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// kubeletAPI is as much of a kubelet's API as `kubectl logs` asks for.
+// kubeletAPI serves the part of a kubelet's API that `kubectl logs` uses.
 func (r *Runner) kubeletAPI() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
@@ -40,7 +40,7 @@ func (r *Runner) serveLogs(w http.ResponseWriter, req *http.Request) {
 		if _, err := io.Copy(w, f); err != nil || !follow {
 			return
 		}
-		_ = flush.Flush() // the client may be gone, which the context reports
+		_ = flush.Flush() // if the client has closed the connection, the context ends
 		select {
 		case <-req.Context().Done():
 			return
@@ -65,13 +65,13 @@ func (r *Runner) logFile(namespace, pod, container string) string {
 	return ""
 }
 
-// seekTail moves to the start of the last lines of a file.
+// seekTail seeks to the beginning of the last lines of a file.
 func seekTail(f *os.File, lines int) {
 	info, err := f.Stat()
 	if err != nil {
 		return
 	}
-	const window = 1 << 20 // a tail longer than this is cut
+	const window = 1 << 20 // a longer tail is shortened
 	start := max(0, info.Size()-window)
 	text := make([]byte, info.Size()-start)
 	if _, err := f.ReadAt(text, start); err != nil && err != io.EOF {
@@ -81,5 +81,5 @@ func seekTail(f *os.File, lines int) {
 	for ; lines > 0 && at > 0; lines-- {
 		at = bytes.LastIndexByte(bytes.TrimSuffix(text[:at], []byte("\n")), '\n') + 1
 	}
-	_, _ = f.Seek(start+int64(at), io.SeekStart) // on failure the whole file is sent
+	_, _ = f.Seek(start+int64(at), io.SeekStart) // after a failure the whole file is sent
 }

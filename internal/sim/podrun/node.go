@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// kubeletPort is where API servers look for a node's logs.
+// kubeletPort is the port to which API servers connect for a node's logs.
 const kubeletPort = 10250
 
 // register creates the Node, or adopts the Node of an earlier run.
@@ -40,8 +40,8 @@ func (r *Runner) register(ctx context.Context) error {
 		return fmt.Errorf("register node %s: %w", NodeName, err)
 	}
 	if len(live.Spec.Taints) > 0 {
-		// Admission taints each new node until a controller, which does not run here,
-		// has seen it ready.
+		// Admission taints each new node until a controller, which does not run here, finds the
+		// node ready.
 		live.Spec.Taints = nil
 		if live, err = nodes.Update(ctx, live, metav1.UpdateOptions{}); err != nil {
 			return fmt.Errorf("register node %s: %w", NodeName, err)
@@ -57,7 +57,7 @@ func (r *Runner) register(ctx context.Context) error {
 func nodeStatus(now time.Time) corev1.NodeStatus {
 	room := corev1.ResourceList{
 		corev1.ResourceCPU: *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
-		// The memory of the real machine is no limit here.
+		// The memory of this computer is no limit here.
 		corev1.ResourceMemory: resource.MustParse("64Gi"),
 		corev1.ResourcePods:   resource.MustParse("110"),
 	}
@@ -76,8 +76,8 @@ func nodeStatus(now time.Time) corev1.NodeStatus {
 	}
 }
 
-// selfSigned returns the certificate of the kubelet API. API servers that are given no
-// authority for kubelets do not verify it.
+// selfSigned returns the certificate of the kubelet API. API servers without a configured CA for
+// kubelets do not verify it.
 func selfSigned() (tls.Certificate, error) {
 	return pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "system:node:" + NodeName}}, pki.Long, nil)
 }

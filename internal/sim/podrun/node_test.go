@@ -33,7 +33,7 @@ import (
 	"casement.dev/casement/internal/sim/podrun"
 )
 
-// TestMain lets the test binary play the program of an image.
+// TestMain lets the test binary replace the program of an image.
 func TestMain(m *testing.M) {
 	if os.Getenv("PODRUN_TEST") != "" {
 		if err := manage(); err != nil {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// manage runs a manager whose webhook refuses every request, and identifies itself to the API
+// manage runs a manager whose webhook refuses every request and proves its identity to the API
 // server.
 func manage() error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
@@ -109,8 +109,8 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 
 const namespace = "managed"
 
-// TestNode runs a Deployment with a webhook whose certificate the stub for
-// cert-manager makes, as clusterctl would install it.
+// TestNode runs a Deployment with a webhook whose certificate the stub of cert-manager creates, as
+// clusterctl would install it.
 func TestNode(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	n := start(t, dir)
@@ -145,12 +145,12 @@ func TestNode(t *testing.T) {
 	}
 	eventually(t, "the pod and its directory are gone", func(ctx context.Context) (string, bool) {
 		d, err := deployments.Get(ctx, "manager", metav1.GetOptions{})
-		left, _ := filepath.Glob(filepath.Join(dir, "pods", "*")) // the pattern is good
+		left, _ := filepath.Glob(filepath.Join(dir, "pods", "*")) // cannot fail: the pattern is valid
 		return fmt.Sprint(d, err, left), err == nil && d.Status.Replicas == 0 && len(left) == 0
 	})
 }
 
-// TestUnknownImage: a pod that cannot run has a status with the reason.
+// TestUnknownImage: the status of a pod that cannot run contains the reason.
 func TestUnknownImage(t *testing.T) {
 	n := start(t, t.TempDir())
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"},

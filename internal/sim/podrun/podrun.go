@@ -1,13 +1,13 @@
-// Package podrun is the only node of a bare management plane: a kubelet that runs a pod's containers as
-// processes of this machine, from programs in place of their images. Deployments, ReplicaSets, Services and
-// EndpointSlices stay the work of Kubernetes' own controllers.
+// Package podrun is the only node of a bare management plane: a kubelet that runs a pod's
+// containers as processes of this computer, from programs that replace their images. Kubernetes'
+// own controllers handle Deployments, ReplicaSets, Services and EndpointSlices.
 //
-// A process gets the inputs of its container: arguments, environment, the ServiceAccount's token, its
-// Secrets as directories. It is not isolated as a container is: it shares this machine's file system,
-// network and user. So that several can listen, flags that the program has for its ports follow the pod's
-// arguments. The package runs no image that it does not know and no init containers, and has no liveness
-// probes, no limits and no exec. It knows nothing of Azure or Cluster API beyond the names of their
-// programs; internal/plane and tests may import it.
+// A process gets the inputs of its container: arguments, environment, the ServiceAccount's token,
+// its Secrets as directories. It is not isolated like a container: it shares this computer's file
+// system, network and user. Flags for the program's ports are added to the pod's arguments, so that
+// several processes can listen. The package runs only images that it knows and no init containers,
+// and has no liveness probes, no limits and no exec. It knows nothing of Azure or Cluster API
+// beyond the names of their programs; internal/plane and tests may import it.
 package podrun
 
 import (
@@ -31,18 +31,18 @@ import (
 
 // Config configures the node.
 type Config struct {
-	// REST connects to the API server as an administrator. The pods' kubeconfigs have the same
-	// host and CA.
+	// REST is the configuration of an administrator's client of the API server. The pods'
+	// kubeconfigs have the same host and CA.
 	REST *rest.Config
-	// Dir keeps the pods' directories and logs.
+	// Dir contains the pods' directories and logs.
 	Dir string
-	// Programs are directories with the programs that run for images: a file is named as the last element
-	// of the image, with _TAG for one tag alone. Other files of the image are in a directory of that name
-	// with .files.
+	// Programs are directories with the programs for images. A file has the last element of the
+	// image's name as its name, with the suffix _TAG if it is only for one tag. Other files of the
+	// image are in a directory of that name with the suffix .files.
 	Programs []string
-	// Env is added to the environment of every process, before the pod's own.
+	// Env is added to the environment of every process before the pod's own variables.
 	Env []string
-	// Records is where the processes are recorded while they run.
+	// Records is the place where the processes are recorded while they run.
 	Records process.Records
 	Log     *slog.Logger
 }
@@ -50,8 +50,8 @@ type Config struct {
 // NodeName is the name of the node.
 const NodeName = "local"
 
-// Addresses of the node and, following it, of its pods. They are data only:
-// ServeEgress joins them to sockets.
+// nodeIP is the node's address and podNet the range of its pods' addresses, which follow the
+// node's. They are only data: ServeEgress maps them to sockets.
 var (
 	nodeIP = netip.MustParseAddr("10.254.0.1")
 	podNet = netip.MustParsePrefix("10.254.0.0/16")
@@ -82,8 +82,8 @@ func New(cfg Config) (*Runner, error) {
 	return &Runner{cfg: cfg, client: client, cert: cert, workers: map[types.UID]*worker{}}, nil
 }
 
-// Run registers the node and runs its pods until ctx ends. Every process has
-// ended when it returns; the pods stay in the API, to be resumed.
+// Run registers the node and runs its pods until ctx ends. When it returns, every process has
+// ended; the pods remain in the API and are resumed by the next Run.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.register(ctx); err != nil {
 		return err
@@ -108,7 +108,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// observe follows a pod: an unscheduled one is bound, a bound one gets a worker.
+// observe handles a change of a pod: it binds an unscheduled pod and starts a worker for a bound
+// one.
 func (r *Runner) observe(ctx context.Context, o any) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
@@ -151,7 +152,7 @@ func (r *Runner) forget(o any) {
 	}
 }
 
-// address gives a pod the address that it had, or the next free one.
+// address returns the previous address of a pod, or the next free one.
 func (r *Runner) address(pod *corev1.Pod) netip.Addr {
 	used := map[netip.Addr]bool{nodeIP: true}
 	for _, w := range r.workers {
@@ -173,10 +174,11 @@ func (r *Runner) bind(ctx context.Context, pod *corev1.Pod) {
 		Target:     corev1.ObjectReference{Kind: "Node", Name: NodeName},
 	}, metav1.CreateOptions{})
 	if err != nil && ctx.Err() == nil {
-		// A conflict is a pod that was bound or deleted meanwhile; the next event says.
+		// A conflict means that the pod was bound or deleted meanwhile; the next event follows.
 		r.cfg.Log.Info("bind pod", "namespace", pod.Namespace, "pod", pod.Name, "error", err)
 	}
 }
 
-// tokenLife is the lifetime of service account tokens that kubelets request.
+// tokenLife is the lifetime of the service account tokens that are requested, as kubelets request
+// them.
 const tokenLife = time.Hour

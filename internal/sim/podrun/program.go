@@ -15,17 +15,17 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// certMount is where controller-runtime's webhook servers look for their
-// certificate, and so where manifests mount it.
+// certMount is the folder in which controller-runtime's webhook servers expect their certificate,
+// and where manifests mount it.
 const certMount = "/tmp/k8s-webhook-server/serving-certs"
 
-// program is the program of this machine that runs in place of an image.
+// program is the program on this computer that replaces an image.
 type program struct {
-	// ports are the flags that move a container port to a port of this machine.
+	// ports maps a container port to the function that returns the flags for another port.
 	ports map[int32]func(port uint16) []string
-	// certDir is the flag that moves the webhooks' certificate.
+	// certDir is the flag with the folder of the webhooks' certificate.
 	certDir string
-	// elsewhere are flags for a process outside of a cluster.
+	// elsewhere returns flags that a process outside of a cluster needs.
 	elsewhere func(namespace string) []string
 }
 
@@ -33,9 +33,9 @@ func flag(format string) func(uint16) []string {
 	return func(port uint16) []string { return []string{fmt.Sprintf(format, port)} }
 }
 
-// clusterAPI returns the flags of the managers of Cluster API v1.14. They have no flag for the namespace of
-// a lease, which must be set outside of a cluster, nor for the address of their webhooks, which listen on
-// every interface.
+// clusterAPI returns the program of the managers of Cluster API v1.14. They have no flag for the
+// namespace of their lease, which must be set outside of a cluster, and none for the address of
+// their webhooks, which listen on every interface.
 func clusterAPI() program {
 	return program{
 		ports: map[int32]func(uint16) []string{
@@ -46,8 +46,8 @@ func clusterAPI() program {
 	}
 }
 
-// known returns the programs by the last element of their images. CAPZ and Azure Service Operator are those
-// of CAPZ v1.26 and v2.18; casement builds neither.
+// known returns the programs by the last element of their image's name. The entries of CAPZ and
+// Azure Service Operator are for CAPZ v1.26 and v2.18; casement builds neither.
 func known() map[string]program {
 	return map[string]program{
 		"cluster-api-azure-controller": clusterAPI(),
@@ -74,7 +74,7 @@ func known() map[string]program {
 	}
 }
 
-// find returns the program of an image and its file.
+// find returns the program that replaces an image, and its file.
 func find(image string, dirs []string) (program, string, error) {
 	name, tag := splitImage(image)
 	p, ok := known()[name]
@@ -94,10 +94,11 @@ func find(image string, dirs []string) (program, string, error) {
 		image, name, tag, name, strings.Join(dirs, ", "))
 }
 
-// filesSuffix names the directory beside a program that has the other files of its image.
+// filesSuffix is the suffix of the directory with the other files of a program's image.
 const filesSuffix = ".files"
 
-// linkFiles makes the files of an image known in the directory in which its process runs.
+// linkFiles creates links to the files of an image in the directory in which the image's process
+// runs.
 func (w *worker) linkFiles(dir string) error {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +147,7 @@ func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env m
 	return append(argv, p.elsewhere(pod.Namespace)...)
 }
 
-// moveMounts replaces the path of a mount by its directory.
+// moveMounts replaces mount paths in a text by the mounts' directories.
 func moveMounts(s string, mounts map[string]string) string {
 	for _, path := range slices.Backward(slices.Sorted(maps.Keys(mounts))) {
 		s = strings.ReplaceAll(s, path, mounts[path])

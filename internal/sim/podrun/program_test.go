@@ -23,8 +23,8 @@ func TestSplitImage(t *testing.T) {
 	}
 }
 
-// TestFind: a program for a tag takes precedence over the one for every tag, and an error names the missing
-// program.
+// TestFind: a program for a tag takes precedence over a program for all tags, and an error names
+// the missing program.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"casement-manager", "casement-manager_v0.1.0", "other"} {

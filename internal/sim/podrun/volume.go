@@ -22,7 +22,8 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// writeVolumes writes the pod's volumes below its directory, and later only the volumes that have changed.
+// writeVolumes writes the pod's volumes below its directory; later calls write only volumes that
+// have changed.
 func (w *worker) writeVolumes(ctx context.Context) error {
 	for _, v := range w.pod.Spec.Volumes {
 		dir := w.volume(v.Name)
@@ -44,7 +45,7 @@ func (w *worker) writeVolumes(ctx context.Context) error {
 
 func (w *worker) volume(name string) string { return filepath.Join(w.dir, "volumes", name) }
 
-// volumeData reads a volume's files by their names.
+// volumeData returns the files of a volume by name.
 func (w *worker) volumeData(ctx context.Context, v corev1.Volume) (map[string][]byte, error) {
 	core := w.r.client.CoreV1()
 	switch {
@@ -78,7 +79,7 @@ func (w *worker) volumeData(ctx context.Context, v corev1.Volume) (map[string][]
 	return nil, fmt.Errorf("this node mounts Secrets, ConfigMaps, projected volumes of these and of tokens, and empty directories only")
 }
 
-// projected reads the sources of a projected volume.
+// projected returns the files of a projected volume.
 func (w *worker) projected(ctx context.Context, v corev1.Volume) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for i, source := range v.Projected.Sources {
@@ -108,14 +109,14 @@ func (w *worker) projected(ctx context.Context, v corev1.Volume) (map[string][]b
 	return all, nil
 }
 
-// heldToken is a token for an audience of a pod's volume.
+// heldToken is a token for an audience in a pod's volume.
 type heldToken struct {
 	data  []byte
 	renew time.Time
 }
 
-// audienceToken returns the token of a projected volume, a new one at four fifths of its
-// life. A path that leaves the volume is refused by the API server.
+// audienceToken returns the token for a projected volume, and requests a new one after four fifths
+// of its lifetime. The API server refuses a path that leaves the volume.
 func (w *worker) audienceToken(ctx context.Context, p corev1.ServiceAccountTokenProjection) ([]byte, error) {
 	key := p.Audience + " " + p.Path
 	if token := w.tokens[key]; time.Now().Before(token.renew) {
@@ -137,8 +138,8 @@ func (w *worker) audienceToken(ctx context.Context, p corev1.ServiceAccountToken
 	return data, nil
 }
 
-// chosen picks the items that a volume names, or all. A path that leaves the
-// volume is refused by the API server (validation of KeyToPath).
+// chosen returns the items that a volume names, or all data. The API server refuses a path that
+// leaves the volume (validation of KeyToPath).
 func chosen(data map[string][]byte, items []corev1.KeyToPath) (map[string][]byte, error) {
 	if items == nil {
 		return data, nil
@@ -157,7 +158,7 @@ func chosen(data map[string][]byte, items []corev1.KeyToPath) (map[string][]byte
 	return out, nil
 }
 
-// writeChanged replaces a file in one step when its content differs.
+// writeChanged replaces a file atomically if its content differs.
 func writeChanged(path string, content []byte) error {
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {
 		return nil
@@ -171,8 +172,7 @@ func writeChanged(path string, content []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// writeToken writes the token with which the pod reaches the API server, and returns
-// when to do it again.
+// writeToken writes the pod's token for the API server, and returns the time of its renewal.
 func (w *worker) writeToken(ctx context.Context) (time.Time, error) {
 	token, renew, err := w.token(ctx, authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))})
 	if err != nil {
@@ -181,8 +181,8 @@ func (w *worker) writeToken(ctx context.Context) (time.Time, error) {
 	return renew, writeChanged(filepath.Join(w.dir, "token"), token)
 }
 
-// token asks for a token of the pod's ServiceAccount, bound to the pod, and says when to
-// ask again: at four fifths of its life, as kubelets do.
+// token requests a token of the pod's ServiceAccount, bound to the pod. It returns the time of the
+// renewal: after four fifths of the lifetime, as kubelets do.
 func (w *worker) token(ctx context.Context, request authenticationv1.TokenRequestSpec) (data []byte, renew time.Time, err error) {
 	account := cmp.Or(w.pod.Spec.ServiceAccountName, "default")
 	request.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: w.pod.Name, UID: w.pod.UID}
@@ -195,8 +195,8 @@ func (w *worker) token(ctx context.Context, request authenticationv1.TokenReques
 	return []byte(token.Status.Token), time.Now().Add(life * 4 / 5), nil
 }
 
-// writeKubeconfig writes, in place of a mount, the contents of a container's
-// /var/run/secrets/kubernetes.io/serviceaccount.
+// writeKubeconfig writes the pod's kubeconfig, which replaces the mounted files of
+// /var/run/secrets/kubernetes.io/serviceaccount, and returns its path.
 func (w *worker) writeKubeconfig() (string, error) {
 	path := filepath.Join(w.dir, "kubeconfig")
 	cfg := clientcmdapi.NewConfig()
@@ -231,8 +231,8 @@ func (w *worker) environment(ctx context.Context, c corev1.Container) ([]string,
 	return out, values, nil
 }
 
-// valueFrom reads the source of a variable. The variable is not set where an optional
-// source is missing.
+// valueFrom returns the value from the source of a variable; set is false if an optional source
+// does not exist.
 func (w *worker) valueFrom(ctx context.Context, from *corev1.EnvVarSource) (value string, set bool, err error) {
 	var data map[string][]byte
 	var key string

@@ -22,7 +22,7 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// Intervals of a worker. Those of a kubelet are ten times longer, as it runs a hundred pods.
+// Intervals of a worker. A kubelet's are ten times longer, because it runs a hundred pods.
 const (
 	step        = 250 * time.Millisecond
 	volumeEvery = 10 * time.Second
@@ -32,16 +32,16 @@ const (
 // worker runs one pod.
 type worker struct {
 	r    *Runner
-	pod  *corev1.Pod // as it was when the worker began; its spec does not change
+	pod  *corev1.Pod // as of the start of the worker; its spec does not change
 	ip   netip.Addr
 	dir  string
-	ctx  context.Context // ends when the pod or the node does
+	ctx  context.Context // ends with the pod or the node
 	node context.Context // ends with the node
 	stop context.CancelFunc
 
-	// ports maps the container ports to ports of this machine. It is set before the worker runs.
+	// ports maps the container ports to ports of this computer. It is set before the worker runs.
 	ports      map[int32]uint16
-	tokens     map[string]heldToken // of volumes, by audience and path
+	tokens     map[string]heldToken // for volumes, by audience and path
 	containers []*container
 	reported   corev1.PodStatus
 }
@@ -54,11 +54,12 @@ type container struct {
 	ready   bool
 	// nextProbe is the time of the next probe of a ready container.
 	nextProbe time.Time
-	// problem is why there is no process.
+	// problem is the reason why there is no process.
 	reason, problem string
 }
 
-// newWorker is called with the lock of r held.
+// newWorker returns the worker of a pod, with a free port of this computer for each container port.
+// The caller holds r's lock.
 func (r *Runner) newWorker(node context.Context, pod *corev1.Pod) *worker {
 	w := &worker{r: r, pod: pod, ip: r.address(pod), dir: filepath.Join(r.cfg.Dir, string(pod.UID)), node: node,
 		ports: map[int32]uint16{}, tokens: map[string]heldToken{}}
@@ -69,7 +70,7 @@ func (r *Runner) newWorker(node context.Context, pod *corev1.Pod) *worker {
 			w.ports[p.ContainerPort] = 0
 		}
 	}
-	// Without free ports of this machine they stay 0, and probes of the pod fail.
+	// Without free ports of this computer the ports are 0, and probes of the pod fail.
 	free, _ := freeport.Choose("127.0.0.1", len(w.ports))
 	for i, port := range slices.Sorted(maps.Keys(w.ports)) {
 		if i < len(free) {
@@ -113,7 +114,7 @@ func (w *worker) run() {
 	}
 }
 
-// problem notes why containers that do not run yet do not.
+// problem records why the containers without a process do not run.
 func (w *worker) problem(reason string, err error) {
 	for _, c := range w.containers {
 		if c.process == nil && err != nil {
@@ -122,7 +123,7 @@ func (w *worker) problem(reason string, err error) {
 	}
 }
 
-// start starts the processes that do not run yet.
+// start starts the processes that are not running yet.
 func (w *worker) start() {
 	for _, c := range w.containers {
 		if c.process != nil {
@@ -170,9 +171,9 @@ func (w *worker) startContainer(c *container, p program, file string) error {
 
 func (w *worker) log(container string) string { return filepath.Join(w.dir, container+".log") }
 
-// probe runs the readiness probes; a container without one is ready when it runs. A
-// container that is not ready is probed at each step, and a ready one at its probe's
-// period, so that a pod without changes costs little.
+// probe runs the readiness probes; a container without a probe is ready when it runs. A container
+// that is not ready is probed at each step, a ready one at the period of its probe, so that a pod
+// without changes needs little work.
 func (w *worker) probe() {
 	for _, c := range w.containers {
 		running := c.process != nil && c.process.State().Running
@@ -184,8 +185,8 @@ func (w *worker) probe() {
 	}
 }
 
-// probePeriod returns the interval of a ready container's probes. A kubelet's default is 10
-// seconds.
+// probePeriod returns the interval of the probes of a ready container. The default of a kubelet is
+// 10 seconds.
 func probePeriod(c corev1.Container) time.Duration {
 	if p := c.ReadinessProbe; p != nil && p.PeriodSeconds > 0 {
 		return time.Duration(p.PeriodSeconds) * time.Second
@@ -235,8 +236,8 @@ func (w *worker) report() {
 	w.reported = status
 }
 
-// end stops the processes concurrently and within the pod's grace period, and removes a deleted pod from
-// the API. When the node ends, the pod stays there.
+// end stops the processes concurrently, within the pod's grace period, and removes a deleted pod
+// from the API. If the node ends, the pod remains in the API.
 func (w *worker) end() {
 	ctx := context.WithoutCancel(w.ctx)
 	grace := 30 * time.Second

@@ -14,12 +14,12 @@ const user = "casement"
 // Challenge is the Proxy-Authenticate header of a refusal.
 const Challenge = `Basic realm="casement"`
 
-// URL returns the address of a proxy as clients take it, with its password.
+// URL returns the address of a proxy in the form that clients expect, with its password.
 func URL(address, password string) string {
 	return (&url.URL{Scheme: "http", User: url.UserPassword(user, password), Host: address}).String()
 }
 
-// Authorized reports whether a request to a proxy has its password (RFC 7617). An empty
+// Authorized reports whether a request contains the password of the proxy (RFC 7617). An empty
 // password admits no client.
 func Authorized(r *http.Request, password string) bool {
 	scheme, encoded, _ := strings.Cut(r.Header.Get("Proxy-Authorization"), " ")

@@ -1,11 +1,11 @@
-// Package proxy leads clients whose endpoints are fixed to a handler on this machine: an HTTPS proxy
-// (HTTPS_PROXY, the CONNECT method) that answers for the hosts it knows, with certificates of the caller's
-// CA, in the place of those hosts.
+// Package proxy redirects clients with fixed endpoints to a handler on this computer: an HTTPS
+// proxy (HTTPS_PROXY, the CONNECT method) that answers in place of the hosts it knows, with
+// certificates of the caller's CA.
 //
-// It is no proxy otherwise: it dials only servers on this machine that its caller connects to. A host that
-// neither knows is refused, so that nothing leaves the machine. It answers only clients that have its
-// password. The local plane, package fabric and tests may import it; it imports packages limit and
-// connqueue alone.
+// Apart from that it is no proxy: it dials only servers on this computer, through its caller. All
+// other hosts are refused, so that nothing leaves the computer. It answers only clients that have
+// its password. The local plane, package fabric and tests may import it; it imports only packages
+// limit and connqueue.
 package proxy
 
 import (
@@ -23,27 +23,28 @@ import (
 	"casement.dev/casement/internal/sim/connqueue"
 )
 
-// Config says whom a Proxy answers for.
+// Config is the configuration of a proxy.
 type Config struct {
-	// TLS holds the certificates of the hosts.
+	// TLS contains the certificates of the hosts.
 	TLS *tls.Config
-	// Handler answers the requests to them; Request.Host is the name that the client requested.
+	// Handler answers the requests to the hosts; Request.Host is the name that the client
+	// requested.
 	Handler http.Handler
-	// Serves reports whether HTTPS to a host (without its port) is answered.
+	// Serves reports whether HTTPS requests to a host (without its port) are answered.
 	Serves func(host string) bool
-	// Dial connects to a target, host and port, that is on this machine under a name
-	// of Azure; false, or no Dial, refuses it.
+	// Dial connects to a target, host and port, that is a server on this computer with a name of
+	// Azure. If it returns false or is nil, the target is refused.
 	Dial func(ctx context.Context, target string) (conn net.Conn, known bool, err error)
-	// Plain returns who answers a request in plain HTTP, nil for no one; without it
-	// none is answered.
+	// Plain returns the handler of a request in plain HTTP, or nil to refuse it; a nil Plain
+	// refuses all.
 	Plain func(*http.Request) http.Handler
 	// Password is the password that clients present in Proxy-Authorization (see URL).
 	Password string
-	// Refused, when set, is called for each target that was refused.
+	// Refused is called for each refused target; it may be nil.
 	Refused func(target string)
 }
 
-// Serve answers on a listener until ctx ends, and ends its connections then.
+// Serve serves on a listener until ctx ends; then it closes all connections.
 func Serve(ctx context.Context, l net.Listener, cfg Config) error {
 	tunnels := connqueue.New(l.Addr())
 	bounds := limit.Default()
@@ -114,7 +115,7 @@ func (f *front) refuse(w http.ResponseWriter, target string) {
 	http.Error(w, "The proxy of the local Azure does not answer for "+target+", and lets nothing leave this machine.", http.StatusForbidden)
 }
 
-// connect joins the client's connection with one to its target.
+// connect connects the client's connection to its target.
 func (f *front) connect(w http.ResponseWriter, r *http.Request) {
 	to, known, err := f.Dial(r.Context(), r.Host)
 	switch {
@@ -135,10 +136,10 @@ func (f *front) connect(w http.ResponseWriter, r *http.Request) {
 func join(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
-	_, _ = io.Copy(to, from) // a connection that is lost ends both
+	_, _ = io.Copy(to, from) // a lost connection ends both directions
 }
 
-// tunnel gives the client's connection to another.
+// tunnel takes over the client's connection and passes it to give.
 func (f *front) tunnel(w http.ResponseWriter, give func(net.Conn) bool) {
 	hijacker, ok := w.(http.Hijacker)
 	if !ok {
@@ -147,7 +148,7 @@ func (f *front) tunnel(w http.ResponseWriter, give func(net.Conn) bool) {
 	}
 	conn, buffered, err := hijacker.Hijack()
 	if err != nil {
-		return // the connection is lost, and with it the reader of an error
+		return // the connection is lost, so the client cannot receive an error
 	}
 	_ = conn.SetDeadline(time.Time{})
 	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
@@ -159,7 +160,7 @@ func (f *front) tunnel(w http.ResponseWriter, give func(net.Conn) bool) {
 	}
 }
 
-// early is a connection some of whose bytes have been read already.
+// early is a connection of which some bytes have been read already.
 type early struct {
 	net.Conn
 	r *bufio.Reader

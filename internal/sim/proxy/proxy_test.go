@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/sim/proxy"
 )
 
-// client starts a proxy that answers for example.com (httptest's certificate has
-// that name) and for plain HTTP to one address, and gives a client that uses it.
+// client starts a proxy that answers for example.com (the name in httptest's certificate) and for
+// plain HTTP to one address, and returns a client that uses the proxy.
 func client(t *testing.T, password string, refused chan<- string) *http.Client {
 	t.Helper()
 	site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the site itself") }))
@@ -105,7 +105,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestPassword asks a proxy without its password, as another user of the machine could.
+// TestPassword sends requests without the password to a proxy, as another user of the computer
+// could.
 func TestPassword(t *testing.T) {
 	for _, password := range []string{"", "wrong", "right "} {
 		c := client(t, password, make(chan string, 1))

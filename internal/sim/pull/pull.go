@@ -1,8 +1,9 @@
-// Package pull decides which container images a simulated node can pull. No registry is asked: a table has
-// repositories and the forms of their tags, and rules of the user add others. The pull of an image that
-// cannot exist fails with containerd's message, which says that it is simulated.
+// Package pull decides which container images a simulated node can pull. It contacts no registry: a
+// table contains repositories and the forms of their tags, and rules of the user add others. The
+// pull of an image that cannot exist fails with containerd's message and the note that it is
+// simulated.
 //
-// It refuses to know pods, operating systems and the effect of a running image. The simulator,
+// It does not know pods, operating systems and the effect of a running image. The simulator,
 // internal/plane and internal/cli may import it.
 package pull
 
@@ -16,26 +17,26 @@ import (
 
 // Modes of a Policy.
 const (
-	// Any takes every image whose name is valid.
+	// Any accepts every image whose name is valid.
 	Any = "any"
-	// Known refuses images that do not exist by the table: a tag that a repository of the table cannot
-	// have, a repository in a namespace that the table has completely, and a registry under a name that
-	// never resolves. It accepts all others, because a plane that runs no user's own images would be of
-	// little use.
+	// Known refuses images that do not exist according to the table: a tag that a repository of the
+	// table cannot have, a repository in a namespace of which the table contains all repositories,
+	// and a registry whose name never resolves. It accepts all others, because a plane that cannot
+	// run the user's own images would be of little use.
 	Known = "known"
 	// Listed refuses every image that is not in the table.
 	Listed = "listed"
 )
 
-// Policy says which images exist. The zero value is Known.
+// Policy decides which images exist. The zero value is Known.
 type Policy struct {
 	mode  string
 	admit []*regexp.Regexp
 }
 
-// New returns a policy. The images that a pattern matches exist in every mode; a pattern
-// is a reference, as users or containerd write it, in which * matches any characters.
-// It fails on an unknown mode.
+// New returns a policy. Images that match a pattern exist in every mode. A pattern is a reference
+// in the form of users or of containerd, in which * matches any characters. An unknown mode is an
+// error.
 func New(mode string, patterns []string) (Policy, error) {
 	switch mode {
 	case Any, Known, Listed, "":
@@ -50,7 +51,7 @@ func New(mode string, patterns []string) (Policy, error) {
 	return p, nil
 }
 
-// Refusal is the error of an image that cannot be pulled.
+// Refusal is the error for an image that cannot be pulled.
 type Refusal struct {
 	// Reason is the kubelet's reason: InvalidImageName or ErrImagePull.
 	Reason string
@@ -58,7 +59,7 @@ type Refusal struct {
 	Message string
 }
 
-// Refuse returns the refusal of an image that cannot be pulled, and nil for any other.
+// Refuse returns the refusal of an image that cannot be pulled, and nil for any other image.
 func (p Policy) Refuse(image string) *Refusal {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
@@ -106,8 +107,8 @@ func version(named reference.Named) string {
 	return reference.TagNameOnly(named).(reference.Tagged).Tag()
 }
 
-// unresolved reports whether no name server knows a registry: RFC 2606 and 6761 keep
-// .invalid free of names.
+// unresolved reports whether the name of a registry can never be resolved: RFC 2606 and 6761
+// reserve .invalid.
 func unresolved(registry string) bool {
 	host, _, _ := strings.Cut(registry, ":")
 	return strings.HasSuffix(host, ".invalid")

@@ -79,7 +79,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// check compares a refusal's reason and message with a part of them, nothing with none.
+// check compares a refusal's reason and message with want, a part of them; "" means no refusal.
 func check(t *testing.T, p Policy, image, want string) {
 	t.Helper()
 	text := ""

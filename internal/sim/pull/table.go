@@ -6,32 +6,33 @@ import (
 	"sync"
 )
 
-// shapes are the forms of tags. A version number of the right form counts as published.
+// The forms of tags. A version number of the right form is assumed to be published.
 const (
 	kubernetes = `v1\.(\d|[123]\d)\.\d{1,2}(-(alpha|beta|rc)\.\d+)?`
 	semver     = `v?\d{1,2}\.\d{1,3}(\.\d{1,3})?([-.][a-z0-9][\w.-]*)?`
-	// windowsBase are releases of Windows and their builds; no base image has "latest".
+	// windowsBase matches releases of Windows and their builds; base images have no tag "latest".
 	windowsBase = `(ltsc20(16|19|22|25)|1709|1803|1809|190[39]|1909|2004|20H2|10\.0\.(14393|16299|17134|17763|` +
 		`1836[23]|1904[12]|20348|26100)\.\d+)` +
 		`(-KB\d+)?(-(amd64|arm64))?`
-	// windowsTagged are images of Microsoft's that name a release in their tag.
+	// windowsTagged matches tags of Microsoft's images that contain a release.
 	windowsTagged = `latest|[\w.-]*(windowsservercore|nanoserver|windows)[\w.-]*`
-	// official are the tags of Docker's own images: versions, channels and distributions,
-	// and these with a variant behind them.
+	// official matches tags of Docker's official images: versions, channels and distributions,
+	// optionally followed by a variant.
 	official = `latest|(v?\d|latest|stable|oldstable|mainline|edge|rolling|lts|current|slim|alpine|unstable|` +
 		`testing|rc|fpm|apache|cli|management|` +
 		`bookworm|bullseye|buster|trixie|sid|jammy|focal|noble|bionic|musl|glibc|uclibc|dind|rootless|linux|` +
 		`nanoserver|windowsservercore)[\w.-]*`
-	// numbered are tags with a digit somewhere.
+	// numbered matches tags that contain a digit.
 	numbered = `latest|[\w.-]*\d[\w.-]*`
 )
 
-// row are repositories whose tags have one shape. A name may hold | between several.
+// row is a set of repositories whose tags have one form. names may contain several names, separated
+// by |.
 type row struct{ registry, names, tags string }
 
-// table has the known repositories: those of Kubernetes, of the addons and templates, Windows' base images
-// and Docker's official images. Sources: the projects' release pages and the registries' catalogues as of
-// 2026.
+// table contains the known repositories: those of Kubernetes, of the addons and templates, Windows'
+// base images and Docker's official images. Sources: the projects' release pages and the
+// registries' catalogues as of 2026.
 var table = []row{
 	{"registry.k8s.io", "kube-apiserver|kube-controller-manager|kube-scheduler|kube-proxy|conformance|kubectl", kubernetes},
 	{"registry.k8s.io", "pause|etcd", `3\.\d{1,2}(\.\d{1,2})?(-\d+)?(-(linux|windows)[\w.-]*)?`},
@@ -95,11 +96,11 @@ var table = []row{
 	{"docker.io/library", "traefik|ubuntu|unit|valkey|varnish|vault|websphere-liberty|wordpress|xwiki|yourls|znc|zookeeper", official},
 }
 
-// namespaces are the namespaces whose repositories in use are all in the table.
+// namespaces are the namespaces of which the table contains all repositories in use.
 var namespaces = []string{"registry.k8s.io/", "docker.io/library/", "mcr.microsoft.com/windows", "mcr.microsoft.com/containernetworking/"}
 
-// complete reports whether a repository that the table lacks is known not to exist. Sub-namespaces
-// beside the listed ones are not complete.
+// complete reports whether a repository that the table does not contain is known not to exist.
+// Sub-namespaces of the listed namespaces are not complete.
 func complete(repository string) bool {
 	for _, n := range namespaces {
 		rest, ok := strings.CutPrefix(repository, n)
@@ -121,7 +122,7 @@ var index = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return all
 })
 
-// find returns the tags of a repository.
+// find returns the form of a repository's tags.
 func find(repository string) (*regexp.Regexp, bool) {
 	tags, ok := index()[repository]
 	return tags, ok

@@ -5,16 +5,16 @@ import (
 	"iter"
 )
 
-// bitsPerPixel is the one depth that all clients show and that needs no compression to be
-// sent: five bits of red, six of green, five of blue.
+// bitsPerPixel is the only colour depth that all clients support and that can be sent without
+// compression: five bits of red, six of green, five of blue.
 const bitsPerPixel = 16
 
-// tile is the width and height of a part of the picture that is sent in one message. Every client accepts
-// its 8 KiB.
+// tile is the width and height, in pixels, of a part of the picture that is sent in one message.
+// Every client accepts its 8 KiB.
 const tile = 64
 
-// updates returns the bitmap updates that draw a picture, [MS-RDPBCGR] 2.2.9.1.1.3.1.2: one
-// for each tile.
+// updates yields the bitmap updates that draw a picture, [MS-RDPBCGR] 2.2.9.1.1.3.1.2: one for each
+// tile.
 func updates(picture image.Image) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		all := picture.Bounds()
@@ -29,8 +29,8 @@ func updates(picture image.Image) iter.Seq[[]byte] {
 	}
 }
 
-// update draws one part. A row has an even number of pixels, so that it ends on four bytes,
-// and the last row comes first.
+// update returns the bitmap update for one part. A row has an even number of pixels, so that its
+// length is a multiple of four bytes, and the last row comes first.
 func update(picture image.Image, part image.Rectangle) []byte {
 	const bitmap, one, plain = 1, 1, 0
 	width, height := (part.Dx()+1)/2*2, part.Dy()

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Kinds of MCS messages, as the first byte has them: T.125, 7.
+// Kinds of MCS messages, in their first byte: T.125, 7.
 const (
 	mcsErectDomain  = 0x04
 	mcsDisconnect   = 0x20
@@ -46,10 +46,10 @@ const (
 // t124 begins the data of a GCC conference: the key of T.124 as an object identifier.
 var t124 = []byte{0, 5, 0, 0x14, 0x7c, 0, 1}
 
-// wanted has the settings that a client requests in MCS Connect Initial.
+// wanted contains the settings that a client requests in MCS Connect Initial.
 type wanted struct {
 	width, height int
-	// channels is how many virtual channels the client asks for.
+	// channels is the number of virtual channels that the client requests.
 	channels int
 }
 
@@ -62,7 +62,7 @@ func data(body []byte) (reader, error) {
 	return r, nil
 }
 
-// parseConnect reads an MCS Connect Initial.
+// parseConnect parses an MCS Connect Initial.
 func parseConnect(body []byte) (wanted, error) {
 	r, err := data(body)
 	if err != nil {
@@ -82,7 +82,7 @@ func parseConnect(body []byte) (wanted, error) {
 	return parseBlocks(r)
 }
 
-// parseBlocks reads the blocks of a client's settings.
+// parseBlocks parses the blocks of a client's settings.
 func parseBlocks(r reader) (wanted, error) {
 	var w wanted
 	for len(r.rest) > 0 && !r.failed {

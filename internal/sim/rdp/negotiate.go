@@ -18,7 +18,7 @@ const (
 	x224Confirm     = 0xd0
 )
 
-// negotiate selects TLS and returns the protocols that the client offered.
+// negotiate negotiates TLS with a client and returns the protocols that the client offered.
 func negotiate(c io.ReadWriter) (uint32, error) {
 	request, err := readTPKT(c)
 	if err != nil {
@@ -38,8 +38,8 @@ func negotiate(c io.ReadWriter) (uint32, error) {
 	return asked, err
 }
 
-// askedProtocols reads the negotiation request at the end of an X.224 connection
-// request. A client without one speaks standard RDP security only.
+// askedProtocols returns the protocols in the negotiation request at the end of an X.224 connection
+// request. A client without a negotiation request supports only standard RDP security.
 func askedProtocols(body []byte) (uint32, error) {
 	if len(body) < 7 || body[1]&0xf0 != x224Request {
 		return 0, errors.New("its first message is no connection request")

@@ -24,7 +24,7 @@ func request(protocols byte) []byte {
 	return tpkt([]byte{14, x224Request, 0, 0, 0, 0, 0, negRequest, 0, 8, 0, protocols, 0, 0, 0})
 }
 
-// connectInitial is MCS Connect Initial of a client with a screen and virtual channels.
+// connectInitial returns the MCS Connect Initial of a client with a screen and virtual channels.
 func connectInitial(width, height uint16, channels int) []byte {
 	core := slices.Concat(le(4, 8, width, height), make([]byte, 200))
 	network := slices.Concat(le(uint16(channels), 0), make([]byte, 12*channels))
@@ -35,7 +35,7 @@ func connectInitial(width, height uint16, channels int) []byte {
 		ber(berOctets, slices.Concat(t124, per(conference))...))...)
 }
 
-// fromClient is data of a client on a channel.
+// fromClient returns a message with a client's data on a channel.
 func fromClient(channel uint16, value []byte) []byte {
 	head := binary.BigEndian.AppendUint16([]byte{mcsSend}, userID-firstUser)
 	return tpktData(slices.Concat(binary.BigEndian.AppendUint16(head, channel), []byte{0x70}, per(value)))
@@ -66,7 +66,7 @@ func serve(t *testing.T, picture func(int, int) image.Image) (client net.Conn, e
 	return client, ended
 }
 
-// TestSession leads a client to the picture and compares its pixels.
+// TestSession makes a client's session up to the picture and compares the picture's pixels.
 func TestSession(t *testing.T) {
 	const width, height = 101, 70
 	dot := color.RGBA{0xf8, 0xfc, 0xf8, 0xff}
@@ -97,7 +97,7 @@ func TestSession(t *testing.T) {
 	if license, share := receive(t, secure), receive(t, secure); license[11]&securityLicense == 0 || share[13] != demandActive {
 		t.Fatalf("the license is %x, the share %x", license, share)
 	}
-	send(t, secure, []byte{0, 4, 1, 2}) // input on the fast path
+	send(t, secure, []byte{0, 4, 1, 2}) // input in fast-path form
 	for _, m := range [][]byte{
 		shares(dataSynchronize, 1, 0, 0, 0), shares(dataControl, le(controlTogether, 0, 0, 0)...),
 		shares(dataControl, le(controlRequest, 0, 0, 0)...), shares(dataFontList, 0, 0, 0, 0, 0, 0, 0, 0),
@@ -162,7 +162,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, ended := serve(t, nil)
-			go func() { // the server may not read all of it
+			go func() { // the server may stop reading
 				if _, err := client.Write(c.first); err != nil || c.then == nil {
 					_, _ = io.Copy(io.Discard, client)
 					return
@@ -207,7 +207,7 @@ func (t tape) Read(p []byte) (int, error) { return t.Reader.Read(p) }
 func (tape) Write(p []byte) (int, error)  { return len(p), nil }
 func (tape) SetDeadline(time.Time) error  { return nil }
 
-// TestScreen: text is drawn within the screen, whatever its size.
+// TestScreen: text is drawn within a screen of any size.
 func TestScreen(t *testing.T) {
 	for name, size := range map[string]image.Point{"usual": {X: 1024, Y: 640}, "small": {X: 200, Y: 100}, "least": {X: 1, Y: 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +230,8 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestScreensAreSmall: clients choose the size, up to 33 MB of pixels each, and there may be thousands.
+// TestScreensAreSmall: a picture needs little memory, because clients choose its size, up to 33 MB
+// of pixels, and there may be thousands of clients.
 func TestScreensAreSmall(t *testing.T) {
 	const clients = 200
 	var before, after runtime.MemStats

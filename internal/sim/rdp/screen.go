@@ -17,14 +17,15 @@ var (
 	ink    = color.RGBA{0xff, 0xff, 0xff, 0xff}
 )
 
-// Sizes of a screen's text, in pixels: a letter of the font, and the space around all.
+// Sizes of a screen's text, in pixels: a letter of the font, and the margin around the text.
 const (
 	letterWidth, letterHeight = 8, 16
 	margin                    = 2 * letterHeight
 )
 
-// Screen draws a title in large letters and lines of text below it, wrapped at spaces. The picture stores
-// only its letters and no background pixels: a client chooses its size, and there are many clients.
+// Screen returns a picture with a title in large letters and lines of text below it, wrapped at
+// spaces. The picture stores only its letters and no background pixels, because clients choose its
+// size and there may be many clients.
 func Screen(width, height int, title string, lines ...string) image.Image {
 	out := &screen{bounds: image.Rect(0, 0, width, height)}
 	y := margin
@@ -47,13 +48,14 @@ type screen struct {
 	rows   []row // from top to bottom
 }
 
-// row is a line of text: its letters, and how many pixels wide and high each of their own is drawn.
+// row is a line of text: its letters, and the width and height in pixels with which each pixel of
+// the font is drawn.
 type row struct {
 	top, scale int
 	letters    *image.Alpha
 }
 
-// write adds a line below the others, unless it begins below the picture.
+// write adds a line at y, unless y is below the picture.
 func (s *screen) write(face font.Face, line string, y, scale int) {
 	if line == "" || y >= s.bounds.Max.Y {
 		return
@@ -74,17 +76,17 @@ func (s *screen) At(x, y int) color.Color {
 		return ground
 	}
 	r := s.rows[i]
-	return over(r.letters.AlphaAt((x-margin)/r.scale, (y-r.top)/r.scale).A)
+	return blend(r.letters.AlphaAt((x-margin)/r.scale, (y-r.top)/r.scale).A)
 }
 
-// over returns the colour of the ink on the ground.
-func over(alpha uint8) color.RGBA {
+// blend returns the colour of ink with an opacity on the background.
+func blend(alpha uint8) color.RGBA {
 	mix := func(a, b uint8) uint8 { return uint8((int(a)*int(alpha) + int(b)*(0xff-int(alpha))) / 0xff) }
 	return color.RGBA{mix(ink.R, ground.R), mix(ink.G, ground.G), mix(ink.B, ground.B), 0xff}
 }
 
 // wrap breaks a line into lines of at most width letters, at spaces if possible. An empty line
-// stays one line.
+// yields one empty line.
 func wrap(line string, width int) (out []string) {
 	width = max(width, 1)
 	for len(line) > width {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// errLeft is returned when the client has ended the session.
+// errLeft is the error for a session that the client has ended.
 var errLeft = errors.New("it left")
 
 // session is a connection with a client after TLS.
@@ -112,23 +112,23 @@ const (
 	serverChannel   = 0x03ea
 )
 
-// share answers a message on the channel of input and output. The one with the client's
-// credentials is not read beyond its flags.
+// share answers a message on the input and output channel. Of the message with the client's
+// credentials it reads only the flags.
 func (s *session) share(r reader) error {
 	first, second := r.le16(), r.le16()
 	if first&securityInfo != 0 && second == 0 {
 		return errors.Join(s.write(licensed()), s.write(demand(s.wanted)))
 	}
 	if int(first) != len(r.rest)+4 {
-		return nil // other kinds of headers are of no use here
+		return nil // other kinds of headers do not matter here
 	}
-	r.le16() // who sends it
+	r.le16() // the sender
 	if second&0xf != shareData&0xf {
-		return nil // Confirm Active: whatever the client confirms, it is sent the same
+		return nil // Confirm Active: the answer does not depend on the confirmed capabilities
 	}
 	r.take(8) // the share, stream and length
 	kind := r.u8()
-	r.take(3) // it is not compressed
+	r.take(3) // no compression
 	switch kind {
 	case dataSynchronize:
 		return s.write(shared(dataSynchronize, le(1, userID)))
@@ -145,7 +145,7 @@ func (s *session) share(r reader) error {
 	case dataRefresh:
 		return s.draw()
 	case dataSuppress:
-		if r.u8() == 1 { // the client shows its window again
+		if r.u8() == 1 { // the client's window is visible again
 			return s.draw()
 		}
 	case dataShutdown:
@@ -170,13 +170,13 @@ func (s *session) draw() error {
 	return s.conn.SetDeadline(time.Now().Add(idle))
 }
 
-// licensed returns the message that the client needs no license: [MS-RDPBCGR] 2.2.1.12.
+// licensed returns the message that the client needs no licence: [MS-RDPBCGR] 2.2.1.12.
 func licensed() []byte {
 	const errorAlert, version3, validClient, noTransition, errorBlob = 0xff, 3, 7, 2, 4
 	return sendTo(ioChannel, le(securityLicense, 0, version3<<8|errorAlert, 16, validClient, 0, noTransition, 0, errorBlob, 0))
 }
 
-// shared returns a message of the share.
+// shared returns a message of the share, which is RDP's session protocol.
 func shared(kind byte, value []byte) []byte {
 	head := le(uint16(18+len(value)), shareData, serverChannel)
 	head = binary.LittleEndian.AppendUint32(head, shareID)
@@ -185,7 +185,8 @@ func shared(kind byte, value []byte) []byte {
 	return sendTo(ioChannel, slices.Concat(head, []byte{kind, 0, 0, 0}, value))
 }
 
-// demand offers the share with the server's capabilities: [MS-RDPBCGR] 2.2.1.13.1.
+// demand returns the message that offers the share with the server's capabilities: [MS-RDPBCGR]
+// 2.2.1.13.1.
 func demand(w wanted) []byte {
 	sets := capabilities(w)
 	all := slices.Concat(sets...)
@@ -206,7 +207,7 @@ func capabilities(w wanted) [][]byte {
 	copy(input, le(1)) // scan codes
 	return [][]byte{
 		set(9, le(serverChannel, 0)),
-		set(1, append(le(windows, 3, protocol, 0, 0, 0, 0, 0, 0), 1, 1)), // refresh and suppress are understood
+		set(1, append(le(windows, 3, protocol, 0, 0, 0, 0, 0, 0), 1, 1)), // refresh and suppress messages are supported
 		set(2, slices.Concat(le(bitsPerPixel, 1, 1, 1, uint16(w.width), uint16(w.height), 0, 0, 1), []byte{0, 0}, le(1, 0))),
 		set(3, order),
 		set(8, le(1, 20, 20)),

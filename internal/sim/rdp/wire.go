@@ -12,8 +12,8 @@ const longest = 32 << 10
 
 var errShort = errors.New("a message is too short")
 
-// reader takes a message apart. After the first read beyond its end all others return
-// zeros, and failed is true.
+// reader parses a message. After the first read beyond the message's end, all reads return zeros,
+// and failed is true.
 type reader struct {
 	rest   []byte
 	failed bool
@@ -42,8 +42,8 @@ func (r *reader) err() error {
 	return nil
 }
 
-// ber reads the header of a BER value with the tag and returns the value. A tag of two bytes is 0x7f00 or
-// more.
+// ber reads the header of a BER value with a tag and returns the value. A tag of 0x7f00 or more has
+// two bytes.
 func (r *reader) ber(tag uint16) reader {
 	got := uint16(r.u8())
 	if got == 0x7f {
@@ -81,7 +81,7 @@ func ber(tag uint16, value ...byte) []byte {
 	return append(binary.BigEndian.AppendUint16(out, uint16(len(value))), value...)
 }
 
-// per returns a value with its PER length before it.
+// per returns a value that is preceded by its PER length.
 func per(value []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(value))|0x8000), value...)
 }
@@ -93,8 +93,8 @@ func le(values ...uint16) (out []byte) {
 	return out
 }
 
-// readTPKT reads one message and returns its payload; the header contains the length. For a
-// fast-path message ([MS-RDPBCGR] 2.2.8.1.2), which is input, it returns none.
+// readTPKT reads one message and returns its payload. It returns none for a fast-path message
+// ([MS-RDPBCGR] 2.2.8.1.2), which is input.
 func readTPKT(r io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:2]); err != nil {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents has a function for each kind of configuration file, which rewrites in place the paths
-// that the file names.
+// documents maps each kind of configuration file to a function that rewrites the paths in the file
+// in place.
 var documents = map[string]func(t *translation, folder string, d map[string]any) error{
 	"config":                        (*translation).schedulerConfig,
 	"admission-control-config-file": (*translation).admission,
@@ -21,8 +21,8 @@ var documents = map[string]func(t *translation, folder string, d map[string]any)
 	"authentication-config":         (*translation).authentication,
 }
 
-// remake reads a configuration file, writes a checked copy and returns the copy's path, so that the program
-// reads only checked text.
+// remake parses a configuration file, writes a checked copy and returns the copy's path, so that
+// the program reads only checked text.
 func (t *translation) remake(flag, guest string) (string, error) {
 	guest = guestPath(guest)
 	data, err := t.Files.ReadFile(guest)
@@ -33,7 +33,7 @@ func (t *translation) remake(flag, guest string) (string, error) {
 	if err := yaml.Unmarshal(data, &d); err != nil {
 		return "", fmt.Errorf("%s is not YAML", guest) // the error could quote a key
 	}
-	if err := spelled(d); err != nil {
+	if err := checkCase(d); err != nil {
 		return "", fmt.Errorf("%s: %w", guest, err)
 	}
 	if err := documents[flag](t, path.Dir(guest), d); err != nil {
@@ -46,14 +46,14 @@ func (t *translation) remake(flag, guest string) (string, error) {
 	return t.keep(flag+".yaml", made), nil
 }
 
-// naming are the fields that this package checks. A program that accepts another spelling of a
-// field would read an unchecked value.
+// naming are the fields that this package checks. A program that accepts another spelling of such a
+// field would use an unchecked value.
 var naming = []string{"clientConnection", "kubeconfig", "extenders", "tlsConfig", "certFile", "keyFile", "caFile",
 	"plugins", "name", "path", "urlPrefix", "jwt", "issuer", "egressSelectorType",
 	"authorizers", "webhook", "connectionInfo", "kubeConfigFile", "resources", "providers", "kms"}
 
-// spelled refuses fields whose names differ from a name in naming only in case.
-func spelled(v any) error {
+// checkCase returns an error if the name of a field differs from a name in naming only in case.
+func checkCase(v any) error {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
@@ -61,13 +61,13 @@ func spelled(v any) error {
 			if !known && slices.ContainsFunc(naming, func(n string) bool { return strings.EqualFold(n, key) }) {
 				return fmt.Errorf("field %q is not spelled as Kubernetes does", key)
 			}
-			if err := spelled(value); err != nil {
+			if err := checkCase(value); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if err := spelled(item); err != nil {
+			if err := checkCase(item); err != nil {
 				return err
 			}
 		}
@@ -75,7 +75,7 @@ func spelled(v any) error {
 	return nil
 }
 
-// keep records a file that has to be written and returns its path.
+// keep records a file that must be written and returns its path.
 func (t *translation) keep(name string, data []byte) string {
 	p := filepath.Join(t.Private, fmt.Sprintf("%d-%s", len(t.command.Made), name))
 	t.command.Made[p] = data
@@ -113,10 +113,10 @@ func (t *translation) schedulerConfig(folder string, d map[string]any) error {
 	return nil
 }
 
-// admissionPlugins are the plugins whose configuration names no file.
+// admissionPlugins are the plugins whose configuration contains no file names.
 var admissionPlugins = []string{"EventRateLimit", "PodNodeSelector", "PodSecurity", "PodTolerationRestriction", "ResourceQuota"}
 
-// admission rewrites an AdmissionConfiguration; the files of its plugins are inlined.
+// admission rewrites an AdmissionConfiguration; it inlines the files of its plugins.
 func (t *translation) admission(folder string, d map[string]any) error {
 	for i, p := range list(d, "plugins") {
 		if name := text(p, "name"); !slices.Contains(admissionPlugins, name) {
@@ -150,8 +150,9 @@ func (t *translation) authorization(folder string, d map[string]any) error {
 	return nil
 }
 
-// authentication makes the API server ask the issuers of an AuthenticationConfiguration from inside the guest, which each
-// release that is emulated can (feature gate StructuredAuthenticationConfigurationEgressSelector, on since 1.34).
+// authentication makes the API server contact the issuers of an AuthenticationConfiguration from
+// inside the guest. Each emulated release supports that (feature gate
+// StructuredAuthenticationConfigurationEgressSelector, on since 1.34).
 func (t *translation) authentication(_ string, d map[string]any) error {
 	for i, a := range list(d, "jwt") {
 		if t.EgressConfig == "" {
@@ -178,7 +179,7 @@ func (t *translation) encryption(_ string, d map[string]any) error {
 	return nil
 }
 
-// field replaces the guest's kubeconfig that a document names by a checked copy.
+// field replaces the path of a guest's kubeconfig in a document by the path of a checked copy.
 func (t *translation) field(folder string, d map[string]any, name string) error {
 	value, some := d[name]
 	if !some || value == "" {
@@ -203,7 +204,7 @@ func against(folder, p string) string {
 	return guestPath(path.Join(folder, p))
 }
 
-// object returns a field that is an object, or an empty one.
+// object returns a field that is an object, or an empty object.
 func object(d map[string]any, name string) map[string]any {
 	o, _ := d[name].(map[string]any)
 	return o

@@ -9,42 +9,43 @@ import (
 	"strings"
 )
 
-// how is the way in which a flag's value is translated.
+// how is the way in which the value of a flag is translated.
 type how int
 
 const (
-	// plain values name no file and stay unchanged.
+	// plain is for values that contain no file name and remain unchanged.
 	plain how = iota
-	// file is a file or a list of files that is read.
+	// file is for a file, or a list of files, that the program reads.
 	file
-	// output is a file that is written; "-" is standard output.
+	// output is for a file that the program writes; "-" is standard output.
 	output
-	// folder is a directory that is written to.
+	// folder is for a directory to which the program writes.
 	folder
-	// kubeconfig is the path of a kubeconfig file: a copy is written with the known fields only.
+	// kubeconfig is for the path of a kubeconfig file, of which a copy with only the known fields
+	// is written.
 	kubeconfig
-	// document is the path of a configuration file that a function of documents rewrites.
+	// document is for the path of a configuration file that a function in documents rewrites.
 	document
-	// sni is CERT,KEY or CERT,KEY:DOMAINS.
+	// sni is for CERT,KEY or CERT,KEY:DOMAINS.
 	sni
-	// addresses are URLs of the guest itself, members NAME=URL pairs of it and of other machines, overrides are
-	// GROUP/RESOURCE#URL;URL of the guest itself.
+	// addresses is for URLs of the guest itself, members for NAME=URL pairs of the guest and of
+	// other machines, and overrides for GROUP/RESOURCE#URL;URL of the guest itself.
 	addresses
 	members
 	overrides
-	// lost is a flag that is left out with a warning.
+	// lost is for a flag that is omitted with a warning.
 	lost
-	// ours is a flag whose value this machine sets, whatever the guest's value is.
+	// ours is for a flag whose value this package sets, whatever the guest's value is.
 	ours
-	// logs is the destination of etcd's logs.
+	// logs is for the destination of etcd's logs.
 	logs
-	// token is etcd's --auth-token.
+	// token is for etcd's --auth-token.
 	token
-	// refused is a flag with which the program does not run; the rule has the reason.
+	// refused is for a flag with which the program does not run; the rule contains the reason.
 	refused
 )
 
-// rule is the decision on one flag.
+// rule is the decision about one flag.
 type rule struct {
 	how how
 	why string
@@ -60,8 +61,8 @@ const (
 	componentUser = "kubeconfig authentication-kubeconfig authorization-kubeconfig"
 )
 
-// rules are the flags of each program that name a file, a socket or a program.
-// A test beside casement-kube fails when one of its flags is missing here.
+// rules contains, for each program, the flags whose value is a file, a socket or a program. A test
+// beside casement-kube fails if one of its flags is missing here.
 var rules = map[string]map[string]rule{
 	etcd: table(
 		kind{file, "cert-file key-file client-cert-file client-key-file client-crl-file trusted-ca-file " +
@@ -152,7 +153,7 @@ func (t ruleTable) with(name string, how how, why string) ruleTable {
 	return t
 }
 
-// all is with for a list of flags.
+// all adds the same rule for a list of flags.
 func (t ruleTable) all(how how, why, flags string) ruleTable {
 	for name := range strings.FieldsSeq(flags) {
 		t[name] = rule{how, why}
@@ -167,7 +168,7 @@ func Decided(program, flag string) bool {
 	return known
 }
 
-// value translates a flag's value; keep is false for a flag that is left out.
+// value translates the value of a flag; keep is false for a flag that is omitted.
 func (t *translation) value(f flag) (value string, keep bool, err error) {
 	r := rules[t.program][f.name]
 	if r.how == refused {
@@ -181,7 +182,7 @@ func (t *translation) value(f flag) (value string, keep bool, err error) {
 		return "", false, nil
 	}
 	if r.how != plain && r.how != ours && f.value == "" {
-		return "", false, nil // as if it were not there
+		return "", false, nil // as if the flag were not set
 	}
 	switch r.how {
 	case file:
@@ -222,23 +223,23 @@ func (t *translation) value(f flag) (value string, keep bool, err error) {
 	return value, true, err
 }
 
-// own returns the value of a flag that this machine sets.
+// own returns the value of a flag that this package sets.
 func (t *translation) own(f flag) (value string, keep bool, err error) {
 	switch f.name {
 	case "flex-volume-plugin-dir":
-		return t.noPlugins(), true, nil // a plug-in in the folder would run on the real machine
+		return t.noPlugins(), true, nil // a plug-in in the guest's folder would run on this computer
 	case "egress-selector-config-file":
-		return t.EgressConfig, t.EgressConfig != "", nil // a guest's own network would lead out of the simulation
+		return t.EgressConfig, t.EgressConfig != "", nil // a guest's own network configuration would bypass the simulation
 	case "enable-grpc-gateway":
-		return "false", true, nil // by JSON, which scripts can write, members could be added anywhere on this computer's network
+		return "false", true, nil // scripts can easily send JSON to the gateway, and could add members at any address of this computer's network
 	}
 	return t.Loopback, true, nil
 }
 
-// noPlugins returns a directory that the guest cannot write to and that has no plugins.
+// noPlugins returns an empty directory that the guest cannot write to.
 func (t *translation) noPlugins() string { return filepath.Join(t.Private, "no-plugins") }
 
-// plainValue refuses a path in a flag that is not known to name one.
+// plainValue returns an error if the value of a flag that is not known to name a file is a path.
 func (t *translation) plainValue(f flag) (string, error) {
 	v := f.value
 	socket := strings.Contains(v, "unix:") || strings.Contains(v, "unixs:")
@@ -261,8 +262,8 @@ func (t *translation) files(value string) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// path moves a guest's path below its root; a relative one is against the root,
-// where the program runs. The root itself is refused.
+// path maps a guest's path below the guest's root; a relative path is relative to the root, which
+// is the program's working directory. The root itself is refused.
 func (t *translation) path(guest string) (string, error) {
 	guest = guestPath(guest)
 	host, err := t.Files.Host(guest)
@@ -279,11 +280,12 @@ func (t *translation) path(guest string) (string, error) {
 	return host, nil
 }
 
-// guestPath makes a path absolute; dots cannot lead above the guest's root.
+// guestPath makes a path absolute; ".." elements cannot lead above the guest's root.
 func guestPath(p string) string { return path.Clean("/" + p) }
 
-// inside returns the path on this machine of a directory that this package chooses. A directory
-// that leads out of the root fails when the program starts: nothing can be made below it.
+// inside returns the path on this computer of a guest directory that this package chooses. If the
+// directory leads out of the root, the program cannot start, because nothing can be created below
+// it.
 func (t *translation) inside(guest string) string {
 	host, err := t.path(guest)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Remake returns a kubeconfig with the current context of another: only its server, certificates and token.
-// A program that uses it dials from inside the guest. read returns a file that the kubeconfig names; a
-// relative name is against folder. A field that would run a program, or connect through another network, is
-// refused by name.
+// Remake returns a kubeconfig that contains only the server, the certificates and the token of
+// another kubeconfig's current context. A program that uses it dials from inside the guest. read
+// returns a file that the kubeconfig names; relative names are relative to folder. The error names
+// a field that would run a program or connect through another network.
 func Remake(data []byte, folder string, read func(name string) ([]byte, error)) ([]byte, error) {
 	return remake(data, folder, read, web)
 }
@@ -47,7 +47,7 @@ type reader struct {
 	server func(value string) (string, error)
 }
 
-// content returns a value, or if it is empty the contents of the file that the field names.
+// content returns value or, if it is empty, the contents of the file name, which the field gives.
 func (r reader) content(field string, value []byte, name string) ([]byte, error) {
 	if len(value) > 0 || name == "" {
 		return value, nil
@@ -83,7 +83,7 @@ func (r reader) user(name string, u *api.AuthInfo) (*api.AuthInfo, error) {
 	at := fmt.Sprintf("users[%s].user", name)
 	switch {
 	case u == nil:
-		return &api.AuthInfo{}, nil // a webhook that asks for no credential
+		return &api.AuthInfo{}, nil // for a webhook that requires no credential
 	case u.Exec != nil:
 		return nil, fmt.Errorf("%s.exec is refused: it would run a program on the real machine", at)
 	case u.AuthProvider != nil:
@@ -109,8 +109,8 @@ func (t *translation) remakeKubeconfig(flag, guest string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", guest, err)
 	}
-	// The API server asks webhooks through its egress selector, from inside the guest; the other programs dial from this
-	// computer.
+	// The API server connects to webhooks through its egress selector, from inside the guest; the
+	// other programs dial from this computer.
 	server := t.dialled
 	if t.program == apiServer {
 		server = web

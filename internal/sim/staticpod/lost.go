@@ -7,10 +7,11 @@ import (
 	"casement.dev/casement/internal/kubeflags"
 )
 
-// Flags, feature gates and admission plugins that Kubernetes 1.20 or a later release had and
-// the embedded one does not have. A test beside casement-kube fails when it has one of them.
+// Flags, feature gates and admission plugins that Kubernetes 1.20 or a later release has and the
+// embedded release does not have. A test beside casement-kube fails if the embedded release has one
+// of them.
 const (
-	// klog's flags went from every component in 1.26 (KEP-2845).
+	// klog's flags were removed from every component in 1.26 (KEP-2845).
 	lostLogFlags = "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size " +
 		"logtostderr one-output skip-headers skip-log-headers stderrthreshold"
 
@@ -29,7 +30,8 @@ const (
 		"lock-object-name lock-object-namespace " +
 		"policy-config-file policy-configmap policy-configmap-namespace port scheduler-name use-legacy-policy-config"
 
-	// etcd 3.6 dropped its second API and the proxy, 3.7 the flags whose names began with experimental-.
+	// etcd 3.6 removed its second API and the proxy, 3.7 removed the flags that begin with
+	// experimental-.
 	lostEtcdFlags = "debug enable-v2 experimental-apply-warning-duration experimental-backend-bbolt-freelist-type " +
 		"experimental-bootstrap-defrag-threshold-megabytes experimental-compact-hash-check-enabled " +
 		"experimental-compact-hash-check-time experimental-compaction-batch-limit experimental-compaction-sleep-interval " +
@@ -94,7 +96,7 @@ const (
 		WindowsRunAsUserName WorkloadAwarePreemption ZeroLimitedNominalConcurrencyShares`
 )
 
-// LostFlags returns the flags of a program that the embedded Kubernetes dropped.
+// LostFlags returns the flags of a program that the embedded Kubernetes does not have any more.
 func LostFlags(program string) []string {
 	switch program {
 	case etcd:
@@ -109,16 +111,17 @@ func LostFlags(program string) []string {
 	return nil
 }
 
-// LostFeatureGates returns the feature gates that the embedded Kubernetes dropped.
+// LostFeatureGates returns the feature gates that the embedded Kubernetes does not have any more.
 func LostFeatureGates() []string { return strings.Fields(lostFeatureGates) }
 
-// LostAdmissionPlugins returns the admission plugins that the embedded API
-// server dropped.
+// LostAdmissionPlugins returns the admission plugins that the embedded API server does not have any
+// more.
 func LostAdmissionPlugins() []string { return strings.Fields(lostAdmissionPlugins) }
 
-// withoutLost removes from a flag the items that the embedded program does not know any more but the
-// requested release did. A flag with nothing left has no name. An item that the requested release did not
-// know either stays, so that the program ends as it would there. gone is the removed text, for a message.
+// withoutLost removes from a flag the items that the requested release has but the embedded program
+// does not have any more. If nothing is left, the result has no name. An item that the requested
+// release does not have either is kept, so that the program fails as in that release. gone is the
+// removed text, for a message.
 func (t *translation) withoutLost(f flag) (kept flag, gone string) {
 	if slices.Contains(LostFlags(t.program), f.name) && !t.lacks(kubeflags.Dropped(t.program, f.name)) {
 		return flag{}, f.String()
@@ -129,28 +132,29 @@ func (t *translation) withoutLost(f flag) (kept flag, gone string) {
 		return flag{}, f.String()
 	case t.program != etcd && f.name == "feature-gates":
 		lacks := func(g string) bool { return t.lacks(kubeflags.DroppedGate(g)) }
-		return without(f, slices.DeleteFunc(LostFeatureGates(), lacks), "feature gates")
+		return removeItems(f, slices.DeleteFunc(LostFeatureGates(), lacks), "feature gates")
 	case t.program == apiServer && strings.HasSuffix(f.name, "able-admission-plugins"):
-		return without(f, LostAdmissionPlugins(), "admission plugins")
+		return removeItems(f, LostAdmissionPlugins(), "admission plugins")
 	}
 	return f, ""
 }
 
-// noInTreeProviders is the minor from which on a controller manager knows no cloud provider but external. Source: KEP-2395.
+// noInTreeProviders is the first minor version whose controller manager supports only the cloud
+// provider external. Source: KEP-2395.
 const noInTreeProviders = 31
 
-// lacks reports whether the requested release lacks a feature that Kubernetes removed in minor lost; known
-// is false for a removal before 1.23. Releases of etcd are not known here.
+// lacks reports whether the requested release lacks a feature that Kubernetes removed in the minor
+// version lost. known is false for removals before 1.23. Releases of etcd are not known here.
 func (t *translation) lacks(lost int, known bool) bool {
 	asked, ok := minor(t.Version)
 	return ok && t.program != etcd && (known && asked >= lost || !known && asked > lastUnknown)
 }
 
-// lastUnknown is the last minor whose removals package kubeflags may not know.
+// lastUnknown is the last minor version whose removals package kubeflags may not contain.
 const lastUnknown = 22
 
-// without takes items off a list like A=true,B=false.
-func without(f flag, lost []string, what string) (kept flag, gone string) {
+// removeItems removes items from a list such as A=true,B=false.
+func removeItems(f flag, lost []string, what string) (kept flag, gone string) {
 	var keep, drop []string
 	for item := range strings.SplitSeq(f.value, ",") {
 		name, _, _ := strings.Cut(strings.TrimSpace(item), "=")

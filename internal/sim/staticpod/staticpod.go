@@ -1,12 +1,12 @@
-// Package staticpod turns the container of a kubeadm static pod into a command line that runs on this
-// machine: the guest's paths become paths below its root, its addresses become its loopback address, and
-// flags that only older Kubernetes understood are left out and named.
+// Package staticpod translates the container of a kubeadm static pod to a command line that runs on
+// this computer: the guest's paths become paths below its root, its addresses become its loopback
+// address, and flags that only older Kubernetes releases have are omitted and listed.
 //
-// A closed table has the four programs that may run and, for each flag that names a file, how its value is
-// translated (see flags.go). A configuration that could name further files, or a program to run, is read
-// here and written again from the parts that are known; anything else is refused by name. The package reads
-// the guest's files through Mapping alone and runs nothing. The simulator (internal/sim,
-// internal/controlplane, internal/plane) may import it; the provider may not.
+// A closed table contains the four programs that may run and, for each flag that names a file, the
+// translation of its value (see flags.go). A configuration file that could name other files, or a
+// program to run, is rewritten from its known parts; any other part is an error that names it. The
+// package reads the guest's files only through Mapping and runs nothing. The simulator
+// (internal/sim, internal/controlplane, internal/plane) may import it; the provider may not.
 package staticpod
 
 import (
@@ -29,60 +29,60 @@ const (
 	scheduler         = "kube-scheduler"
 )
 
-// Files is the guest's file tree. Paths are the guest's; none leads out of it.
+// Files is the guest's file tree. Paths are guest paths; none leads out of the tree.
 type Files interface {
-	// Host returns the path of a guest's file on this machine. A link that leads
-	// out of the guest is an error.
+	// Host returns the path of a guest's file on this computer. A link that leads out of the guest
+	// is an error.
 	Host(guest string) (string, error)
 	// ReadFile returns the content of a guest's file.
 	ReadFile(guest string) ([]byte, error)
 }
 
-// Mapping says where a guest's files and addresses are on this machine.
+// Mapping maps a guest's files and addresses to this computer.
 type Mapping struct {
 	// Files is the guest's file tree.
 	Files Files
-	// Private is a directory on this machine, outside of the guest's reach, for translated copies
+	// Private is a directory on this computer that the guest cannot access, for translated copies
 	// of the guest's files.
 	Private string
-	// Addresses are the guest's in its network, of either family.
+	// Addresses are the guest's addresses in its network, IPv4 and IPv6.
 	Addresses []netip.Addr
-	// Loopback is the address of 127.0.0.0/8 that its sockets are on.
+	// Loopback is the address in 127.0.0.0/8 on which the guest's sockets are.
 	Loopback string
-	// Peer returns the loopback address of another machine that the guest's network knows by an address of either kind;
-	// nil knows none.
+	// Peer returns the loopback address of another machine by its address in the guest's network or
+	// by its loopback address; nil means that there are no other machines.
 	Peer func(address string) (loopback string, ok bool)
-	// EgressConfig is the path, on this machine, of the API server's egress
-	// selector configuration; empty gives none.
+	// EgressConfig is the path, on this computer, of the API server's egress selector
+	// configuration; empty means none.
 	EgressConfig string
-	// APIServer are further flags of an API server, each as NAME=VALUE, where the guest
-	// does not have them itself.
+	// APIServer are additional flags of an API server, each as NAME=VALUE, for flags that the guest
+	// does not set.
 	APIServer []string
-	// Version is the requested Kubernetes version ("v1.34.2"); empty means the embedded one. Emulated says
-	// which one runs.
+	// Version is the requested Kubernetes version ("v1.34.2"); empty means the embedded one.
+	// Emulated returns the release that runs for it.
 	Version string
-	// Alone is true if no other instance of the program runs in the cluster: it then takes
+	// Alone is set if no other instance of the program runs in the cluster; the program then takes
 	// part in no leader election.
 	Alone bool
 }
 
-// Command is a static pod's container as it runs on this machine.
+// Command is the command of a static pod's container on this computer.
 type Command struct {
 	// Argv is the command line, program first.
 	Argv []string
-	// Dropped lists the flags and items that were left out because the requested release had them and the
-	// embedded Kubernetes does not, or because they have no meaning on this machine.
+	// Dropped lists the flags and items that were omitted because the requested release has them
+	// and the embedded Kubernetes does not, or because they have no meaning on this computer.
 	Dropped []string
-	// Dials are the addresses on this machine, as IP:PORT, that the program itself dials.
+	// Dials are the addresses on this computer, as IP:PORT, to which the program itself connects.
 	Dials []string
-	// Made are the files that the command line names and that have to be written
-	// before it runs, by path on this machine. They hold keys and tokens.
+	// Made contains the files that must be written before the command runs, by path on this
+	// computer. They contain keys and tokens.
 	Made map[string][]byte
 }
 
-// Translate returns the command of a static pod's container. Any flag that the
-// program does not know and that names no file stays, so that it fails as it would
-// in a real cluster. An error names the program or the flag that is refused.
+// Translate returns the command of a static pod's container. A flag that the program does not have
+// and that names no file is kept, so that the program fails as in a real cluster. The error names a
+// refused program or flag.
 func Translate(command []string, m Mapping) (Command, error) {
 	if len(command) == 0 {
 		return Command{}, errors.New("the static pod's container has no command")
@@ -93,7 +93,7 @@ func Translate(command []string, m Mapping) (Command, error) {
 			"as processes of this machine",
 			command[0], etcd, apiServer, controllerManager, scheduler)
 	}
-	if len(command) > 1 && !strings.HasPrefix(command[1], "-") { // etcd has other programs
+	if len(command) > 1 && !strings.HasPrefix(command[1], "-") { // etcd's image contains other programs too
 		return Command{}, fmt.Errorf("%s of a static pod has the argument %q, and takes flags alone", program, command[1])
 	}
 	t := &translation{Mapping: m, program: program, command: Command{Argv: []string{program}, Made: map[string][]byte{}}}
@@ -107,7 +107,7 @@ func Translate(command []string, m Mapping) (Command, error) {
 			return Command{}, fmt.Errorf("%s of %s: %w", "--"+f.name, program, err)
 		}
 	}
-	for _, f := range t.additions(has) {
+	for _, f := range t.requiredFlags(has) {
 		if !has[f.name] {
 			t.command.Argv = append(t.command.Argv, f.String())
 		}
@@ -122,9 +122,9 @@ type translation struct {
 	command Command
 }
 
-// add translates one flag.
+// add translates one flag; has contains the names of the guest's flags.
 func (t *translation) add(f flag, has map[string]bool) error {
-	if f.name == "" { // an argument that is no flag
+	if f.name == "" { // an argument that is not a flag
 		t.command.Argv = append(t.command.Argv, f.value)
 		return nil
 	}
@@ -145,14 +145,13 @@ func (t *translation) add(f flag, has map[string]bool) error {
 	return nil
 }
 
-// flag is one --name=value; bare has no value, as in --help.
+// flag is one --name=value; bare means that it has no value, as --help.
 type flag struct {
 	name, value string
 	bare        bool
 }
 
-// parse reads a command line. A flag that names a file may have its value in the
-// next argument.
+// parse parses a command line. The value of a flag that names a file may be the next argument.
 func (t *translation) parse(args []string) ([]flag, error) {
 	var out []flag
 	for i := 0; i < len(args); i++ {
@@ -163,13 +162,13 @@ func (t *translation) parse(args []string) ([]flag, error) {
 		}
 		name, value, found := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		if !strings.HasPrefix(arg, "--") && t.program != etcd {
-			if name[:min(1, len(name))] != "v" || strings.ContainsAny(arg, "/.") { // klog's verbosity is their only short flag
+			if name[:min(1, len(name))] != "v" || strings.ContainsAny(arg, "/.") { // klog's verbosity is the only short flag
 				return nil, fmt.Errorf("%s of %s is no flag: flags begin with two dashes", arg, t.program)
 			}
 			out = append(out, flag{value: arg})
 			continue
 		}
-		// Kubernetes takes an underscore for a dash (component-base/cli/flag).
+		// Kubernetes accepts an underscore in place of a dash (component-base/cli/flag).
 		f := flag{name: strings.ReplaceAll(name, "_", "-"), value: value, bare: !found}
 		if f.bare && rules[t.program][f.name].how != plain && i+1 < len(args) {
 			i++
@@ -187,7 +186,7 @@ func (f flag) String() string {
 	return "--" + f.name + "=" + f.value
 }
 
-// dialled translates a URL of this guest that the program dials by itself.
+// dialled translates a URL of this guest to which the program itself connects.
 func (t *translation) dialled(value string) (string, error) {
 	made, err := t.self(value)
 	if err == nil {
@@ -196,18 +195,18 @@ func (t *translation) dialled(value string) (string, error) {
 	return made, err
 }
 
-// note adds the address of a URL to the command's Dials.
+// note adds the address of a translated URL to the command's Dials.
 func (t *translation) note(made string) {
 	u, err := url.Parse(made)
 	if err != nil {
-		return // it was made here
+		return // unreachable: this package made the URL
 	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	t.command.Dials = append(t.command.Dials, net.JoinHostPort(u.Hostname(), port))
 }
 
-// urls translates a list of URLs of this guest and removes duplicates: etcd
-// refuses to listen twice on one socket.
+// urls translates a list of URLs of this guest and removes duplicates, because etcd refuses to
+// listen twice on one address.
 func (t *translation) urls(value string) (string, error) {
 	translate := t.dialled
 	if t.program == etcd {
@@ -243,7 +242,8 @@ func (t *translation) overrides(value string) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// members translates the NAME=URL pairs of etcd's initial cluster: this guest and other machines of its network.
+// members translates the NAME=URL pairs of etcd's initial cluster, which are this guest and other
+// machines of its network.
 func (t *translation) members(value string) (string, error) {
 	items := strings.Split(value, ",")
 	for i, item := range items {
@@ -276,9 +276,10 @@ func (m Mapping) peer(host string) (string, bool) {
 	return m.Peer(host)
 }
 
-// self translates a URL of this guest, whose program dials it, or listens there, on this computer: loopback, the
-// unspecified address and the guest's own address are the guest's. Any other one would be of this computer's
-// network, as a socket in the file system would be of its files.
+// self translates a URL at which the program of this guest connects or listens. The loopback
+// address, the unspecified address and the guest's own addresses mean the guest. Any other address
+// would be one of this computer's network, and a socket path would be one of this computer's files,
+// so both are refused.
 func (m Mapping) self(value string) (string, error) {
 	u, err := webURL(value)
 	if err != nil {
@@ -332,12 +333,13 @@ func webURL(value string) (*url.URL, error) {
 	return u, nil
 }
 
-// etcdPages is the port of etcd's HTTP pages, such as /version. It is next to the port of its clients.
+// etcdPages is the port of etcd's HTTP pages, such as /version. It is the port before the clients'
+// port.
 const etcdPages = "2378"
 
-// lease returns the flags for a longer lease on a machine whose processor others use too: a
-// component ends when it cannot renew its lease in time. A single instance has no lease.
-func (t *translation) lease() []flag {
+// leaseFlags returns flags for a longer lease, for computers that are busy with other work: a component
+// ends if it cannot renew its lease in time. A single instance has no lease.
+func (t *translation) leaseFlags() []flag {
 	if t.Alone {
 		return []flag{{name: "leader-elect", value: "false"}}
 	}
@@ -347,21 +349,22 @@ func (t *translation) lease() []flag {
 	}
 }
 
-// additions are flags that a guest on this machine needs and does not set itself; has are the names of the
-// flags that it sets.
-func (t *translation) additions(has map[string]bool) []flag {
+// requiredFlags returns flags that a guest on this computer needs and does not set itself; has contains
+// the names of the flags that it sets.
+func (t *translation) requiredFlags(has map[string]bool) []flag {
 	add := []flag{{name: "bind-address", value: t.Loopback}}
 	switch t.program {
 	case etcd:
-		// The data need not survive a power failure. etcd commits to its database once a second instead of
-		// ten times; its log has the writes in between. etcd's default data directory is derived from its
-		// name, which may be any path.
+		// The data need not survive a power failure. etcd commits to its database once a second
+		// instead of ten times; its log contains the writes in between. etcd's default data
+		// directory is derived from its name, which may be any path.
 		add = []flag{{name: "enable-grpc-gateway", value: "false"}, {name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"},
 			{name: "backend-batch-interval", value: "1s"},
 			{name: "data-dir", value: t.inside("/default.etcd")}}
 		if has["cert-file"] && has["key-file"] {
-			// With TLS, etcd serves gRPC by the HTTP server that also serves its few pages, at a
-			// sixth more of a processor than by gRPC's own server, unless the pages have an address.
+			// With TLS, etcd serves gRPC through the HTTP server that also serves its few pages,
+			// which needs a sixth more CPU than gRPC's own server, unless the pages have a separate
+			// address.
 			add = append(add, flag{name: "listen-client-http-urls", value: "https://" + net.JoinHostPort(t.Loopback, etcdPages)})
 		}
 		return add
@@ -378,13 +381,14 @@ func (t *translation) additions(has map[string]bool) []flag {
 		}
 		return append(add, flag{name: "cert-dir", value: t.inside("/var/run/kubernetes")})
 	case controllerManager, scheduler:
-		add = append(add, t.lease()...)
+		add = append(add, t.leaseFlags()...)
 	}
 	if t.program == controllerManager {
-		// Its dozens of controllers start behind one rate limit, which on a machine
-		// that shares its disk with the API server is most of a cluster's start.
+		// The dozens of controllers start behind one rate limit, which is most of a cluster's start
+		// time on a computer that also runs the API server.
 		add = append(add, flag{name: "kube-api-qps", value: "200"}, flag{name: "kube-api-burst", value: "400"},
-			// Each pass over a DaemonSet looks at all nodes; with one worker a pass serves more events.
+			// Each pass over a DaemonSet reads all nodes; with one worker a pass handles more
+			// events.
 			flag{name: "concurrent-daemonset-syncs", value: "1"},
 			flag{name: "flex-volume-plugin-dir", value: t.noPlugins()})
 	}

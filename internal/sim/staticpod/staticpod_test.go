@@ -23,7 +23,7 @@ func mapping() Mapping {
 		}}
 }
 
-// tree are the files of a guest below /vm; paths below /out are outside of the guest.
+// tree contains the files of a guest, whose root is /vm; paths below /out are outside of the guest.
 type tree map[string]string
 
 func (t tree) Host(guest string) (string, error) {
@@ -312,9 +312,10 @@ func TestTranslateRefuses(t *testing.T) {
 	}
 }
 
-// TestDialsItselfAlone checks which addresses each program may dial by itself: its own machine, on its
-// loopback address, in any notation, and as a member of etcd other machines. All others are refused. A
-// connection through the egress selector keeps its address, because it is dialled inside the guest.
+// TestDialsItselfAlone checks which addresses each program may dial by itself: its own machine, on
+// its loopback address, in any notation, and as a member of etcd other machines. All other
+// addresses are refused. A connection through the egress selector keeps its address, because it is
+// dialled inside the guest.
 func TestDialsItselfAlone(t *testing.T) {
 	const mine = "https://127.0.0.4:8443"
 	own := []string{"https://127.0.0.1:8443", "https://localhost:8443", "https://LOCALHOST.:8443", "https://[::1]:8443",
@@ -327,7 +328,7 @@ func TestDialsItselfAlone(t *testing.T) {
 	for _, place := range []struct {
 		name, command string
 		files         func(address string) tree
-		in            string // the file with the result; none means the command line
+		in            string // the file with the result; "" means the command line
 	}{
 		{name: "a controller manager", command: "kube-controller-manager --kubeconfig=/k", files: kubeconfigOf, in: "kubeconfig.conf"},
 		{name: "its authentication", command: "kube-controller-manager --authentication-kubeconfig=/k", files: kubeconfigOf,
@@ -390,7 +391,7 @@ func TestDialsItselfAlone(t *testing.T) {
 	}
 }
 
-// kubeconfigOf returns a guest with a kubeconfig of a server.
+// kubeconfigOf returns the files of a guest that has a kubeconfig with a server.
 func kubeconfigOf(server string) tree {
 	return tree{"/k": "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n" +
 		"clusters: [{name: k, cluster: {server: '" + server + "'}}]\nusers: [{name: u, user: {}}]"}
@@ -418,7 +419,7 @@ func TestIssuers(t *testing.T) {
 	}
 }
 
-// TestTranslateRemakes: configurations reach a program as copies that name nothing else.
+// TestTranslateRemakes: a program gets copies of configurations, which refer to no other files.
 func TestTranslateRemakes(t *testing.T) {
 	m := mapping()
 	m.Alone = true
@@ -470,8 +471,8 @@ func TestTranslateRemakes(t *testing.T) {
 	}
 }
 
-// FuzzTranslate: no guest gets a path of this machine outside its root, nor a socket on any address but its
-// own.
+// FuzzTranslate: the command contains no path of this computer outside of the guest's root, and no
+// socket on an address that is not the guest's.
 func FuzzTranslate(f *testing.F) {
 	f.Add(uint8(0), "--data-dir=/var/lib/etcd")
 	f.Add(uint8(0), "--data-dir=/../../root,/x")
@@ -483,7 +484,7 @@ func FuzzTranslate(f *testing.F) {
 		program := []string{etcd, apiServer, controllerManager, scheduler}[which%4]
 		command, err := Translate([]string{program, arg}, mapping())
 		if err != nil {
-			return // refused
+			return // a refusal is a valid result
 		}
 		for _, a := range command.Argv[1:] {
 			name, value, ok := strings.Cut(a, "=")
@@ -506,8 +507,8 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// A component that is alone takes part in no election; others have a lease that they do
-// not lose on a busy machine, unless they name its times themselves.
+// TestLease: a component that is alone takes part in no election; others have a lease that they do
+// not lose on a busy computer, unless their flags set its durations.
 func TestLease(t *testing.T) {
 	const lease = " --leader-elect-lease-duration=40s --leader-elect-renew-deadline=30s --leader-elect-retry-period=4s"
 	for name, tc := range map[string]struct {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Embedded is the Kubernetes release ("1.37") of the programs in casement-kube.
-// A test beside that program fails when a version bump forgets it.
+// Embedded is the Kubernetes release ("1.37") of the programs in casement-kube. A test beside that
+// program fails if an update of Kubernetes does not update it.
 const Embedded = "1.37"
 
-// emulatedReleases is how many releases back Kubernetes' programs can emulate
-// (KEP-4330; by running: 1.37 takes 1.34, and refuses 1.33).
+// emulatedReleases is the number of earlier releases that Kubernetes' programs can emulate
+// (KEP-4330; tested: 1.37 accepts 1.34 and refuses 1.33).
 const emulatedReleases = 3
 
-// Emulated returns the release that really runs for a requested Kubernetes version: the version's own
-// release if the embedded programs can emulate it, or else the nearest one. exact says which of the two; it
-// is about the minor release only, as no patch release can be emulated.
+// Emulated returns the release that runs for a requested Kubernetes version: the version's own
+// release if the embedded programs can emulate it, otherwise the nearest one. exact is set in the
+// first case. Only minor releases count, because no patch release can be emulated.
 func Emulated(version string) (release string, exact bool) {
 	if version == "" {
 		return Embedded, true
@@ -30,7 +30,7 @@ func Emulated(version string) (release string, exact bool) {
 	return fmt.Sprintf("1.%d", runs), runs == asked
 }
 
-// minor reads the 37 of "v1.37.2".
+// minor returns the 37 of "v1.37.2".
 func minor(version string) (int, bool) {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(parts) < 2 || parts[0] != "1" {

@@ -19,16 +19,15 @@ import (
 	azcorearm "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 )
 
-// Azure is a stub's own client of the local Azure, so that stubs use it like any other
-// program.
+// Azure is the connection of a stub to the local Azure; stubs are ordinary clients.
 type Azure struct {
 	// Endpoint is the base URL of the resource manager, Authority the base URL of the login service.
 	Endpoint, Authority string
-	// HTTP makes the calls; nil is http.DefaultClient.
+	// HTTP sends the requests; nil means http.DefaultClient.
 	HTTP *http.Client
 }
 
-// AzureConfig are the fields of azure.json that the cloud provider reads.
+// AzureConfig contains the fields of azure.json that the cloud provider reads.
 type AzureConfig struct {
 	TenantID               string `json:"tenantId"`
 	SubscriptionID         string `json:"subscriptionId"`
@@ -50,7 +49,7 @@ type AzureConfig struct {
 func ReadAzureConfig(data []byte) (AzureConfig, error) {
 	var c AzureConfig
 	if err := json.Unmarshal(data, &c); err != nil {
-		// The text holds a secret, which an error of the parser may quote.
+		// The text contains a secret, which an error of the parser could quote.
 		return AzureConfig{}, errors.New("azure.json is no JSON object")
 	}
 	if c.SubscriptionID == "" || c.ResourceGroup == "" {
@@ -65,7 +64,7 @@ func ReadAzureConfig(data []byte) (AzureConfig, error) {
 type arm struct {
 	azure Azure
 	c     AzureConfig
-	// metadata gets a token from the machine's identity.
+	// metadata gets a token of the machine's identity.
 	metadata func(ctx context.Context, path string, into any) error
 
 	mu      sync.Mutex
@@ -151,8 +150,9 @@ func (a *arm) call(ctx context.Context, method, path string, body, out any) erro
 	return json.Unmarshal(answer, out)
 }
 
-// target returns the URL of a resource ID, or a link to a further page of a list. A guest writes the IDs of volumes and nodes, and
-// nothing but the resource manager gets the token, or a request of this process.
+// target returns the URL for a resource ID or for a link to another page of a list. Guests write
+// the IDs of volumes and nodes, so it ensures that only the resource manager gets the token and
+// requests of this process.
 func (a *arm) target(path string) (string, error) {
 	base := strings.TrimRight(a.azure.Endpoint, "/")
 	if strings.HasPrefix(path, base+"/") {
@@ -170,26 +170,26 @@ func (a *arm) target(path string) (string, error) {
 	return base + path + "?api-version=" + apiVersion(path), nil
 }
 
-// hasType reports whether an ID is of a resource of a type that is in no other resource. The type of an instance of a scale set
-// is Microsoft.Compute/virtualMachineScaleSets/virtualMachines.
+// hasType reports whether an ID belongs to a resource of one of the types. The type of an instance
+// of a scale set is Microsoft.Compute/virtualMachineScaleSets/virtualMachines.
 func hasType(id string, types ...string) bool {
 	parsed, err := azcorearm.ParseResourceID(id)
 	return err == nil && strings.Count(strings.ToLower(id), "/providers/") == 1 &&
 		slices.ContainsFunc(types, func(t string) bool { return strings.EqualFold(parsed.ResourceType.String(), t) })
 }
 
-// machineTypes are the types of virtual machines.
+// machineTypes are the resource types of virtual machines.
 var machineTypes = []string{"Microsoft.Compute/virtualMachines", "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"}
 
 func refusal(status int, answer []byte) error {
 	var doc struct {
 		Error struct{ Code, Message string }
 	}
-	json.Unmarshal(answer, &doc) // an answer without a code keeps its status
+	json.Unmarshal(answer, &doc) // an answer without a code keeps only its status
 	return &armError{status: status, code: cmp.Or(doc.Error.Code, http.StatusText(status)), message: doc.Error.Message}
 }
 
-// document is an ARM resource as it came.
+// document is an ARM resource as it was received.
 type document = map[string]any
 
 // operationPoll is the interval at which a changing resource is read.
@@ -219,7 +219,7 @@ func (a *arm) put(ctx context.Context, path string, body document) (document, er
 	}
 }
 
-// delete removes a resource and waits until it is gone.
+// delete deletes a resource and waits until it is gone.
 func (a *arm) delete(ctx context.Context, path string) error {
 	err := a.call(ctx, http.MethodDelete, path, nil, nil)
 	for err == nil {
@@ -233,7 +233,7 @@ func (a *arm) delete(ctx context.Context, path string) error {
 	return fmt.Errorf("delete %s: %w", path, err)
 }
 
-// authorize returns a valid access token, and keeps it for later calls.
+// authorize returns a valid access token, which it caches.
 func (a *arm) authorize(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -242,7 +242,7 @@ func (a *arm) authorize(ctx context.Context) (string, error) {
 	}
 	var answer struct {
 		Token     string          `json:"access_token"`
-		ExpiresIn json.RawMessage `json:"expires_in"` // a number, from the metadata service a string
+		ExpiresIn json.RawMessage `json:"expires_in"` // a number; a string from the metadata service
 	}
 	var err error
 	switch {
@@ -294,9 +294,9 @@ func (a *arm) network(group, kind, name string) string {
 	return fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Network/%s/%s", a.c.SubscriptionID, group, kind, name)
 }
 
-// machines lists the virtual machines of the cluster's resource group and of scale
-// sets in it by provider ID and by computer name, both in lower case. A scale set
-// that is gone has none.
+// machines returns the virtual machines of the cluster's resource group, and of scale sets in it,
+// by provider ID and by computer name, both in lower case. A scale set that does not exist has
+// none.
 func (a *arm) machines(ctx context.Context, scaleSets []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	add := func(m machine) {
@@ -314,7 +314,7 @@ func (a *arm) machines(ctx context.Context, scaleSets []string) (map[string]bool
 	return out, nil
 }
 
-// scaleSets lists the names of the resource group's scale sets.
+// scaleSets returns the names of the resource group's scale sets.
 func (a *arm) scaleSets(ctx context.Context) ([]string, error) {
 	var out []string
 	if err := a.list(ctx, a.compute()+"virtualMachineScaleSets", func(m machine) { out = append(out, m.Name) }); err != nil {
@@ -328,7 +328,7 @@ func (a *arm) compute() string {
 	return fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/", a.c.SubscriptionID, a.c.ResourceGroup)
 }
 
-// machine has the fields that are read of a virtual machine, an instance or a scale set.
+// machine contains the fields of a virtual machine, an instance or a scale set that are used here.
 type machine struct {
 	ID, Name   string
 	Properties struct {
@@ -355,7 +355,7 @@ func (a *arm) list(ctx context.Context, next string, add func(machine)) error {
 	return nil
 }
 
-// disks replaces the data disks of a machine and waits until it is as it should be.
+// disks replaces the data disks of a machine and waits for the result.
 func (a *arm) disks(ctx context.Context, vm string, disks []any) error {
 	body := document{"properties": document{"storageProfile": document{"dataDisks": disks}}}
 	if err := a.call(ctx, http.MethodPatch, vm, body, nil); err != nil {
@@ -384,7 +384,8 @@ func (a *arm) settled(ctx context.Context, path string) error {
 	}
 }
 
-// accountOf returns a name for the storage account of a cluster, always the same one.
+// accountOf returns the name of a cluster's storage account, which is always the same for the same
+// argument.
 func accountOf(of string) string {
 	h := fnv.New64a()
 	h.Write([]byte(strings.ToLower(of)))

@@ -15,7 +15,8 @@ import (
 
 const testGroup = "/subscriptions/s/resourceGroups/demo"
 
-// TestTarget: what a guest writes as a resource ID reaches the resource manager or nothing.
+// TestTarget: a request for a resource ID that a guest wrote goes to the resource manager, or
+// nowhere.
 func TestTarget(t *testing.T) {
 	a := &arm{azure: Azure{Endpoint: "https://127.0.0.1:4443"}}
 	for name, c := range map[string]struct{ path, want string }{
@@ -65,7 +66,7 @@ func TestHasType(t *testing.T) {
 	}
 }
 
-// TestHostileVolumes: volumes and nodes that a guest made up cause no request.
+// TestHostileVolumes: invented volumes and nodes of a guest cause no request.
 func TestHostileVolumes(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))

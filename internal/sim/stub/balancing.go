@@ -11,34 +11,35 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// annotationPrefix begins the names of the annotations by which a service shapes its load balancer. Source of all of them:
-// cloud-provider-azure, docs "Azure LoadBalancer" and pkg/provider/azure_loadbalancer.go, azure_loadbalancer_healthprobe.go.
+// annotationPrefix begins the names of the annotations with which a service configures its load
+// balancer. Source of all of them: cloud-provider-azure, docs "Azure LoadBalancer" and
+// pkg/provider/azure_loadbalancer.go, azure_loadbalancer_healthprobe.go.
 const annotationPrefix = "service.beta.kubernetes.io/"
 
-// balancing has the settings of a load balancer in a service's spec and annotations.
+// balancing contains the load balancer settings in a service's spec and annotations.
 type balancing struct {
 	internal bool
-	// subnet is the subnet of an internal frontend, "" for the one in azure.json; address is the one that
-	// the service requests.
+	// subnet is the subnet of an internal frontend, "" for the subnet in azure.json; address is the
+	// address that the service requests.
 	subnet, address string
-	// group is the resource group of the public IP; publicIP is the name of an existing one, "" for one
-	// that the service owns.
+	// group is the resource group of the public IP; publicIP is the name of an existing public IP,
+	// "" for one that the service owns.
 	group, publicIP string
-	// label is the DNS label of the public IP, nil where the service says nothing about it.
+	// label is the DNS label of the public IP; nil if the service does not set it.
 	label *string
-	// minutes is the idle timeout of a flow.
+	// minutes is the idle timeout of a flow, in minutes.
 	minutes int
-	// direct turns floating IP off: machines are reached by their own address and node port.
+	// direct disables floating IP: machines are reached by their own address and node port.
 	direct bool
-	// sources are the address prefixes that may connect, tags the service tags.
+	// sources are the address prefixes that may connect; tags are the service tags.
 	sources, tags []string
 	probe         probing
 	ports         map[int32]*probing
-	// ignored are the annotations that the simulation gives no effect.
+	// ignored are annotations that have no effect in the simulation.
 	ignored []string
 }
 
-// probing is how a port is probed.
+// probing describes how a port is probed.
 type probing struct {
 	protocol, path         string
 	seconds, failures      int
@@ -46,7 +47,8 @@ type probing struct {
 	withoutRule, withoutIt bool
 }
 
-// settings are the settings by the name of their annotation; those of one port are named port_PORT_NAME.
+// settings maps the names of annotations to the functions that apply them; the annotations of one
+// port are named port_PORT_NAME.
 var settings = map[string]func(b *balancing, value string) error{
 	"azure-load-balancer-internal":            func(b *balancing, v string) error { b.internal = v == "true"; return nil },
 	"azure-load-balancer-internal-subnet":     func(b *balancing, v string) error { b.subnet = strings.TrimSpace(v); return nil },
@@ -96,7 +98,7 @@ func atLeast(least int, value string, into *int) error {
 	return nil
 }
 
-// fields returns the elements of a list with commas.
+// fields returns the elements of a comma-separated list.
 func fields(list string) (out []string) {
 	for f := range strings.SplitSeq(list, ",") {
 		if f = strings.TrimSpace(f); f != "" {
@@ -106,8 +108,8 @@ func fields(list string) (out []string) {
 	return out
 }
 
-// balancingOf reads the settings of a service. An error names the annotation whose value the cloud provider
-// refuses.
+// balancingOf returns the settings of a service. Its error names an annotation whose value the
+// cloud provider refuses.
 func balancingOf(s *corev1.Service) (balancing, error) {
 	b := balancing{address: s.Spec.LoadBalancerIP, minutes: 4, sources: slices.Clone(s.Spec.LoadBalancerSourceRanges),
 		probe: probing{seconds: 5, failures: 2}, ports: map[int32]*probing{}}
@@ -124,7 +126,7 @@ func balancingOf(s *corev1.Service) (balancing, error) {
 		case general && strings.HasPrefix(name, "azure-load-balancer-"):
 			err = probe(&b.probe, s.Annotations[key])
 		case strings.HasPrefix(name, "port_"):
-			ofPorts = append(ofPorts, key) // after the general ones, which they begin with
+			ofPorts = append(ofPorts, key) // after the general settings, which are their defaults
 		default:
 			b.ignored = append(b.ignored, key)
 		}

@@ -54,8 +54,8 @@ func TestBalancingOf(t *testing.T) {
 	}
 }
 
-// TestBalancers: each service gets the load balancer that it requests. A service that fails reports why and
-// does not delay the others.
+// TestBalancers: each service gets the load balancer that it requests. A failed service gets an
+// event with the reason and does not delay the others.
 func TestBalancers(t *testing.T) {
 	cl := newCloud(t)
 	ctx, cancel := context.WithCancel(t.Context())

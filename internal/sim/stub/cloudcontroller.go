@@ -29,29 +29,29 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// CloudController is the cloud-controller-manager of a cluster: in its own
-// container, or for old clusters that part of the kube-controller-manager.
+// CloudController is the cloud-controller-manager of a cluster: in its own container, or in old
+// clusters as a part of the kube-controller-manager.
 type CloudController struct {
-	// Kubernetes connects to the cluster.
+	// Kubernetes is the connection to the cluster.
 	Kubernetes *rest.Config
-	// Azure and Config reach the cloud; Config is azure.json, read.
+	// Azure and Config are the connection to the cloud; Config is the parsed azure.json.
 	Azure  Azure
 	Config AzureConfig
-	// Metadata gets the token of the machine's identity from the metadata service (see the
-	// function Metadata); nil where Config has a secret.
+	// Metadata gets the token of the machine's identity from the metadata service (see the function
+	// Metadata); nil if Config contains a secret.
 	Metadata func(ctx context.Context, path string, into any) error
-	// ClusterName is --cluster-name, after which load balancers are named.
+	// ClusterName is the value of --cluster-name, which names the load balancers.
 	ClusterName string
-	// Identity distinguishes candidates for the lead: the node's name.
+	// Identity identifies this candidate in the election: the node's name.
 	Identity string
-	// Added is called with the name of each node that appears; nil ignores them.
+	// Added is called with the name of each new node; nil ignores them.
 	Added func(name string)
 	// Out is the log.
 	Out io.Writer
 }
 
-// The lease's times are longer than the real one's defaults (15, 10 and 2 seconds), so that
-// it is not lost on a machine whose processor others use too. A leader renews it each
+// The durations of the lease are longer than the real defaults (15, 10 and 2 seconds), so that the
+// lease is not lost on a computer that is busy with other work. A leader renews it each
 // retryPeriod.
 const (
 	leaseDuration = 40 * time.Second
@@ -68,7 +68,7 @@ func (c CloudController) Run(ctx context.Context) error {
 	}
 	c.Azure.HTTP = cmp.Or(c.Azure.HTTP, http.DefaultClient)
 	c.ClusterName = cmp.Or(c.ClusterName, "kubernetes")
-	var leading sync.Mutex // held while the work goes on, which Run waits for
+	var leading sync.Mutex // locked during the work, for which Run waits
 	for ctx.Err() == nil {
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 			Lock: &resourcelock.LeaseLock{
@@ -91,7 +91,7 @@ func (c CloudController) Run(ctx context.Context) error {
 			return fmt.Errorf("cloud controller: %w", err)
 		}
 		elector.Run(ctx)
-		leading.Lock()   // until the work has ended
+		leading.Lock()   // waits until the work has ended
 		leading.Unlock() //lint:ignore SA2001 the wait is the point
 	}
 	return nil
@@ -103,7 +103,7 @@ func (c CloudController) printf(format string, args ...any) {
 	}
 }
 
-// controller is a CloudController at work.
+// controller is the state of a CloudController while it leads.
 type controller struct {
 	CloudController
 	client   kubernetes.Interface
@@ -111,11 +111,11 @@ type controller struct {
 	nodes    corelisters.NodeLister
 	services corelisters.ServiceLister
 	events   record.EventRecorder
-	applied  map[string]string // load balancer name to the body of the last PUT
+	applied  map[string]string // body of the last PUT by load balancer name
 	failures map[types.UID]failure
-	ignored  map[string]bool // annotations that an event has named
-	failed   string          // the last error that was printed
-	nodesDue time.Time       // when the nodes are checked next
+	ignored  map[string]bool // annotations about which an event was written
+	failed   string          // the last printed error
+	nodesDue time.Time       // time of the next check of the nodes
 }
 
 // lead follows services and nodes until ctx ends.
@@ -149,7 +149,7 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 		},
 		DeleteFunc: func(any) { notify() },
 		UpdateFunc: func(old, new any) {
-			if matters(old.(*corev1.Node), new.(*corev1.Node)) {
+			if affectsCloud(old.(*corev1.Node), new.(*corev1.Node)) {
 				notify()
 			}
 		},
@@ -179,8 +179,8 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 	}
 }
 
-// matters reports whether a change of a node may require a change in the cloud.
-func matters(old, new *corev1.Node) bool {
+// affectsCloud reports whether a change of a node may require a change in the cloud.
+func affectsCloud(old, new *corev1.Node) bool {
 	return isReady(old) != isReady(new) || backend(old) != backend(new) || internalIP(old) != internalIP(new) ||
 		old.Spec.ProviderID != new.Spec.ProviderID
 }
@@ -189,8 +189,8 @@ func matters(old, new *corev1.Node) bool {
 const (
 	lifecyclePeriod = 5 * time.Second
 	retryAfterError = time.Second
-	// restFactor is how many times as long as a pass the pause after it is: a pass costs more with
-	// more nodes, and they change more often.
+	// restFactor is the ratio of the pause after a pass to the pass's duration: with more nodes, a
+	// pass takes longer and nodes change more often.
 	restFactor = 5
 )
 
@@ -214,8 +214,8 @@ func (c *controller) pass(ctx context.Context) time.Duration {
 	return lifecyclePeriod
 }
 
-// reconcileNodes deletes the nodes that are not ready and whose machine is gone, once in each
-// lifecyclePeriod. It lists the cloud's machines only where a node is not ready.
+// reconcileNodes deletes the nodes that are not ready and whose machine no longer exists, once in
+// each lifecyclePeriod. It lists the cloud's machines only if a node is not ready.
 func (c *controller) reconcileNodes(ctx context.Context) error {
 	if time.Now().Before(c.nodesDue) {
 		return nil
@@ -272,7 +272,7 @@ func (c *controller) compute() string {
 		c.Config.SubscriptionID, c.Config.ResourceGroup))
 }
 
-// scaleSets lists the scale sets that nodes are instances of.
+// scaleSets returns the scale sets of which nodes are instances.
 func (c *controller) scaleSets(nodes []*corev1.Node) []string {
 	var out []string
 	for _, n := range nodes {
@@ -306,7 +306,7 @@ func internalIP(n *corev1.Node) string {
 	return ""
 }
 
-// cloudController runs a stub of the cloud-controller-manager.
+// cloudController runs the stub of the cloud-controller-manager.
 func (c *Cluster) cloudController(ctx context.Context, env Env) error {
 	file := cmp.Or(env.flag("cloud-config"), "/etc/kubernetes/azure.json")
 	data, err := env.Files.ReadFile(file)

@@ -22,7 +22,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// cloud is a local Azure with the network of one cluster.
+// cloud is a local Azure with one cluster's network.
 type cloud struct {
 	server *azuresim.Azure
 	fabric *fabric.Fabric
@@ -87,7 +87,7 @@ func (c *cloud) put(t *testing.T, path string, properties document) {
 
 func (c *cloud) count(resourceType string) int { return len(c.server.List(resourceType)) }
 
-// readyNode makes a node that is Ready at an address.
+// readyNode creates a node with a Ready condition and an address.
 func readyNode(t *testing.T, name, ip, providerID string, ready corev1.ConditionStatus) {
 	t.Helper()
 	makeNode(t, name)

@@ -20,12 +20,12 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// write puts a file on the node, and notifies the kubelet.
+// write writes a file on the node and notifies the kubelet.
 func (e Env) write(guest, content string) error {
 	if old, err := e.Files.ReadFile(guest); err == nil && string(old) == content {
 		return nil
 	}
-	// containerd reads the directory at any time: it must not see half a file.
+	// containerd can read the directory at any time and must not see half a file.
 	if err := e.Files.Replace(guest, []byte(content), 0o644); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (e Env) write(guest, content string) error {
 	return nil
 }
 
-// calicoConf returns a CNI configuration as Calico writes it, in its main parts.
+// calicoConf returns the main parts of a CNI configuration of Calico.
 func calicoConf(env Env) string {
 	plugin := map[string]any{
 		"type": "calico", "datastore_type": "kubernetes", "nodename": env.NodeName, "mtu": 1350,
@@ -71,8 +71,8 @@ func endpointPolicy(value map[string]any) map[string]any {
 	return map[string]any{"Name": "EndpointPolicy", "Value": value}
 }
 
-// configured returns a file of the ConfigMaps that a container of the pod mounts: the first whose name a suffix ends, in which the
-// manifest has the plug-in's configuration.
+// configured returns a file from a ConfigMap that a container of the pod mounts: the first file
+// whose name ends with suffix. It contains the manifest's configuration of the plug-in.
 func (e Env) configured(ctx context.Context, suffix string) (string, bool) {
 	if e.NodeConfig == nil || e.Pod == nil {
 		return "", false
@@ -103,7 +103,7 @@ func (e Env) configured(ctx context.Context, suffix string) (string, bool) {
 }
 
 func installCalico(env Env) error {
-	// The real file contains a token; nothing here needs one.
+	// The real file contains a token, which nothing here needs.
 	if err := env.write(confDir+"/calico-kubeconfig", "# casement: simulated, holds no credentials\n"); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (c *Cluster) calicoInstall(ctx context.Context, env Env) error {
 	return nil
 }
 
-// calicoNode makes the node part of the overlay. Manifests differ in whether the
-// same image also installs; writing the configuration twice changes nothing.
+// calicoNode adds the node to the overlay network. In some manifests the same image also installs
+// the CNI configuration; writing it twice changes nothing.
 func (c *Cluster) calicoNode(ctx context.Context, env Env) error {
 	if err := installCalico(env); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *Cluster) calicoNode(ctx context.Context, env Env) error {
 	if env.init() {
 		return nil
 	}
-	if env.felix() { // the container beside it says where the node is
+	if env.felix() { // the other container writes the node's annotations
 		<-ctx.Done()
 		return nil
 	}
@@ -144,13 +144,13 @@ func (c *Cluster) calicoNode(ctx context.Context, env Env) error {
 	return nil
 }
 
-// felix reports whether a container runs only Calico's agent, as one of Calico's two containers on Windows
-// does.
+// felix reports whether a container runs only Calico's agent Felix, as one of Calico's two
+// containers on Windows does.
 func (e Env) felix() bool {
 	return e.Container != nil && strings.Contains(strings.Join(e.Container.Command, " "), "felix-service")
 }
 
-// tunnelOf makes up a tunnel address and MAC for a node, always the same ones.
+// tunnelOf returns a tunnel address and MAC for a node that are always the same.
 func tunnelOf(env Env) (ip, mac string) {
 	h := fnv.New32a()
 	h.Write([]byte(env.NodeName))
@@ -159,7 +159,7 @@ func tunnelOf(env Env) (ip, mac string) {
 		fmt.Sprintf("66:%02x:%02x:%02x:%02x:01", byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// annotateUntilDone puts annotations on the node and tries again until it works.
+// annotateUntilDone sets annotations on the node and retries until that succeeds.
 func (c *Cluster) annotateUntilDone(ctx context.Context, env Env, annotations map[string]string) {
 	for last := ""; ; {
 		err := annotate(ctx, env, annotations)
@@ -185,7 +185,7 @@ func annotate(ctx context.Context, env Env, annotations map[string]string) error
 	if err != nil {
 		return err
 	}
-	// CNIs may patch the status of nodes alone; annotations go with it.
+	// CNIs may patch only the status of nodes; the patch of the status also writes the annotations.
 	_, err = core.Nodes().Patch(ctx, env.NodeName, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	return err
 }
@@ -207,9 +207,9 @@ func (e Env) node(ctx context.Context) (*corev1.Node, error) {
 	return core.Nodes().Get(ctx, e.NodeName, metav1.GetOptions{})
 }
 
-// flannel is flanneld, or in an init container the copy of its configuration.
-// Like flanneld with --kube-subnet-mgr it ends with an error where the controller
-// manager gives no CIDRs to nodes.
+// flannel runs the stub of flanneld, or in an init container copies its configuration. Like
+// flanneld with --kube-subnet-mgr it ends with an error if the controller manager assigns no CIDRs
+// to nodes.
 func (c *Cluster) flannel(ctx context.Context, env Env) error {
 	name, content := "10-flannel.conflist", flannelLinux
 	if env.OS == "windows" {
@@ -247,12 +247,12 @@ func (c *Cluster) flannel(ctx context.Context, env Env) error {
 	return nil
 }
 
-// vxlanHeader is the size of VXLAN's header in each packet. Source:
+// vxlanHeader is the number of bytes that VXLAN adds to each packet. Source:
 // https://github.com/flannel-io/flannel/issues/1011.
 const vxlanHeader = 50
 
-// flannelNetwork returns the range of pods and the MTU of their interfaces: from net-conf.json, or else the
-// node's own MTU without the header of the overlay.
+// flannelNetwork returns the range of pods and the MTU of their interfaces: from net-conf.json, or
+// else the node's own MTU less vxlanHeader.
 func flannelNetwork(ctx context.Context, env Env) (network string, mtu int) {
 	var conf struct {
 		Network string
@@ -264,7 +264,7 @@ func flannelNetwork(ctx context.Context, env Env) (network string, mtu int) {
 	return cmp.Or(conf.Network, "10.244.0.0/16"), cmp.Or(conf.Backend.MTU, env.MTU, 1400) - vxlanHeader
 }
 
-// ofFlannel returns the CNI configuration that the manifest has, or else one in its main parts.
+// ofFlannel returns the CNI configuration in the manifest, or else otherwise.
 func (c *Cluster) ofFlannel(ctx context.Context, env Env, otherwise string) string {
 	if text, ok := env.configured(ctx, "cni-conf.json"); ok {
 		return text
@@ -292,8 +292,8 @@ const flannelWindows = `{
 `
 
 // azureCNI writes Azure's CNI configuration when it runs as an init container whose arguments name
-// a .conflist file. An init container without one does nothing, and any other container waits
-// until ctx ends.
+// a .conflist file. An init container without such arguments does nothing, and any other container
+// waits until ctx ends.
 func (c *Cluster) azureCNI(ctx context.Context, env Env) error {
 	if !env.init() {
 		<-ctx.Done()

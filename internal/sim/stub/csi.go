@@ -20,13 +20,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// csiDriver is a simulated CSI driver of Azure, with the other programs in its pods: the provisioner, the
+// csiDriver is a simulated CSI driver of Azure, with the sidecars of its pods: the provisioner, the
 // attacher and the registrar.
 type csiDriver struct {
 	name string
-	// inTree is the plug-in of Kubernetes that the driver took over.
+	// inTree is the in-tree plug-in of Kubernetes that the driver replaces.
 	inTree string
-	// disk is set where a volume is a disk that one machine has; else it is a share.
+	// disk is set if volumes are disks, which are attached to one machine; otherwise they are
+	// shares.
 	disk bool
 }
 
@@ -35,21 +36,21 @@ var (
 	azureFile = csiDriver{"file.csi.azure.com", "kubernetes.io/azure-file", false}
 )
 
-// The types of the resources that volumes are.
+// The resource types of volumes.
 const (
 	diskType  = "Microsoft.Compute/disks"
 	shareType = "Microsoft.Storage/storageAccounts/fileServices/shares"
 )
 
-// diskZone is the label of nodes by which disks follow zones; it is empty outside of them.
+// diskZone is the label of nodes with the zone for disks; it is empty in regions without zones.
 const diskZone = "topology.disk.csi.azure.com/zone"
 
 func (c *Cluster) azureDiskCSI(ctx context.Context, env Env) error { return c.csi(ctx, env, azureDisk) }
 func (c *Cluster) azureFileCSI(ctx context.Context, env Env) error { return c.csi(ctx, env, azureFile) }
 
-// csi runs a driver: the node plug-in where its arguments name a node, else the controller.
+// csi runs a driver: the node plug-in if its arguments name a node, otherwise the controller.
 func (c *Cluster) csi(ctx context.Context, env Env, d csiDriver) error {
-	if env.init() { // makes a folder
+	if env.init() { // real ones only create a folder
 		return nil
 	}
 	if env.flag("nodeid") != "" {
@@ -65,7 +66,7 @@ func (c *Cluster) csi(ctx context.Context, env Env, d csiDriver) error {
 		return err
 	}
 	lead := c.lead(d.name)
-	select { // replicas wait for their turn, as a lease would make them
+	select { // replicas wait until the leader ends, as with a lease
 	case lead <- struct{}{}:
 		defer func() { <-lead }()
 	case <-ctx.Done():
@@ -84,7 +85,7 @@ func (c *Cluster) csi(ctx context.Context, env Env, d csiDriver) error {
 	return p.run(ctx)
 }
 
-// lead returns the semaphore of a driver's controllers in the cluster.
+// lead returns the semaphore that only one of a driver's controllers in the cluster can hold.
 func (c *Cluster) lead(driver string) chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +95,7 @@ func (c *Cluster) lead(driver string) chan struct{} {
 	return c.leads[driver]
 }
 
-// retry tries until it works, and then waits for the end.
+// retry repeats do until it succeeds, and then waits until ctx ends.
 func retry(ctx context.Context, env Env, what string, do func() error) error {
 	for last := ""; ; {
 		err := do()
@@ -112,8 +113,8 @@ func retry(ctx context.Context, env Env, what string, do func() error) error {
 	}
 }
 
-// register reports to the cluster that the node has the driver, as the kubelet does for the registrar, and how many disks its
-// machine can have.
+// register registers the driver on the node, as the kubelet does for the registrar, with the number
+// of disks that the machine can have.
 func (d csiDriver) register(ctx context.Context, env Env) error {
 	config, err := env.NodeConfig(ctx)
 	if err != nil {
@@ -129,13 +130,13 @@ func (d csiDriver) register(ctx context.Context, env Env) error {
 	}
 	row := storagev1.CSINodeDriver{Name: d.name, NodeID: env.NodeName}
 	if d.disk {
-		instance, err := env.metadata(ctx) // the node's labels may come later
+		instance, err := env.metadata(ctx) // the node's labels may be set later
 		if err != nil {
 			return fmt.Errorf("ask the metadata service: %w", err)
 		}
 		zone := instance.Zone
 		if _, number, ok := strings.Cut(zone, "-"); !ok || number == "" {
-			zone = "" // a fault domain is no zone
+			zone = "" // a fault domain is not a zone
 		}
 		if have, ok := node.Labels[diskZone]; !ok || have != zone {
 			fresh := node.DeepCopy()
@@ -166,13 +167,13 @@ func (d csiDriver) register(ctx context.Context, env Env) error {
 	return err
 }
 
-// provisioner makes, attaches and deletes the volumes of a driver.
+// provisioner creates, attaches and deletes the volumes of a driver.
 type provisioner struct {
 	csiDriver
 	env    Env
 	client kubernetes.Interface
 	arm    *arm
-	failed sync.Map // the last problem of an object, by its name
+	failed sync.Map // the last error of each object, by name
 }
 
 func (p *provisioner) run(ctx context.Context) error {
@@ -244,7 +245,7 @@ const (
 	attachFinalizer       = "external-attacher/disk-csi-azure-com"
 )
 
-// provision makes the volume of a claim that waits for it.
+// provision creates the volume of a claim that waits for one.
 func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	by := cmp.Or(claim.Annotations[migratedAnnotation], claim.Annotations[provisionerAnnotation])
 	if claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || by != p.name || claim.Spec.StorageClassName == nil {
@@ -258,23 +259,23 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	if class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer {
 		name := claim.Annotations[selectedNode]
 		if name == "" {
-			return nil // the scheduler has yet to choose
+			return nil // the scheduler has not chosen a node yet
 		}
 		if node, err = p.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 	}
 	if claim.Spec.DataSource != nil || claim.Spec.DataSourceRef != nil {
-		return p.say(ctx, claim, errors.New("simulated: volumes with a data source are not made"))
+		return p.recordFailure(ctx, claim, errors.New("simulated: volumes with a data source are not made"))
 	}
 	for _, mode := range claim.Spec.AccessModes {
 		if name, shared := sharedModes[mode]; p.disk && shared {
-			return p.say(ctx, claim, sharedRefused(claim, name, class.Parameters["maxShares"]))
+			return p.recordFailure(ctx, claim, sharedRefused(claim, name, class.Parameters["maxShares"]))
 		}
 	}
 	pv, err := p.create(ctx, claim, class, node)
 	if err != nil {
-		return p.say(ctx, claim, err)
+		return p.recordFailure(ctx, claim, err)
 	}
 	if _, err = p.client.CoreV1().PersistentVolumes().Create(ctx, pv, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
 		return nil
@@ -285,13 +286,13 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	return err
 }
 
-// sharedModes are the access modes by which several machines have a volume, by their names in CSI.
+// sharedModes maps the access modes that share a volume among machines to their names in CSI.
 var sharedModes = map[corev1.PersistentVolumeAccessMode]string{
 	corev1.ReadWriteMany: "MULTI_NODE_MULTI_WRITER", corev1.ReadOnlyMany: "MULTI_NODE_READER_ONLY",
 }
 
-// sharedRefused is the error of a driver of disks for a claim of several machines, in the words of azuredisk-csi-driver's
-// IsValidVolumeCapabilities.
+// sharedRefused returns the error of a disk driver for a claim that several machines share, with
+// the message of azuredisk-csi-driver's IsValidVolumeCapabilities.
 func sharedRefused(claim *corev1.PersistentVolumeClaim, mode, maxShares string) error {
 	block := claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == corev1.PersistentVolumeBlock
 	switch {
@@ -303,8 +304,8 @@ func sharedRefused(claim *corev1.PersistentVolumeClaim, mode, maxShares string) 
 	return errors.New("simulated: shared disks are not made")
 }
 
-// say writes the event of a claim for which no volume could be made.
-func (p *provisioner) say(ctx context.Context, claim *corev1.PersistentVolumeClaim, why error) error {
+// recordFailure writes the event of a claim for which no volume could be created, and returns the error.
+func (p *provisioner) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, why error) error {
 	if last, _ := p.failed.Load("claim " + claim.Namespace + "/" + claim.Name); last == why.Error() {
 		return why
 	}
@@ -374,7 +375,8 @@ func (p *provisioner) createDisk(ctx context.Context, pv *corev1.PersistentVolum
 		return err
 	}
 	id, _ := made["id"].(string)
-	// The translation to the in-tree plug-in keeps the zones. Source: k8s.io/csi-translation-lib, TranslateCSIPVToInTree.
+	// The translation to the in-tree plug-in keeps the zones. Source: k8s.io/csi-translation-lib,
+	// TranslateCSIPVToInTree.
 	pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: diskZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}}}}}}
 	if provisioner == p.inTree {
@@ -387,17 +389,17 @@ func (p *provisioner) createDisk(ctx context.Context, pv *corev1.PersistentVolum
 	return nil
 }
 
-// createShare makes a file share, in the one storage account that the cluster has for an SKU.
+// createShare creates a file share in the storage account that the cluster has for the SKU.
 func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolume, provisioner string, options map[string]string,
 	gib int64) error {
 	sku := cmp.Or(options["skuname"], options["storageaccounttype"], "Standard_LRS")
-	if strings.HasPrefix(sku, "StandardSSD_") { // a kind of disks, which the driver reads as this
+	if strings.HasPrefix(sku, "StandardSSD_") { // a SKU of disks, which the driver treats like this one
 		sku = "Standard_" + strings.TrimPrefix(sku, "StandardSSD_")
 	}
 	kind := "StorageV2"
 	if strings.HasPrefix(sku, "Premium") {
 		kind = "FileStorage"
-		gib = max(gib, 100) // the least of a premium share
+		gib = max(gib, 100) // the smallest size of a premium share
 	}
 	account := cmp.Or(options["storageaccount"], accountOf(p.arm.c.SubscriptionID+p.arm.c.ResourceGroup+sku))
 	share := Share{p.arm.c.ResourceGroup, account, pv.Name}
@@ -429,14 +431,14 @@ func (p *provisioner) createShare(ctx context.Context, pv *corev1.PersistentVolu
 		return nil
 	}
 	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: p.name,
-		NodeStageSecretRef: &secret, // the driver's plug-in finds it without; here the kubelet reads it, which may only so
+		NodeStageSecretRef: &secret, // the kubelet may read only Secrets that a volume names
 		VolumeHandle:       share.handle(pv.Spec.ClaimRef.Namespace),
 		VolumeAttributes:   map[string]string{"storageAccount": account, "shareName": pv.Name, "skuName": sku}}
 	return nil
 }
 
-// keepKey writes the Secret with the key of an account, as the driver does unless storeAccountKey is false. One that
-// exists stays, as the driver's does.
+// keepKey creates the Secret with the key of an account, as the driver does unless storeAccountKey
+// is false. Like the driver it keeps an existing Secret.
 func (p *provisioner) keepKey(ctx context.Context, ref corev1.SecretReference, id, account string) error {
 	var answer struct{ Keys []struct{ Value string } }
 	if err := p.arm.call(ctx, http.MethodPost, id+"/listKeys", nil, &answer); err != nil {
@@ -454,7 +456,7 @@ func (p *provisioner) keepKey(ctx context.Context, ref corev1.SecretReference, i
 	return err
 }
 
-// handle returns the handle of a volume of the driver, or "".
+// handle returns the handle of a volume of this driver; "" for other volumes.
 func (p *provisioner) handle(pv *corev1.PersistentVolume) string {
 	switch {
 	case pv.Spec.CSI != nil && pv.Spec.CSI.Driver == p.name:
@@ -467,7 +469,7 @@ func (p *provisioner) handle(pv *corev1.PersistentVolume) string {
 	return ""
 }
 
-// reclaim deletes a volume that its claim has released, where its policy says so.
+// reclaim deletes a volume that its claim has released, if the volume's policy requires it.
 func (p *provisioner) reclaim(ctx context.Context, pv *corev1.PersistentVolume) error {
 	handle := p.handle(pv)
 	by := pv.Annotations[provisionedBy]
@@ -477,18 +479,18 @@ func (p *provisioner) reclaim(ctx context.Context, pv *corev1.PersistentVolume) 
 	}
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		if pv.Status.Phase == corev1.VolumeBound {
-			return nil // deleted before its claim, which comes first
+			return nil // the volume was deleted before its claim, which must be deleted first
 		}
 		path, kind := handle, diskType
 		if !p.disk {
-			share, _ := ParseShare(handle) // what names no share has no ID of one
+			share, _ := ParseShare(handle) // a handle that names no share yields an ID that does not exist
 			path, kind = share.ID(p.arm.c.SubscriptionID), shareType
 		}
 		if !hasType(path, kind) {
 			return fmt.Errorf("the handle %q of volume %s names no resource of type %s; nothing is deleted", handle, pv.Name, kind)
 		}
 		if err := p.arm.delete(ctx, path); err != nil {
-			return err // such as a disk that is attached still
+			return err // for example because the disk is still attached
 		}
 		volumes := p.client.CoreV1().PersistentVolumes()
 		if err := volumes.Delete(ctx, pv.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -563,7 +565,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// move changes the data disks of a machine, and returns the LUN that a disk has there.
+// move changes the data disks of a machine, and returns the LUN of a disk on it.
 func (p *provisioner) move(ctx context.Context, a *storagev1.VolumeAttachment) (lun int, err error) {
 	attach := a.DeletionTimestamp == nil
 	pv, err := p.client.CoreV1().PersistentVolumes().Get(ctx, *a.Spec.Source.PersistentVolumeName, metav1.GetOptions{})
@@ -575,12 +577,12 @@ func (p *provisioner) move(ctx context.Context, a *storagev1.VolumeAttachment) (
 	}
 	disk := p.handle(pv)
 	if !hasType(disk, diskType) {
-		return 0, fmt.Errorf("invalid DiskURI: %s, correct format: "+ // as azuredisk-csi-driver says it
+		return 0, fmt.Errorf("invalid DiskURI: %s, correct format: "+ // message of azuredisk-csi-driver
 			"/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}", disk)
 	}
 	node, err := p.client.CoreV1().Nodes().Get(ctx, a.Spec.NodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && !attach {
-		return 0, nil // the machine is gone, and the disk is free
+		return 0, nil // the machine does not exist any more, so the disk is detached
 	}
 	if err != nil {
 		return 0, err

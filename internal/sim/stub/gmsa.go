@@ -22,8 +22,8 @@ import (
 )
 
 // gmsaWebhook runs a stub of the admission webhook of kubernetes-sigs/windows-gmsa: it writes the
-// contents of credential specs into pods that name them, and refuses those whose service
-// account may not use the spec.
+// contents of credential specs into pods that name them, and refuses pods whose service account may
+// not use the spec.
 func (c *Cluster) gmsaWebhook(ctx context.Context, env Env) error {
 	pair, err := env.servingPair(ctx)
 	if err != nil {
@@ -47,8 +47,7 @@ func (c *Cluster) gmsaWebhook(ctx context.Context, env Env) error {
 	return nil
 }
 
-// servingPair reads the certificate that TLS_CRT and TLS_KEY name, from the Secret that is
-// mounted there.
+// servingPair returns the certificate that TLS_CRT and TLS_KEY name, from the mounted Secret.
 func (e Env) servingPair(ctx context.Context) (pair tls.Certificate, err error) {
 	config, err := e.NodeConfig(ctx)
 	if err != nil {
@@ -94,13 +93,13 @@ func (e Env) servingPair(ctx context.Context) (pair tls.Certificate, err error) 
 	return tls.X509KeyPair(cert, key)
 }
 
-// gmsaAdmission answers the reviews of the webhook.
+// gmsaAdmission answers the admission reviews of the webhook.
 type gmsaAdmission struct {
 	client authorizationclient.AuthorizationV1Interface
 	env    Env
 }
 
-// maxReview bounds a review, 8 MiB.
+// maxReview is the largest size of a review, 8 MiB.
 const maxReview = 8 << 20
 
 // ServeHTTP implements http.Handler.
@@ -196,7 +195,7 @@ func (g *gmsaAdmission) review(ctx context.Context, r *admissionv1.AdmissionRequ
 	return allowed, nil
 }
 
-// mayUse asks whether a service account has the verb use on a credential spec.
+// mayUse returns an error unless a service account has the verb use on a credential spec.
 func (g *gmsaAdmission) mayUse(ctx context.Context, namespace, account, spec string) error {
 	if account == "" {
 		account = "default"
@@ -247,7 +246,7 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// unchangedGMSA refuses an update of a pod's identity.
+// unchangedGMSA returns an error if an update changes a pod's identity.
 func unchangedGMSA(now, before map[string]*corev1.WindowsSecurityContextOptions) error {
 	for at, o := range now {
 		was := before[at]

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// admission returns the webhook with an API server that knows two credential specs: webapp1, which
+// admission returns the webhook with an API server that has two credential specs: webapp1, which
 // the service account shop/web may use, and one without contents.
 func admission(t testing.TB) *gmsaAdmission {
 	t.Helper()
@@ -55,7 +55,7 @@ func admission(t testing.TB) *gmsaAdmission {
 	return &gmsaAdmission{client: client, env: Env{Out: io.Discard}}
 }
 
-// gmsaPod returns a pod with Windows options of its own and of its first container.
+// gmsaPod returns a pod with Windows options for itself and for its first container.
 func gmsaPod(account string, own, container *corev1.WindowsSecurityContextOptions) *corev1.Pod {
 	p := &corev1.Pod{Spec: corev1.PodSpec{ServiceAccountName: account, Containers: []corev1.Container{{Name: "c"}}}}
 	if own != nil {
@@ -166,7 +166,7 @@ func TestGMSAPaths(t *testing.T) {
 	}
 }
 
-// FuzzGMSAReview: whatever is sent as a review, the webhook answers.
+// FuzzGMSAReview: the webhook answers any request body.
 func FuzzGMSAReview(f *testing.F) {
 	f.Add([]byte(`{"request": {"uid": "u", "operation": "CREATE", "object": {"spec": {"containers": [{"name": "c"}]}}}}`))
 	f.Add([]byte(`{"request": {"object": []}}`))

@@ -8,12 +8,12 @@ import (
 	"casement.dev/casement/internal/sim/expansion"
 )
 
-// hostImage is the image of HostProcess containers that have all they need on the node.
-// Source: github.com/microsoft/windows-host-process-containers-base-image.
+// hostImage is the image of HostProcess containers that use only programs of the node. Source:
+// github.com/microsoft/windows-host-process-containers-base-image.
 const hostImage = "oss/kubernetes/windows-host-process-containers-base-image"
 
-// OnNode reports whether a HostProcess container of an image runs programs of the node: programs of the
-// image itself are not simulated.
+// OnNode reports whether a HostProcess container of an image runs programs of the node; programs in
+// an image are not simulated.
 func OnNode(image string) bool {
 	repo := repository(image)
 	return strings.HasSuffix(repo, "/"+hostImage) || strings.HasSuffix(repo, "/node-problem-detector-windows")
@@ -25,7 +25,7 @@ type exitError int
 // Error implements error.
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// ExitCode returns the code.
+// ExitCode returns the exit code.
 func (e exitError) ExitCode() int { return int(e) }
 
 // hostProcess runs a container's command on its node.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// kubeProxy opens the node ports of its node. On Windows it first waits for the
-// pod network, as the scripts in the published images do.
+// kubeProxy runs the stub of kube-proxy, which opens the node ports of its node. On Windows it
+// first waits for the pod network, as the scripts in the published images do.
 func (c *Cluster) kubeProxy(ctx context.Context, env Env) error {
 	if env.OS == "windows" {
 		if err := proxyArguments(env); err != nil {
@@ -39,9 +39,9 @@ func (c *Cluster) kubeProxy(ctx context.Context, env Env) error {
 	return nil
 }
 
-// proxyArguments returns an error for arguments with which kube-proxy on Windows fails: no node
-// name, without which it takes local endpoints for remote ones, or a cached source VIP that it
-// cannot read.
+// proxyArguments returns an error for arguments with which kube-proxy fails on Windows: without a
+// node name, it would take local endpoints for remote ones; and a cached source VIP must be
+// readable.
 func proxyArguments(env Env) error {
 	if env.Vars["NODE_NAME"] == "" && env.Vars["NODENAME"] == "" && env.flag("hostname-override") == "" {
 		return errors.New("invalid configuration: --hostname-override= is empty: the environment has no NODE_NAME")
@@ -52,7 +52,7 @@ func proxyArguments(env Env) error {
 	return nil
 }
 
-// confDir is where a node keeps its CNI configuration, on C: on Windows.
+// confDir is the folder of a node's CNI configuration, on C: on Windows.
 const confDir = "/etc/cni/net.d"
 
 // networkReady reports whether the node has a CNI configuration.
@@ -69,7 +69,8 @@ func networkReady(env Env) bool {
 	return false
 }
 
-// coreDNS resolves names of services for all dials in the cluster, as long as one of its containers runs.
+// coreDNS resolves names of services for all connections in the cluster while one of its containers
+// runs.
 func (c *Cluster) coreDNS(ctx context.Context, env Env) error {
 	leave := c.watch.join(env.Config)
 	defer leave()
@@ -88,8 +89,8 @@ func (c *Cluster) coreDNS(ctx context.Context, env Env) error {
 	return nil
 }
 
-// Resolve answers a name from inside the cluster, with namespace as the search
-// domain of short names; it fails while no CoreDNS runs.
+// Resolve resolves a name inside the cluster; namespace completes short names. It fails while no
+// CoreDNS runs.
 func (c *Cluster) Resolve(namespace, name string) (netip.Addr, bool) {
 	c.mu.Lock()
 	running := c.dns > 0

@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// lists are the parts of a load balancer that hold named children.
+// lists are the properties of a load balancer that contain named children.
 var lists = [...]string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
 	"inboundNatRules", "outboundRules"}
 
-// balancer returns the body of the PUT of a load balancer: the existing children that belong to no service
-// or to a service in kept, and one frontend with rules and probes for each service. The pool lists nodes by
-// address and is named after the cluster, as in the real provider.
+// balancer returns the body of the PUT of a load balancer: the existing children that belong to no
+// service or to a service in kept, and one frontend with rules and probes for each service. The
+// pool lists nodes by address and is named after the cluster, like the real provider's.
 func (c *controller) balancer(path string, live document, services []balanced, kept []*corev1.Service) document {
 	parts := map[string][]any{}
 	foreign := func(list, name string) bool {
@@ -29,7 +29,7 @@ func (c *controller) balancer(path string, live document, services []balanced, k
 	for _, list := range lists {
 		for _, child := range asList(old[list]) {
 			if name, _ := child["name"].(string); foreign(list, name) {
-				parts[list] = append(parts[list], bare(child))
+				parts[list] = append(parts[list], withoutReadOnly(child))
 			}
 		}
 	}
@@ -98,8 +98,8 @@ func (c *controller) frontend(s balanced) document {
 	return document{"name": name, "properties": properties}
 }
 
-// probeOf returns the probe of a service's port: of the node port, or of the service's health
-// check where only nodes with an endpoint may answer.
+// probeOf returns the probe for a service's port: of the node port, or of the service's health
+// check if only nodes with an endpoint may answer.
 func probeOf(s balanced, p corev1.ServicePort, how probing) document {
 	port := p.NodePort
 	for _, other := range s.Spec.Ports {
@@ -121,14 +121,14 @@ func probeOf(s balanced, p corev1.ServicePort, how probing) document {
 	return probe
 }
 
-// readOnly are properties that the cloud fills and a client does not send back.
+// readOnly are properties that the cloud sets and a client does not send back.
 var readOnly = [...]string{
 	"provisioningState", "etag", "resourceGuid", "loadBalancingRules", "outboundRules", "inboundNatRules", "inboundNatPools",
 	"backendIPConfigurations", "outboundRule", "backendIPConfiguration",
 }
 
-// bare returns a child without its read-only properties.
-func bare(child document) document {
+// withoutReadOnly returns a child without its read-only properties.
+func withoutReadOnly(child document) document {
 	out := document{"name": child["name"]}
 	if child["zones"] != nil {
 		out["zones"] = child["zones"]

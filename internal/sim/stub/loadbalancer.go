@@ -23,25 +23,26 @@ import (
 )
 
 const (
-	// finalizer keeps a service until its load balancer is gone.
-	// Source: k8s.io/cloud-provider/service/helpers, LoadBalancerCleanupFinalizer.
+	// finalizer keeps a service until its load balancer is deleted. Source:
+	// k8s.io/cloud-provider/service/helpers, LoadBalancerCleanupFinalizer.
 	finalizer = "service.kubernetes.io/load-balancer-cleanup"
-	// firstRetry and lastRetry bound the time until a service that failed is tried again. Source:
-	// k8s.io/cloud-provider/controllers/service, minRetryDelay and maxRetryDelay.
+	// firstRetry and lastRetry are the shortest and the longest pause before a failed service is
+	// tried again. Source: k8s.io/cloud-provider/controllers/service, minRetryDelay and
+	// maxRetryDelay.
 	firstRetry, lastRetry = 5 * time.Second, 5 * time.Minute
 )
 
-// balanced is a service with a load balancer, and the settings of the load balancer.
+// balanced is a service with a load balancer, and its load balancer settings.
 type balanced struct {
 	*corev1.Service
 	balancing
-	// publicPath and publicAddress are its public IP.
+	// publicPath and publicAddress are the ID and the address of its public IP.
 	publicPath, publicAddress string
 }
 
-// failure is the last try of a service that failed.
+// failure is the last failed attempt of a service.
 type failure struct {
-	version string // of the service
+	version string // resource version of the service
 	text    string
 	pause   time.Duration
 	due     time.Time
@@ -54,16 +55,16 @@ func frontendName(s *corev1.Service) string {
 	return name[:min(len(name), 32)]
 }
 
-// mine matches the names of resources that belong to a service.
+// mine matches the names of resources that belong to services.
 var mine = regexp.MustCompile(`^a[0-9a-f]{31}(-|$)`)
 
 func wantsBalancer(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil && s.Spec.LoadBalancerClass == nil
 }
 
-// reconcileServices creates the load balancers, public addresses and security rules of the cluster's
-// services, and deletes those of deleted services. A service that fails reports it by an event, keeps its
-// resources, and does not delay the others.
+// reconcileServices creates the load balancers, public addresses and security rules of the
+// cluster's services, and deletes those of deleted services. A failed service gets an event, keeps
+// its resources, and does not delay the others.
 func (c *controller) reconcileServices(ctx context.Context) error {
 	all, err := c.services.List(labels.Everything())
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *controller) reconcileServices(ctx context.Context) error {
 	var leaving, kept []*corev1.Service
 	for _, s := range all {
 		switch {
-		case wantsBalancer(s) && c.rests(s):
+		case wantsBalancer(s) && c.isBackingOff(s):
 			kept = append(kept, s)
 		case wantsBalancer(s):
 			if b, err := c.prepare(ctx, s); err != nil {
@@ -108,13 +109,14 @@ func (c *controller) reconcileServices(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// rests reports whether a service failed and has neither changed nor waited long enough since.
-func (c *controller) rests(s *corev1.Service) bool {
+// isBackingOff reports whether a service failed, has not changed since, and its next attempt is not due
+// yet.
+func (c *controller) isBackingOff(s *corev1.Service) bool {
 	f, failed := c.failures[s.UID]
 	return failed && f.version == s.ResourceVersion && time.Now().Before(f.due)
 }
 
-// fail notes that a service failed, and says so in the log and by an event.
+// fail records that a service failed, and reports the error in the log and in an event.
 func (c *controller) fail(s *corev1.Service, err error) {
 	last := c.failures[s.UID]
 	next := failure{version: s.ResourceVersion, text: err.Error(), pause: firstRetry}
@@ -176,7 +178,8 @@ func (c *controller) ensureFinalizer(ctx context.Context, s *corev1.Service) (*c
 	if err != nil {
 		return nil, err
 	}
-	// The cloud provider may patch services' status alone; metadata comes with it.
+	// The cloud provider may patch only the status of services; the patch of the status also writes
+	// the metadata.
 	out, err := c.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return nil, fmt.Errorf("service %s/%s: add the finalizer: %w", s.Namespace, s.Name, err)
@@ -188,8 +191,9 @@ func (c *controller) publicIPPath(group, frontend string) string {
 	return c.arm.network(cmp.Or(group, c.Config.ResourceGroup), "publicIPAddresses", c.ClusterName+"-"+frontend)
 }
 
-// ensurePublicIP returns the path and the address of a service's public IP: the one that the service names,
-// the one with the address that it requests, or the service's own, which is created.
+// ensurePublicIP returns the ID and the address of a service's public IP: the public IP that the
+// service names, the one with the address that the service requests, or the service's own, which is
+// created if necessary.
 func (c *controller) ensurePublicIP(ctx context.Context, s balanced) (id, address string, err error) {
 	id = c.publicIPPath(s.group, frontendName(s.Service))
 	if s.publicIP != "" {
@@ -230,7 +234,7 @@ func (c *controller) ensurePublicIP(ctx context.Context, s balanced) (id, addres
 	return id, address, nil
 }
 
-// label gives a public IP the DNS label that a service asks for, and reports whether that changes anything.
+// label sets the DNS label of a public IP to the service's, and reports whether it changed.
 func label(properties document, want *string) bool {
 	if want == nil {
 		return false
@@ -246,7 +250,7 @@ func label(properties document, want *string) bool {
 	return true
 }
 
-// publicIPWith returns the path of the public IP that has the address that a service asks for.
+// publicIPWith returns the ID of the public IP that has the address that a service requests.
 func (c *controller) publicIPWith(ctx context.Context, s balanced) (string, error) {
 	group := cmp.Or(s.group, c.Config.ResourceGroup)
 	var all struct{ Value []document }
@@ -292,7 +296,7 @@ func (c *controller) ensureBalancer(ctx context.Context, internal bool, wanted [
 	live, err := c.write(ctx, at, live, services, kept)
 	switch {
 	case err != nil && len(services) > 1:
-		// One of them is refused: each is added alone, so that the others are served.
+		// Azure refuses one of the services: each is added separately, so that the others work.
 		good := []balanced{}
 		for i, s := range services {
 			others := slices.Clone(kept)
@@ -325,8 +329,8 @@ func (c *controller) ensureBalancer(ctx context.Context, internal bool, wanted [
 	return errors.Join(errs...)
 }
 
-// write updates a load balancer to match its services, and returns its document; after a failure, the
-// document of its present state.
+// write updates a load balancer to match its services, and returns the new document, or after a
+// failure the current one.
 func (c *controller) write(ctx context.Context, at string, live document, services []balanced, kept []*corev1.Service) (document, error) {
 	body := c.balancer(at, live, services, kept)
 	data, err := json.Marshal(body)
@@ -375,7 +379,7 @@ func (c *controller) publish(ctx context.Context, s *corev1.Service, ip string) 
 // release deletes the public address of a service, and then removes the service's finalizer.
 func (c *controller) release(ctx context.Context, s *corev1.Service) error {
 	delete(c.failures, s.UID)
-	b, _ := balancingOf(s) // an invalid setting leaves the others at their zero values
+	b, _ := balancingOf(s) // an invalid setting leaves the other settings at zero
 	if err := c.arm.delete(ctx, c.publicIPPath(b.group, frontendName(s))); err != nil {
 		return fmt.Errorf("service %s/%s: %w", s.Namespace, s.Name, err)
 	}
@@ -397,12 +401,11 @@ func (c *controller) release(ctx context.Context, s *corev1.Service) error {
 	return nil
 }
 
-// securityPriority is where the rules of services begin, as in the real provider.
+// securityPriority is the first priority of services' rules, as in the real provider.
 const securityPriority = 500
 
-// ensureSecurityRules opens the services' ports for the Internet and closes those of
-// deleted services. It writes single rules of the node subnet's group, so that others'
-// rules are kept.
+// ensureSecurityRules opens the services' ports to the Internet and closes the ports of deleted
+// services. It writes single rules of the node subnet's group, so that other rules are kept.
 func (c *controller) ensureSecurityRules(ctx context.Context, wanted []balanced, leaving []*corev1.Service) error {
 	if c.Config.SecurityGroup == "" {
 		return nil
@@ -467,7 +470,7 @@ func belongs(rule string, services []*corev1.Service) bool {
 	return slices.ContainsFunc(services, func(s *corev1.Service) bool { return strings.HasPrefix(rule, frontendName(s)+"-") })
 }
 
-// securityRule lets sources reach a port, by default the Internet.
+// securityRule returns a rule that allows sources, by default the Internet, to connect to a port.
 func securityRule(s balanced, p corev1.ServicePort, sources ...string) document {
 	rule := document{
 		"access": "Allow", "direction": "Inbound", "protocol": armProtocol(p.Protocol),
@@ -498,7 +501,7 @@ func ruleName(s *corev1.Service, p corev1.ServicePort) string {
 	return fmt.Sprintf("%s-%s-%d", frontendName(s), strings.ToUpper(armProtocol(p.Protocol)), p.Port)
 }
 
-// backends returns the addresses of the nodes that take part, sorted.
+// backends returns the sorted addresses of the nodes that take part in load balancing.
 func (c *controller) backends() []netip.Addr {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {

@@ -29,8 +29,9 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// metricsServer runs a stub of metrics-server: an extension API server for metrics.k8s.io that only the API server can
-// connect to. It reads /metrics/resource of kubelets when it is asked, with the rights that its service account has.
+// metricsServer runs a stub of metrics-server: an extension API server for metrics.k8s.io that only
+// the API server can connect to. It reads /metrics/resource of the kubelets at each request, with
+// the rights of its service account.
 func (c *Cluster) metricsServer(ctx context.Context, env Env) error {
 	config, err := env.Config(ctx)
 	if err != nil {
@@ -50,7 +51,7 @@ func (c *Cluster) metricsServer(ctx context.Context, env Env) error {
 		return err
 	}
 	var kubelets http.RoundTripper = &http.Transport{DialContext: env.Dial, IdleConnTimeout: scrapeAge, TLSHandshakeTimeout: 10 * time.Second,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // as --kubelet-insecure-tls
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // like --kubelet-insecure-tls
 	if config.WrapTransport != nil {
 		kubelets = config.WrapTransport(kubelets)
 	}
@@ -65,8 +66,8 @@ func (c *Cluster) metricsServer(ctx context.Context, env Env) error {
 	return nil
 }
 
-// frontProxy returns the authority of the API server's certificate as a proxy. Source: kubernetes.io, "Configure the
-// Aggregation Layer".
+// frontProxy returns the CA of the certificate with which the API server connects to extension API
+// servers. Source: kubernetes.io, "Configure the Aggregation Layer".
 func frontProxy(ctx context.Context, core corev1client.CoreV1Interface) (*x509.CertPool, error) {
 	const name = "extension-apiserver-authentication"
 	m, err := core.ConfigMaps(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
@@ -81,10 +82,11 @@ func frontProxy(ctx context.Context, core corev1client.CoreV1Interface) (*x509.C
 }
 
 const (
-	// scrapeAge is how old an answer of a kubelet may be: metrics-server's default resolution is 15 s.
+	// scrapeAge is the longest time for which the answer of a kubelet is reused; metrics-server's
+	// default resolution is 15 s.
 	scrapeAge = 15 * time.Second
-	// scrapers is how many kubelets are scraped concurrently, maxScrape the maximum size of an answer in
-	// bytes.
+	// scrapers is the number of kubelets that are scraped concurrently; maxScrape is the largest
+	// size of an answer in bytes.
 	scrapers  = 16
 	maxScrape = 16 << 20
 	metricsV1 = "metrics.k8s.io/v1beta1"
@@ -98,7 +100,7 @@ type metricsAPI struct {
 	scraped  map[string]scrape // by node
 }
 
-// scrape is the answer of a kubelet.
+// scrape contains the parsed answer of a kubelet.
 type scrape struct {
 	at   time.Time
 	node corev1.ResourceList
@@ -120,7 +122,7 @@ type usageObject struct {
 	Containers      []containerUsage    `json:"containers,omitempty"`
 }
 
-// ServeHTTP answers discovery, and the nodes and pods of the API.
+// ServeHTTP answers API discovery, and requests for metrics of nodes and pods.
 func (m *metricsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	version := metav1.GroupVersionForDiscovery{GroupVersion: metricsV1, Version: "v1beta1"}
@@ -263,7 +265,7 @@ func (m *metricsAPI) scrapes(ctx context.Context, nodes []corev1.Node) map[strin
 	return out
 }
 
-// scrape scrapes a kubelet, or returns its answer of a moment ago.
+// scrape returns a recent answer of a kubelet, or requests a new one.
 func (m *metricsAPI) scrape(ctx context.Context, n corev1.Node) (scrape, error) {
 	m.mu.Lock()
 	known, ok := m.scraped[n.Name]
@@ -298,7 +300,8 @@ func (m *metricsAPI) scrape(ctx context.Context, n corev1.Node) (scrape, error) 
 	return s, nil
 }
 
-// readScrape reads /metrics/resource. Cores are averages since the start of each container.
+// readScrape parses the answer of /metrics/resource. CPU usage is the average since the start of
+// each container.
 func readScrape(page io.Reader, now time.Time) (scrape, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(page)

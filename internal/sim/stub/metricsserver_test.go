@@ -23,7 +23,7 @@ container_start_time_seconds{container="app",namespace="shop",pod="web"} 900
 node_memory_working_set_bytes 1.34217728e+08 1000000
 `
 
-// TestScrape: the use of cores is an average since the start of a container, the use of memory the
+// TestScrape: the CPU usage is an average since the start of a container, the memory usage is the
 // kubelet's value.
 func TestScrape(t *testing.T) {
 	s, err := readScrape(strings.NewReader(kubeletPage), time.Unix(1000, 0))

@@ -24,9 +24,9 @@ import (
 // TaintExternalCloudProvider.
 const cloudTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// Instance is a machine as the cloud describes it.
+// Instance describes a machine as the cloud does.
 type Instance struct {
-	// ProviderID is "azure://" and the ARM ID with its resource group in lower case.
+	// ProviderID is "azure://" and the ARM ID with the resource group in lower case.
 	ProviderID, Type, Region, Zone string
 	Addresses                      []corev1.NodeAddress
 }
@@ -34,18 +34,18 @@ type Instance struct {
 // statusInterval is the interval at which a node manager reads its node without a signal.
 const statusInterval = 5 * time.Minute
 
-// nodeAdded signals the manager of a node that the node has appeared: a kubelet that
-// registers again does so with the cloud taint. It is in place of a watch per manager.
+// nodeAdded signals the node manager of a node that the node was created: a kubelet that registers
+// again does so with the cloud taint. The signal replaces a watch in each node manager.
 func (c *Cluster) nodeAdded(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
 	case c.added[name] <- struct{}{}:
-	default: // no manager, or one that has not taken the last signal yet
+	default: // no manager, or it has not received the last signal yet
 	}
 }
 
-// manages returns the signal of nodeAdded for a node until leave is called.
+// manages returns the channel that nodeAdded signals for a node until leave is called.
 func (c *Cluster) manages(name string) (added <-chan struct{}, leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,8 +60,8 @@ func (c *Cluster) manages(name string) (added <-chan struct{}, leave func()) {
 	}
 }
 
-// nodeManager runs a stub of the cloud-node-manager: it asks the metadata service about its
-// machine and initialises the node. Like the real one it leaves a node alone that was
+// nodeManager runs the stub of the cloud-node-manager: it reads the description of its machine from
+// the metadata service and initialises the node. Like the real one it ignores a node that was
 // registered without the cloud taint.
 func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 	name := env.flag("node-name")
@@ -72,7 +72,7 @@ func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 	defer leave()
 	for last := ""; ; {
 		select {
-		case <-added: // the next read is later than this event
+		case <-added: // the next read happens after this event
 		default:
 		}
 		err := initialise(ctx, name, env)
@@ -125,8 +125,8 @@ func initialise(ctx context.Context, name string, env Env) error {
 
 func isCloudTaint(t corev1.Taint) bool { return t.Key == cloudTaint }
 
-// initialiseNode writes the cloud's facts about a machine into its node: addresses first, then provider ID
-// and labels; it removes the cloud taint.
+// initialiseNode writes the cloud's description of a machine to its node: first the addresses, then
+// the provider ID and labels; it removes the cloud taint.
 func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *corev1.Node, instance Instance) error {
 	addresses, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": mergeAddresses(node, instance.Addresses)}})
 	if err != nil {
@@ -144,17 +144,17 @@ func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *co
 		if !apierrors.IsInvalid(err) || ctx.Err() != nil {
 			return err
 		}
-		// The test failed: the taints have changed.
+		// The patch's test failed: the taints have changed.
 		if node, err = core.Nodes().Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 	}
 }
 
-// patch returns a JSON patch of labels, provider ID and taints. Taints are replaced as a whole, so the
-// patch tests that they have not changed; other changes of the node do not matter. It drops managedFields,
-// the record of who wrote which field: they are half of a node, and the API server would compute them at
-// each of the many writes that follow.
+// patch returns a JSON patch of labels, provider ID and taints. Taints are replaced as a whole, so
+// the patch tests that they have not changed; other changes of the node do not matter. It drops
+// managedFields, the record of the writers of each field: they are half of a node's size, and the
+// API server would compute them at each of the many following writes.
 func (i Instance) patch(node *corev1.Node) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`
@@ -201,7 +201,7 @@ func (i Instance) labels() map[string]string {
 	return out
 }
 
-// mergeAddresses puts the cloud's addresses first and keeps others' types.
+// mergeAddresses returns the cloud's addresses, followed by the node's addresses of other types.
 func mergeAddresses(node *corev1.Node, cloud []corev1.NodeAddress) []corev1.NodeAddress {
 	out := slices.Clone(cloud)
 	for _, a := range node.Status.Addresses {
@@ -212,7 +212,7 @@ func mergeAddresses(node *corev1.Node, cloud []corev1.NodeAddress) []corev1.Node
 	return out
 }
 
-// metadata reads the instance from the instance metadata service. Source:
+// metadata reads the description of the machine from the instance metadata service. Source:
 // learn.microsoft.com/azure/virtual-machines/instance-metadata-service.
 func (e Env) metadata(ctx context.Context) (Instance, error) {
 	var doc struct {
@@ -258,13 +258,13 @@ func (e Env) metadata(ctx context.Context) (Instance, error) {
 	return i, nil
 }
 
-// askMetadata asks the metadata service from inside the machine.
+// askMetadata sends a request to the metadata service from inside the machine.
 func (e Env) askMetadata(ctx context.Context, path string, into any) error {
 	return Metadata(e.Dial)(ctx, path, into)
 }
 
-// Metadata returns a client of the instance metadata service; dial must connect as the machine does. path
-// includes the query; the answer is decoded from JSON.
+// Metadata returns a client of the instance metadata service; dial must connect from the machine.
+// path includes the query; the answer is decoded from JSON.
 func Metadata(dial func(ctx context.Context,
 	network, address string) (net.Conn, error)) func(ctx context.Context, path string, into any) error {
 	return func(ctx context.Context, path string, into any) error {
@@ -300,8 +300,8 @@ func ProviderID(resourceID string) string {
 	return "azure://" + strings.Join(parts, "/")
 }
 
-// ZoneLabel returns the zone label of a machine: region and zone, or "0" as the fault
-// domain of one without a zone.
+// ZoneLabel returns the zone label of a machine: region and zone, or "0", the fault domain, for a
+// machine without a zone.
 func ZoneLabel(location, zone string) string {
 	if zone == "" {
 		return "0"

@@ -212,7 +212,7 @@ func TestKubeProxyAndDNS(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	// The machine ended with its kube-proxy; its ports close on their own.
+	// The machine ended together with its kube-proxy; its ports close by themselves.
 	eventually(t, "the node port is closed", func() bool { return strings.Contains(answer(f, from, nodePort), "refused") })
 	// The watch continues over the other member's connection.
 	if _, err := shared.client.CoreV1().Services("default").Create(ctx, named(service("default", "late"), "late"),
@@ -228,8 +228,8 @@ func TestKubeProxyAndDNS(t *testing.T) {
 	}
 }
 
-// TestWatchHandedOver: when the member leaves whose connection the watch uses, the endpoints are followed on until the next
-// member is connected, however long that takes.
+// TestWatchHandedOver: after the member whose connection the watch uses has left, endpoints are
+// still followed until the next member is connected, however long that takes.
 func TestWatchHandedOver(t *testing.T) {
 	c, _ := newCluster(t)
 	connected, asked := make(chan struct{}), make(chan struct{})
@@ -364,7 +364,7 @@ func TestFlannelNeedsPodCIDR(t *testing.T) {
 		t.Errorf("the CNI configuration is not the manifest's: %s, %v", data, err)
 	}
 	env.Pod = nil
-	if _, mtu := flannelNetwork(t.Context(), env); mtu != 1350 { // as the guide has it: the interface's without VXLAN's 50
+	if _, mtu := flannelNetwork(t.Context(), env); mtu != 1350 { // as in the guide: the interface's MTU less VXLAN's 50
 		t.Errorf("without a configured MTU pods have %d", mtu)
 	}
 	if err := stop(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// monitor is a condition that node-problem-detector keeps on a Windows node, with its command.
+// monitor is a condition that node-problem-detector maintains on a Windows node, with its command.
 type monitor struct {
 	kind, healthy, unhealthy, says string
 	argv                           []string
@@ -22,14 +22,15 @@ func powershell(args ...string) []string {
 	return append([]string{"powershell.exe", "-NoProfile", "-ExecutionPolicy", "Bypass"}, args...)
 }
 
-// running exits with 1 unless a service runs. The health checker of the image asks more: whether it answers.
+// running returns a command that exits with 1 unless a service runs. The real health checker also
+// checks whether the service answers.
 func running(service string) []string {
 	return powershell("-Command", "if (\"$((Get-Service "+service+").Status)\" -ne 'Running') { 'the service "+service+
 		" does not run'; exit 1 }")
 }
 
-// monitors returns the conditions of the addon. Source: github.com/kubernetes/node-problem-detector,
-// config/windows-health-checker-*.json.
+// monitors returns the conditions of the addon. Source:
+// github.com/kubernetes/node-problem-detector, config/windows-health-checker-*.json.
 func monitors() []monitor {
 	return []monitor{
 		{"KubeletUnhealthy", "KubeletIsHealthy", "KubeletUnhealthy", "kubelet answers", running("kubelet")},
@@ -39,11 +40,11 @@ func monitors() []monitor {
 	}
 }
 
-// monitorPeriod is the addon's invoke_interval.
+// monitorPeriod is the invoke_interval of the addon.
 const monitorPeriod = 30 * time.Second
 
-// problemDetector keeps the conditions of node-problem-detector: services that do not run, and the result
-// of the addon's script for HNS.
+// problemDetector maintains the conditions of node-problem-detector: services that do not run, and
+// the result of the addon's script for HNS.
 func (c *Cluster) problemDetector(ctx context.Context, env Env) error {
 	last := ""
 	for {
@@ -63,7 +64,7 @@ func (c *Cluster) problemDetector(ctx context.Context, env Env) error {
 	}
 }
 
-// observed runs the monitors.
+// observed runs the monitors and returns the conditions.
 func observed(ctx context.Context, env Env) []corev1.NodeCondition {
 	now := metav1.Now()
 	var list []corev1.NodeCondition
@@ -81,7 +82,7 @@ func observed(ctx context.Context, env Env) []corev1.NodeCondition {
 	return list
 }
 
-// setConditions writes conditions to the node, in place of those with the same type.
+// setConditions writes conditions to the node; they replace conditions of the same types.
 func setConditions(ctx context.Context, env Env, list []corev1.NodeCondition) error {
 	core, err := env.core(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Share is a file share of a storage account, which the handles of the driver name.
+// Share is a file share of a storage account, which a volume handle of the driver names.
 type Share struct{ Group, Account, Name string }
 
 // ParseShare returns the share that a handle names; ok is false for a handle that names none.
@@ -42,21 +42,22 @@ const shareGroup = "kubernetes.io/azure-file-resource-group"
 // ShareKey is the key of a Secret's data with a storage account's key. Source: azurefile-csi-driver, docs/driver-parameters.md.
 const ShareKey = "azurestorageaccountkey"
 
-// The name of an account's Secret is the account's between these. Source: as ShareKey's.
+// secretBefore and secretAfter surround the account's name in the name of the Secret with its key.
+// Source: as for ShareKey.
 const secretBefore, secretAfter = "azure-storage-account-", "-secret"
 
 func (s Share) secret() string { return secretBefore + s.Account + secretAfter }
 
-// ShareHandle returns the handle that a share of the in-tree plug-in has for the driver. Source: k8s.io/csi-translation-lib,
-// TranslateInTreePVToCSI.
+// ShareHandle returns the driver's handle for a share of the in-tree plug-in. Source:
+// k8s.io/csi-translation-lib, TranslateInTreePVToCSI.
 func ShareHandle(pv *corev1.PersistentVolume) string {
 	ref := ShareSecret(pv)
 	account := strings.TrimSuffix(strings.TrimPrefix(ref.Name, secretBefore), secretAfter)
 	return Share{pv.Annotations[shareGroup], account, pv.Spec.AzureFile.ShareName}.handle(ref.Namespace)
 }
 
-// ShareSecret returns the Secret with the key of a share's account: the one that the volume names, or else
-// the driver's own.
+// ShareSecret returns the Secret with the key of a share's account: the Secret that the volume
+// names, or else the driver's own.
 func ShareSecret(pv *corev1.PersistentVolume) corev1.SecretReference {
 	ref := corev1.SecretReference{Namespace: metav1.NamespaceDefault}
 	if source := pv.Spec.AzureFile; source != nil {

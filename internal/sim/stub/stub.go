@@ -1,11 +1,11 @@
-// Package stub has small programs in place of containers that a cluster on the local plane itself needs:
-// kube-proxy, CNI installers, CoreDNS and the Azure cloud provider. They have the same observable effects
-// as the real ones (files on the node, annotations, taints, addresses, Azure resources), through the same
-// interfaces and with the same identities, and no others; each says in its log that it is simulated. List
-// is the part that `casement status` shows of them.
+// Package stub contains small programs that replace containers that a cluster on the local plane
+// needs: kube-proxy, CNI installers, CoreDNS and the Azure cloud provider. They have the same
+// observable effects as the real programs (files on the node, annotations, taints, addresses, Azure
+// resources), through the same interfaces and with the same identities, and no other effects; the
+// log of each states that it is simulated. `casement status` shows the result of List.
 //
-// It refuses to know virtual machines, kubelets or the inside of the local Azure: a program finds its input
-// in its Env, on the network and in azure.json. The simulator and internal/plane may import it; the
+// It does not know virtual machines, kubelets or the inside of the local Azure: a program's inputs
+// are its Env, the network and azure.json. The simulator and internal/plane may import it; the
 // provider may not.
 package stub
 
@@ -31,12 +31,12 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// Program runs in place of a container. Run returns when ctx has ended or there is nothing left to do (exit
-// 0), or with an error (exit 1).
+// Program runs in place of a container. Run returns nil when ctx has ended or nothing is left to do
+// (exit code 0), or an error (exit code 1).
 type Program interface {
 	Run(ctx context.Context, env Env) error
-	// Ports are the TCP ports on which the real program answers although its manifests
-	// do not declare them.
+	// Ports returns the TCP ports on which the real program answers although its manifests do not
+	// declare them.
 	Ports() []int32
 }
 
@@ -50,11 +50,11 @@ type Env struct {
 	OS       string
 	// InternalIP is the node's address.
 	InternalIP netip.Addr
-	// Files are the node's, by the paths that a hostPath would name.
+	// Files are the node's files, by the paths that a hostPath volume would use.
 	Files *guestfs.Root
-	// Config connects as the pod's service account, by a token that is renewed;
-	// NodeConfig as the node itself. Both dial through the machine. All that ask for
-	// Config share its token and its connections.
+	// Config returns a client configuration with the pod's service account, whose token is renewed;
+	// NodeConfig returns one with the node's own identity. Both dial through the machine. All users
+	// of Config share its token and its connections.
 	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
 	// Machine ends with the node's machine, which outlives the container; nil if they end together.
 	Machine context.Context
@@ -62,16 +62,16 @@ type Env struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// MTU is the MTU of the node's interface; 0 if it is not known.
 	MTU int
-	// DataDisks is how many data disks the node's machine can have.
+	// DataDisks is the number of data disks that the node's machine can have.
 	DataDisks int
 	// Touched notifies the kubelet that files of the node have changed, so that it reads the CNI
-	// configuration now.
+	// configuration immediately.
 	Touched func()
-	// Handle has requests to a port of the pod answered by a handler, over TLS; nil opens
-	// none.
+	// Handle sets the handler of requests over TLS to a port of the pod; nil if ports cannot be
+	// opened.
 	Handle func(port int32, secure *tls.Config, handler http.Handler)
-	// Exec runs a command in the container until it ends, and writes both its streams to out. OnNode says where that is
-	// on the node. It may be nil.
+	// Exec runs a command in the container until it ends, and writes both its streams to out. For
+	// containers with OnNode it runs on the node. It may be nil.
 	Exec func(ctx context.Context, argv []string, out io.Writer) (code int, err error)
 	// Out is the container's log.
 	Out io.Writer
@@ -116,32 +116,32 @@ func (e Env) flag(name string) string {
 
 // Config is shared by the programs of one cluster.
 type Config struct {
-	// Key is the cluster's key in the fabric, VNetID the ARM ID of the virtual
-	// network that its nodes are in.
+	// Key is the cluster's key in the fabric; VNetID is the ARM ID of the virtual network of its
+	// nodes.
 	Key, VNetID string
 	Fabric      *fabric.Fabric
-	// Azure has the endpoints of the local Azure, which programs call with the identity in
+	// Azure contains the endpoints of the local Azure, which programs call with the identity in
 	// azure.json.
 	Azure Azure
 	// Log receives messages that belong to no container's log; nil discards them.
 	Log *slog.Logger
 }
 
-// Cluster makes programs for the containers of one cluster, and has the state that many of them share, such
-// as the list of services.
+// Cluster provides the programs for the containers of one cluster, and contains their shared state,
+// such as the list of services.
 type Cluster struct {
 	c     Config
 	log   *slog.Logger
 	net   *fabric.Cluster
 	watch *serviceWatch
 	mu    sync.Mutex
-	dns   int // running CoreDNS containers
-	// added are the node managers' signals that their node has appeared, by the node's name.
+	dns   int // number of running CoreDNS containers
+	// added contains the signals of nodeAdded by the node's name.
 	added map[string]chan struct{}
-	leads map[string]chan struct{} // of the controllers of a driver
+	leads map[string]chan struct{} // semaphores of the controllers, by driver
 }
 
-// New makes the programs of one cluster.
+// New returns the programs of one cluster.
 func New(c Config) *Cluster {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -154,7 +154,7 @@ func New(c Config) *Cluster {
 	return s
 }
 
-// Description is a stub as `casement status` lists it.
+// Description describes a stub in the form of `casement status`.
 type Description struct {
 	Name   string
 	Images []string // repositories without registry and tag
@@ -168,8 +168,8 @@ type entry struct {
 	ports []int32
 }
 
-// entries returns the programs; an image belongs to the first whose repository it ends
-// with.
+// entries returns the programs. An image belongs to the first entry with a repository with which
+// the image's repository ends.
 func entries() []entry {
 	return []entry{
 		{Description{"kube-proxy", []string{"kube-proxy", "kube-proxy-amd64"},
@@ -216,13 +216,14 @@ func entries() []entry {
 			"calico/kube-controllers", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",
 			"sig-windows/csi-proxy", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter",
 			"csi-node-driver-registrar", "livenessprobe", "networking/ip-masq-agent", "sig-windows/eventflow-logger", "snapshot-controller",
-			// A signal ends it with code 0 on both systems. Source: kubernetes build/pause.
+			// A signal ends the program with exit code 0 on both systems. Source: kubernetes
+			// build/pause.
 			"pause",
 		}, "runs and does nothing"}, (*Cluster).idle, nil},
 	}
 }
 
-// program is an entry for an image of a cluster.
+// program is the program of an entry in a cluster.
 type program struct {
 	entry
 	c     *Cluster
@@ -238,7 +239,7 @@ func (p program) Run(ctx context.Context, env Env) error {
 // Ports implements Program.
 func (p program) Ports() []int32 { return p.ports }
 
-// Find returns the stub for an image.
+// Find returns the stub for an image; false if there is none.
 func (c *Cluster) Find(image string) (Program, bool) {
 	e, ok := find(image)
 	if !ok {
@@ -247,8 +248,8 @@ func (c *Cluster) Find(image string) (Program, bool) {
 	return program{e, c, image}, true
 }
 
-// Refused returns why a container is not simulated: a program that people rely on to refuse something would look as if it ran and
-// let everything pass.
+// Refused returns an error for a container that must not be simulated: a program on which users
+// rely to refuse something would seem to run but refuse nothing.
 func Refused(c *corev1.Container) error {
 	if slices.Contains(slices.Concat(c.Command, c.Args), "--lint-only") {
 		return errors.New("casement: a simulated container does not run the lint webhook, which would let everything pass: check " +
@@ -278,7 +279,7 @@ func repository(image string) string {
 	return image
 }
 
-// List describes the stubs, sorted by name.
+// List returns the descriptions of the stubs, sorted by name.
 func List() []Description {
 	var out []Description
 	for _, e := range entries() {
@@ -288,12 +289,13 @@ func List() []Description {
 	return out
 }
 
-// origin returns the source address of a node's connections.
+// origin returns the Origin of connections from a node.
 func (c *Cluster) origin(env Env) fabric.Origin {
 	return fabric.Origin{VNetID: c.c.VNetID, IP: env.InternalIP, Cluster: c.c.Key}
 }
 
-// idle does nothing: it ends immediately as an init container, because others wait for its end.
+// idle waits until ctx ends; as an init container it ends immediately, because other containers
+// wait for its end.
 func (c *Cluster) idle(ctx context.Context, env Env) error {
 	if env.init() {
 		return nil

@@ -51,7 +51,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Each image of the addons has a stub; without one the node would have no CNI.
+// TestEveryAddonImageHasAStub: without a stub of the CNI, for example, the node would have no CNI.
 func TestEveryAddonImageHasAStub(t *testing.T) {
 	for _, a := range addons.All() {
 		data, err := a.Render(addons.Params{})
@@ -213,13 +213,14 @@ func endpointSliceEndpoint(ip, node string) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{Addresses: []string{ip}, NodeName: &node}
 }
 
-// named leaves the addresses and ports to the API server.
+// named returns the Service with a name and without addresses and node ports, which the API server
+// sets.
 func named(s *corev1.Service, name string) *corev1.Service {
 	s.Name, s.Spec.ClusterIPs, s.Spec.Ports[0].NodePort = name, nil, 0
 	return s
 }
 
-// TestRefused: a container that users rely on to refuse requests is not simulated as if it ran.
+// TestRefused: a container on which users rely to refuse requests is not simulated.
 func TestRefused(t *testing.T) {
 	webhook := &corev1.Container{Image: "registry.example/any:v1", Args: []string{"--lint-only", "--logging-format=json"}}
 	if err := Refused(webhook); err == nil || !strings.Contains(err.Error(), "casement lint") {

@@ -22,23 +22,23 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// serviceWatch watches services and endpoint slices for all the kube-proxies and DNS servers of a cluster
-// over one connection: that of the longest-running member. When that member leaves, its watch continues
-// until the next member's watch has read everything, because real kube-proxies have watches of their own
-// without such a gap.
+// serviceWatch watches services and endpoint slices for all the kube-proxies and DNS servers of a
+// cluster over the connection of the oldest member. When that member leaves, its watch continues
+// until the next member's watch has read everything, because real kube-proxies have their own
+// watches and no such gap.
 type serviceWatch struct {
 	net *fabric.Cluster
 	log *slog.Logger
 
 	mu      sync.Mutex
 	members []*member
-	stop    context.CancelFunc // of the running watch, and of the one before it until this one has read everything
-	by      *member            // whose connection it uses
+	stop    context.CancelFunc // ends the current watch, and the previous one until the current one has read everything
+	by      *member            // the member whose connection is used
 	names   map[string]fabric.Answer
 }
 
-// member is a program that takes part, with the connection that the watch uses while it is
-// the oldest.
+// member is a program that uses the watch, with the connection that the watch uses while the member
+// is the oldest.
 type member struct {
 	config func(context.Context) (*rest.Config, error)
 }
@@ -47,7 +47,7 @@ func newServiceWatch(net *fabric.Cluster, log *slog.Logger) *serviceWatch {
 	return &serviceWatch{net: net, log: log}
 }
 
-// join takes part until leave is called.
+// join adds a member until leave is called.
 func (w *serviceWatch) join(config func(context.Context) (*rest.Config, error)) (leave func()) {
 	m := &member{config: config}
 	w.mu.Lock()
@@ -62,7 +62,7 @@ func (w *serviceWatch) join(config func(context.Context) (*rest.Config, error)) 
 	}
 }
 
-// elect makes the oldest member carry the watch; w.mu is held.
+// elect starts a watch for the oldest member unless it already has one; the caller has locked w.mu.
 func (w *serviceWatch) elect() {
 	if len(w.members) > 0 && w.by == w.members[0] {
 		return
@@ -88,11 +88,11 @@ func (w *serviceWatch) elect() {
 	})
 }
 
-// settle is how long a burst of changes is collected.
+// settle is the time for which changes are collected before they are published.
 const settle = 20 * time.Millisecond
 
-// run publishes the services and endpoints that it watches until ctx ends; synced is called once it has
-// read everything.
+// run publishes the watched services and endpoints until ctx ends; it calls synced after it has
+// read all of them.
 func (w *serviceWatch) run(ctx context.Context, connect func(context.Context) (*rest.Config, error), synced func()) {
 	client, err := w.connect(ctx, connect)
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *serviceWatch) run(ctx context.Context, connect func(context.Context) (*
 	}
 }
 
-// connect tries until it has a client; the only error is that of ctx.
+// connect retries until it has a client; its only error is that of ctx.
 func (w *serviceWatch) connect(ctx context.Context, connect func(context.Context) (*rest.Config, error)) (kubernetes.Interface, error) {
 	for {
 		config, err := connect(ctx)
@@ -157,13 +157,13 @@ func (w *serviceWatch) publish(ctx context.Context, services []*corev1.Service, 
 	translated, named := translate(services, endpoints), names(services, endpoints)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() == nil { // else another watch has seen more
+	if ctx.Err() == nil { // otherwise a newer watch has published
 		w.names = named
 		w.net.SetServices(translated)
 	}
 }
 
-// resolve answers names of services as the cluster's DNS does.
+// resolve resolves names of services like the cluster's DNS.
 func (w *serviceWatch) resolve(name string) (fabric.Answer, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,7 +172,7 @@ func (w *serviceWatch) resolve(name string) (fabric.Answer, bool) {
 	return a, ok
 }
 
-// slim drops the fields of an object that are not read here.
+// slim drops the fields of an object that are not used here.
 func slim(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil {
 		m.SetManagedFields(nil)
@@ -192,7 +192,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// translate joins services and their endpoint slices for the fabric.
+// translate combines services with their endpoint slices in the form of the fabric.
 func translate(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) []fabric.Service {
 	byService := group(endpoints)
 	var out []fabric.Service
@@ -233,8 +233,8 @@ func group(endpoints []*discoveryv1.EndpointSlice) map[string][]*discoveryv1.End
 	return out
 }
 
-// serving lists the endpoints of a port that are ready, or serve while they terminate,
-// each once and in a steady order.
+// serving returns the endpoints of a port that are ready, or serve while they terminate, each once
+// and in a stable order.
 func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpoint {
 	var out []fabric.Endpoint
 	for _, s := range endpoints {
@@ -262,8 +262,8 @@ func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpo
 	return slices.Compact(out)
 }
 
-// names maps "service.namespace" to the cluster address, a headless service to the addresses of its ready
-// endpoints, and one of type ExternalName to the name that it refers to.
+// names maps "service.namespace" to the Service's cluster address, to the addresses of the ready
+// endpoints of a headless Service, or to the name to which a Service of type ExternalName refers.
 func names(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) map[string]fabric.Answer {
 	byService := group(endpoints)
 	out := map[string]fabric.Answer{}
@@ -290,7 +290,7 @@ func names(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) m
 	return out
 }
 
-// addresses parses IPv4 addresses and skips all other strings.
+// addresses returns the IPv4 addresses in a list and skips all other strings.
 func addresses(in []string) []netip.Addr {
 	var out []netip.Addr
 	for _, s := range in {

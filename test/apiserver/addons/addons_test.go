@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// A real API server validates more than the Go types do.
+// TestAPIServerAcceptsAddons creates the objects of every addon in a real API server, which
+// validates more than the Go types do.
 func TestAPIServerAcceptsAddons(t *testing.T) {
 	c, err := client.New(apiServer, client.Options{FieldValidation: "Strict"})
 	if err != nil {
@@ -50,7 +51,8 @@ func TestAPIServerAcceptsAddons(t *testing.T) {
 				t.Fatal(err)
 			}
 			key := u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
-			// Labels alone allow calico-windows beside another network of Windows nodes; no template asks for both.
+			// Labels alone would allow calico-windows beside another network of Windows nodes, but
+			// no template requests both.
 			networks := created[key].Name == "calico-windows" && strings.HasSuffix(a.Name, "-windows")
 			if other, twice := created[key]; twice && !networks && !alternatives(a, other) {
 				t.Errorf("%s is in %s and in %s", key, other.Name, a.Name)
@@ -63,7 +65,7 @@ func TestAPIServerAcceptsAddons(t *testing.T) {
 	}
 }
 
-// alternatives reports whether no cluster asks for both addons.
+// alternatives reports whether no cluster can match the selectors of both addons.
 func alternatives(a, b addons.Addon) bool {
 	for _, one := range a.Selectors {
 		for _, other := range b.Selectors {
@@ -78,8 +80,8 @@ func alternatives(a, b addons.Addon) bool {
 	return true
 }
 
-// apply creates an object, and first waits until its kind is served, as the addon itself may
-// define it.
+// apply creates an object. It first waits until the object's kind is served, because the addon
+// itself may define the kind.
 func apply(t *testing.T, c client.Client, u *unstructured.Unstructured) error {
 	var err error
 	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {

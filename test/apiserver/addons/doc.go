@@ -1,2 +1,2 @@
-// Package addons holds tests only: a real API server accepts each addon.
+// Package addons contains only tests: a real API server accepts each addon.
 package addons

@@ -44,11 +44,12 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: &metav1.Status{Message: "refused by the webhook"}}
-	_ = json.NewEncoder(w).Encode(review) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(review) // the client may be gone and needs no answer then
 }
 
-// TestReplicas: two replicas that start at the same time agree, and serve certificates that
-// the API server trusts over years, while each reads the Secret at its own times.
+// TestReplicas checks that two replicas that start at the same time agree on a certificate
+// authority, and that both serve certificates that the API server trusts for years, although each
+// reads the Secret at different times.
 func TestReplicas(t *testing.T) {
 	ctx := t.Context()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,7 +71,7 @@ func TestReplicas(t *testing.T) {
 	if err := api.Create(ctx, config); err != nil {
 		t.Fatal(err)
 	}
-	// The API server verifies with its own clock, so the test runs through the past.
+	// The API server verifies certificates with its own clock, so the test runs through past times.
 	now := time.Now().AddDate(-4, 0, 0)
 	replica := func() *certificate.Keeper {
 		return certificate.New(certificate.Config{Client: api, Secret: client.ObjectKey{Namespace: "default", Name: "cert"},
@@ -119,7 +120,7 @@ func TestReplicas(t *testing.T) {
 	}
 	server := &http.Server{Handler: http.HandlerFunc(refuse),
 		TLSConfig: &tls.Config{GetCertificate: replicas[1].GetCertificate}, ReadHeaderTimeout: time.Second}
-	go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
+	go func() { _ = server.ServeTLS(listener, "", "") }() // returns when the server is closed
 	defer server.Close()
 	await(t, func(ctx context.Context) (bool, string) {
 		err := api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "x-"}})
@@ -146,7 +147,8 @@ func verify(t *testing.T, leaf *x509.Certificate, bundle []byte, now time.Time) 
 	}
 }
 
-// await asks until the API server uses a configuration.
+// await polls ask until it reports that the API server uses the new configuration; the text is the
+// last answer.
 func await(t *testing.T, ask func(context.Context) (bool, string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -1,2 +1,3 @@
-// Package certificate holds tests only: replicas of the manager share webhook certificates that a real API server trusts.
+// Package certificate contains only tests: replicas of the manager share webhook certificates that
+// a real API server trusts.
 package certificate

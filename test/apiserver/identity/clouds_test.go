@@ -23,8 +23,8 @@ import (
 	"casement.dev/casement/internal/webhook"
 )
 
-// TestOneManagerInTwoClouds: one manager is configured with two clouds, and the resource groups of two clusters are
-// created in the cloud of each.
+// TestOneManagerInTwoClouds configures one manager with two clouds, and checks that the resource
+// group of each of two clusters is created in the cloud of that cluster.
 func TestOneManagerInTwoClouds(t *testing.T) {
 	const stack = "Stack"
 	home, homeAt := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})

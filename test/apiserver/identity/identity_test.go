@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
-		for _, crd := range providers[0].CRDs { // Cluster API's core, whose webhooks do not run here
+		for _, crd := range providers[0].CRDs { // CRDs of Cluster API's core; its webhooks do not run here
 			crd.Spec.Conversion = nil
 			crds = append(crds, crd)
 		}
@@ -87,7 +87,7 @@ func azure(t *testing.T, tenant, subscription string, clients ...azuresim.Client
 	return served.Azure, served.Cloud
 }
 
-// keyPair returns a certificate with its key, and the certificate alone, in PEM.
+// keyPair returns, in PEM, a certificate with its key and the certificate alone.
 func keyPair(t *testing.T) (both, certificate string) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -108,7 +108,7 @@ func keyPair(t *testing.T) (both, certificate string) {
 	return certificate + string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})), certificate
 }
 
-// scene is a namespace with one identity and the cluster that uses it.
+// scene contains a namespace with one identity and the cluster that uses it.
 type scene struct {
 	t        *testing.T
 	opener   *cloud.Opener
@@ -147,7 +147,7 @@ func (s *scene) create(o client.Object) {
 	}
 }
 
-// ask logs in and reads a resource of Azure.
+// ask logs in with the cluster's identity and reads the cluster's resource group from Azure.
 func (s *scene) ask() error {
 	c, err := s.opener.Client(s.t.Context(), s.cluster)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *scene) ask() error {
 	}
 	_, err = c.Get(s.t.Context(), desired.ClusterGroup(s.cluster).ID(), desired.ResourcesAPIVersion)
 	if arm.ClassOf(err) == arm.NotFound {
-		return nil // the group is not there, and whoever asks may know
+		return nil // the group does not exist, and only an authorized caller gets this answer
 	}
 	return err
 }
@@ -167,7 +167,7 @@ func (s *scene) opens() {
 	}
 }
 
-// refused checks the reason of the refusal, and that the error shows no secret.
+// refused checks the reason of the refusal and that the error contains no secret.
 func (s *scene) refused(reason, text string) {
 	s.t.Helper()
 	err := s.ask()
@@ -284,7 +284,7 @@ func TestTypes(t *testing.T) {
 	})
 }
 
-// managedIdentity makes a user-assigned identity in Azure and returns its client ID.
+// managedIdentity creates a user-assigned identity in Azure and returns its client ID.
 func managedIdentity(t *testing.T, opener *cloud.Opener, server *azuresim.Azure) string {
 	t.Helper()
 	s := stage(t, opener, infrav1.AzureClusterIdentitySpec{
@@ -315,7 +315,7 @@ func managedIdentity(t *testing.T, opener *cloud.Opener, server *azuresim.Azure)
 	return body.Properties.ClientID
 }
 
-// TestAllowedNamespaces: only clusters in the allowed namespaces may use an identity.
+// TestAllowedNamespaces checks that only clusters in the allowed namespaces may use an identity.
 func TestAllowedNamespaces(t *testing.T) {
 	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public}})
@@ -353,8 +353,8 @@ func TestAllowedNamespaces(t *testing.T) {
 	}
 }
 
-// TestRotation changes an identity's credentials while a manager runs: the next call uses the new ones, and the old
-// ones are not cached.
+// TestRotation changes an identity's credentials while a manager runs. The next call uses the new
+// credentials; the old ones are not cached.
 func TestRotation(t *testing.T) {
 	both, certificate := keyPair(t)
 	other, _ := keyPair(t)
@@ -377,7 +377,7 @@ func TestRotation(t *testing.T) {
 			s.refused("", tc.refusal)
 			s.rotate(map[string]string{"clientSecret": tc.fresh})
 			s.opens()
-			// Invalid credentials again: the token of the valid ones is not used any more.
+			// The old, invalid credentials again: the token of the valid ones is not used any more.
 			s.rotate(map[string]string{"clientSecret": tc.old})
 			s.refused("", tc.refusal)
 		})
@@ -418,7 +418,8 @@ func TestSeveralClouds(t *testing.T) {
 	at(chinaTenant, "good-secret", chinaCloud, chinaSub).refused("", "AADSTS7000215")
 }
 
-// TestHoldAtOnce: clusters that begin or end at the same time hold one identity, and let go of it, without a conflict.
+// TestHoldAtOnce checks that many clusters can add and remove their finalizers on one identity at
+// the same time without a conflict.
 func TestHoldAtOnce(t *testing.T) {
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes})
 	s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.WorkloadIdentity, ClientID: "app",

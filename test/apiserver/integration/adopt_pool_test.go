@@ -17,8 +17,9 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// TestAdoptPool adopts a cluster with a pool of either orchestration mode that CAPZ v1.26 created: no instance is
-// replaced and casement writes nothing to Azure. The pool can then be scaled up, and the existing instances stay.
+// TestAdoptPool adopts a cluster that CAPZ v1.26 created, with a pool of each orchestration mode.
+// No instance is replaced and casement writes nothing to Azure. The pool can then be scaled up, and
+// the existing instances stay.
 func TestAdoptPool(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {

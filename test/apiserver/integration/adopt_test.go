@@ -27,9 +27,9 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// TestAdopt adopts a cluster that CAPZ managed: its objects with the status of the v1beta1 contract, Azure Service
-// Operator's objects, and the resources in Azure. casement writes nothing to Azure, the machine stays, and a second run
-// changes nothing.
+// TestAdopt adopts a cluster that CAPZ managed: its objects with the status of the v1beta1
+// contract, the objects of Azure Service Operator, and the resources in Azure. casement writes
+// nothing to Azure, the machine stays, and a second run changes nothing.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -113,7 +113,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// onlyMarked checks that nothing was written to Azure since a mark in its log but tags.
+// onlyMarked checks that since a mark in Azure's log nothing was written to Azure except tags.
 func (b *bed) onlyMarked(mark uint64) {
 	b.t.Helper()
 	for call, n := range b.azure.writes(mark, b.name) {
@@ -132,7 +132,7 @@ func (b *bed) observe(a adopt.Adopter, key client.ObjectKey) *adopt.Plan {
 	return plan
 }
 
-// capz is CAPZ's manager as clusterctl installs it.
+// capz returns the Deployment of CAPZ's manager as clusterctl installs it.
 func (b *bed) capz() *appsv1.Deployment {
 	b.t.Helper()
 	labels := map[string]string{"control-plane": "capz-controller-manager"}
@@ -147,7 +147,7 @@ func (b *bed) capz() *appsv1.Deployment {
 	return d
 }
 
-// left is an object with the status that CAPZ has written.
+// left is a status that CAPZ has written, with the kind and name of its object.
 type left struct {
 	kind, name string
 	status     map[string]any
@@ -158,8 +158,8 @@ func trueAsOfCAPZ(kind string) any {
 	return map[string]any{"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 }
 
-// statusAsOfCAPZ writes statuses of the v1beta1 contract: of the cluster, of the machine if there is one, and of more
-// objects. It uses CAPZ's CRDs, as casement's would refuse them.
+// statusAsOfCAPZ writes statuses of the v1beta1 contract: of the cluster, of the machine if it is
+// not nil, and of more objects. It uses CAPZ's CRDs, because casement's would refuse them.
 func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	b.t.Helper()
 	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info",
@@ -182,7 +182,7 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	// A change of a CRD ends the watches of its kind, so the others are left unchanged.
+	// A change of a CRD ends the watches of its kind, so the other CRDs are left unchanged.
 	ours = slices.DeleteFunc(ours, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		return !slices.ContainsFunc(all, func(l left) bool { return l.kind == crd.Spec.Names.Kind })
 	})
@@ -215,7 +215,7 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 		o.SetGroupVersionKind(infrav1.GroupVersion.WithKind(l.kind))
 		o.SetNamespace(b.namespace)
 		o.SetName(l.name)
-		// The API server serves a changed kind a moment after it is established.
+		// The API server serves a changed kind shortly after the CRD is established.
 		var refused error
 		err = wait.PollUntilContextTimeout(ctx, often, patience, true, func(ctx context.Context) (bool, error) {
 			refused = b.client.Status().Patch(ctx, o, client.RawPatch("application/merge-patch+json", data))
@@ -230,7 +230,8 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	}
 }
 
-// operatorAsOfCAPZ creates the objects that CAPZ writes for Azure Service Operator, which does not run.
+// operatorAsOfCAPZ creates the objects that CAPZ writes for Azure Service Operator. The operator
+// does not run here.
 func (b *bed) operatorAsOfCAPZ() []*unstructured.Unstructured {
 	b.t.Helper()
 	kinds := []schema.GroupVersionKind{
@@ -278,8 +279,8 @@ func (b *bed) operatorAsOfCAPZ() []*unstructured.Unstructured {
 	return objects
 }
 
-// readOnly is a client whose writes fail the test. To look twice and compare would not do: casement's controllers write
-// the objects too.
+// readOnly is a client whose writes fail the test. Comparing the objects before and after would not
+// suffice, because casement's controllers write the objects too.
 type readOnly struct {
 	client.Client
 	t *testing.T

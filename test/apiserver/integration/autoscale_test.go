@@ -18,9 +18,9 @@ func autoscaled() map[string]string {
 		capacityLabels: "team=blue"}
 }
 
-// promised returns which of the annotations and status fields that cluster-autoscaler needs
-// for a group without nodes is missing, so that a pod which selects the operating system
-// and the Windows build would not start its first node.
+// promised checks what cluster-autoscaler needs for a group without nodes, so that a pod that
+// selects the operating system and the Windows build starts its first node. It returns the name of
+// the missing annotation or status field, or "".
 func promised(cpu int64, info *infrav1.NodeInfo, annotations map[string]string, build string) string {
 	switch {
 	case info == nil || info.OperatingSystem != "windows" || info.Architecture != "amd64":
@@ -33,8 +33,8 @@ func promised(cpu int64, info *infrav1.NodeInfo, annotations map[string]string, 
 	return ""
 }
 
-// TestScaleFromZeroPool: a pool without instances reports the capacity of its nodes, follows a scale
-// request to one instance, and goes back to none.
+// TestScaleFromZeroPool checks that a pool without instances reports the capacity of its nodes,
+// follows a scale request to one instance, and is scaled back to zero.
 func TestScaleFromZeroPool(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -46,7 +46,7 @@ func TestScaleFromZeroPool(t *testing.T) {
 		return promised(p.azure.Status.Capacity.Cpu().Value(), p.azure.Status.NodeInfo, p.machinePool.Annotations, "10.0.20348")
 	})
 	for _, size := range []int32{1, 0} {
-		// The autoscaler writes to the resource's scale.
+		// cluster-autoscaler writes to the scale subresource.
 		p.get(p.machinePool)
 		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: size}}
 		if err := b.client.SubResource("scale").Update(t.Context(), p.machinePool, client.WithSubResourceBody(scale)); err != nil {
@@ -60,8 +60,8 @@ func TestScaleFromZeroPool(t *testing.T) {
 	b.gone(p.azure)
 }
 
-// TestScaleFromZeroDeployment: the template and the MachineDeployment that refers to it
-// report the same.
+// TestScaleFromZeroDeployment checks that a template and the MachineDeployment that refers to it
+// report the capacity of the nodes.
 func TestScaleFromZeroDeployment(t *testing.T) {
 	b := newBed(t)
 	b.provision()

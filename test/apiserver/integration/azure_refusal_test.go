@@ -10,8 +10,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestPeeringWithoutPeer: only Azure can refuse a peering with a missing network. The cluster reports it and continues
-// when the network exists.
+// TestPeeringWithoutPeer peers with a network that does not exist, which only Azure can refuse. The
+// cluster reports the refusal and continues when the network exists.
 func TestPeeringWithoutPeer(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -47,8 +47,8 @@ func TestPeeringWithoutPeer(t *testing.T) {
 	}
 }
 
-// TestGuestFailsToProvision: a machine whose guest fails to provision fails with Azure's message, and its resources are
-// deleted with it.
+// TestGuestFailsToProvision checks that a machine whose guest fails to provision fails with Azure's
+// message, and that its resources are deleted with it.
 func TestGuestFailsToProvision(t *testing.T) {
 	b := newBed(t)
 	b.provision()

@@ -18,7 +18,7 @@ type azure struct {
 	*emulator.Azure
 	// client is the test's own client of Azure.
 	client *arm.Client
-	// started are the machines that have started a guest, by ID.
+	// started contains the IDs of the machines that have started a guest.
 	started *sync.Map
 	booted  *booted
 }
@@ -35,7 +35,7 @@ func newAzure(dir string) (*azure, error) {
 	return a, err
 }
 
-// mark returns the present position in the log of calls.
+// mark returns the current position in the log of calls.
 func (a *azure) mark() uint64 {
 	if recent := a.CallLog().Recent; len(recent) > 0 {
 		return recent[len(recent)-1].Number
@@ -43,15 +43,15 @@ func (a *azure) mark() uint64 {
 	return 0
 }
 
-// poll is the prefix in the results of all of a call that polls an operation.
+// poll is the prefix that method all gives to calls that poll an operation.
 const poll = "POLL"
 
-// since returns the requests about resources after a mark, without polls of operations.
+// since returns the requests about resources after a mark, without the polls of operations.
 func (a *azure) since(mark uint64) []string {
 	return slices.DeleteFunc(a.all(mark), func(call string) bool { return strings.HasPrefix(call, poll) })
 }
 
-// all returns the requests about resources after a mark, including polls of operations.
+// all returns the requests about resources after a mark, including the polls of operations.
 func (a *azure) all(mark uint64) []string {
 	var calls []string
 	for _, c := range a.CallsAfter(mark) {
@@ -65,8 +65,9 @@ func (a *azure) all(mark uint64) []string {
 	return calls
 }
 
-// writes counts the writes to a resource group after a mark, by verb and type. The read of a console is a POST, but none of
-// them: a machine without a node has one after a minute, which the slower run of a test takes.
+// writes counts the writes to a resource group after a mark, by verb and type. Reads of a console
+// are not counted although they are POSTs: casement makes one for a machine that has no node after
+// a minute, which happens if the test runs slowly.
 func (a *azure) writes(mark uint64, group string) map[string]int {
 	counts := map[string]int{}
 	for _, call := range a.since(mark) {
@@ -77,7 +78,7 @@ func (a *azure) writes(mark uint64, group string) map[string]int {
 		}
 		parts := strings.Split(path, "/")
 		kind := parts[len(parts)-2]
-		if verb == "POST" { // an action of a resource
+		if verb == "POST" { // an action on a resource
 			kind = parts[len(parts)-3] + "/" + parts[len(parts)-1]
 		}
 		counts[verb+" "+kind]++
@@ -85,7 +86,7 @@ func (a *azure) writes(mark uint64, group string) map[string]int {
 	return counts
 }
 
-// left returns the resources of a group.
+// left returns the IDs of the resources in a group.
 func (a *azure) left(group string) []string {
 	var ids []string
 	for _, id := range a.Resources() {
@@ -96,8 +97,8 @@ func (a *azure) left(group string) []string {
 	return ids
 }
 
-// brokenVM is the name prefix of machines whose guests never come up, and of scale sets whose instance number 1 never
-// comes up.
+// brokenVM is the name prefix of machines whose guests never boot, and of scale sets whose instance
+// number 1 never boots.
 const brokenVM = "broken-"
 
 // guests boots every VM immediately, except those with the prefix brokenVM.

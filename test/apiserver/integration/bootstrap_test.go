@@ -30,7 +30,7 @@ import (
 // bootedVM is the name prefix of machines that boot a simulated guest.
 const bootedVM = "boots-"
 
-// booted are the consoles of guests, by the names of their machines.
+// booted contains the consoles of guests, by the names of their machines.
 type booted struct {
 	dir string
 
@@ -50,7 +50,8 @@ func (c *console) Write(b []byte) (int, error) {
 	return c.text.Write(b)
 }
 
-// boot boots the guest of a virtual machine to its end. Its kubeadm does nothing and succeeds.
+// boot boots the guest of a virtual machine and waits until the boot has ended. Its kubeadm does
+// nothing and succeeds.
 func (b *booted) boot(vm host.VM) {
 	c := &console{}
 	b.mu.Lock()
@@ -174,8 +175,9 @@ func bootstraps() []bootstrap {
 	}
 }
 
-// TestBootstrapMessages lets commands of bootstrap data fail in every interpreter, before and after kubeadm:
-// BootstrapSucceeded and the diagnosis contain the output of each, and the number of parts without effect.
+// TestBootstrapMessages lets commands of bootstrap data fail in every interpreter, before and after
+// kubeadm. BootstrapSucceeded and the diagnosis contain the output of each failed command and the
+// number of parts without effect.
 func TestBootstrapMessages(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -196,8 +198,8 @@ func TestBootstrapMessages(t *testing.T) {
 	}
 }
 
-// hears waits for a machine's condition, and compares the condition and the diagnosis with the expected
-// ones.
+// hears waits for a machine's condition and compares it and the diagnosis with the expected
+// messages.
 func (b *bed) hears(t *testing.T, m *infrav1.AzureMachine, test bootstrap) {
 	b.running(m)
 	if test.joined {
@@ -246,7 +248,7 @@ func (b *bed) aged(m *infrav1.AzureMachine) {
 	b.change(m, func() { m.Annotations["integration.casement.dev/look"] = "now" })
 }
 
-// diagnosed returns the answer of casement why about a machine of a healthy cluster.
+// diagnosed returns the answer of `casement why` about a machine of a healthy cluster.
 func (b *bed) diagnosed(t *testing.T, m *infrav1.AzureMachine) walk.Answer {
 	t.Helper()
 	machine := &clusterv1.Machine{ObjectMeta: b.meta(m.Name)}

@@ -23,7 +23,7 @@ type asked struct {
 	counts map[string]map[string]int
 }
 
-// count wraps the manager's transport.
+// count wraps the manager's transport to count its requests.
 func (a *asked) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
@@ -86,8 +86,9 @@ func (b *bed) webhookCalls(kind string) (calls int) {
 	return calls
 }
 
-// TestManagementCalls limits the requests for one machine from its creation until it runs: the manager's reads and
-// writes, and the calls of its webhooks, both of which are for the creation.
+// TestManagementCalls limits the requests for one machine from its creation until it runs: the
+// manager's reads and writes, and the calls of its webhooks, which only the creation of the objects
+// may cause.
 func TestManagementCalls(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -103,12 +104,12 @@ func TestManagementCalls(t *testing.T) {
 		b.running(m)
 	}
 	most := map[string]int{
-		"PATCH azuremachines":            2, // finalizer and block-move, then provider ID and no block-move
-		"PATCH azuremachines/status":     3, // the reason for waiting, its creation and that it is ready
-		"PATCH azuremachines 409":        1, // of an outdated object: the pass is made again
+		"PATCH azuremachines":            2, // adds finalizer and block-move, then adds provider ID and removes block-move
+		"PATCH azuremachines/status":     3, // the reason for waiting, the creation, and that the machine is ready
+		"PATCH azuremachines 409":        1, // conflict of an outdated object; the reconcile is repeated
 		"PATCH azuremachines/status 409": 1,
-		"POST events":                    2, // that it is ready, and seldom why it waited
-		"GET secrets":                    2, // one, and another where the identity changes meanwhile
+		"POST events":                    2, // that it is ready, and sometimes why it waited
+		"GET secrets":                    2, // one, and another if the identity changes meanwhile
 	}
 	after := b.asked.of(b.namespace)
 	for _, call := range slices.Sorted(maps.Keys(after)) {

@@ -20,7 +20,7 @@ type ledger struct {
 	text strings.Builder
 }
 
-// action ends an action: its cost is the writes since the previous one.
+// action ends an action and records its cost: the writes since the end of the previous action.
 func (l *ledger) action(name string) {
 	writes := l.azure.writes(l.mark, l.name)
 	price := "nothing"
@@ -38,8 +38,8 @@ func (l *ledger) action(name string) {
 
 func newLedger(b *bed) *ledger { return &ledger{bed: b, mark: b.azure.mark()} }
 
-// TestCalls checks the number of writes of every action: one for each resource that changes, and one for any number of
-// instances.
+// TestCalls checks the number of writes of every action: one for each resource that changes, and
+// one for any number of instances of a pool.
 func TestCalls(t *testing.T) {
 	var all strings.Builder
 	for _, part := range []struct {
@@ -62,9 +62,10 @@ func TestCalls(t *testing.T) {
 	golden.Compare(t, "testdata/calls.golden.txt", []byte(all.String()))
 }
 
-// TestCreationBudget checks the calls that create a cluster of four machines: no list of a group that is known to be
-// new, no read after a complete answer. The polls of an operation count once, as their number depends on the speed of
-// the machine that runs the test; make e2e-capz counts them all.
+// TestCreationBudget checks the calls that create a cluster of four machines: a group that is known
+// to be new is not listed, and a resource is not read after a complete answer. The polls of an
+// operation count once, because their number depends on the speed of the machine that runs the
+// test; make e2e-capz counts them all.
 func TestCreationBudget(t *testing.T) {
 	const writes, reads = 21, 30
 	b := newBed(t)
@@ -83,7 +84,7 @@ func TestCreationBudget(t *testing.T) {
 		verb, path, _ := strings.Cut(call, " ")
 		path = strings.ToLower(path)
 		if strings.Contains(path, "/resourcegroups/") && !strings.Contains(path+"/", "/resourcegroups/"+b.name+"/") {
-			continue // the end of another test's cluster
+			continue // deletion of another test's cluster
 		}
 		isRead := verb == "GET" || verb == poll
 		if verb != poll || !slices.Contains(count[isRead], call) {
@@ -152,8 +153,9 @@ func poolCalls(l *ledger, mode infrav1.OrchestrationMode) {
 	l.provision()
 	l.action("create the cluster")
 	p := l.pool("workers", "Windows", mode, 3)
-	// Instances are replaced one after another unless the strategy allows more. It is set long before the upgrade, as
-	// the manager sees the two kinds in no particular order.
+	// Instances are replaced one after another unless the strategy allows more. The strategy is set
+	// long before the upgrade, because the manager sees changes of the two kinds in no particular
+	// order.
 	p.change(p.azure, func() {
 		p.azure.Spec.Strategy.Type = infrav1.RollingUpdateAzureMachinePoolDeploymentStrategyType
 		p.azure.Spec.Strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(3))}

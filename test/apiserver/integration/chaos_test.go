@@ -30,10 +30,11 @@ var (
 	machines = flag.Int("machines", 4, "how many machines each of them has, beside its pools")
 )
 
-// chaosPatience bounds the time in which a cluster settles while calls fail. It is many times the usual duration.
+// chaosPatience limits the time in which a cluster must settle while calls fail. It is many times
+// the usual duration.
 const chaosPatience = 15 * time.Minute
 
-// failures are fault rules by theme; the probability is divided among the rules of a theme.
+// failures contains fault rules by theme. The probability is divided among the rules of a theme.
 var failures = map[string][]fault.Rule{
 	"429":               {{Kind: fault.Throttle}},
 	"409":               {{Kind: fault.Conflict, Verbs: []string{"PUT", "PATCH", "DELETE"}}},
@@ -43,7 +44,7 @@ var failures = map[string][]fault.Rule{
 	"failed operations": {{Kind: fault.Operation}},
 }
 
-// themes returns the names of the failures, and twice the theme of all of them together.
+// themes returns the names of the failures, and twice the theme that combines all of them.
 func themes() []string {
 	if *theme != "" {
 		return []string{*theme}
@@ -60,18 +61,18 @@ type life struct {
 	random *rand.Rand
 	theme  string
 	chance float64
-	// workers are the existing machines, leaving those that are being deleted.
+	// workers are the existing worker machines, and leaving those that are being deleted.
 	workers, leaving []*infrav1.AzureMachine
-	pools            []*pool // a uniform one and a flexible one
+	pools            []*pool // a uniform and a flexible pool
 	vmIDs            map[string]string
 
 	faults, orphans, duplicates, stuck, lost int
-	slowest                                  time.Duration // of its acts
+	slowest                                  time.Duration // duration of the slowest step
 }
 
-// TestLifeAmongFaults lets clusters with machines and pools of both modes be created,
-// scaled, repaired and deleted while up to 30 % of the calls fail. Each step settles
-// while the faults go on; nothing is left, made twice, stuck or lost.
+// TestLifeAmongFaults creates, scales, repairs and deletes clusters with machines and pools of both
+// modes while up to 30 % of the calls fail. Each step settles while faults continue; no resource
+// remains, is created twice, is stuck or is lost.
 func TestLifeAmongFaults(t *testing.T) {
 	t.Parallel()
 	all := make([]*life, *lives)
@@ -81,7 +82,7 @@ func TestLifeAmongFaults(t *testing.T) {
 				t.Parallel()
 				l := &life{bed: newBed(t), random: rand.New(rand.NewPCG(*seed, uint64(i))),
 					theme: themes()[i%len(themes())], vmIDs: map[string]string{}}
-				l.azureC.Spec.SubscriptionID = subscriptionOf(i) // a 429 concerns all of a subscription
+				l.azureC.Spec.SubscriptionID = subscriptionOf(i) // a 429 affects a whole subscription
 				l.chance = 0.2 + 0.1*l.random.Float64()
 				all[i] = l
 				l.live()
@@ -92,7 +93,8 @@ func TestLifeAmongFaults(t *testing.T) {
 	t.Logf("seed %d\n%s", *seed, lifeTable(all))
 }
 
-// manySubscriptions is the number of subscriptions of the local Azure; each life has one of its own.
+// manySubscriptions is the number of subscriptions of the local Azure; each life has its own
+// subscription.
 const manySubscriptions = 64
 
 func subscriptionOf(life int) string {
@@ -129,7 +131,7 @@ func (l *life) live() {
 	})
 	l.step("repair", func() {
 		m := l.draw()
-		l.calm() // a person's own call is not to fail
+		l.calm() // the deletion by a person must not fail
 		l.remove(strings.TrimPrefix(*m.Spec.ProviderID, "azure://"))
 		l.fail()
 		// Only the next comparison with Azure finds the change, and its calls fail too.
@@ -153,7 +155,7 @@ func (l *life) live() {
 	l.end()
 }
 
-// draw removes a random worker from the list and returns it.
+// draw removes a random worker from the list of workers and returns it.
 func (l *life) draw() *infrav1.AzureMachine {
 	i := 1 + l.random.IntN(len(l.workers)-1)
 	m := l.workers[i]
@@ -162,7 +164,7 @@ func (l *life) draw() *infrav1.AzureMachine {
 	return m
 }
 
-// end deletes the cluster and checks that nothing is left.
+// end deletes the cluster and checks that no resource remains.
 func (l *life) end() {
 	began := time.Now()
 	for _, p := range l.pools {
@@ -208,7 +210,7 @@ func (l *life) away(o conditionsObject) {
 	}
 }
 
-// rest reads o until f returns no objection.
+// rest reads o until f returns "", with the patience for failing calls.
 func (l *life) rest(o conditionsObject, f func() string) {
 	l.t.Helper()
 	objection := ""
@@ -225,7 +227,7 @@ func (l *life) rest(o conditionsObject, f func() string) {
 	}
 }
 
-// fail adds the fault rules for the cluster's resource group.
+// fail adds the fault rules of the theme for the cluster's resource group.
 func (l *life) fail() {
 	rules := failures[l.theme]
 	if l.theme == everything {
@@ -253,7 +255,7 @@ func (l *life) calm() {
 	}
 }
 
-// grow creates more machines; the very first one is a control plane machine.
+// grow creates more machines; the first machine of the cluster is a control plane machine.
 func (l *life) grow(count int) {
 	for range count {
 		os := []string{"Linux", "Windows"}[l.random.IntN(2)]
@@ -267,8 +269,8 @@ func (l *life) grow(count int) {
 	}
 }
 
-// step runs an action, waits until nothing changes any more, and compares the resources in Azure with the expected
-// ones.
+// step runs an action, waits until nothing changes any more, and compares the resources in Azure
+// with the expected ones.
 func (l *life) step(name string, do func()) {
 	l.t.Helper()
 	began := time.Now()
@@ -298,7 +300,7 @@ func (l *life) step(name string, do func()) {
 	l.fail()
 }
 
-// provisioned returns the objection while p is not true.
+// provisioned returns an objection unless p points to true.
 func provisioned(p *bool) string {
 	if p == nil || !*p {
 		return "not provisioned"
@@ -306,8 +308,8 @@ func provisioned(p *bool) string {
 	return ""
 }
 
-// replaceFailed deletes the Machines of instances that have failed, as a
-// MachineHealthCheck does when they do not become nodes in time.
+// replaceFailed deletes the Machines of failed instances, as a MachineHealthCheck does when they do
+// not become nodes in time.
 func (p *pool) replaceFailed() {
 	p.t.Helper()
 	machines := p.machines()

@@ -10,8 +10,9 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestManagedElsewhere: infrastructure with the annotation cluster.x-k8s.io/managed-by is not touched: no finalizer, no
-// status, no call. A second cluster that is provisioned meanwhile shows that the manager was running.
+// TestManagedElsewhere checks that infrastructure with the annotation cluster.x-k8s.io/managed-by
+// gets no finalizer and no status, and causes no call. A second cluster that is provisioned
+// meanwhile shows that the manager was running.
 func TestManagedElsewhere(t *testing.T) {
 	b := newBed(t)
 	b.azureC.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
@@ -27,8 +28,8 @@ func TestManagedElsewhere(t *testing.T) {
 	b.gone(b.azureC)
 }
 
-// TestPoolMachineIsRestored: an AzureMachinePoolMachine that is restored from a backup without its finalizer, owner and
-// labels gets them again.
+// TestPoolMachineIsRestored checks that an AzureMachinePoolMachine that is restored from a backup
+// without its finalizer, owner and labels gets them again.
 func TestPoolMachineIsRestored(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -39,7 +40,7 @@ func TestPoolMachineIsRestored(t *testing.T) {
 		controllerutil.RemoveFinalizer(&shown, infrav1.MachinePoolMachineFinalizer)
 		shown.OwnerReferences = nil
 	})
-	b.change(p.azure, func() { p.azure.Labels["touched"] = "yes" }) // as a restore does
+	b.change(p.azure, func() { p.azure.Labels["touched"] = "yes" }) // a restore changes the object too
 	b.eventually(&shown, func() string {
 		switch {
 		case !slices.Contains(shown.Finalizers, infrav1.MachinePoolMachineFinalizer):

@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/drift"
 )
 
-// drifts returns the drift of the cluster, with each finding in a line.
+// drifts returns the drift of the cluster, and a text with one finding in each line.
 func (b *bed) drifts() (*drift.Report, string) {
 	b.t.Helper()
 	report, err := drift.Find(b.t.Context(), drift.Input{
@@ -57,8 +57,8 @@ func properties(doc map[string]any) map[string]any {
 	return p
 }
 
-// TestDrift: a cluster that was not touched has no drift; everything that a person changes,
-// adds or leaves is found, with who did it, and nothing is written.
+// TestDrift checks that a cluster that was not changed has no drift, that everything that a person
+// changes, adds or removes is found together with the person's name, and that nothing is written.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -79,7 +79,7 @@ func TestDrift(t *testing.T) {
 
 	b.nodeIs("lin", metav1.ConditionTrue, clusterv1.MachineNodeReadyReason)
 
-	// The manager would repair some of it: it pauses.
+	// The manager would repair some of the drift, so it is paused.
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
 	group := b.group()
 	nsg := group.Network("networkSecurityGroups", b.name+"-node-nsg")

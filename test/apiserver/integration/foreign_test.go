@@ -9,8 +9,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestForeignVNet creates a cluster in an existing network that casement does not own: the network is not changed and
-// not deleted with the cluster.
+// TestForeignVNet creates a cluster in an existing network that casement does not own. The network
+// is not changed, and is not deleted with the cluster.
 func TestForeignVNet(t *testing.T) {
 	b := newBed(t)
 	vnet := b.group().Network("virtualNetworks", "theirs")
@@ -46,7 +46,8 @@ func TestForeignVNet(t *testing.T) {
 	}
 }
 
-// TestMissingForeignSubnet: the message names the subnet that the network's owner has to create.
+// TestMissingForeignSubnet checks that the message names the subnet that the network's owner has to
+// create.
 func TestMissingForeignSubnet(t *testing.T) {
 	b := newBed(t)
 	vnet := b.group().Network("virtualNetworks", "theirs")

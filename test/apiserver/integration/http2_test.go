@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// TestNoHTTP2: neither the webhooks nor the metrics speak HTTP/2 unless a flag enables it.
+// TestNoHTTP2 checks that neither the webhooks nor the metrics speak HTTP/2 unless a flag enables
+// it.
 func TestNoHTTP2(t *testing.T) {
 	webhooks, err := url.Parse(shared.webhooks)
 	if err != nil {
@@ -20,7 +21,7 @@ func TestNoHTTP2(t *testing.T) {
 		err := wait.PollUntilContextTimeout(t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 			conn, err := dialer.DialContext(ctx, "tcp", address)
 			if err != nil {
-				return false, nil // it is not served yet
+				return false, nil // the endpoint is not served yet
 			}
 			defer conn.Close()
 			if got := conn.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != "http/1.1" {

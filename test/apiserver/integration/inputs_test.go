@@ -15,15 +15,15 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// clusterInput is something that all kinds of a cluster wait for.
+// clusterInput is an object or a setting that all kinds of a cluster wait for.
 type clusterInput struct {
 	name string
-	// take removes the input and returns a function that brings it back.
+	// take removes the input and returns a function that restores it.
 	take func(*bed) func()
 }
 
-// clusterInputs is the table of the inputs of AzureClusters, AzureMachines, AzureMachinePools,
-// AzureMachineTemplates and the azure.json of each.
+// clusterInputs lists the inputs that AzureClusters, AzureMachines, AzureMachinePools,
+// AzureMachineTemplates and the azure.json of each wait for.
 var clusterInputs = []clusterInput{
 	{"identity", func(b *bed) func() { return b.lend(&infrav1.AzureClusterIdentity{ObjectMeta: b.meta("identity")}) }},
 	{"secret of the identity", func(b *bed) func() { return b.lend(&corev1.Secret{ObjectMeta: b.meta("sp")}) }},
@@ -44,7 +44,7 @@ var clusterInputs = []clusterInput{
 		b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
 		return func() { b.change(b.cluster, func() { b.cluster.Spec.Paused = nil }) }
 	}},
-	{"bootstrap data", func(b *bed) func() { return nil }}, // of the machine, see build
+	{"bootstrap data", func(b *bed) func() { return nil }}, // the machine's bootstrap data, see build
 }
 
 // lend removes an object and returns a function that creates it again.
@@ -62,7 +62,7 @@ func (b *bed) lend(o client.Object) func() {
 	return func() { b.create(again) }
 }
 
-// built are the objects of a cluster that wait for its inputs.
+// built contains the objects of a cluster that wait for its inputs.
 type built struct {
 	*bed
 	machine  *infrav1.AzureMachine
@@ -70,8 +70,9 @@ type built struct {
 	template *infrav1.AzureMachineTemplate
 }
 
-// build creates one object of each kind. bring is a function that brings a missing input back; without it,
-// the objects' bootstrap data is missing. build returns the function in use.
+// build creates one object of each kind. bring is the function that restores a missing input; if it
+// is nil, the objects' bootstrap data is missing. build returns the function that restores the
+// missing input.
 func (b *bed) build(bring func()) (*built, func()) {
 	b.t.Helper()
 	w := &built{bed: b, machine: b.machine("single", "Linux", false)}
@@ -82,14 +83,15 @@ func (b *bed) build(bring func()) (*built, func()) {
 	b.create(w.machine)
 	w.pool = b.pool("pool", "Linux", infrav1.UniformOrchestrationMode, 1)
 	w.template = &infrav1.AzureMachineTemplate{ObjectMeta: b.owned("template", "Cluster", b.cluster)}
-	w.template.Labels = nil // Cluster API sets the owner alone
+	w.template.Labels = nil // Cluster API sets only the owner
 	w.template.Spec.Template.Spec.VMSize = vmSize
 	w.template.Spec.Template.Spec.OSDisk = infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128))}
 	b.create(w.template)
 	return w, bring
 }
 
-// complete waits until every object is as its spec asks, while the test acts as Cluster API.
+// complete waits, while the test acts as Cluster API, until every object is in the state that its
+// spec describes.
 func (b *built) complete() {
 	b.t.Helper()
 	missing := map[string]bool{}
@@ -104,7 +106,7 @@ func (b *built) complete() {
 			b.get(b.cluster)
 			b.cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 			if err := b.client.Status().Update(ctx, b.cluster); err != nil {
-				return false, nil // the test changed it meanwhile
+				return false, nil // the test changed the object meanwhile
 			}
 		}
 		b.pool.play()
@@ -126,8 +128,8 @@ func (b *built) complete() {
 	}
 }
 
-// waiting waits until the machine has had a pass that could not finish: only then does a later event have
-// to wake it.
+// waiting waits until the machine has had a reconcile that could not finish, so that a later event
+// has to trigger the next one.
 func (b *built) waiting() {
 	b.t.Helper()
 	b.eventually(b.machine, func() string {
@@ -138,8 +140,8 @@ func (b *built) waiting() {
 	})
 }
 
-// TestInputs takes each input of the table away and brings it back as the last one, before
-// there is a cluster and when its network is there. The resync is longer than the test waits.
+// TestInputs removes each input of the table and restores it as the last one, before the cluster
+// exists and when its network exists. The resync interval is longer than the test waits.
 func TestInputs(t *testing.T) {
 	if shared.options.Resync <= patience {
 		t.Fatalf("the resync of %v would do what a watch has to", shared.options.Resync)
@@ -168,8 +170,8 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestInputsOfDone removes each input of a finished cluster and brings it back: the cluster is as before.
-// Its azure.json, which no spec has, is written again.
+// TestInputsOfDone removes each input of a finished cluster and restores it. The cluster is as
+// before, and its azure.json, which no spec contains, is written again.
 func TestInputsOfDone(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -190,8 +192,9 @@ func TestInputsOfDone(t *testing.T) {
 	}
 }
 
-// TestIdentityBeingDeleted: a cluster reports that its identity is being deleted, because such an identity
-// accepts no finalizer, and continues when there is another one with the same name.
+// TestIdentityBeingDeleted checks that a cluster reports that its identity is being deleted,
+// because such an identity accepts no finalizer, and continues when another identity with the same
+// name exists.
 func TestIdentityBeingDeleted(t *testing.T) {
 	b := newBed(t)
 	identity := &infrav1.AzureClusterIdentity{ObjectMeta: b.meta("identity")}

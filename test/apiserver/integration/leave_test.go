@@ -8,8 +8,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// TestLeave: the node of a machine that is being deleted is labelled, so that the cloud provider takes it out of load balancers
-// while it is drained. The workload cluster of the test is the management cluster itself.
+// TestLeave checks that the node of a machine that is being deleted is labelled, so that the cloud
+// provider removes it from load balancers while it is drained. The workload cluster of the test is
+// the management cluster itself.
 func TestLeave(t *testing.T) {
 	b := newBed(t)
 	b.provision()

@@ -14,8 +14,9 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestLifecycle creates and deletes a cluster with one machine of each kind, counting every write: one PUT per
-// resource, one DELETE per machine and NAT rule, and one for the rest.
+// TestLifecycle creates and deletes a cluster with one machine of each kind and counts every write:
+// one PUT for each resource, one DELETE for each machine and NAT rule, and one DELETE for the
+// remaining resources.
 func TestLifecycle(t *testing.T) {
 	b := newBed(t)
 	mark := b.azure.mark()
@@ -114,7 +115,7 @@ func checkIdle(t *testing.T, b *bed, machines []*infrav1.AzureMachine) {
 	b.gone(last)
 }
 
-// checkTags adds a tag to a machine: tags are the only part of a VM that is ever changed.
+// checkTags adds a tag to a machine. Tags are the only part of a VM that is ever changed.
 func checkTags(t *testing.T, b *bed, m *infrav1.AzureMachine) {
 	t.Helper()
 	mark := b.azure.mark()
@@ -142,8 +143,8 @@ func TestComputerNames(t *testing.T) {
 	}
 }
 
-// TestVMDeletedBehindOurBack: a VM that was deleted outside of casement is a terminal failure, as a new VM would not
-// get its disk.
+// TestVMDeletedBehindOurBack checks that a VM that was deleted outside of casement is a terminal
+// failure, because a new VM would not get its disk.
 func TestVMDeletedBehindOurBack(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -167,7 +168,7 @@ func TestVMDeletedBehindOurBack(t *testing.T) {
 	}
 }
 
-// TestIdentityGoesFirst deletes a cluster whose secret is gone.
+// TestIdentityGoesFirst deletes a cluster whose identity's secret was deleted before.
 func TestIdentityGoesFirst(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -190,7 +191,7 @@ func TestIdentityGoesFirst(t *testing.T) {
 	}
 }
 
-// TestAbandon deletes a cluster's objects without its resources in Azure.
+// TestAbandon deletes a cluster's objects without the cluster's resources in Azure.
 func TestAbandon(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -207,7 +208,7 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestAzureJSON writes the cloud provider's configuration for a template.
+// TestAzureJSON checks that the cloud provider's configuration is written for a template.
 func TestAzureJSON(t *testing.T) {
 	b := newBed(t)
 	b.provision()

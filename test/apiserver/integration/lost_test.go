@@ -14,9 +14,8 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// TestLostNode stops a VM outside of casement: once its node is unreachable, the condition
-// explains why, at the cost of one read, and when the node is back the condition is true
-// again.
+// TestLostNode stops a VM outside of casement. When the VM's node is unreachable, the condition
+// explains why, which costs one read; when the node is back, the condition is true again.
 func TestLostNode(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -56,7 +55,8 @@ func TestLostNode(t *testing.T) {
 	})
 }
 
-// TestLostMachine deletes a VM that casement has just read: the unreachable node makes casement read it again.
+// TestLostMachine deletes a VM that casement has just read. The unreachable node makes casement
+// read the VM again.
 func TestLostMachine(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -69,8 +69,9 @@ func TestLostMachine(t *testing.T) {
 	b.givenUp(m, "UpdateError")
 }
 
-// TestOutdatedCopy saves a pass that began with a copy older than the stored token of an operation. The pass saw no token and so
-// would leave the one that it does not know beside its own news.
+// TestOutdatedCopy saves the result of a reconcile that began with an outdated copy, without the
+// operation token that is stored meanwhile. The write must be refused, because it would leave the
+// unknown token beside the new status.
 func TestOutdatedCopy(t *testing.T) {
 	b := newBed(t)
 	m := &infrav1.AzureMachine{ObjectMeta: b.meta("alone")} // no controller writes a machine without an owner
@@ -98,8 +99,9 @@ func TestOutdatedCopy(t *testing.T) {
 	}
 }
 
-// TestFailedInstance makes Azure fail to create one of two instances. The instance's object has Azure's
-// reason, and when a MachineHealthCheck has deleted its Machine, the pool creates another.
+// TestFailedInstance makes Azure fail to create one of two instances. The instance's object
+// contains Azure's reason, and when a MachineHealthCheck has deleted its Machine, the pool creates
+// another instance.
 func TestFailedInstance(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -28,7 +28,7 @@ import (
 	"casement.dev/casement/internal/testing/kubetest"
 )
 
-// readTTL is short, so that the manager soon sees changes that tests make in Azure directly.
+// readTTL is short, so that the manager soon sees the changes that tests make directly in Azure.
 const readTTL = 2 * time.Second
 
 // world is shared by all tests: one API server, one Azure, one manager.
@@ -38,8 +38,8 @@ type world struct {
 	azure  *azure
 	// options are the manager's options.
 	options manager.Options
-	asked   *asked // by the manager
-	// metrics is the host and port of the manager's metrics, webhooks the URL of its webhooks.
+	asked   *asked // requests of the manager
+	// metrics is the host and port of the manager's metrics; webhooks is the URL of its webhooks.
 	metrics, webhooks string
 }
 
@@ -47,7 +47,8 @@ var shared *world
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	// Tests wait for most of their time, so more of them run at once than there are processors.
+	// Tests spend most of their time waiting, so more tests run in parallel than there are
+	// processors.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -95,7 +96,8 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 	o.MetricsAddress, o.HealthAddress = fmt.Sprintf("127.0.0.1:%d", ports[0]), "0"
 	o.WebhookPort = ports[1]
 	o.LeaderElection, o.LeaderElectionNamespace = true, "default"
-	// The API server ends before the manager; the long lease keeps the leader from exiting.
+	// The API server is ended before the manager. The long lease prevents the manager from exiting
+	// because it cannot renew the lease.
 	o.LeaseDuration, o.RenewDeadline = 5*time.Minute, 4*time.Minute
 	o.Azure = manager.Azure{
 		Endpoints: manager.Endpoints{
@@ -129,7 +131,7 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 		webhooks: fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort)}, err
 }
 
-// webhookServer writes a serving certificate.
+// webhookServer writes a serving certificate and returns its CA bundle.
 func webhookServer(dir string, o *manager.Options) (caBundle []byte, err error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -157,7 +159,7 @@ func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle 
 	for _, p := range providers {
 		for _, crd := range p.CRDs {
 			if crd.Spec.Group == clusterv1.GroupVersion.Group {
-				crd.Spec.Conversion = nil // its webhooks do not run here
+				crd.Spec.Conversion = nil // the webhooks of the conversion do not run here
 				crds = append(crds, crd)
 			}
 		}

@@ -16,7 +16,8 @@ import (
 	"casement.dev/casement/internal/manager"
 )
 
-// second runs another manager without an election, beside the manager of all tests, until its context ends.
+// second runs another manager without leader election, beside the manager of all tests, until ctx
+// ends.
 func (b *bed) second(ctx context.Context) error {
 	o := b.options
 	o.LeaderElection, o.WebhookPort, o.MetricsAddress, o.SkipNameValidation = false, 0, "0", true
@@ -28,7 +29,8 @@ func (b *bed) second(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// amid ends managers amid their work: at moments at which Azure has taken a write and its caller has noted nothing of it yet.
+// amid ends managers during their work: when Azure has accepted a write whose result the manager
+// has not recorded yet.
 type amid struct {
 	mu     sync.Mutex
 	chance *rand.Rand
@@ -36,14 +38,14 @@ type amid struct {
 	kills  int
 }
 
-// live notes a manager that can be ended.
+// live records a manager that can be ended.
 func (a *amid) live(i int, end context.CancelFunc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ends[i] = end
 }
 
-// wrote ends one of the managers, at random, after a write to Azure.
+// wrote is called after a write to Azure. It ends one of the managers, at random.
 func (a *amid) wrote() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,8 +56,9 @@ func (a *amid) wrote() {
 	}
 }
 
-// TestManagersAtOnce: three managers work on one cluster, and two of them are ended and started again, at random moments and
-// right after writes to Azure. That costs no machine: each keeps the virtual machine that it got, and nothing is left in the end.
+// TestManagersAtOnce lets three managers work on one cluster. Two of them are ended and restarted,
+// at random moments and right after writes to Azure. No machine is lost: each keeps the virtual
+// machine that it got, and no resource remains in the end.
 func TestManagersAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -30,16 +30,17 @@ import (
 	"casement.dev/casement/internal/webhook/workload"
 )
 
-// selector matches the name of a metric with its label matchers, and grouped the labels of a sum. Other names that look
-// the same are functions or variables.
+// selector matches the name of a metric with its label matchers, and grouped matches the labels of
+// a sum. Other names of the same form are functions or variables.
 var (
 	selector = regexp.MustCompile(`\b((?:casement|controller_runtime|leader_election|process)_[a-z0-9_]+)(?:\{([^}]*)\})?`)
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
 	grouped  = regexp.MustCompile(`\bby\s*\(([^)]*)\)`)
 )
 
-// TestMetrics: after a machine came up, during an operation and after an object was linted, a scrape has every metric
-// that the dashboard and the alert rules query, with its labels.
+// TestMetrics checks that a scrape contains every metric that the dashboard and the alert rules
+// query, with its labels. It scrapes after a machine was provisioned, during an operation, and
+// after an object was linted.
 func TestMetrics(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -48,7 +49,7 @@ func TestMetrics(t *testing.T) {
 	b.running(m)
 	b.lintSomething()
 	pending := &infrav1.AzureCluster{ObjectMeta: b.meta("held"), Spec: b.azureC.Spec}
-	pending.Spec.ResourceGroup = "held" // it belongs to no Cluster: no controller ends its operation
+	pending.Spec.ResourceGroup = "held" // it belongs to no Cluster, so no controller ends its operation
 	b.create(pending)
 	pending.Status.LongRunningOperationStates = record.States([]plan.Token{
 		{ID: b.group().Network("virtualNetworks", "held-vnet"), Verb: http.MethodPut, Resume: "token"},
@@ -80,10 +81,10 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// unanswered returns the metrics and labels of a query that a scrape does not have.
+// unanswered returns the metrics and labels of a query that a scrape does not contain.
 func unanswered(query string, families map[string]*dto.MetricFamily) []string {
 	var out []string
-	labels := map[string]bool{"le": true, "job": true} // of buckets, and Prometheus' own
+	labels := map[string]bool{"le": true, "job": true} // le is a label of buckets, job is added by Prometheus
 	var needed []string
 	for _, s := range selector.FindAllStringSubmatch(query, -1) {
 		family := families[s[1]]
@@ -148,7 +149,7 @@ func (b *bed) scrape(ctx context.Context, token string) map[string]*dto.MetricFa
 	return families
 }
 
-// lintSomething asks the lint webhook about a Windows pod that Windows refuses in part.
+// lintSomething sends to the lint webhook a Windows pod with fields that Windows nodes refuse.
 func (b *bed) lintSomething() {
 	b.t.Helper()
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: b.meta("pod")}

@@ -11,13 +11,13 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// TestBlockMoveEnds: the end of an operation removes only its own annotation, and keeps an annotation that
-// is added while the manager writes.
+// TestBlockMoveEnds checks that the end of an operation removes only the annotation of that
+// operation and keeps an annotation that is added while the manager writes.
 func TestBlockMoveEnds(t *testing.T) {
 	b := newBed(t)
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
 	b.azureC.Annotations = map[string]string{record.BlockMoveAnnotation: ""}
-	b.azureC.OwnerReferences = nil // no other controller looks at it
+	b.azureC.OwnerReferences = nil // so that no other controller reconciles it
 	b.create(b.azureC)
 	seen := &infrav1.AzureCluster{}
 	key := client.ObjectKeyFromObject(b.azureC)

@@ -26,11 +26,11 @@ var (
 // spot is a position in a Go value: the fields, pointers and elements that lead to it.
 type spot struct {
 	path  string
-	steps []int // of a struct the field; elsewhere 0, the pointer's value or the first item
+	steps []int // for a struct the index of the field; elsewhere 0, for the pointer's value or the first element
 	kind  reflect.Type
 }
 
-// spots finds every position in a type that can hold an invalid value.
+// spots returns every position in a type that can have an invalid value.
 func spots(t reflect.Type, path string, steps []int) []spot {
 	here := spot{path, append([]int(nil), steps...), t}
 	switch t.Kind() {
@@ -53,7 +53,7 @@ func spots(t reflect.Type, path string, steps []int) []spot {
 	return []spot{here}
 }
 
-// at returns the value of a spot; nil pointers and missing elements on its path are created.
+// at returns the value at a spot; it creates nil pointers and missing elements on the path.
 func (s spot) at(v reflect.Value) reflect.Value {
 	for _, step := range s.steps {
 		switch v.Kind() {
@@ -74,7 +74,7 @@ func (s spot) at(v reflect.Value) reflect.Value {
 	return v
 }
 
-// nonsense returns functions that set the spot to invalid values.
+// nonsense returns functions that set the value at the spot to invalid values.
 func (s spot) nonsense() []func(reflect.Value) {
 	set := func(values ...any) (out []func(reflect.Value)) {
 		for _, value := range values {
@@ -104,7 +104,7 @@ type trial struct {
 	put  func(spec any)
 }
 
-// trials returns the trials of a type's spots: all of them, or a random selection of count.
+// trials returns the trials of all spots of a type, or a random selection of count trials.
 func trials(spec any, count int) []trial {
 	var all []trial
 	for _, s := range spots(reflect.TypeOf(spec).Elem(), "", nil) {
@@ -120,13 +120,13 @@ func trials(spec any, count int) []trial {
 	return all[:min(count, len(all))]
 }
 
-// admitting runs a test with admission and without.
+// admitting runs a test twice: with admission and without.
 func admitting(t *testing.T, run func(*testing.T, map[string]string)) {
 	t.Run("admission", func(t *testing.T) { run(t, nil) })
 	t.Run("no admission", func(t *testing.T) { run(t, map[string]string{unadmitted: ""}) })
 }
 
-// tryCreate creates an object unless the API server refuses it.
+// tryCreate creates an object and reports whether the API server accepted it.
 func (b *bed) tryCreate(o client.Object) bool {
 	b.t.Helper()
 	err := b.client.Create(b.t.Context(), o)
@@ -147,8 +147,8 @@ func (b *bed) observed(o conditionsObject) {
 	})
 }
 
-// nothingLeft checks that Azure has no resource group that the cluster created, and no resource in the group of its
-// name.
+// nothingLeft checks that Azure has no resource group that the cluster created, and no resource in
+// the group with the cluster's name.
 func (b *bed) nothingLeft() {
 	b.t.Helper()
 	if left := b.azure.left(b.name); len(left) > 0 {
@@ -165,8 +165,9 @@ func (b *bed) nothingLeft() {
 	}
 }
 
-// TestNonsenseMachines: an AzureMachine, an AzureMachinePool or an AzureMachinePoolMachine can be deleted with any
-// value in its fields, and its resources in Azure are deleted too.
+// TestNonsenseMachines checks that an AzureMachine, an AzureMachinePool and an
+// AzureMachinePoolMachine can be deleted with any value in their fields, and that their resources
+// in Azure are deleted too.
 func TestNonsenseMachines(t *testing.T) {
 	t.Parallel()
 	admitting(t, func(t *testing.T, labels map[string]string) {
@@ -200,7 +201,7 @@ func TestNonsenseMachines(t *testing.T) {
 			m.OwnerReferences[0].APIVersion, m.OwnerReferences[0].Kind, m.OwnerReferences[0].Name =
 				infrav1.GroupVersion.String(), "AzureMachinePool", "gone"
 			if b.tryCreate(m) {
-				if err := b.client.Delete(t.Context(), m); client.IgnoreNotFound(err) != nil { // or the garbage collector was faster
+				if err := b.client.Delete(t.Context(), m); client.IgnoreNotFound(err) != nil { // the garbage collector may have deleted it already
 					t.Fatal(err)
 				}
 				b.gone(m)
@@ -228,7 +229,7 @@ func TestNonsenseMachines(t *testing.T) {
 	})
 }
 
-// changeLater sets invalid values in running machines, where admission does not refuse them.
+// changeLater sets invalid values in running machines where admission does not run.
 func (b *bed) changeLater(labels map[string]string, all []conditionsObject) {
 	if labels == nil {
 		return
@@ -248,7 +249,7 @@ func (b *bed) changeLater(labels map[string]string, all []conditionsObject) {
 	}
 }
 
-// sane sets the defaults of admission, where admission does not run.
+// sane sets the values that admission would set by default if admission does not run.
 func (b *bed) sane(labels map[string]string) {
 	if labels == nil {
 		return
@@ -305,7 +306,7 @@ func (b *bed) nonsensePool(labels map[string]string, name string, tr trial) *inf
 	return p
 }
 
-// TestNonsenseClusters: an AzureCluster can be deleted with any value in its fields.
+// TestNonsenseClusters checks that an AzureCluster can be deleted with any value in its fields.
 func TestNonsenseClusters(t *testing.T) {
 	t.Parallel()
 	admitting(t, func(t *testing.T, labels map[string]string) {

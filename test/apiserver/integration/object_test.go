@@ -31,14 +31,15 @@ const (
 	vmSize       = "Standard_D2s_v3"
 	version      = kuberelease.Default
 
-	// patience bounds the wait on a slow machine; a passing test usually needs far less.
+	// patience limits a wait on a slow machine; a passing test usually needs far less.
 	patience = 4 * time.Minute
-	// often is the pause between two polls of a wait: each is a request, and a wait on a busy machine is long.
+	// often is the interval between two polls of a wait. It is not shorter, because each poll is a
+	// request and a busy machine waits long.
 	often = 50 * time.Millisecond
 )
 
-// bed has the objects of one cluster in a namespace of its own. The test acts as Cluster
-// API's own controllers.
+// bed contains the objects of one cluster in its own namespace. The test acts as Cluster API's own
+// controllers.
 type bed struct {
 	*world
 	t         *testing.T
@@ -48,21 +49,21 @@ type bed struct {
 	azureC    *infrav1.AzureCluster
 }
 
-// newBed makes the namespace with an identity and its secret, and the cluster's
-// objects without creating the AzureCluster.
+// newBed creates the namespace with an identity and its secret, and the cluster's objects except
+// the AzureCluster.
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	return newBedIn(t, nil)
 }
 
-// newBedIn is newBed with labels of the namespace.
+// newBedIn is newBed with labels for the namespace.
 func newBedIn(t *testing.T, labels map[string]string) *bed {
 	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(strings.TrimPrefix(t.Name(), "Test")))
 	name = strings.Trim(name[:min(len(name), 40)], "-")
 	b := &bed{world: shared, t: t, namespace: name, name: name}
 	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
-	b.azure.Admit(azuresim.Client{ID: "client-" + name, Secret: "good"}) // a client of its own has a cache of its own
+	b.azure.Admit(azuresim.Client{ID: "client-" + name, Secret: "good"}) // a separate client has a separate cache
 	b.create(&corev1.Secret{ObjectMeta: b.meta("sp"), Data: map[string][]byte{"clientSecret": []byte("good")}})
 	b.create(&infrav1.AzureClusterIdentity{ObjectMeta: b.meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
 		Type: infrav1.ServicePrincipal, ClientID: "client-" + name, TenantID: tenant,
@@ -98,8 +99,8 @@ func (b *bed) provision() {
 	}
 }
 
-// machine makes a Machine with its bootstrap data, and the AzureMachine that it
-// owns without creating that.
+// machine creates a Machine with its bootstrap data. It returns the AzureMachine of the Machine
+// without creating it.
 func (b *bed) machine(name, os string, controlPlane bool) *infrav1.AzureMachine {
 	b.t.Helper()
 	labels := map[string]string{clusterv1.ClusterNameLabel: b.name}
@@ -150,7 +151,7 @@ func (b *bed) owned(name, kind string, owner client.Object) metav1.ObjectMeta {
 	return meta
 }
 
-// create retries while the webhook server is coming up.
+// create creates an object; it retries while the webhook server starts.
 func (b *bed) create(o client.Object) {
 	b.t.Helper()
 	err := wait.PollUntilContextTimeout(b.t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
@@ -165,7 +166,7 @@ func (b *bed) create(o client.Object) {
 	}
 }
 
-// change applies f to the newest version of an object.
+// change applies f to the newest version of an object and writes it.
 func (b *bed) change(o client.Object, f func()) {
 	b.t.Helper()
 	b.get(o)
@@ -186,7 +187,8 @@ func (b *bed) get(o client.Object) {
 	}
 }
 
-// read gets an object into a zeroed value: decoding into an old one would keep fields that were removed.
+// read reads an object into a zeroed value, because decoding into an old value would keep fields
+// that were removed.
 func (b *bed) read(ctx context.Context, o client.Object) error {
 	key := client.ObjectKeyFromObject(o)
 	reflect.ValueOf(o).Elem().SetZero()
@@ -196,7 +198,7 @@ func (b *bed) read(ctx context.Context, o client.Object) error {
 	return err
 }
 
-// eventually reads o until f returns no objection.
+// eventually reads o until f returns "". f returns its objection otherwise.
 func (b *bed) eventually(o conditionsObject, f func() string) {
 	b.t.Helper()
 	objection, last := "", ""

@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// twin returns a bed with a Cluster of the same name in another namespace, PREFIX-NAMESPACE, and an identity of its own for the same
-// application.
+// twin returns a bed with a Cluster of the same name in another namespace, PREFIX-NAMESPACE, and
+// with a separate identity for the same application.
 func (b *bed) twin(prefix string) *bed {
 	b.t.Helper()
 	t := &bed{world: b.world, t: b.t, namespace: prefix + "-" + b.namespace, name: b.name}
@@ -34,8 +34,8 @@ func (b *bed) twin(prefix string) *bed {
 	return t
 }
 
-// restart makes the Cluster and its AzureCluster again, as a backup, a move or a copy would, without creating the
-// AzureCluster.
+// restart creates the Cluster again, as a backup, a move or a copy would, and prepares a new
+// AzureCluster without creating it.
 func (b *bed) restart(spec infrav1.AzureClusterSpec, annotations map[string]string) {
 	b.t.Helper()
 	b.cluster = &clusterv1.Cluster{ObjectMeta: b.meta(b.name), Spec: clusterv1.ClusterSpec{
@@ -59,8 +59,8 @@ func (b *bed) lose(objects ...client.Object) {
 	}
 }
 
-// othersSaid waits until a cluster reports that its Azure resources belong to another cluster, and returns
-// the message.
+// othersSaid waits until a cluster reports that its Azure resources belong to another cluster, and
+// returns the message.
 func (b *bed) othersSaid() string {
 	b.t.Helper()
 	b.eventually(b.azureC, func() string {
@@ -87,9 +87,9 @@ func (b *bed) ready() {
 	}
 }
 
-// TestNamesake: of two clusters with one name and resource group, the second one is refused, names the
-// owner of the group, and is deleted without a change to the first one's resources. The same holds for a
-// copy of the first one's YAML.
+// TestNamesake creates two clusters with the same name and resource group. The second cluster is
+// refused, its message names the owner of the group, and it is deleted without a change to the
+// resources of the first. The same is checked for a copy of the first cluster's YAML.
 func TestNamesake(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -116,7 +116,8 @@ func TestNamesake(t *testing.T) {
 			if said := second.othersSaid(); !strings.Contains(said, "AzureCluster "+b.namespace+"/"+b.name) {
 				t.Errorf("it does not say whose it is: %s", said)
 			}
-			// With the network reported as provisioned, its machines come as far as their own checks.
+			// With the network reported as provisioned, the second cluster's machines reach their
+			// own checks.
 			second.cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 			if err := b.client.Status().Update(t.Context(), second.cluster); err != nil {
 				t.Fatal(err)
@@ -157,8 +158,9 @@ func TestNamesake(t *testing.T) {
 	}
 }
 
-// TestGroupStays: machines and pools that have left their resources to the deletion of the group lose them too when the
-// group then stays, because another owner has put something there.
+// TestGroupStays checks machines and pools that leave the deletion of their resources to the
+// deletion of the group: their resources are deleted too if the group stays, because another owner
+// has a resource in it.
 func TestGroupStays(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -198,8 +200,9 @@ func TestGroupStays(t *testing.T) {
 	}
 }
 
-// TestMoved: while a cluster is paused its record of the owner is handed over, and the objects that a move
-// creates again continue with the existing resources. Objects from a backup report the step to do first.
+// TestMoved checks that while a cluster is paused its ownership record can be handed over, and that
+// objects that a move creates again continue with the existing resources. Objects from a backup
+// report the step that the user must take first.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -227,7 +230,7 @@ func TestMoved(t *testing.T) {
 			}
 			b.get(m)
 			owner, annotations, machine := b.azureC.Annotations[infrav1.OwnerAnnotation], b.azureC.Annotations, m.DeepCopy()
-			for _, o := range []client.Object{m, b.azureC} { // no controller works on them any more
+			for _, o := range []client.Object{m, b.azureC} { // no controller works on these objects any more
 				b.change(o, func() { o.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: ""}) })
 			}
 			b.lose(m, b.azureC, &clusterv1.Machine{ObjectMeta: b.meta(m.Name)}, &corev1.Secret{ObjectMeta: b.meta(m.Name)}, b.cluster)
@@ -273,8 +276,9 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestClaimedOnce: of two clusters that find resources without a mark, as an older casement makes them, the
-// older cluster claims them and the other is refused.
+// TestClaimedOnce creates two clusters that find resources without an ownership mark, as older
+// versions of casement create them. The older cluster claims the resources and the other is
+// refused.
 func TestClaimedOnce(t *testing.T) {
 	b := newBed(t)
 	unmarked := fmt.Sprintf(`{"location": "westeurope", "tags": {%q: "owned"}}`, desired.OwnershipTag(b.name))
@@ -283,7 +287,7 @@ func TestClaimedOnce(t *testing.T) {
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
 	b.create(b.azureC)
 	second := b.twin("twin-of")
-	second.create(second.azureC) // of one second the name decides
+	second.create(second.azureC) // for two clusters of the same second the name decides
 	second.othersSaid()
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = nil })
 	b.ready()
@@ -297,8 +301,9 @@ func TestClaimedOnce(t *testing.T) {
 	b.gone(b.azureC)
 }
 
-// TestOwnMachine: a provider ID that names another object's virtual machine, after an edit or in a copy,
-// deletes nothing of that object; the object's own resources are deleted with it.
+// TestOwnMachine checks that deleting an object whose provider ID names another object's virtual
+// machine, after an edit or in a copy, deletes nothing of that other object; the object's own
+// resources are deleted.
 func TestOwnMachine(t *testing.T) {
 	t.Parallel()
 	admitting(t, func(t *testing.T, labels map[string]string) {

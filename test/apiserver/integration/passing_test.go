@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/azuresim/fault"
 )
 
-// fault adds a rule to the local Azure until the test ends or it is cleared.
+// fault adds a fault rule to the local Azure until the test ends or clear is called.
 func (b *bed) fault(rule fault.Rule) (clear func()) {
 	b.t.Helper()
 	rule, err := b.azure.Faults().Add(rule)
@@ -35,8 +35,8 @@ func (b *bed) fault(rule fault.Rule) (clear func()) {
 	return clear
 }
 
-// TestCreateFailsForAWhile: operations that end with transient errors of Azure are retried, for the network, a machine
-// and a pool, and none becomes a terminal failure.
+// TestCreateFailsForAWhile checks, for the network, a machine and a pool, that operations that end
+// with transient errors of Azure are retried and that none becomes a terminal failure.
 func TestCreateFailsForAWhile(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -72,7 +72,8 @@ func TestCreateFailsForAWhile(t *testing.T) {
 			if c == nil || c.Reason != infrav1.VMProvisionFailedReason || machine == nil {
 				continue
 			}
-			// A MachineHealthCheck deletes the Machine when the instance does not become a node in time.
+			// A MachineHealthCheck deletes the Machine if the instance does not become a node in
+			// time.
 			if err := b.client.Delete(t.Context(), machine); err != nil {
 				t.Fatal(err)
 			}
@@ -83,8 +84,9 @@ func TestCreateFailsForAWhile(t *testing.T) {
 	p.settled()
 }
 
-// TestRunningMachineTellsWhatIsRefused: a running machine stays ready while Azure refuses casement's calls, and Synced,
-// an event and a log line name the refusal.
+// TestRunningMachineTellsWhatIsRefused checks that a running machine stays ready while Azure
+// refuses casement's calls, and that the condition Synced, an event and a log line name the
+// refusal.
 func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -117,14 +119,14 @@ func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 			return ""
 		})
 	}
-	// The cluster's credentials become invalid: the machine stays ready.
+	// The cluster's credentials become invalid, and the machine stays ready.
 	b.secret("sp", "password", "good")
 	again()
 	reported("credentials", "IdentityInvalid", "the key clientSecret has no value", metav1.ConditionTrue)
 	b.secret("sp", "clientSecret", "good")
 	again()
 	healed("credentials")
-	// A write of the VM's tags is denied.
+	// Writes of the VM's tags are denied.
 	clear := b.fault(fault.Rule{Kind: fault.Unavailable, Verbs: []string{"PATCH"}, Type: "*/virtualMachines",
 		Group: b.name, Status: 403, Code: "AuthorizationFailed", Message: "may not write"})
 	b.change(m, func() { m.Spec.AdditionalTags = infrav1.Tags{"a": "b"} })
@@ -134,7 +136,7 @@ func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 	healed("tags")
 }
 
-// eventIs waits for an event about an object.
+// eventIs waits for an event about an object with a reason and a text.
 func (b *bed) eventIs(o conditionsObject, reason, note string) {
 	b.t.Helper()
 	b.eventually(o, func() string {

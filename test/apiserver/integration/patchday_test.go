@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// galleryVersion is the API version of galleries.
+// galleryVersion is the API version for galleries.
 const galleryVersion = "2024-03-03"
 
 // definition is the ID of the test's image definition.
@@ -28,7 +28,7 @@ func (b *bed) definition() string {
 	return "/subscriptions/" + subscription + "/resourceGroups/images-" + b.name + "/providers/Microsoft.Compute/galleries/nodes/images/win"
 }
 
-// gallery makes a gallery with an image definition.
+// gallery creates a gallery with an image definition.
 func (b *bed) gallery() {
 	b.t.Helper()
 	gallery, _, _ := strings.Cut(b.definition(), "/images/")
@@ -45,7 +45,8 @@ func (b *bed) write(id, body string) {
 	b.finish(id, result, err)
 }
 
-// publish makes a version of the image, tagged as `casement images build` does where it is verified.
+// publish creates a version of the image. If verified is set, the version is tagged as `casement
+// images build` tags it.
 func (b *bed) publish(number string, verified bool) {
 	b.t.Helper()
 	image, err := windows.DefaultImage(version, windows.OSWindows, nil)
@@ -60,7 +61,8 @@ func (b *bed) publish(number string, verified bool) {
 		{"source":{"communityGalleryImageId":%q}}}}`, tags, image.Reference()))
 }
 
-// follow sets annotations of the Cluster, without a pause for a soak.
+// follow sets the annotations on the Cluster that make its pools follow the gallery's verified
+// versions, with a soak of one second.
 func (b *bed) follow(more map[string]string) {
 	b.t.Helper()
 	b.change(b.cluster, func() {
@@ -76,13 +78,14 @@ func (b *bed) follow(more map[string]string) {
 type deployment struct {
 	*bed
 	md *clusterv1.MachineDeployment
-	// bad are the versions whose nodes never become healthy.
+	// bad contains the versions whose nodes never become healthy.
 	bad []string
-	// made counts the machines, most is the highest number of new ones beside all the old ones.
+	// made is the number of machines created; most is the highest number of new machines beside all
+	// the old ones.
 	made, most int
 }
 
-// deploy makes a MachineDeployment of three machines of a version.
+// deploy creates a MachineDeployment of three machines with an image version.
 func (b *bed) deploy(name, number string) *deployment {
 	b.t.Helper()
 	template := &infrav1.AzureMachineTemplate{ObjectMeta: b.owned(name, "Cluster", b.cluster)}
@@ -105,7 +108,8 @@ func (b *bed) deploy(name, number string) *deployment {
 	return d
 }
 
-// play makes the next step of a rolling update as Cluster API does: a surge, and the end of old machines for as many as are available.
+// play takes the next step of a rolling update as Cluster API does: it creates machines up to the
+// surge, and deletes as many old machines as the available ones allow.
 func (d *deployment) play() {
 	d.t.Helper()
 	d.get(d.md)
@@ -158,7 +162,7 @@ func (d *deployment) play() {
 	}
 }
 
-// join makes a machine of a template, whose node is healthy unless its version is bad.
+// join creates a machine from a template. Its node is healthy unless the version is bad.
 func (d *deployment) join(template *infrav1.AzureMachineTemplate) *infrav1.AzureMachine {
 	d.t.Helper()
 	d.made++
@@ -182,14 +186,15 @@ func (d *deployment) join(template *infrav1.AzureMachineTemplate) *infrav1.Azure
 	return am
 }
 
-// awaits plays Cluster API until a pool's condition has a reason, with a text in its message.
+// awaits acts as Cluster API, by play, until a pool's condition has a reason and its message
+// contains a text.
 func (b *bed) awaits(o conditionsObject, reason, says string, play func()) {
 	b.t.Helper()
 	pokes := 0
 	b.eventually(o, func() string {
 		play()
 		if !strings.Contains(o.GetAnnotations()[infrav1.PatchStateAnnotation], `"phase"`) {
-			pokes++ // a resync finds a new version, which is too slow here; later steps come by events
+			pokes++ // without this, a new version is found only at a slow resync; later steps are triggered by events
 			b.change(b.cluster, func() { b.cluster.Annotations["poke"] = fmt.Sprint(pokes) })
 		}
 		b.get(o)
@@ -205,7 +210,7 @@ func (d *deployment) awaits(reason, says string) {
 	d.bed.awaits(d.md, reason, says, d.play)
 }
 
-// image returns the version that the MachineDeployment's template has.
+// image returns the image version in the MachineDeployment's template.
 func (d *deployment) image() string {
 	d.t.Helper()
 	d.get(d.md)
@@ -215,8 +220,9 @@ func (d *deployment) image() string {
 	return number
 }
 
-// TestPatchDay: a verified version of a gallery's image waits for its window, goes to one node, and to the others once that has
-// soaked; a version that is not verified does not. The next move removes the template that is not needed any more.
+// TestPatchDay checks that a verified version of a gallery's image waits for its maintenance
+// window, is rolled out to one node, and after the soak to the others; a version that is not
+// verified is not rolled out. The next rollout removes the template that is no longer needed.
 func TestPatchDay(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -253,7 +259,7 @@ func TestPatchDay(t *testing.T) {
 	for i := range templates.Items {
 		names = append(names, templates.Items[i].Name)
 	}
-	// The base stays, because bootstrap data names the secret that is made for it.
+	// The base template stays, because bootstrap data names the secret that is created for it.
 	if slices.Contains(names, "win-1.2.0") || !slices.Contains(names, "win") || !slices.Contains(names, "win-1.4.0") {
 		t.Errorf("templates %v", names)
 	}
@@ -264,9 +270,10 @@ func TestPatchDay(t *testing.T) {
 	}
 }
 
-// TestPatchDayBadImage: nodes that do not become healthy, and nodes on which the user's Job fails, stop a version after the canary
-// and bring the one before back; other pools do not try it.
-func TestPatchDayBadImage(t *testing.T) { // alone, as its nodes have three seconds to come
+// TestPatchDayBadImage checks that nodes that do not become healthy, and nodes on which the user's
+// Job fails, stop the rollout of a version after the canary and restore the previous version; other
+// pools do not try the bad version.
+func TestPatchDayBadImage(t *testing.T) { // not parallel, because its nodes have only three seconds to become healthy
 	b := newBed(t)
 	b.provision()
 	b.gallery()
@@ -323,7 +330,7 @@ func TestPatchDayBadImage(t *testing.T) { // alone, as its nodes have three seco
 	}
 }
 
-// kubeconfig makes the API server of the test the workload cluster.
+// kubeconfig makes the API server of the test the workload cluster of the bed.
 func (b *bed) kubeconfig() {
 	b.t.Helper()
 	c := b.config
@@ -338,7 +345,8 @@ func (b *bed) kubeconfig() {
 	b.create(&corev1.Secret{ObjectMeta: b.meta(b.name + "-kubeconfig"), Data: map[string][]byte{"value": data}})
 }
 
-// TestPatchDayPool: a pool of either mode gets one instance of the new version beside all the old ones, and the others once it has soaked.
+// TestPatchDayPool checks that a pool of each mode gets one instance of the new version beside all
+// the old ones, and replaces the others after the soak.
 func TestPatchDayPool(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {

@@ -28,7 +28,7 @@ const olderVersion = "v1.34.2"
 // playedFinalizer replaces Cluster API's finalizer, which keeps a Machine until its infrastructure is gone.
 const playedFinalizer = "integration.casement.dev/machine"
 
-// pool makes a MachinePool with its bootstrap data and creates its AzureMachinePool.
+// pool creates a MachinePool with its bootstrap data and the AzureMachinePool.
 func (b *bed) pool(name, os string, mode infrav1.OrchestrationMode, replicas int32) *pool {
 	b.t.Helper()
 	data := &corev1.Secret{ObjectMeta: b.meta(name), Data: map[string][]byte{"value": []byte(goodBootstrapData)}}
@@ -55,8 +55,8 @@ func (b *bed) pool(name, os string, mode infrav1.OrchestrationMode, replicas int
 	return p
 }
 
-// settled acts as Cluster API until the pool has the desired number of instances, all of the newest model and each with
-// an address and a node.
+// settled acts as Cluster API until the pool has the desired number of instances, all of the newest
+// model and each with an address and a node. It returns the instances.
 func (p *pool) settled() []infrav1.AzureMachinePoolMachine {
 	p.t.Helper()
 	var shown []infrav1.AzureMachinePoolMachine
@@ -104,8 +104,8 @@ func (p *pool) shown() []infrav1.AzureMachinePoolMachine {
 	return list.Items
 }
 
-// play does the next actions of Cluster API: it creates the Machines of instances, and drains and deletes the Machines
-// of the instances that the pool removes.
+// play takes the next steps of Cluster API: it creates the Machines of instances, and drains and
+// deletes the Machines of the instances that the pool removes.
 func (p *pool) play() {
 	p.t.Helper()
 	machines, shown := p.machines(), p.shown()
@@ -113,8 +113,8 @@ func (p *pool) play() {
 		return machines[m.Name] == nil && m.Status.InstanceName != ""
 	}
 	if slices.ContainsFunc(shown, isNew) {
-		// The pool creates its instances' objects one by one. While it is paused all of them exist, and all join before
-		// it continues.
+		// The pool creates the objects of its instances one by one. Once it is paused, its
+		// reconcile has ended and all objects exist; all instances join before it continues.
 		p.hold(true)
 		shown = p.shown()
 		for i := range shown {
@@ -125,7 +125,8 @@ func (p *pool) play() {
 		p.hold(false)
 	}
 	if len(p.draining()) > 0 {
-		// The pool marks instances for removal one by one. While it is paused all of them are marked.
+		// The pool marks instances for removal one by one. Once it is paused, its reconcile has
+		// ended and all of them are marked.
 		p.hold(true)
 		for _, m := range p.draining() {
 			if err := client.IgnoreNotFound(p.client.Delete(p.t.Context(), m)); err != nil {
@@ -156,7 +157,8 @@ func (p *pool) machines() map[string]*clusterv1.Machine {
 	return out
 }
 
-// draining returns the instances whose Machines are being deleted while they themselves are not yet.
+// draining returns the instances whose Machines are being deleted but that are not being deleted
+// themselves yet.
 func (p *pool) draining() []*infrav1.AzureMachinePoolMachine {
 	p.t.Helper()
 	machines, shown := p.machines(), p.shown()
@@ -191,7 +193,7 @@ func (p *pool) join(shown *infrav1.AzureMachinePoolMachine) {
 	}
 }
 
-// hold pauses the pool and waits until it is paused, or resumes it.
+// hold pauses the pool or resumes it, and waits until its condition shows that.
 func (p *pool) hold(on bool) {
 	p.t.Helper()
 	p.change(p.azure, func() {
@@ -215,7 +217,7 @@ func (p *pool) scale(replicas int32) {
 	p.change(p.machinePool, func() { p.machinePool.Spec.Replicas = &replicas })
 }
 
-// upgrade sets another Kubernetes version, and waits until the pool has begun the upgrade.
+// upgrade sets another Kubernetes version and waits until the pool has begun the upgrade.
 func (p *pool) upgrade(to string) {
 	p.t.Helper()
 	p.change(p.machinePool, func() { p.machinePool.Spec.Template.Spec.Version = to })
@@ -227,7 +229,7 @@ func (p *pool) upgrade(to string) {
 	})
 }
 
-// TestPoolAddresses: instances of both modes show their addresses.
+// TestPoolAddresses checks that instances of both modes report their addresses.
 func TestPoolAddresses(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {

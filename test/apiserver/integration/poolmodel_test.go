@@ -23,8 +23,8 @@ func (p *pool) rendered(data string) {
 	p.change(secret, func() { secret.Data = map[string][]byte{"value": []byte(data)} })
 }
 
-// replaced waits until no instance of before is left. It fails if at any time fewer than least nodes were
-// ready and not being deleted.
+// replaced waits until none of the instances in before exists. It fails the test if at any time
+// fewer than least nodes were ready and not being deleted.
 func (p *pool) replaced(before []infrav1.AzureMachinePoolMachine, least int) {
 	p.t.Helper()
 	old := map[string]bool{}
@@ -46,7 +46,7 @@ func (p *pool) replaced(before []infrav1.AzureMachinePoolMachine, least int) {
 	})
 }
 
-// serving returns how many nodes are ready and not on their way out.
+// serving returns the number of nodes that are ready and not being removed.
 func (p *pool) serving() (n int) {
 	p.t.Helper()
 	for _, m := range p.machines() {
@@ -57,8 +57,8 @@ func (p *pool) serving() (n int) {
 	return n
 }
 
-// TestPoolModel: a change of an input that instances do not show replaces all of them, one after another; a
-// renewed token replaces none.
+// TestPoolModel checks that a change of an input that is not visible in the instances replaces all
+// of them, one after another, and that a renewed token replaces none.
 func TestPoolModel(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {
@@ -71,7 +71,7 @@ func TestPoolModel(t *testing.T) {
 			before := p.settled()
 
 			p.rendered(strings.Replace(modelData, "abcdef.", "zyxwvu.", 1))
-			p.scale(3) // the renewed token is read with it
+			p.scale(3) // new instances also read the renewed token
 			for _, was := range before {
 				if !has(p.settled(), was.Name) {
 					t.Errorf("a renewed token replaced %s", was.Name)
@@ -109,9 +109,9 @@ func TestPoolModel(t *testing.T) {
 	}
 }
 
-// TestPoolWithFailingNode: a node of the new model that does not become ready stops the roll, in
-// the middle of a pool, with every other node as it was; the roll ends once a
-// MachineHealthCheck has found it.
+// TestPoolWithFailingNode checks that a node of the new model that does not become ready stops the
+// rollout in the middle of a pool, with every other node unchanged, and that the rollout completes
+// after a MachineHealthCheck has deleted the node's Machine.
 func TestPoolWithFailingNode(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -154,8 +154,8 @@ func TestPoolWithFailingNode(t *testing.T) {
 	b.gone(p.azure)
 }
 
-// TestPoolOutOfSight: if Cluster API cannot reach the cluster in the middle of a roll, the pool loses no
-// node, although none of them is known to be ready.
+// TestPoolOutOfSight checks that the pool loses no node if Cluster API cannot reach the cluster in
+// the middle of a rollout, although none of the nodes is known to be ready.
 func TestPoolOutOfSight(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -11,8 +11,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestClusterRefusals creates clusters with errors: each gets a condition that names the cause, and continues by itself
-// when the error is corrected.
+// TestClusterRefusals creates clusters with errors. Each gets a condition that names the cause, and
+// continues without further action when the error is corrected.
 func TestClusterRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, reason, message string
@@ -58,8 +58,8 @@ func TestClusterRefusals(t *testing.T) {
 	}
 }
 
-// TestMachineRefusals creates machines with errors: each gets a condition that names the cause, and continues when the
-// error is corrected.
+// TestMachineRefusals creates machines with errors. Each gets a condition that names the cause, and
+// continues when the error is corrected.
 func TestMachineRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, os, reason, message string
@@ -102,7 +102,8 @@ func TestMachineRefusals(t *testing.T) {
 	}
 }
 
-// TestWindowsControlPlane: a Windows control plane machine fails terminally, as the disk's OS cannot change.
+// TestWindowsControlPlane checks that a Windows control plane machine fails terminally, because the
+// operating system of a disk cannot change.
 func TestWindowsControlPlane(t *testing.T) {
 	b := newBed(t)
 	b.provision()
@@ -174,8 +175,8 @@ runcmd:
 `
 }
 
-// TestOverlappingSubnets: overlapping subnets are refused at admission, and the error names the field. The same object
-// is accepted when they are corrected.
+// TestOverlappingSubnets checks that overlapping subnets are refused at admission with an error
+// that names the field, and that the same object is accepted when they are corrected.
 func TestOverlappingSubnets(t *testing.T) {
 	b := newBed(t)
 	subnets := func(node string) {
@@ -197,8 +198,8 @@ func TestOverlappingSubnets(t *testing.T) {
 	b.provision()
 }
 
-// TestUnknownSubnet: admission refuses a machine with an unknown subnet if it knows the cluster; otherwise a condition
-// names the reason, and the machine and its cluster can be deleted.
+// TestUnknownSubnet checks that admission refuses a machine with an unknown subnet if it knows the
+// cluster. Otherwise a condition names the reason, and the machine and its cluster can be deleted.
 func TestUnknownSubnet(t *testing.T) {
 	admitting(t, func(t *testing.T, labels map[string]string) {
 		b := newBedIn(t, labels)

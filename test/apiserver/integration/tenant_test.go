@@ -23,9 +23,9 @@ import (
 	"casement.dev/casement/internal/manager"
 )
 
-// references are the fields of all kinds that can name an object of another namespace,
-// or that name a secret in any way. A field that is new has to be judged here: either an
-// attack of TestTenant is made with it, or it says why there is none.
+// references lists the fields of all kinds that can name an object of another namespace, or that
+// name a secret in any way. Every new field must be added here, either with an attack in TestTenant
+// or with the reason why none is possible.
 var references = map[string]string{
 	"AzureClusterIdentity spec.clientSecret":              "tried: names a Secret",
 	"AzureCluster spec.identityRef":                       "tried: names an AzureClusterIdentity, and with another kind nothing else",
@@ -33,7 +33,7 @@ var references = map[string]string{
 	"AzureMachinePoolMachine status.nodeRef":              "written by the manager, and read by no controller",
 }
 
-// TestReferencesAreKnown walks the types of all kinds.
+// TestReferencesAreKnown checks that references lists all such fields of all kinds.
 func TestReferencesAreKnown(t *testing.T) {
 	scheme, err := manager.Scheme()
 	if err != nil {
@@ -86,16 +86,16 @@ func walkReferences(t reflect.Type, path string, report func(string)) {
 	}
 }
 
-// canary is the secret of tenant a, which tenant b must not see.
+// canary is the secret of tenant a that tenant b must not see.
 const canary = "c4n4ry-0f-t3n4nt-4"
 
-// tenants are two namespaces, and a client with all rights in the second one only.
+// tenants contains two namespaces, and a client with all rights in the second namespace only.
 type tenants struct {
 	*bed
 	a string
 	b client.Client
-	// allowedBefore is true if the secret was used rightly before, so that resources
-	// created with it may still have it.
+	// allowedBefore is set if the secret was used legitimately before, so that resources created
+	// with it may still contain it.
 	allowedBefore bool
 }
 
@@ -131,13 +131,13 @@ func (s *tenants) identity(name string) *infrav1.AzureClusterIdentity {
 	}}
 }
 
-// use lets the cluster of tenant b use an identity, and waits for the reason in its condition.
+// use lets the cluster of tenant b use an identity, and waits until its condition has the reason.
 func (s *tenants) use(identity, reason string) {
 	s.t.Helper()
 	if s.azureC.UID == "" {
 		s.azureC.Spec.IdentityRef.Name = identity
 		s.create(s.azureC)
-		// The template's azure.json would hold the secret.
+		// The template's azure.json would contain the secret.
 		s.create(&infrav1.AzureMachineTemplate{ObjectMeta: s.owned("template", "Cluster",
 			s.cluster), Spec: infrav1.AzureMachineTemplateSpec{
 			Template: infrav1.AzureMachineTemplateResource{Spec: infrav1.AzureMachineSpec{VMSize: vmSize,
@@ -160,7 +160,7 @@ func (s *tenants) use(identity, reason string) {
 	}
 }
 
-// unseen checks that nothing that tenant b can read holds tenant a's secret.
+// unseen checks that no object that tenant b can read contains tenant a's secret.
 func (s *tenants) unseen(what string) {
 	s.t.Helper()
 	var secrets corev1.SecretList
@@ -182,7 +182,8 @@ func (s *tenants) unseen(what string) {
 
 const anyKey = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSU1xS2hSU3M0UjdLc0JSdmRsVTZXR25aQ2VxVjA1ZlNIM2hmYkZ5dVRTdDcgdGVzdAo="
 
-// TestTenant: a user with every right in one namespace tries to use a secret of another.
+// TestTenant checks that a user with every right in one namespace cannot use a secret of another
+// namespace.
 func TestTenant(t *testing.T) {
 	t.Parallel()
 	admitting(t, func(t *testing.T, labels map[string]string) {
@@ -194,7 +195,7 @@ func TestTenant(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The plain case: a reference to the other tenant's secret.
+		// The simplest case: a reference to the other tenant's secret.
 		must(s.b.Create(t.Context(), s.identity("plain")))
 		s.use("plain", "IdentitySecretNotAllowed")
 		// The answers for a missing secret and for an existing one are equal.
@@ -202,14 +203,15 @@ func TestTenant(t *testing.T) {
 		missing.Spec.ClientSecret.Name = "none"
 		must(s.b.Create(t.Context(), missing))
 		s.use("missing", "IdentitySecretNotAllowed")
-		// A secret of the same namespace first, then the other tenant's.
+		// The identity names a secret of the same namespace first, then the other tenant's secret.
 		own := s.identity("changed")
 		own.Spec.ClientSecret.Namespace = s.namespace
 		must(s.b.Create(t.Context(), own))
 		own.Spec.ClientSecret.Namespace = s.a
 		must(s.b.Update(t.Context(), own))
 		s.use("changed", "IdentitySecretNotAllowed")
-		// The identity has the contents of a record, and of a Secret that names it.
+		// The identity has the contents of an allowed record and of a Secret that allows the
+		// identity.
 		forged := s.identity("forged")
 		forged.Annotations = map[string]string{grant.IdentitiesAnnotation: s.namespace + "/forged",
 			"infrastructure.cluster.x-k8s.io/grant": "identity-secret"}
@@ -221,7 +223,7 @@ func TestTenant(t *testing.T) {
 			t.Error("tenant b writes where the records are")
 		}
 		s.use("forged", "IdentitySecretNotAllowed")
-		// The manager's own writes, of finalizers, give no right.
+		// The manager's own writes, of finalizers, give no permission.
 		admin := s.identity("touched")
 		must(s.b.Create(t.Context(), admin))
 		s.change(admin, func() { admin.Labels = map[string]string{"touched": "by-an-administrator"} })
@@ -230,7 +232,7 @@ func TestTenant(t *testing.T) {
 			s.allowedWays(true) // admission refuses a reference to another kind
 			return
 		}
-		// The reference to an identity cannot be one to a Secret.
+		// A reference to an identity cannot be changed to refer to a Secret.
 		s.change(s.azureC, func() {
 			s.azureC.Spec.IdentityRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: s.a, Name: "sp"}
 		})
@@ -245,7 +247,7 @@ func TestTenant(t *testing.T) {
 	})
 }
 
-// allowedWays are how a secret of another namespace may be used.
+// allowedWays checks the ways in which a secret of another namespace may be used.
 func (s *tenants) allowedWays(admission bool) {
 	t := s.t
 	// An administrator who may read the secret wrote the reference, as in CAPZ's manifests.
@@ -253,11 +255,11 @@ func (s *tenants) allowedWays(admission bool) {
 	s.create(byAdmin)
 	reason := ""
 	if !admission {
-		reason = "IdentitySecretNotAllowed" // no webhook saw who wrote it
+		reason = "IdentitySecretNotAllowed" // without admission, no webhook recorded who wrote the reference
 	}
 	s.use("by-admin", reason)
 	s.forgetSecrets()
-	// The same name is not the same identity.
+	// Another identity with the same name is not allowed.
 	s.use("plain", "IdentitySecretNotAllowed")
 	s.change(byAdmin, func() { byAdmin.Finalizers = nil })
 	if err := s.b.Delete(t.Context(), byAdmin); err != nil {
@@ -267,7 +269,7 @@ func (s *tenants) allowedWays(admission bool) {
 		t.Fatal(err)
 	}
 	s.use("by-admin", "IdentitySecretNotAllowed")
-	// The Secret names the identity that may use it, and no other identity.
+	// The Secret names the identity that may use it, and no other.
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.a, Name: "sp"}}
 	s.change(secret, func() {
 		secret.Annotations = map[string]string{grant.IdentitiesAnnotation: "other/x, " + s.namespace + "/plain"}
@@ -291,17 +293,18 @@ func (s *tenants) forgetSecrets() {
 	s.allowedBefore = false
 }
 
-// TestClientSecretIsRead: who may use an identity may not, for that, read its client secret: the azure.json of a
-// machine without an identity has it in the secret's own namespace, and elsewhere where its owner says so.
+// TestClientSecretIsRead checks that permission to use an identity does not include permission to
+// read its client secret. The azure.json of a machine without an identity contains the secret in
+// the secret's own namespace, and in other namespaces only if the secret's owner allows it.
 func TestClientSecretIsRead(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
-		// annotate writes the owner's word.
+		// annotate adds the annotations with which the owner allows it.
 		annotate func(i *infrav1.AzureClusterIdentity, s *corev1.Secret, namespace string)
 		// machine changes the template's spec.
 		machine func(*infrav1.AzureMachineSpec)
-		own     bool // namespace
+		own     bool // the cluster is in the secret's own namespace
 		reads   bool
 		refused bool
 	}{
@@ -349,7 +352,7 @@ func TestClientSecretIsRead(t *testing.T) {
 			if test.machine != nil {
 				test.machine(spec)
 			}
-			// A Secret that an older casement wrote.
+			// A Secret that an older version of casement wrote.
 			old := &corev1.Secret{ObjectMeta: b.meta("template-azure-json"), Data: map[string][]byte{"azure.json": []byte("good")}}
 			old.Labels = map[string]string{b.name: desired.Owned}
 			b.create(old)

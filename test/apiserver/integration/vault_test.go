@@ -26,8 +26,8 @@ const secretBootstrapData = "## template: jinja\n#cloud-config\n\nwrite_files:\n
 	"    content: |\n" +
 	"      " + secretKey + "\nruncmd:\n  - kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml\n"
 
-// TestBootstrapSecrets keeps the bootstrap data of machines and pools out of all that
-// Azure shows, and takes the secret away when the node has joined.
+// TestBootstrapSecrets checks that no response of Azure contains the bootstrap data of machines and
+// pools, and that the secret is deleted when the node has joined.
 func TestBootstrapSecrets(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -92,7 +92,8 @@ func TestBootstrapSecrets(t *testing.T) {
 	checkNeverJoined(t, b)
 }
 
-// checkNeverJoined deletes a machine whose node never came: its secret is deleted with it.
+// checkNeverJoined deletes a machine whose node never joined, and checks that its secret is deleted
+// too.
 func checkNeverJoined(t *testing.T, b *bed) {
 	t.Helper()
 	before := b.secrets()
@@ -111,8 +112,8 @@ func checkNeverJoined(t *testing.T, b *bed) {
 	}
 }
 
-// TestBootstrapSecretsChoice chooses custom data for one machine of a cluster that has
-// a vault, and a vault for a machine of a cluster that has none.
+// TestBootstrapSecretsChoice chooses custom data for one machine of a cluster that has a vault, and
+// a vault for a machine of a cluster that has no vault.
 func TestBootstrapSecretsChoice(t *testing.T) {
 	t.Run("custom data", func(t *testing.T) {
 		b := newBed(t)
@@ -169,7 +170,7 @@ func checkSecretless(t *testing.T, b *bed) {
 		}
 		return true
 	})
-	if machines < 6 { // a pool replaces an instance that was made from its data before
+	if machines < 6 { // a pool may have replaced an instance that was created with its earlier data
 		t.Errorf("%d guests were started, want at least 6", machines)
 	}
 	for where, text := range seen {
@@ -184,7 +185,7 @@ func checkSecretless(t *testing.T, b *bed) {
 	}
 }
 
-// decoded returns every base64 text in a text, decoded.
+// decoded returns all base64 parts of a text, decoded.
 func decoded(text string) string {
 	var out strings.Builder
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
@@ -197,7 +198,7 @@ func decoded(text string) string {
 	return out.String()
 }
 
-// stored waits until a pool's secret holds the data of secretBootstrapData.
+// stored waits until a pool's secret contains secretBootstrapData.
 func (b *bed) stored(p *infrav1.AzureMachinePool) {
 	b.t.Helper()
 	b.eventually(p, func() string {
@@ -208,7 +209,7 @@ func (b *bed) stored(p *infrav1.AzureMachinePool) {
 	})
 }
 
-// joined acts as Cluster API when the node of a machine has registered.
+// joined sets the fields that Cluster API sets when the node of a machine has registered.
 func (b *bed) joined(m *infrav1.AzureMachine) {
 	b.t.Helper()
 	machine := &clusterv1.Machine{ObjectMeta: b.meta(m.Name)}

@@ -1,5 +1,5 @@
-// Package kinds has the kinds that a management cluster serves, for tests that need a real API server with them and no
-// managers. It refuses to start anything. Tests below test/apiserver import it.
+// Package kinds installs the kinds of a management cluster, for tests that need a real API server
+// with these kinds and without managers. It starts nothing. Tests below test/apiserver import it.
 package kinds
 
 import (
@@ -13,7 +13,8 @@ import (
 	"casement.dev/casement/internal/testing/kubetest"
 )
 
-// Install makes a server serve casement's and Cluster API's kinds, and those in more.
+// Install installs the CRDs of casement and Cluster API, and the CRDs in more, on an API server,
+// and waits until they are served.
 func Install(server *rest.Config, more ...*apiextensionsv1.CustomResourceDefinition) error {
 	crds, err := config.CRDs()
 	if err != nil {

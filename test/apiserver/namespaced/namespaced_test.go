@@ -38,9 +38,9 @@ import (
 const (
 	subscription = "00000000-0000-0000-0000-000000000001"
 	tenant       = "00000000-0000-0000-0000-0000000000ff"
-	// inside is the namespace of the overlay's example, outside is another namespace.
+	// inside is the namespace of the overlay's example; outside is another namespace.
 	inside, outside = "team-a", "team-b"
-	patience        = 10 * time.Minute // for a busy machine
+	patience        = 10 * time.Minute // long enough for a busy machine
 )
 
 var plane *kubeproc.Plane
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// answers are the requests of a client that the API server refused.
+// answers records the requests of a client that the API server refused.
 type answers struct {
 	mu      sync.Mutex
 	refused []string
@@ -75,8 +75,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// installOverlay renders the overlay by kubectl kustomize, and creates its rights. It returns
-// the manager's arguments.
+// installOverlay renders the overlay with kubectl kustomize and creates its RBAC objects. It
+// returns the manager's arguments.
 func installOverlay(t *testing.T, c client.Client) []string {
 	t.Helper()
 	files, err := config.NamespacedOverlay("example.com/casement-manager:v0.0.1")
@@ -178,7 +178,7 @@ func TestOverlay(t *testing.T) {
 	elsewhere(t, limited)
 }
 
-// elsewhere checks that the rights end at the namespace.
+// elsewhere checks that the manager's permissions are limited to the namespace.
 func elsewhere(t *testing.T, limited *rest.Config) {
 	t.Helper()
 	alone := rest.CopyConfig(limited)
@@ -210,7 +210,7 @@ func installKinds(ctx context.Context, cfg *rest.Config) error {
 	for _, p := range providers {
 		for _, crd := range p.CRDs {
 			if crd.Spec.Group == clusterv1.GroupVersion.Group {
-				crd.Spec.Conversion = nil // its webhooks do not run here
+				crd.Spec.Conversion = nil // the conversion webhooks do not run here
 				crds = append(crds, crd)
 			}
 		}
@@ -218,8 +218,8 @@ func installKinds(ctx context.Context, cfg *rest.Config) error {
 	return kubeproc.InstallCRDs(ctx, cfg, crds)
 }
 
-// live creates and deletes a cluster with a machine in a namespace, with the credentials of
-// an application of the local Azure. filter is the watch-filter of its objects, "" for none.
+// live creates and deletes a cluster with a machine in a namespace, with the credentials of an
+// application of the local Azure. filter is the watch-filter label of its objects, or "".
 func live(t *testing.T, c client.Client, namespace, filter, clientID, clientSecret string) {
 	t.Helper()
 	create := func(o client.Object) {
@@ -287,7 +287,7 @@ func live(t *testing.T, c client.Client, namespace, filter, clientID, clientSecr
 	}
 }
 
-// until reads an object until it is as f wants it, or without f until it is gone.
+// until reads an object until f returns true, or, if f is nil, until the object does not exist.
 func until(t *testing.T, c client.Client, o client.Object, f func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {

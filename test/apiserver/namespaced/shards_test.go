@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/testing/emulator"
 )
 
-// writes are the paths that a client has written to.
+// writes contains the paths that a client has written to.
 type writes struct {
 	mu    sync.Mutex
 	paths []string
@@ -46,7 +46,8 @@ func (w *writes) in(namespace string) (out []string) {
 	return out
 }
 
-// TestShards: of two managers with a watch-filter each, one works on a cluster and the other writes nothing of it.
+// TestShards runs two managers with different watch-filters. One works on a cluster, and the other
+// writes none of its objects.
 func TestShards(t *testing.T) {
 	scheme, err := manager.Scheme()
 	if err != nil {

@@ -85,7 +85,7 @@ func (s server) refused(ctx context.Context, object map[string]any, about string
 	return slices.Sorted(maps.Keys(fields)), nil
 }
 
-// found returns the fields that rules of an oracle report as errors.
+// found returns the fields that the rules selected by of report as errors.
 func found(t *testing.T, object map[string]any, of func(lint.Rule) bool) []string {
 	t.Helper()
 	text, err := yaml.Marshal(object)
@@ -106,11 +106,11 @@ func found(t *testing.T, object map[string]any, of func(lint.Rule) bool) []strin
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// mountIndex matches the part that the API server leaves out of the paths of mounts.
+// mountIndex matches the index that the API server leaves out of the paths of mounts.
 var mountIndex = regexp.MustCompile(`volumeMounts\[\d+\]`)
 
-// named returns the path of a finding in the API server's spelling. The two agree except
-// for these rules, for which the API server is less exact.
+// named returns the path of a finding in the API server's form. The forms are equal except for
+// these rules, for which the API server is less exact.
 func named(f lint.Finding) string {
 	switch f.Rule {
 	case "WIN129":
@@ -127,7 +127,7 @@ func runtimeCopy(object map[string]any) map[string]any {
 	return (&unstructured.Unstructured{Object: object}).DeepCopy().Object
 }
 
-// parse reads an example of one object as the API's JSON.
+// parse returns an example of one object as the API's JSON value.
 func parse(t *testing.T, text string) map[string]any {
 	t.Helper()
 	u := &unstructured.Unstructured{}
@@ -170,7 +170,7 @@ func vary(random *rand.Rand, object map[string]any) map[string]any {
 	return out
 }
 
-// TestRefusals: rules about the API server report exactly the fields that it refuses.
+// TestRefusals checks that rules about the API server report exactly the fields that it refuses.
 func TestRefusals(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(1, 36))
 	isRefusal := func(r lint.Rule) bool { return r.Oracle == lint.APIServer }
@@ -220,7 +220,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestSubsets of the fields that are forbidden for Windows pods, all in one pod.
+// TestSubsets puts subsets of the fields that are forbidden for Windows pods into one pod.
 func TestSubsets(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(3, 36))
 	forbidden := func(r lint.Rule) bool { return r.ID >= "WIN101" && r.ID <= "WIN126" }

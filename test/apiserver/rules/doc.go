@@ -1,2 +1,3 @@
-// Package rules compares the findings of the lint rules with a real API server. It has tests only.
+// Package rules contains only tests: it compares the findings of the lint rules with a real API
+// server.
 package rules

@@ -15,11 +15,11 @@ import (
 	"casement.dev/casement/internal/lint/rules"
 )
 
-// carrier is a kind that makes pods, and where it keeps their template.
+// carrier is a kind that creates pods, and the path of its pod template.
 type carrier struct {
 	apiVersion, kind string
 	template         []string
-	// restart is the restart policy that the kind demands of its pods.
+	// restart is the restart policy that the kind requires for its pods.
 	restart string
 	// selects is true if the kind has a label selector.
 	selects bool
@@ -62,8 +62,8 @@ func (c carrier) carry(t *testing.T, pod map[string]any) map[string]any {
 	return out
 }
 
-// TestCarriers: in pods inside every kind with a pod template, the rules report exactly the fields that the
-// API server refuses, at the same place.
+// TestCarriers checks that in pods inside every kind with a pod template the rules report exactly
+// the fields that the API server refuses, with the same paths.
 func TestCarriers(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(6, 36))
 	isRefusal := func(r lint.Rule) bool { return r.Oracle == lint.APIServer }
@@ -96,7 +96,8 @@ func TestCarriers(t *testing.T) {
 	}
 }
 
-// TestDefaults: the fields that the API server adds to an object cause no finding, and hide none.
+// TestDefaults checks that the fields that the API server adds to an object neither cause nor hide
+// a finding.
 func TestDefaults(t *testing.T) {
 	s := newServer(t)
 	for _, r := range rules.All() {
@@ -126,7 +127,7 @@ func TestDefaults(t *testing.T) {
 				}
 				out = append(out, string(data))
 			}
-			if !accepted || (r.ID == "WIN127" || r.ID == "WIN327") && name == "bad" { // the field is dropped without its gate
+			if !accepted || (r.ID == "WIN127" || r.ID == "WIN327") && name == "bad" { // the API server drops the field if its feature gate is off
 				continue
 			}
 			set, errs := lint.Parse("example", []byte(strings.Join(out, "---\n")), lint.Options{})
@@ -142,7 +143,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// complete adds the fields that the kind of an example's object demands.
+// complete adds the fields that the kind of an example's object requires.
 func complete(u *unstructured.Unstructured) {
 	for _, c := range carriers {
 		if c.kind == u.GetKind() && c.selects {

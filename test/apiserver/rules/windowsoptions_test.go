@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestUserNames: the rules take the user names and credential specs that the API
-// server takes, of random ones, and no others.
+// TestUserNames checks with random user names and credential specs that the rules accept exactly
+// those that the API server accepts.
 func TestUserNames(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(4, 36))
 	parts := []string{
@@ -55,8 +55,8 @@ func TestUserNames(t *testing.T) {
 	}
 }
 
-// TestRuntimeClassConflict: admission refuses a pod whose selector contradicts its class's,
-// and so does the rule.
+// TestRuntimeClassConflict checks that admission and the rule both refuse a pod whose selector
+// contradicts the selector of its RuntimeClass.
 func TestRuntimeClassConflict(t *testing.T) {
 	s := newServer(t)
 	real, err := client.New(apiServer, client.Options{})

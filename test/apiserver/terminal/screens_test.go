@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/testing/tmux"
 )
 
-// shortage is a cluster of one machine that Azure's quota refuses.
+// shortage creates a cluster of one machine that Azure refuses because of a quota.
 func shortage(t *testing.T, c client.Client) {
 	t.Helper()
 	const ns, name, worker = "screens", "demo", "demo-md-win-x7k2p-9fq4c"
@@ -95,8 +95,8 @@ func shortage(t *testing.T, c client.Client) {
 	})
 }
 
-// TestScreens compares the output of commands about a cluster with golden files, for
-// terminals of three widths, with and without colours, and a pipe.
+// TestScreens compares the output of commands about a cluster with golden files: for terminals of
+// three widths, with and without colours, and for a pipe.
 func TestScreens(t *testing.T) {
 	casement := plane.Binary(t, "casement")
 	shortage(t, newClient(t))

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// kubeconfig returns a file that leads to the server.
+// kubeconfig returns the path of a kubeconfig for the server.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	k := clientcmdapi.NewConfig()
@@ -54,7 +54,7 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-// store creates an object and then its status.
+// store creates an object and then writes its status.
 func store(t *testing.T, c client.Client, o client.Object, status func()) {
 	t.Helper()
 	if err := c.Create(t.Context(), o); err != nil {
@@ -66,7 +66,7 @@ func store(t *testing.T, c client.Client, o client.Object, status func()) {
 	}
 }
 
-// newClient reads and writes all kinds of the server that casement knows.
+// newClient returns a client of the server for all kinds that casement uses.
 func newClient(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -114,7 +114,7 @@ func TestHostileObjectsReachNoTerminal(t *testing.T) {
 	t.Setenv("CASEMENT_HOME", t.TempDir())
 	for name, test := range map[string]struct {
 		args []string
-		// shows is true if the objects' texts are in the output.
+		// shows is set if the output must contain the objects' texts.
 		shows bool
 	}{
 		"tree":           {[]string{"tree", "demo"}, true},

@@ -14,8 +14,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestPatch: status shows the condition and the state of a pool within 80 columns, and pause, resume and
-// rollback set the annotations that the controller reads.
+// TestPatch checks that status shows the condition and the patch state of a pool within 80 columns,
+// and that pause, resume and rollback set the annotations that the controller reads.
 func TestPatch(t *testing.T) {
 	c := connect(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -55,7 +55,8 @@ func connect(t *testing.T) client.Client {
 	return c
 }
 
-// objects are a cluster with Calico, three groups with Windows and one with Linux. NAME is its name, CNI its network.
+// objects contains a cluster with Calico, three groups with Windows nodes and one with Linux nodes.
+// NAME is replaced by its name, CNI by its network.
 const objects = `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
@@ -197,7 +198,7 @@ func create(t *testing.T, c client.Client, name, cni string) {
 	}
 }
 
-// pod adds a pod of Windows, as an owner's where one is named.
+// pod creates a Windows pod, with an owner if one is named.
 func pod(t *testing.T, c client.Client, name, owner, image string, edit func(*corev1.PodSpec)) {
 	t.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{
@@ -214,7 +215,8 @@ func pod(t *testing.T, c client.Client, name, owner, image string, edit func(*co
 	}
 }
 
-// replicaSet returns the UID of a ReplicaSet, which it makes where it is missing: pods without their owner are collected.
+// replicaSet returns the UID of a ReplicaSet. It creates a missing ReplicaSet, because pods without
+// their owner are garbage-collected.
 func replicaSet(t *testing.T, c client.Client, name string) types.UID {
 	t.Helper()
 	labels := map[string]string{"app": name}
@@ -240,7 +242,7 @@ func run(t *testing.T, args ...string) (string, int) {
 	return runCommand(t, "plan", file, args...)
 }
 
-// runCommand runs a command of casement upgrade.
+// runCommand runs a `casement upgrade` command and returns its output and exit code.
 func runCommand(t *testing.T, command, file string, args ...string) (string, int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -253,7 +255,7 @@ func runCommand(t *testing.T, command, file string, args ...string) (string, int
 	return out.String(), code
 }
 
-// versions returns the resource versions of everything that a plan could change.
+// versions returns the resource versions of all objects that a plan could change.
 func versions(t *testing.T, c client.Client) string {
 	t.Helper()
 	var out strings.Builder
@@ -272,8 +274,9 @@ func versions(t *testing.T, c client.Client) string {
 	return out.String()
 }
 
-// TestPlan plans from 2022 to 2025: order, images, surge, pods that stay behind, support and builds.
-// Nothing changes until the manifests are applied, and the API server accepts them.
+// TestPlan plans upgrades from Windows Server 2022 to 2025: order, images, surge, pods that stay
+// behind, support and builds. Nothing changes until the manifests are applied, and the API server
+// accepts them.
 func TestPlan(t *testing.T) {
 	c := connect(t)
 	if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
@@ -365,7 +368,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestFree: with Azure CNI nothing speaks against 2025, and the text names each pool.
+// TestFree checks that with Azure CNI nothing prevents the upgrade to 2025, and that the text names
+// each pool.
 func TestFree(t *testing.T) {
 	create(t, connect(t), "free", "azure")
 	text, code := run(t, "free")
@@ -392,7 +396,7 @@ func apply(t *testing.T, c client.Client, file string) {
 		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
 			t.Fatal(err)
 		}
-		// the newer Apply wants typed configurations
+		// the newer method Apply requires typed configurations
 		if err := c.Patch(t.Context(), o, client.Apply, client.FieldOwner("kubectl"), client.ForceOwnership); err != nil {
 			t.Fatalf("%s: %v\n%s", file, err, doc)
 		}

@@ -1,2 +1,3 @@
-// Package wait runs `casement wait` beside a real API server that ends and starts again. It holds tests only.
+// Package wait contains only tests: it runs `casement wait` with a real API server that ends and
+// starts again.
 package wait

@@ -23,7 +23,7 @@ import (
 	"casement.dev/casement/test/apiserver/kinds"
 )
 
-// server is the plane of this package alone: its API server is killed.
+// server is a plane of this package only, because its API server is killed.
 var server *kubeproc.Plane
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// output is the output of a command so far. It is safe for use from several goroutines.
+// output is the output of a command until now. It is safe for concurrent use.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -69,7 +69,8 @@ func (o *output) await(t *testing.T, text string) {
 	}
 }
 
-// TestRestart kills the API server during a wait for a cluster: the wait continues, and sees later changes.
+// TestRestart kills the API server while a command waits for a cluster. The command continues to
+// wait and sees later changes.
 func TestRestart(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, infrav1.AddToScheme} {
@@ -108,7 +109,7 @@ func TestRestart(t *testing.T) {
 		}
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
-		for p.State().Restarts == 0 { // it takes some seconds, and the wait looks about every quarter
+		for p.State().Restarts == 0 { // a restart takes some seconds, and the plane checks four times a second
 			<-tick.C
 		}
 	}

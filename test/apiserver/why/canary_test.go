@@ -27,7 +27,8 @@ import (
 // canaries maps planted secrets to descriptions of them.
 type canaries struct{ is map[string]string }
 
-// word returns a secret that looks like nothing, for a place that gives it away.
+// word returns a secret that looks like an ordinary word, for a place that identifies it as a
+// secret.
 func (c *canaries) word(place string) string {
 	n := len(c.is)
 	w := "tulpe" + string(rune('a'+n/26)) + string(rune('a'+n%26)) + "nmarkt"
@@ -35,14 +36,14 @@ func (c *canaries) word(place string) string {
 	return w
 }
 
-// chance returns a secret of letters and digits, for a text whose words give it away.
+// chance returns a secret of letters and digits, for a text whose words identify it as a secret.
 func (c *canaries) chance(place string) string {
 	w := fmt.Sprintf("c4n4ryC4n4ry%03d", len(c.is))
 	c.is[w] = place
 	return w
 }
 
-// bootstrap returns a bootstrap spec with a canary in every place for one.
+// bootstrap returns a bootstrap spec with a canary in every field that can contain a secret.
 func (c *canaries) bootstrap(of string) bootstrapv1.KubeadmConfigSpec {
 	in := func(place string) string { return c.word(of + ": " + place) }
 	s := bootstrapv1.KubeadmConfigSpec{
@@ -67,7 +68,7 @@ func (c *canaries) bootstrap(of string) bootstrapv1.KubeadmConfigSpec {
 	return s
 }
 
-// spec plants into a pod's spec.
+// spec adds canaries to a pod's spec.
 func (c *canaries) spec(of string, s *corev1.PodSpec) {
 	in := func(place string) string { return c.word(of + ": " + place) }
 	get := func(place string) corev1.ProbeHandler {
@@ -90,7 +91,7 @@ func (c *canaries) spec(of string, s *corev1.PodSpec) {
 		Driver: "file.csi.azure.com", VolumeAttributes: map[string]string{"share": in("attribute of a volume")}}}})
 }
 
-// texts are lines that programs write, with a secret, %s.
+// texts are lines that programs print, with a secret in place of %s.
 var texts = []string{
 	`{"user":"x","pw":"%s"}`, "agent.exe -k %s -v", "plink.exe -pw %s user@host", "setup.exe /quiet /pwd:%s", "etcdctl --auth root:%s get x",
 	"wget --proxy-user u:%s http://x", "export SMTP_CRED=%s", "PIN=%s", "SALT: %s", "InstrumentationKey=%s;IngestionEndpoint=https://x/",
@@ -112,7 +113,7 @@ var texts = []string{
 	"Authorization: Bearer %s", "kubeadm join --token abcdef.%s failed", "password %s", "AccountKey=%s==", "net use z: \\\\s\\x /user:a %s",
 }
 
-// plant puts canaries into the scene.
+// plant adds canaries to the scene.
 func (c *canaries) plant(s *scene) {
 	note := func(o client.Object, of string) {
 		o.SetAnnotations(map[string]string{"example.com/note": c.word(of + ": annotation")})
@@ -147,7 +148,7 @@ func (c *canaries) plant(s *scene) {
 	s.vm.SetConditions([]metav1.Condition{is(infrav1.VMRunningCondition, metav1.ConditionFalse, "QuotaExceeded", strings.Join(refused, "; "))})
 }
 
-// run runs a command of casement and returns its output.
+// run runs a casement command and returns its output.
 func run(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, notes bytes.Buffer
@@ -157,7 +158,7 @@ func run(t *testing.T, args ...string) string {
 	return out.String() + notes.String()
 }
 
-// unpacked returns the files of a support archive as one text.
+// unpacked returns the content of all files of a support archive as one text.
 func unpacked(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -184,8 +185,8 @@ func unpacked(t *testing.T, file string) string {
 	}
 }
 
-// TestCanaries: none of more than a hundred planted secrets appears in an archive for support, a saved
-// page, the output of why, or any answer to an agent.
+// TestCanaries checks that none of more than a hundred planted secrets appears in a support
+// archive, a saved page, the output of why, or any answer to an agent.
 func TestCanaries(t *testing.T) {
 	c := connect(t)
 	prepare(t, c)
@@ -249,7 +250,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// stored returns the objects as the API server keeps them, as a list of manifests.
+// stored returns the objects as the API server stores them, as a list of manifests.
 func (s *scene) stored(t *testing.T, c client.Client) string {
 	t.Helper()
 	var all strings.Builder

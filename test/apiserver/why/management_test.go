@@ -15,7 +15,7 @@ import (
 	helmv1 "casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// refused makes the worker's AzureMachine report an error of Azure before there is a VM.
+// refused makes the worker's AzureMachine report an error of Azure while it has no VM.
 func refused(reason, message string) func(*scene) {
 	return func(s *scene) {
 		s.vm.Spec.ProviderID = nil
@@ -43,7 +43,7 @@ func boots(lines ...string) func(*scene) {
 	}
 }
 
-// uncreated makes the MachineSet report that it cannot make its second machine.
+// uncreated makes the MachineSet report that it cannot create its second machine.
 func uncreated(reason, message string) func(*scene) {
 	return func(s *scene) {
 		s.deployment.Spec.Replicas, s.set.Spec.Replicas = new(int32(2)), new(int32(2))
@@ -66,7 +66,7 @@ func unready(kind corev1.NodeConditionType, status corev1.ConditionStatus, reaso
 	}
 }
 
-// leaves deletes the worker, which reports why it stays.
+// leaves deletes the worker, which reports why it is not deleted yet.
 func leaves(reason, message string) func(*scene) {
 	return func(s *scene) {
 		s.worker.DeletionTimestamp, s.worker.Finalizers = new(metav1.Now()), []string{"machine.cluster.x-k8s.io"}
@@ -82,7 +82,8 @@ func kcpSays(kind, reason, message string) func(*scene) {
 	}
 }
 
-// unregistered returns a cluster whose reference leads to nothing.
+// unregistered returns a change of a cluster whose infrastructure reference names no existing
+// object.
 func unregistered(change func(*scene)) func(*scene) {
 	return func(s *scene) {
 		change(s)
@@ -342,7 +343,7 @@ func management() []failure {
 
 func (s *scene) host() string { return server.Host }
 
-// class returns a ClusterClass that the API server takes.
+// class returns a ClusterClass that the API server accepts.
 func class() clusterv1.ClusterClassSpec {
 	var c clusterv1.ClusterClassSpec
 	c.Infrastructure.TemplateRef = clusterv1.ClusterClassTemplateReference{

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// agent is a client of `casement mcp` on the management cluster, with a transcript.
+// agent is a client of `casement mcp` on the management cluster that records a transcript.
 type agent struct {
 	session    *sdk.ClientSession
 	transcript bytes.Buffer
@@ -55,11 +55,11 @@ func newAgent(t *testing.T) *agent {
 	return &agent{session: session}
 }
 
-// changing matches the parts that differ between two runs of the test.
+// changing matches the texts that differ between two runs of the test.
 var changing = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|127\.0\.0\.1:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|` +
 	`"(?:after|took)": [0-9.]+|"pid": \d+|/tmp/[^\s"']+`)
 
-// say adds to the transcript.
+// say adds a section to the transcript.
 func (a *agent) say(t *testing.T, what string, v any) {
 	t.Helper()
 	data, err := json.MarshalIndent(v, "", "  ")
@@ -95,7 +95,7 @@ func short(arguments []byte) string {
 	return string(arguments)
 }
 
-// manifests have a fault for lint and for preflight.
+// manifests contain one error for lint and one for preflight.
 const manifests = `apiVersion: v1
 kind: Pod
 metadata: {name: web}
@@ -110,7 +110,8 @@ metadata: {name: md}
 spec: {template: {spec: {vmSize: Standard_D4s_v5, osDisk: {osType: windows, diskSizeGB: "big"}}}}
 `
 
-// TestMCP: a real client lists and calls each tool on a broken cluster; the golden file has the answers.
+// TestMCP lists and calls each tool with a real client on a broken cluster, and compares the
+// answers with the golden file.
 func TestMCP(t *testing.T) {
 	c := connect(t)
 	prepare(t, c)

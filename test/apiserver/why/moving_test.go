@@ -17,17 +17,17 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
-// justNow is a minute before the facts are read.
+// justNow returns the time one minute before the facts are read.
 func justNow() metav1.Time { return metav1.NewTime(time.Now().Add(old - time.Minute)) }
 
-// lately is a condition that has changed just now.
+// lately returns a condition that has changed one minute before the facts are read.
 func lately(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	c := is(kind, status, reason, message)
 	c.LastTransitionTime = justNow()
 	return c
 }
 
-// vmSays makes the worker's VM report a condition since a minute.
+// vmSays makes the worker's VM report a condition that is one minute old.
 func vmSays(kind, reason, message string) func(*scene) {
 	return func(s *scene) {
 		s.vm.SetConditions([]metav1.Condition{lately(clusterv1.ReadyCondition, metav1.ConditionFalse, reason, message),
@@ -35,7 +35,7 @@ func vmSays(kind, reason, message string) func(*scene) {
 	}
 }
 
-// TestMoving: states that are well, or on their way, raise no alarm.
+// TestMoving checks that healthy states and states that are in progress raise no alarm.
 func TestMoving(t *testing.T) {
 	c := connect(t)
 	prepare(t, c)

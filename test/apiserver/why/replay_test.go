@@ -20,7 +20,7 @@ import (
 // paused pauses an object.
 func paused(o client.Object) { o.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: ""}) }
 
-// stuck adds a machine whose VM Azure refuses since hours.
+// stuck adds a machine whose VM Azure has refused for hours.
 func stuck(s *scene) {
 	m, vm := machineOf("md-1", "", map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}), vmOf("md-1", "Windows")
 	m.Spec.Bootstrap.ConfigRef.Name = "md-0"
@@ -30,7 +30,8 @@ func stuck(s *scene) {
 	s.more = append(s.more, m, vm)
 }
 
-// replay are failures by which why once said nothing, a vague word or a wrong cause: each kind with its neighbours.
+// replay returns failures for which an earlier version of why reported nothing, something vague or
+// a wrong cause, each with similar failures.
 func replay() []report {
 	at := func(where, name, cause, shows string, change func(*scene)) report {
 		return report{"", failure{name, cause, where, shows, change}}
@@ -82,7 +83,7 @@ func replay() []report {
 			set(clusterv1.MachineDeploymentMachinesUpToDateCondition, "NotUpToDate", "* Machine md-0: not up-to-date")),
 		at("KubeadmControlPlane/demo", "a control plane with certificates that are not there", seen, "ca",
 			kcpSays(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition, "InternalError", "Secret demo-ca was not found")),
-		// Pods that wait without a word.
+		// Pods that wait without a message.
 		at("PersistentVolumeClaim/data", "a claim without a driver", "VolumeNotMade", "disk.csi.azure.com", func(s *scene) {
 			claims("WaitForFirstConsumer", "waiting for first consumer to be created before binding")(s)
 			s.events = nil
@@ -103,7 +104,7 @@ func replay() []report {
 			c.RestartCount, c.LastTerminationState.Terminated = 9, &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error",
 				FinishedAt: justNow()}
 		}),
-		// Kinds that were not read.
+		// Kinds that earlier versions did not read.
 		at("Ingress/shop", "an Ingress, asked as the cluster", "IngressClassMissing", "0 classes", asking("", ingressOf("", "web"))),
 		at("CronJob/nightly", "a CronJob that is suspended", "Suspended", "suspend", func(s *scene) {
 			c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nightly"}}
@@ -187,7 +188,7 @@ func replay() []report {
 		at("MachineDeployment/md", "a paused MachineDeployment", "Paused", "paused", both(asks("md/md"), func(s *scene) {
 			s.deployment.Status.Conditions = []metav1.Condition{is(clusterv1.PausedCondition, metav1.ConditionTrue, "Paused", "it is paused")}
 		})),
-		// Each question has the same answer.
+		// Every way to ask has the same answer.
 		at("Node/md-0", "a broken CNI file", "CNIConfigInvalid", "invalid character", broken),
 		at("Node/md-0", "a broken CNI file, asked as the machine", "CNIConfigInvalid", "invalid character", both(broken, asks("machine/md-0"))),
 		at("Node/md-0", "a broken CNI file, asked as the deployment", "CNIConfigInvalid", "invalid character", both(broken, asks("md/md"))),
@@ -195,7 +196,7 @@ func replay() []report {
 		at("Node/md-0", "a broken CNI file, asked as the node", "CNIConfigInvalid", "invalid character", both(broken, asks("node/md-0"))),
 		at("Node/md-0", "a broken CNI file, asked as a pod there", "CNIConfigInvalid", "invalid character",
 			both(broken, asks("pod/why/web-1-x"))),
-		// The way to the API server.
+		// The route to the API server.
 		closed("a rule of somebody else", "NetworkRuleDenies", "security rule corp-deny of corp-nsg (Inbound, priority 100) denies port 6443"),
 		closed("no rule", "PortClosed", "no Inbound rule of demo-controlplane-nsg allows port 6443"),
 		closed("a probe that is blocked", "ProbeBlocked", "rule deny-lb denies AzureLoadBalancer"),
@@ -209,7 +210,7 @@ func replay() []report {
 		at("guest of Machine/md-0", "a connection that is refused", "APIRefused", "refused", boots(
 			`error execution phase preflight: couldn't validate the identity of the API Server: Get "https://10.0.0.100:6443/api": dial tcp `+
 				`10.0.0.100:6443: connect: connection refused`)),
-		// The boot's decisive line, and not the wrapper's.
+		// The decisive line of the boot log, and not the line of the wrapper script.
 		guest("a clock behind, below the wrapper", "ClockWrong", "is before", "error execution phase preflight: couldn't validate the identity "+
 			"of the API Server: x509: certificate has expired or is not yet valid: current time 2026-11-21T14:00:00Z is before "+
 			"2026-11-22T00:00:00Z", wrapped),
@@ -252,7 +253,7 @@ func replay() []report {
 		entra("a deny assignment", "DeniedByAssignment", "DenyAssignmentAuthorizationFailed", "however, the access is denied because of the "+
 			"deny assignment with name shop"),
 		entra("missing rights", "AuthorizationFailed", "AuthorizationFailed", "The client 'x' does not have authorization to perform action"),
-		// casement's own reasons.
+		// Reasons that casement itself writes.
 		entra("an identity without a field", "IdentityInvalid", "IdentityInvalid", "spec.clientID is empty"),
 		entra("a namespace that is not allowed", "NamespaceNotAllowed", "NamespaceNotAllowedByIdentity", "namespace why is not allowed"),
 		entra("no identity", "IdentityNotSet", "IdentityNotSet", "spec.identityRef is empty"),
@@ -265,7 +266,7 @@ func replay() []report {
 		nowhere("too many pods", "Too many pods", "0/2 nodes are available: 2 Too many pods."),
 		nowhere("an anti-affinity", "anti-affinity", "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."),
 		nowhere("a spread", "topology spread", "0/2 nodes are available: 2 node(s) didn't match pod topology spread constraints."),
-		// Problems that once hid others, and problems that are over.
+		// Problems that once hid others, and problems that no longer exist.
 		pod("a pod that fits nowhere, and a stuck machine", "Unschedulable", "Insufficient", both(stuck, asks("pod/why/web-1-x"),
 			unscheduled("0/2 nodes are available: 2 Insufficient memory."), func(s *scene) {
 				s.pod.Status.Conditions[0].LastTransitionTime = justNow()
@@ -276,5 +277,6 @@ func replay() []report {
 	return all
 }
 
-// TestReplay stores each failure in turn: none is wrong and none is called well.
+// TestReplay stores each failure in turn and checks that no answer is wrong and that none reports a
+// healthy cluster.
 func TestReplay(t *testing.T) { hold(t, replay(), 80, 85) }

@@ -11,17 +11,19 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// report is a failure from a public report: the same messages at the same step, with names of the scene.
+// report is a failure from a public report: it has the same messages at the same step, with the
+// names of the scene.
 type report struct {
 	// source is OWNER/REPOSITORY#NUMBER on GitHub.
 	source string
 	failure
 }
 
-// seen is the expected cause of a failure whose cause the evidence does not say: the line is shown, and no cause.
+// seen is the expected cause of a failure whose cause cannot be derived from the evidence: the line
+// is shown without a cause.
 const seen = ""
 
-// podReport is a report about the pod, for which why is run.
+// podReport returns a report about the pod that why is asked about.
 func podReport(source, name, cause, shows string, change func(*scene)) report {
 	return report{source, failure{name, cause, "Pod/web-1-x", shows, change}}
 }
@@ -164,13 +166,13 @@ func reports() []report {
 	return append(all, second()...)
 }
 
-// smb is a failed mount of a share on Windows.
+// smb returns a failed mount of a share on Windows.
 func smb(output string) func(*scene) {
 	return creating("FailedMount", `MountVolume.MountDevice failed for volume "pvc-1" : rpc error: code = Internal desc = volume(x) mount `+
 		`"//x.file.core.windows.net/share" failed with NewSmbGlobalMapping failed. output: "`+output+`", err: exit status 1`)
 }
 
-// second are the reports that were tried after the causes for the first ones were made.
+// second returns the reports that were tested after the causes for the first reports were written.
 func second() []report {
 	const sandbox = "Failed to create pod sandbox: rpc error: code = Unknown desc = "
 	return []report{
@@ -207,12 +209,12 @@ func second() []report {
 	}
 }
 
-// TestReports stores each reported failure in turn: no answer is wrong or calls the cluster healthy, and a
-// failure without enough evidence for a cause is shown as it was observed.
+// TestReports stores each reported failure in turn. No answer is wrong or calls the cluster
+// healthy, and a failure without enough evidence for a cause is shown as it was observed.
 func TestReports(t *testing.T) { hold(t, reports(), 40, 80) }
 
-// hold stores failures in turn and checks the answers. There must be at least atLeast failures; the given
-// percentage of them must be named by their cause, and the others must be shown.
+// hold stores failures in turn and checks the answers. There must be at least atLeast failures; for
+// percent of them the answer must name the cause, and for the others it must show the evidence.
 func hold(t *testing.T, all []report, atLeast, percent int) {
 	t.Helper()
 	c := connect(t)

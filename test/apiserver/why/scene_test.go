@@ -72,9 +72,9 @@ func connect(t *testing.T) client.Client {
 	return c
 }
 
-// scene is a cluster that is well, in memory: a Linux control plane machine and a
-// Windows worker of a MachineDeployment, with nodes, and a Deployment with a service.
-// A failure changes it before it is stored.
+// scene is a healthy cluster in memory: a Linux control plane machine and a Windows worker of a
+// MachineDeployment, with nodes, and a Deployment with a service. A failure changes the scene
+// before it is stored.
 type scene struct {
 	cluster      *clusterv1.Cluster
 	azure        *infrav1.AzureCluster
@@ -96,17 +96,17 @@ type scene struct {
 	more []client.Object
 	// gone are objects that are not stored.
 	gone []client.Object
-	// events are stored in the end, of the objects they are about.
+	// events are stored after the objects that they are about.
 	events []event
-	// console is the worker's boot log, logs are the containers' logs.
+	// console is the worker's boot log; logs are the containers' logs.
 	console, logs string
-	// closed are the rules in Azure that deny a connection.
+	// closed contains the rules in Azure that deny a connection.
 	closed []facts.Obstacle
-	// vms are the virtual machines as Azure has them, by machine.
+	// vms contains the state in Azure of virtual machines, by the name of the machine.
 	vms map[string]facts.VM
 	// asked is the examined object; empty for the cluster.
 	asked string
-	// at is when the events were, after the time at which the facts are read.
+	// at is the time of the events, relative to the time at which the facts are read.
 	at time.Duration
 }
 
@@ -121,10 +121,11 @@ const (
 	old = 3 * time.Hour
 )
 
-// began is when these tests began: what several scenes store alike has the same times.
+// began is the start time of these tests. Objects that are equal in several scenes have the same
+// times by it.
 var began = time.Now()
 
-// past returns a time before anything is expected to be done.
+// past returns a time so long ago that every step should have ended since.
 func past() metav1.Time { return metav1.NewTime(began.Add(-old)) }
 
 func meta(name string, labels map[string]string) metav1.ObjectMeta {
@@ -170,7 +171,7 @@ func nodeOf(name, os string) *corev1.Node {
 	return n
 }
 
-// well returns the scene before any failure.
+// well returns the scene without a failure.
 func well() *scene {
 	s := &scene{}
 	s.cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo"}}
@@ -214,7 +215,7 @@ func well() *scene {
 	return s
 }
 
-// workloads are the Deployment web, its ReplicaSet and pod, and its service.
+// workloads sets the Deployment web, its ReplicaSet and pod, and its service.
 func (s *scene) workloads() {
 	app := map[string]string{"app": "web"}
 	spec := corev1.PodSpec{NodeName: "", ServiceAccountName: "pods", AutomountServiceAccountToken: new(false),
@@ -249,7 +250,7 @@ func (s *scene) owners() map[client.Object]client.Object {
 	return map[client.Object]client.Object{s.set: s.deployment, s.worker: s.set, s.replicas: s.web, s.pod: s.replicas}
 }
 
-// kubeconfigOf leads to the server as the workload cluster.
+// kubeconfigOf returns the Secret with a kubeconfig in which the server is the workload cluster.
 func kubeconfigOf(t *testing.T, cfg *rest.Config) *corev1.Secret {
 	t.Helper()
 	k := clientcmdapi.NewConfig()
@@ -263,17 +264,19 @@ func kubeconfigOf(t *testing.T, cfg *rest.Config) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo-kubeconfig"}, Data: map[string][]byte{"value": data}}
 }
 
-// stored is an object as the server has it, and the text of which it was made.
+// stored is an object as the server stores it, and the text from which it was created.
 type stored struct {
 	text   string
 	object client.Object
 }
 
-// kept are the server's objects of the last scene, by kind and name: the next scene finds most of its own among them.
+// kept contains the server's objects of the last scene, by kind and name. The next scene reuses the
+// equal ones.
 var kept = map[string]stored{}
 
-// store gives the server the scene's objects with their statuses and events. Objects of the last scene that this one
-// has alike stay, the others are deleted. An object that is being deleted is created, deleted and kept by its finalizers.
+// store stores the scene's objects with their statuses and events in the server. Objects that are
+// equal in the last scene stay, other objects of that scene are deleted. An object that is being
+// deleted is created and deleted, and its finalizers keep it.
 func (s *scene) store(t *testing.T, c client.Client) {
 	t.Helper()
 	key := func(o client.Object) string { return fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName()) }
@@ -323,7 +326,7 @@ func (s *scene) store(t *testing.T, c client.Client) {
 	}
 }
 
-// create creates an object with its status, and deletes it if it has the time of its deletion.
+// create creates an object with its status, and deletes it if its deletion timestamp is set.
 func create(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
 	want, _ := o.DeepCopyObject().(client.Object)
@@ -346,7 +349,7 @@ func create(t *testing.T, c client.Client, o client.Object) {
 	}
 }
 
-// noStatus reports that a kind has no status to write.
+// noStatus reports whether a kind has no status to write.
 func noStatus(o client.Object) bool {
 	switch o.(type) {
 	case *corev1.Secret, *bootstrapv1.KubeadmConfigTemplate, *infrav1.AzureMachineTemplate, *corev1.ServiceAccount,
@@ -356,7 +359,7 @@ func noStatus(o client.Object) bool {
 	return false
 }
 
-// remove deletes an object immediately, with its finalizers.
+// remove deletes an object immediately, after removing its finalizers.
 func remove(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
 	ctx := context.Background()
@@ -370,7 +373,8 @@ func remove(t *testing.T, c client.Client, o client.Object) {
 	}
 }
 
-// read gathers the facts of the scene, with its logs, as if the objects were a while old.
+// read gathers the facts of the scene, with its logs, as if the time were old later, and returns
+// the examined object.
 func (s *scene) read(t *testing.T, c client.Client) (*facts.Snapshot, facts.Object) {
 	t.Helper()
 	asked := s.asked
@@ -396,8 +400,8 @@ func (s *scene) read(t *testing.T, c client.Client) (*facts.Snapshot, facts.Obje
 	return f, object
 }
 
-// answer returns the answer of why for the scene. If the usual kinds of a cluster have no fault, the other
-// kinds are read too.
+// answer returns the answer of why for the scene. If the usual kinds of a cluster have no fault,
+// the other kinds are read too.
 func (s *scene) answer(t *testing.T, c client.Client) walk.Answer {
 	t.Helper()
 	f, object := s.read(t, c)

@@ -25,7 +25,8 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// asking adds objects to the scene and names the object that the user asks for; "" for the cluster.
+// asking adds objects to the scene and names the object that the user asks about; "" means the
+// cluster.
 func asking(asked string, objects ...client.Object) func(*scene) {
 	return func(s *scene) {
 		s.more = append(s.more, objects...)
@@ -35,7 +36,7 @@ func asking(asked string, objects ...client.Object) func(*scene) {
 	}
 }
 
-// both makes several changes.
+// both applies several changes.
 func both(changes ...func(*scene)) func(*scene) {
 	return func(s *scene) {
 		for _, change := range changes {
@@ -44,10 +45,10 @@ func both(changes ...func(*scene)) func(*scene) {
 	}
 }
 
-// asks names the object that is asked for.
+// asks names the object that the user asks about.
 func asks(what string) func(*scene) { return func(s *scene) { s.asked = what } }
 
-// behind blocks the route to the API server by an Azure resource.
+// behind blocks the route to the API server with an Azure resource.
 func behind(cause, line string) func(*scene) {
 	return both(boots(`error execution phase preflight: couldn't validate the identity of the API Server: Get "https://10.0.0.100:6443/`+
 		`api/v1/namespaces/kube-public/configmaps/cluster-info": dial tcp 10.0.0.100:6443: i/o timeout`),
@@ -64,7 +65,7 @@ func stalled(reason, message string) func(*scene) {
 	}
 }
 
-// resources is a ClusterResourceSet with a condition.
+// resources returns a ClusterResourceSet with a condition.
 func resources(reason, message string) *addonsv1.ClusterResourceSet {
 	r := &addonsv1.ClusterResourceSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "calico"}}
 	r.Spec.ClusterSelector.MatchLabels = map[string]string{"cni": "calico"}
@@ -73,7 +74,7 @@ func resources(reason, message string) *addonsv1.ClusterResourceSet {
 	return r
 }
 
-// scaler is an autoscaler of the Deployment with a condition.
+// scaler returns an autoscaler of the Deployment with a condition.
 func scaler(kind, reason, message string) *autoscalingv2.HorizontalPodAutoscaler {
 	h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
 	h.Spec.MaxReplicas = 3
@@ -83,7 +84,7 @@ func scaler(kind, reason, message string) *autoscalingv2.HorizontalPodAutoscaler
 	return h
 }
 
-// ingressOf is an Ingress of a class that sends to a service.
+// ingressOf returns an Ingress of a class that sends requests to a service.
 func ingressOf(class, service string) *networkingv1.Ingress {
 	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "shop"}}
 	if class != "" {
@@ -94,14 +95,14 @@ func ingressOf(class, service string) *networkingv1.Ingress {
 	return i
 }
 
-// goesSince deletes an object whose finalizer somebody keeps.
+// goesSince makes an object one that is being deleted and waits for a finalizer.
 func goesSince(o client.Object, finalizer string) {
 	o.SetFinalizers([]string{finalizer})
 	o.SetDeletionTimestamp(new(metav1.Now()))
 }
 
-// strangers are failures of kinds that were not among those for which the causes were made, with the words of the programs
-// that write them.
+// strangers returns failures of kinds that were not used when the causes were written, with the
+// messages of the programs that write them.
 func strangers() []report {
 	sandbox := func(message string) func(*scene) {
 		return creating("FailedCreatePodSandBox", "Failed to create pod sandbox: rpc error: code = Unknown desc = "+message)
@@ -338,7 +339,7 @@ func strangers() []report {
 	}
 }
 
-// volumeOf is a volume whose claim was deleted.
+// volumeOf returns a volume whose claim was deleted.
 func volumeOf(name string) *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	v.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
@@ -350,12 +351,13 @@ func volumeOf(name string) *corev1.PersistentVolume {
 	return v
 }
 
-// TestStrangers stores each failure in turn: none is wrong and none is called well.
+// TestStrangers stores each failure in turn and checks that no answer is wrong and that none
+// reports a healthy cluster.
 func TestStrangers(t *testing.T) {
 	hold(t, strangers(), 40, 70)
 }
 
-// request is a certificate request in PEM.
+// request returns a certificate request in PEM.
 func request() []byte {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -15,14 +15,15 @@ import (
 // failure is one fault, and the expected answer of why.
 type failure struct {
 	name string
-	// cause is the answer's, at the beginning of the object's KIND/NAME.
+	// cause is the expected cause, and at the beginning of the KIND/NAME of the object that has it.
 	cause, at string
-	// shows has to be in the evidence.
+	// shows must be contained in the evidence.
 	shows  string
 	change func(*scene)
 }
 
-// prepare makes the namespace of the scenes and the service account of their pods, which all tests share.
+// prepare creates the namespace of the scenes and the service account of their pods, which all
+// tests share.
 func prepare(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}},
@@ -33,7 +34,7 @@ func prepare(t *testing.T, c client.Client) {
 	}
 }
 
-// TestFailures stores every failure in turn and judges the answer.
+// TestFailures stores every failure in turn and checks the answer.
 func TestFailures(t *testing.T) {
 	c := connect(t)
 	prepare(t, c)

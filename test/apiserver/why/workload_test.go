@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// waits makes the pod's container wait with a message of the kubelet.
+// waits makes the pod's container wait, with a message of the kubelet.
 func waits(reason, message string) func(*scene) {
 	return func(s *scene) {
 		s.pod.Status.Phase = corev1.PodPending
@@ -19,8 +19,8 @@ func waits(reason, message string) func(*scene) {
 	}
 }
 
-// pulling makes a pull fail with a message of containerd: the container backs off, and the event has the
-// error.
+// pulling makes a pull fail with a message of containerd: the container backs off, and an event
+// contains the error.
 func pulling(message string) func(*scene) {
 	return func(s *scene) {
 		waits("ImagePullBackOff", `Back-off pulling image "registry.example/web:1"`)(s)
@@ -37,7 +37,7 @@ func creating(reason, message string) func(*scene) {
 	}
 }
 
-// crashes lets the container end again and again.
+// crashes makes the container end repeatedly.
 func crashes(exit int32, reason, message, log string) func(*scene) {
 	return func(s *scene) {
 		waits("CrashLoopBackOff", "back-off 5m0s restarting failed container=web")(s)
@@ -67,7 +67,7 @@ func unscheduled(message string) func(*scene) {
 	}
 }
 
-// refusedPods makes the ReplicaSet report that it cannot make its pods.
+// refusedPods makes the ReplicaSet report that it cannot create its pods.
 func refusedPods(message string) func(*scene) {
 	return func(s *scene) {
 		s.gone = append(s.gone, s.pod)
@@ -77,7 +77,7 @@ func refusedPods(message string) func(*scene) {
 	}
 }
 
-// balanced makes the service one with a load balancer, with warnings of the cloud provider.
+// balanced makes the service one of type LoadBalancer, with warnings of the cloud provider.
 func balanced(messages ...string) func(*scene) {
 	return func(s *scene) {
 		s.service.Spec.Type, s.service.Spec.AllocateLoadBalancerNodePorts = corev1.ServiceTypeLoadBalancer, new(false)
@@ -87,7 +87,7 @@ func balanced(messages ...string) func(*scene) {
 	}
 }
 
-// claims adds a claim without a volume, with a warning.
+// claims adds a PersistentVolumeClaim without a volume, with a warning.
 func claims(reason, message string) func(*scene) {
 	return func(s *scene) {
 		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "data"}}

@@ -9,10 +9,10 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// rollout bounds how long kubectl waits for an addon's pods.
+// rollout is kubectl's option that limits the wait for an addon's pods.
 const rollout = "--timeout=2m"
 
-// TestAddons: after one command the pods of each addon are Ready, on the nodes that it
+// TestAddons checks that after one command the pods of each addon are Ready on the nodes that it
 // supports.
 func TestAddons(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=2", "WORKER_MACHINE_COUNT=1")
@@ -54,8 +54,8 @@ func TestAddons(t *testing.T) {
 	}
 }
 
-// top checks that the manifest of metrics-server is complete, and that kubectl top has an answer for each
-// node.
+// top checks that the manifest of metrics-server is complete, and that kubectl top prints a line
+// for each node.
 func top(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 	kubectl("apply", "-f", "testdata/metrics-server.yaml")
 	kubectl("-n", "kube-system", "rollout", "status", "deployment/metrics-server", rollout)
@@ -69,7 +69,7 @@ func top(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 	}
 }
 
-// until polls until something is so.
+// until polls until is returns true.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
@@ -79,8 +79,8 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// conditions checks that only the Windows node has the conditions of node-problem-detector,
-// and is Ready with them.
+// conditions checks that only the Windows node has the conditions of node-problem-detector, and
+// that it is Ready.
 func conditions(t *testing.T, kubectl func(...string) string) {
 	var list struct {
 		Items []struct {

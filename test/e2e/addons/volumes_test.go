@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// classes are StorageClasses of both drivers: one that keeps disks, and classes of the in-tree plug-ins
-// that the drivers replaced.
+// classes are StorageClasses of both drivers: one that retains disks, and classes of the in-tree
+// plug-ins that the drivers replaced.
 const classes = `apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: keep}
@@ -30,13 +30,14 @@ provisioner: kubernetes.io/azure-file
 ---
 `
 
-// claimed is a claim of a class and an access mode.
+// claimed returns a PersistentVolumeClaim with a class and an access mode.
 func claimed(name, class, mode string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: %s}\nspec: {accessModes: [%s], storageClassName: %s, "+
 		"resources: {requests: {storage: 4Gi}}}\n---\n", name, mode, class)
 }
 
-// podOf is a pod on a Windows node, on another one than the pods called alone, that mounts claims.
+// podOf returns a pod that mounts claims on a Windows node other than the node of the pods named
+// alone.
 func podOf(name string, claims ...string) string {
 	var mounts, volumes []string
 	for _, c := range claims {
@@ -59,9 +60,9 @@ spec:
 `, name, strings.Join(mounts, ", "), strings.Join(volumes, ", "))
 }
 
-// volumes compares claims of the drivers with the resources in Azure: names of the old plug-ins, a disk
-// that two nodes want, a share of several machines, more disks than a size permits, and a disk that is
-// kept.
+// volumes compares claims of the drivers with the resources in Azure: class names of the old
+// plug-ins, a disk that two nodes request, a share that several machines use, more disks than a VM
+// size permits, and a retained disk.
 func volumes(t *testing.T, p *plane.Plane, kubectl func(...string) string) {
 	apply := func(manifest string) {
 		p.Run([]byte(manifest), "kubectl", "--kubeconfig", p.Kubeconfig("demo"), "apply", "-f", "-")

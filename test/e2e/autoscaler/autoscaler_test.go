@@ -21,10 +21,10 @@ var (
 //go:embed pods.yaml
 var pods string
 
-// build is the build of the groups' nodes; no group has the build other.
+// build is the Windows build of the groups' nodes; no group has the build in other.
 const build, other = "10.0.20348", "10.0.26100"
 
-// scene is one cluster with one group of Windows nodes that the autoscaler may size.
+// scene is one cluster with one group of Windows nodes that the autoscaler may scale.
 type scene struct {
 	t        *testing.T
 	p        *plane.Plane
@@ -41,7 +41,7 @@ type row struct {
 	nodes      int
 }
 
-// cells are the kinds of groups, each with the flavor of its cluster.
+// cells are the kinds of node groups, each with the flavor of its cluster.
 var cells = []struct{ name, flavor, kind, group string }{
 	{"machines", "windows", "machinedeployment", "demo-md-win"},
 	{"pools", "machinepool-windows", "machinepool", "demo-mp-win"},
@@ -103,7 +103,7 @@ func (s *scene) do(what string, f func()) {
 	s.t.Logf("%s: %.1f s", what, time.Since(begun).Seconds())
 }
 
-// patience bounds each wait.
+// patience limits each wait.
 const patience = 6 * time.Minute
 
 func (s *scene) until(what string, f func() string) {
@@ -122,7 +122,7 @@ func (s *scene) management(args ...string) string {
 	return strings.TrimSpace(s.p.Run(nil, append([]string{"kubectl"}, args...)...))
 }
 
-// begin lets the autoscaler size the group.
+// begin lets the autoscaler scale the group.
 func (s *scene) begin() {
 	const sizes = `{"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size":"0",` +
 		`"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size":"4"}`
@@ -130,8 +130,8 @@ func (s *scene) begin() {
 		s.management("patch", s.kind, s.name, "--type", "merge", "-p", `{"metadata":{"annotations":`+sizes+`}}`)
 		return
 	}
-	// A group whose size others set has no number in the Cluster's topology, because the class would own
-	// it.
+	// The Cluster's topology must have no number of replicas for a group that others scale, because
+	// the class would own the number.
 	var cluster struct {
 		Spec struct{ Topology map[string]any }
 	}
@@ -161,7 +161,7 @@ func (s *scene) nodes() []string {
 	return strings.Fields(s.workload("get", "nodes", "-l", "kubernetes.io/os=windows", "-o", "jsonpath={.items[*].metadata.name}"))
 }
 
-// sized waits until the group has as many nodes, and wants no other number.
+// sized waits until the group has n nodes and requests no other number.
 func (s *scene) sized(n int) {
 	s.t.Helper()
 	s.until("the nodes", func() string {
@@ -173,14 +173,15 @@ func (s *scene) sized(n int) {
 	})
 }
 
-// deploy asks for pods; more is YAML of the pod's spec, indented for it.
+// deploy creates a Deployment of pods; more is YAML for the pod's spec, with the indentation that
+// it needs there.
 func (s *scene) deploy(replicas int, build, more string) {
 	s.t.Helper()
 	text := strings.NewReplacer("REPLICAS", fmt.Sprint(replicas), "BUILD", build, "      MORE\n", more).Replace(pods)
 	s.p.Run([]byte(text), "kubectl", "--kubeconfig", s.p.Kubeconfig("demo"), "apply", "-f", "-")
 }
 
-// served waits until pods run.
+// served waits until n pods run.
 func (s *scene) served(n int) {
 	s.t.Helper()
 	s.until("the pods", func() string {
@@ -191,13 +192,13 @@ func (s *scene) served(n int) {
 	})
 }
 
-// end deletes the pods and waits for the end of the last node.
+// end deletes the pods and waits until the last node is removed.
 func (s *scene) end() {
 	s.workload("delete", "deployment", "web", "--ignore-not-found")
 	s.sized(0)
 }
 
-// refused waits until the autoscaler has said of a pod that no group would help it.
+// refused waits until the autoscaler has reported for a pod that no group could run it.
 func (s *scene) refused() {
 	s.t.Helper()
 	s.until("the autoscaler's answer", func() string {
@@ -215,7 +216,8 @@ func (s *scene) refused() {
 	}
 }
 
-// kept lets half of the nodes be too many while a budget forbids to move their pods, and then not.
+// kept makes half of the nodes unneeded. As long as a disruption budget forbids the eviction of
+// their pods, no node may be removed; without the budget it is removed.
 func (s *scene) kept() {
 	before := len(s.nodes())
 	s.workload("create", "poddisruptionbudget", "web", "--selector=app=web", "--max-unavailable=0")
@@ -236,7 +238,7 @@ func (s *scene) kept() {
 			}
 			return ""
 		})
-		if after := len(s.nodes()); after < before { // one more may have been on its way
+		if after := len(s.nodes()); after < before { // an additional node may have been in creation
 			s.t.Errorf("%d of %d nodes are left, and the budget allows no move", after, before)
 		}
 	}
@@ -245,7 +247,7 @@ func (s *scene) kept() {
 	s.served(2)
 }
 
-// rollout replaces the group's nodes, and asks for more of them at the same time.
+// rollout replaces the group's nodes and requests more of them at the same time.
 func (s *scene) rollout() {
 	old := s.nodes()
 	if s.kind == "machinepool" {
@@ -269,7 +271,7 @@ func (s *scene) rollout() {
 	s.served(4)
 }
 
-// promise sets annotations that describe the group's future nodes; "null" removes one.
+// promise sets annotations that describe the group's future nodes; "null" removes an annotation.
 func (s *scene) promise(annotations string) {
 	s.management("patch", s.kind, s.name, "--type", "merge", "-p", `{"metadata":{"annotations":{`+annotations+`}}}`)
 }
@@ -285,8 +287,8 @@ func (s *scene) tainted() {
 	s.promise(taints + `null`)
 }
 
-// gpu: the first node comes for a pod that wants a GPU. The simulated node has none, so the pod
-// stays pending.
+// gpu checks that the first node is created for a pod that requests a GPU. The simulated node has
+// no GPU, so the pod stays pending.
 func (s *scene) gpu() {
 	const count, kind = `"capacity.cluster-autoscaler.kubernetes.io/gpu-count":`, `"capacity.cluster-autoscaler.kubernetes.io/gpu-type":`
 	s.promise(count + `"1",` + kind + `"microsoft.com/directx"`)
@@ -302,7 +304,7 @@ func (s *scene) gpu() {
 	s.promise(count + `null,` + kind + `null`)
 }
 
-// quota lets Azure refuse machines until somebody has raised the quota.
+// quota lets Azure refuse machines until the quota is raised.
 func (s *scene) quota() {
 	s.p.Run(nil, "azure", "faults", "add", "quota", "--resource-group", "demo")
 	s.deploy(1, build, "")

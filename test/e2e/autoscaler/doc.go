@@ -1,4 +1,4 @@
-// Package autoscaler runs the real cluster-autoscaler, a program at a given path, against clusters of a
-// local plane: groups scale from and to zero, as machines, in machine pools and of a class, and conditions
-// stop it from scaling.
+// Package autoscaler runs the real cluster-autoscaler, from a given path, with clusters of a local
+// plane: groups of machines, of machine pools and of a ClusterClass scale from and to zero, and
+// conditions prevent scaling.
 package autoscaler

@@ -13,15 +13,15 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// flags are the flags that the program needs for Cluster API, then flags that make it quick: by default it
-// waits ten minutes before it removes a node.
+// flags returns the flags that the program needs for Cluster API, and flags that shorten its waits:
+// by default it waits ten minutes before it removes a node.
 func flags(p *plane.Plane, management, address string) []string {
 	return []string{
 		"--cloud-provider=clusterapi",
 		"--kubeconfig=" + p.Kubeconfig("demo"), "--cloud-config=" + management, "--clusterapi-cloud-config-authoritative",
 		"--node-group-auto-discovery=clusterapi:namespace=default,clusterName=demo",
 		"--leader-elect=false", "--address=" + address,
-		// A group's annotations about its nodes apply again once it has no nodes.
+		// The annotations of a group about its nodes apply again when the group has no nodes.
 		"--node-info-cache-expire-time=5s",
 
 		"--scan-interval=2s", "--scale-down-unneeded-time=10s", "--scale-down-delay-after-add=5s", "--scale-down-unready-time=1m",
@@ -53,7 +53,7 @@ func start(t *testing.T, program string, p *plane.Plane) {
 	})
 }
 
-// tail keeps the end of a log.
+// tail keeps the last part of a log.
 type tail struct {
 	mu   sync.Mutex
 	text bytes.Buffer

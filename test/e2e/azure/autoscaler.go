@@ -13,15 +13,16 @@ import (
 	"casement.dev/casement/internal/freeport"
 )
 
-// The annotations that let the cluster-autoscaler size a group.
+// Annotations with which the cluster-autoscaler scales a group.
 const (
 	fewest = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	most   = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 	labels = "capacity.cluster-autoscaler.kubernetes.io/labels"
 )
 
-// autoscale lets the cluster-autoscaler make the first Windows worker, for the pods that wait since there is none. Which build the
-// workers' own image has is not known to casement, so that the group says it.
+// autoscale lets the cluster-autoscaler create the first Windows worker for pods that wait for one.
+// casement does not know the Windows build in the workers' own image, so an annotation of the group
+// contains it.
 func (l *life) autoscale(ctx context.Context) error {
 	ports, err := freeport.Choose("127.0.0.1", 1)
 	if err != nil {
@@ -55,9 +56,9 @@ func (l *life) autoscale(ctx context.Context) error {
 	}
 	err = l.nodes(ctx, func(all []node) bool { return count(all, "windows", "") == 1 })
 	stop()
-	_ = cmd.Wait() // it ends by its signal
+	_ = cmd.Wait() // ends with the signal of stop
 	if err != nil {
-		data, _ := os.ReadFile(log.Name()) // the end of the log helps, and is no more
+		data, _ := os.ReadFile(log.Name()) // the end of the log is only additional information
 		lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
 		return fmt.Errorf("%w\n%s", err, bytes.Join(lines[max(0, len(lines)-20):], []byte("\n")))
 	}

@@ -12,17 +12,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// domain is an Active Directory domain, which the Windows machines of the cluster of machines join where there is one. The flavor
-// windows-gmsa reads more of it from the environment.
+// domain is the Active Directory domain that the Windows machines of the cluster of machines join,
+// if one is set. The flavor windows-gmsa reads more of its settings from the environment.
 type domain struct {
-	// name is its DNS name, account the group managed service account, sid and guid are the domain's.
+	// name is the domain's DNS name, account the group managed service account; sid and guid
+	// identify the domain.
 	name, account, sid, guid string
-	// group and network are a virtual network in which its DNS servers are reached, "" where they are anyway.
+	// group and network name a virtual network in which the domain's DNS servers are reachable; ""
+	// if they are reachable anyway.
 	group, network string
 	missing        []string
 }
 
-// domainOf reads the domain of the environment: none where DOMAIN_NAME is not set.
+// domainOf returns the domain in the environment; without DOMAIN_NAME there is none.
 func domainOf(getenv func(string) string) (d domain) {
 	if d.name = getenv("DOMAIN_NAME"); d.name == "" {
 		return d
@@ -52,10 +54,10 @@ func (d domain) check() error {
 	return nil
 }
 
-// joined is whether the Windows machines of a cluster join the domain.
+// joined reports whether the Windows machines of the cluster join the domain.
 func (l *life) joined() bool { return l.s.domain.name != "" && l.kind == "machinedeployment" }
 
-// whyNoDomain is why a cluster has no pod with a domain identity.
+// whyNoDomain returns the reason why a cluster has no pod with a domain identity, "" if it has one.
 func whyNoDomain(l *life) string {
 	switch {
 	case l.joined():
@@ -66,7 +68,8 @@ func whyNoDomain(l *life) string {
 	return "no flavor lets a machine pool join a domain; the cluster of machines has this row"
 }
 
-// peer lets an AzureCluster of a manifest reach the domain's virtual network, whose addresses it must not use.
+// peer adds a peering with the domain's virtual network to the AzureCluster in a manifest. The
+// network's addresses must not overlap with the cluster's.
 func (d domain) peer(manifest string) (string, error) {
 	if d.network == "" {
 		return manifest, nil
@@ -104,7 +107,7 @@ func (d domain) peer(manifest string) (string, error) {
 	}
 }
 
-// inside returns an object inside another, which is made where it is not there.
+// inside returns the object at a path inside another object; missing objects are created.
 func inside(o map[string]any, path ...string) map[string]any {
 	for _, field := range path {
 		inner, ok := o[field].(map[string]any)
@@ -120,7 +123,8 @@ func inside(o map[string]any, path ...string) map[string]any {
 //go:embed identity.yaml
 var identityManifest string
 
-// identity runs a pod with the identity of the domain's account, after the webhook and the credential spec.
+// identity runs a pod with the identity of the domain's account, after installing the webhook and
+// the credential spec.
 func identity(ctx context.Context, l *life) (string, error) {
 	d := l.s.domain
 	apply := func(args ...string) error {

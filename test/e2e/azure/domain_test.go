@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestDomain: a domain is whole or named as incomplete, and each cluster without a pod in it has a reason.
+// TestDomain checks that the settings of a domain are either complete or refused as incomplete, and
+// that each cluster without a pod in the domain has a reason.
 func TestDomain(t *testing.T) {
 	whole := map[string]string{"DOMAIN_NAME": "corp.example", "DOMAIN_SID": "S-1-5-21-1-2-3", "DOMAIN_GUID": "g",
 		"DOMAIN_DNS_SERVERS":     "10.1.0.4",
@@ -45,7 +46,8 @@ func TestDomain(t *testing.T) {
 	}
 }
 
-// TestPeer: the cluster's network has addresses of its own and a peering, and nothing else of the manifest changes.
+// TestPeer checks that the cluster's network gets separate addresses and a peering, and that the
+// manifest is otherwise unchanged.
 func TestPeer(t *testing.T) {
 	const manifest = `kind: Cluster
 metadata:

@@ -19,7 +19,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
 )
 
-// groups are the resource groups of a run, seen without casement and its recorder.
+// groups accesses the resource groups of a run without casement and its recorder.
 type groups struct {
 	names     []string
 	groups    *armresources.ResourceGroupsClient
@@ -48,7 +48,8 @@ func openGroups(s settings) (*groups, error) {
 	return &groups{names: s.groups(), groups: factory.NewResourceGroupsClient(), resources: factory.NewClient()}, nil
 }
 
-// transport trusts the system's certificates and those of AZURE_CA_FILE.
+// transport returns an HTTP transport that trusts the system's certificates and those in
+// AZURE_CA_FILE.
 func (s settings) transport() (*http.Transport, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if s.ca == "" {
@@ -67,21 +68,23 @@ func (s settings) transport() (*http.Transport, error) {
 	return t, nil
 }
 
-// The estimate is meant to be too high: dollars an hour of a machine of four processors with Windows and its disk, and of what a
-// cluster has beside its machines (load balancers, addresses, a NAT gateway). They are assumptions, not Azure's price list.
+// Rates of the cost estimate, in dollars an hour: of a machine of four processors with Windows and
+// its disk, and of the other resources of a cluster (load balancers, addresses, a NAT gateway).
+// They are meant to be too high, and are assumptions, not Azure's price list.
 const (
 	machineRate = 0.50
 	clusterRate = 0.20
 )
 
-// use is what was there: the most machines at once, and the estimate of their cost.
+// use is the usage of a run: the largest number of machines at the same time, and the estimate of
+// their cost.
 type use struct {
 	Machines int
 	Dollars  float64
 }
 
-// watch counts the machines until ctx ends, and ends the run when there are more than the budget has, or when the estimate
-// exceeds it.
+// watch counts the machines until ctx ends, and ends the run if there are more machines, or a
+// higher cost, than the budget allows.
 func (g *groups) watch(ctx context.Context, s settings, over context.CancelCauseFunc) use {
 	const every = 10 * time.Second
 	tick := time.NewTicker(every)
@@ -95,7 +98,7 @@ func (g *groups) watch(ctx context.Context, s settings, over context.CancelCause
 		case <-tick.C:
 		}
 		if now, err := g.machines(ctx); err == nil {
-			n = now // else the next look counts, and what was there is charged on
+			n = now // after an error, the last number counts until the next attempt
 		}
 		if u.add(n, len(g.names), every); n > s.machines {
 			over(fmt.Errorf("there are %d machines, and the budget has %d", n, s.machines))
@@ -106,7 +109,7 @@ func (g *groups) watch(ctx context.Context, s settings, over context.CancelCause
 	}
 }
 
-// add charges for machines and clusters that were there for a time.
+// add adds the cost of machines and clusters for a duration.
 func (u *use) add(machines, clusters int, d time.Duration) {
 	u.Machines = max(u.Machines, machines)
 	u.Dollars += (float64(machines)*machineRate + float64(clusters)*clusterRate) * d.Hours()
@@ -119,7 +122,7 @@ func (g *groups) machines(ctx context.Context) (int, error) {
 		for pages := g.resources.NewListByResourceGroupPager(name, nil); pages.More(); {
 			page, err := pages.NextPage(ctx)
 			if missing(err) {
-				break // not made yet, or deleted
+				break // not created yet, or deleted
 			}
 			if err != nil {
 				return 0, err
@@ -137,7 +140,7 @@ func (g *groups) machines(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// delete deletes the groups with all that is in them, and reports which were there.
+// delete deletes the groups with all their resources, and returns the groups that existed.
 func (g *groups) delete(ctx context.Context) (found []string, err error) {
 	var errs []error
 	var wait sync.WaitGroup
@@ -162,7 +165,7 @@ func (g *groups) delete(ctx context.Context) (found []string, err error) {
 	return found, errors.Join(errs...)
 }
 
-// deleteVM deletes a machine of a cluster as somebody at the portal would, without casement.
+// deleteVM deletes a machine of a cluster without casement, as a user of the portal could.
 func (g *groups) deleteVM(ctx context.Context, group, name string) error {
 	for pages := g.resources.NewListByResourceGroupPager(group, nil); pages.More(); {
 		page, err := pages.NextPage(ctx)

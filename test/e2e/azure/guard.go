@@ -12,18 +12,19 @@ import (
 	"time"
 )
 
-// sweepTimeout bounds the deletion of the resource groups in the end. Azure needs as much as
-// a quarter of an hour for one with machines.
+// sweepTimeout limits the deletion of the resource groups at the end. For a group with machines,
+// Azure needs up to a quarter of an hour.
 const sweepTimeout = 45 * time.Minute
 
-// leftBehind is how the guard says that a resource group was there.
+// leftBehind begins the guard's message about a resource group that existed.
 const leftBehind = "deleted what was left"
 
-// watchman is a run's guard: a process of its own, which ends the management cluster and deletes the resource groups when the run
-// has ended, be it killed.
+// watchman controls a run's guard: a separate process that ends the management cluster and deletes
+// the resource groups when the run has ended, even if the run was killed.
 type watchman struct {
 	cmd *exec.Cmd
-	// rope keeps the guard waiting: it ends with the run, however that ends.
+	// rope is the guard's standard input: the guard waits until it is closed, which the end of the
+	// run does in any case.
 	rope io.WriteCloser
 }
 
@@ -34,7 +35,8 @@ func startGuard(s settings, o options, home string) (*watchman, error) {
 	}
 	w := &watchman{cmd: exec.Command(self, "-guard", s.name, "-home", home, "-casement", o.casement, fmt.Sprintf("-own=%t", s.own))}
 	w.cmd.Env = append(os.Environ(), s.env()...)
-	// No pipe but the rope ties it to the run: it outlives a terminal, and what it says is in its log.
+	// rope is the guard's only connection to the run: the guard outlives a terminal, and its output
+	// goes to its log.
 	log, err := os.Create(o.file + ".guard.log")
 	if err != nil {
 		return nil, err
@@ -48,10 +50,10 @@ func startGuard(s settings, o options, home string) (*watchman, error) {
 	return w, w.cmd.Start()
 }
 
-// finish lets the guard do its work, and returns what it said.
+// finish ends the guard's wait, and returns the guard's output after its work.
 func (w *watchman) finish() (string, error) {
 	err := errors.Join(w.rope.Close(), w.cmd.Wait())
-	log, _ := os.ReadFile(w.cmd.Stdout.(*os.File).Name()) // what it says is in its status, too
+	log, _ := os.ReadFile(w.cmd.Stdout.(*os.File).Name()) // the exit status contains the result, too
 	said := strings.TrimSpace(string(log))
 	fmt.Println(said)
 	if err != nil {
@@ -60,9 +62,9 @@ func (w *watchman) finish() (string, error) {
 	return said, nil
 }
 
-// guard waits until the run has ended, and cleans up after it.
+// guard waits until the run has ended, and then removes what it left.
 func guard(_ context.Context, o options) error {
-	_, _ = io.Copy(io.Discard, os.Stdin) // it ends when the run does
+	_, _ = io.Copy(io.Discard, os.Stdin) // returns when the run ends
 	s, err := fromEnvironment(os.Getenv, o.own)
 	if err != nil {
 		return err
@@ -83,7 +85,7 @@ func guard(_ context.Context, o options) error {
 	}
 	var found []string
 	var swept error
-	if admitted { // else nothing was made
+	if admitted { // otherwise nothing was created
 		g, err := openGroups(s)
 		if err != nil {
 			return errors.Join(downErr, err)

@@ -14,13 +14,15 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// The versions of the run's own image: workers begin with the first, and patch day moves them to the second.
+// firstImage and nextImage are the versions of the run's own image. Workers start with the first,
+// and patch day moves them to the second.
 const firstImage, nextImage = "1.0.0", "1.1.0"
 
 const galleryVersion = "2024-03-03"
 
-// begin begins to make two versions of an image of our own, copies of what the workers have, in the cluster's resource group. Azure
-// needs minutes for them, so it is waited for when they are used.
+// begin starts the creation of two versions of our own image, which are copies of the workers'
+// image, in the cluster's resource group. Azure needs minutes for them; the steps that use them
+// wait for the end.
 func (l *life) begin(ctx context.Context) error {
 	year := map[string]string{windows.WindowsServerVersionAnnotation: "windows-" + l.release}
 	image, err := windows.DefaultImage(l.s.older, windows.OSWindows, year)
@@ -30,7 +32,7 @@ func (l *life) begin(ctx context.Context) error {
 	if image.Gallery == "" {
 		return fmt.Errorf("the image of Kubernetes %s is %s, which is in no community gallery", l.s.older, image.Reference())
 	}
-	// Only a definition of the same kind takes a copy.
+	// Azure copies an image only to a definition with the same properties.
 	var original struct {
 		HyperVGeneration string `json:"hyperVGeneration"`
 		Architecture     string `json:"architecture,omitempty"`
@@ -76,7 +78,8 @@ func (l *life) gallery() string {
 
 func (l *life) image(version string) string { return l.gallery() + "/images/nodes/versions/" + version }
 
-// ownImage gives the Windows workers, of which there are none, the first version of our image.
+// ownImage sets the image of the Windows workers, of which there are none at this time, to the
+// first version of our image.
 func (l *life) ownImage(ctx context.Context) error {
 	if err := <-l.published; err != nil {
 		return err
@@ -106,7 +109,8 @@ func (l *life) ownImage(ctx context.Context) error {
 	return l.patch(ctx, l.workers(l.windows), l.template(l.name+l.windows+"-own", ""))
 }
 
-// template is a patch of a MachineDeployment to a machine template and, if there is one, a version.
+// template returns a patch that sets the machine template of a MachineDeployment and, if version is
+// not empty, its version.
 func (l *life) template(name, version string) map[string]any {
 	spec := map[string]any{"infrastructureRef": map[string]any{"name": name}}
 	if version != "" {
@@ -115,7 +119,7 @@ func (l *life) template(name, version string) map[string]any {
 	return holding("spec", "template", "spec", spec)
 }
 
-// holding returns an object that has a value at a path.
+// holding returns an object with a value at a path of three keys.
 func holding(a, b, c string, value any) map[string]any {
 	return map[string]any{a: map[string]any{b: map[string]any{c: value}}}
 }
@@ -130,7 +134,8 @@ func (l *life) patch(ctx context.Context, object string, change map[string]any) 
 
 const channel = "infrastructure.cluster.x-k8s.io/image-channel="
 
-// patchDay lets casement move the Windows workers to the second version of the image, as an annotation asks.
+// patchDay lets casement move the Windows workers to the second version of the image, as an
+// annotation requests.
 func (l *life) patchDay(ctx context.Context) error {
 	on := []string{"annotate", "--overwrite", l.workers(l.windows), channel + "latest", "infrastructure.cluster.x-k8s.io/patch-soak=30s"}
 	if _, err := l.kubectl(ctx, on...); err != nil {
@@ -157,7 +162,8 @@ func (l *life) patchDay(ctx context.Context) error {
 	return err
 }
 
-// upgradeWindows takes the Windows workers to the newer Kubernetes with the image that casement chooses for it.
+// upgradeWindows upgrades the Windows workers to the newer Kubernetes version, with the image that
+// casement chooses for it.
 func (l *life) upgradeWindows(ctx context.Context) error {
 	pause := func(is bool) error {
 		return l.patch(ctx, "cluster/"+l.name, map[string]any{"spec": map[string]any{"paused": is}})
@@ -166,7 +172,7 @@ func (l *life) upgradeWindows(ctx context.Context) error {
 		if err := l.patch(ctx, l.workers(l.windows), l.template(l.name+l.windows, l.s.newer)); err != nil {
 			return err
 		}
-	} else { // two objects, which change together
+	} else { // two objects that must change together
 		if err := errors.Join(pause(true), l.patch(ctx, "azuremachinepool/"+l.name+l.windows, holding("spec", "template", "image", nil)),
 			l.patch(ctx, l.workers(l.windows),
 				holding("spec", "template", "spec", map[string]any{"version": l.s.newer})), pause(false)); err != nil {
@@ -189,7 +195,7 @@ func (g *groups) read(ctx context.Context, id, version string, properties any) e
 	return err
 }
 
-// put makes a resource, in a region where one is given, and waits until it is there.
+// put creates a resource, in a region if one is given, and waits until it exists.
 func (g *groups) put(ctx context.Context, id, version, location string, properties map[string]any) error {
 	made := armresources.GenericResource{Properties: properties}
 	if location != "" {
@@ -198,7 +204,7 @@ func (g *groups) put(ctx context.Context, id, version, location string, properti
 	var first *http.Response
 	operation, err := g.resources.BeginCreateOrUpdateByID(policy.WithCaptureResponse(ctx, &first), id, version, made, nil)
 	if first != nil && strings.HasPrefix(first.Header.Get("Location"), "/") {
-		return nil // an identity is made at once, and its path is no address to poll, for which the SDK takes it
+		return nil // an identity is created immediately, and the SDK takes its path in Location for a URL to poll
 	}
 	if err == nil {
 		_, err = operation.PollUntilDone(ctx, nil)

@@ -16,10 +16,12 @@ import (
 	"time"
 )
 
-// cluster is what the run makes: one of machines and one of pools, of two releases of Windows.
+// cluster describes a cluster of the run: one has machines and one has pools, with two releases of
+// Windows.
 type cluster struct {
 	suffix, flavor, release string
-	// linux and windows are the suffixes of the objects with workers, of that kind.
+	// kind is the kind of the objects with workers; linux and windows are the suffixes of their
+	// names.
 	kind, linux, windows string
 }
 
@@ -28,15 +30,15 @@ var clusters = []cluster{
 	{"-p", "machinepool-windows", "2025", "machinepool", "-mp-0", "-mp-win"},
 }
 
-// live starts the management cluster and takes the clusters through their lives side by side, with a recorder between casement
-// and Azure. Where a cluster fails the other goes on.
+// live starts the management cluster and runs the steps of all clusters concurrently, with a
+// recorder between casement and Azure. A failure of one cluster does not stop the other.
 func live(ctx context.Context, s settings, o options, home string, r *report) (err error) {
 	rec, err := record(s, o.file, home+"/ca.pem")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.close()) }()
-	recorded := s // what the run itself does in Azure is recorded, too
+	recorded := s // the run's own calls to Azure are recorded, too
 	recorded.endpoint, recorded.ca = "https://"+rec.at, home+"/ca.pem"
 	g, err := openGroups(recorded)
 	if err != nil {
@@ -66,7 +68,7 @@ func live(ctx context.Context, s settings, o options, home string, r *report) (e
 	return errors.Join(errs...)
 }
 
-// stateOf is the state directory of the management cluster.
+// stateOf returns the state directory of the management cluster.
 func stateOf(home string) string { return filepath.Join(home, "plane") }
 
 // client runs casement.
@@ -76,14 +78,15 @@ type client struct {
 	groups  *groups
 	home    string
 	env     []string
-	// applies is held by one apply at a time: the clusters share an identity, which both would create.
+	// applies is locked during each apply, because the clusters share an identity, which both would
+	// create.
 	applies *sync.Mutex
 }
 
 func (c *client) run(ctx context.Context, stdin []byte, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.program, args...)
 	cmd.Env, cmd.Stdin = c.env, bytes.NewReader(stdin)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with this program, be that killed
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // ends even if this program is killed
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
@@ -96,7 +99,7 @@ func (c *client) kubectl(ctx context.Context, args ...string) (string, error) {
 	return c.run(ctx, nil, append([]string{"kubectl"}, args...)...)
 }
 
-// life is one cluster's.
+// life is the life of one cluster.
 type life struct {
 	*client
 	cluster
@@ -104,27 +107,28 @@ type life struct {
 	report    *report
 	recording *recording
 	until     time.Time
-	// published has the end of the publication of our own images.
+	// published receives the result of the publication of our own images.
 	published chan error
 }
 
-// workers names the object with a kind of workers.
+// workers returns the kubectl name of the object with a kind of workers.
 func (l *life) workers(suffix string) string { return l.kind + "/" + l.name + suffix }
 
-// waits are how long Azure is given for a step; the budget of hours holds besides.
+// waits is the time that Azure has for one step; the budget of hours applies, too.
 const waits = "90m"
 
-// step is a part of a cluster's life; one without a name has rows of its own.
+// step is a part of a cluster's life; a step without a name adds its own rows.
 type step struct {
 	name string
 	do   func(context.Context) error
-	// changes marks what a short run leaves out.
+	// changes is set for steps that a short run skips.
 	changes bool
-	// reason is why it is not run.
+	// reason is the reason why the step is not run; "" if it is run.
 	reason string
 }
 
-// live takes the steps, and stops at the first that fails; the table of readiness has rows of its own and stops nothing.
+// live runs the steps until one fails. The table of readiness adds its own rows and never stops the
+// run.
 func (l *life) live(ctx context.Context, short bool) error {
 	for _, s := range l.steps() {
 		if short && s.changes {
@@ -135,7 +139,7 @@ func (l *life) live(ctx context.Context, short bool) error {
 			continue
 		}
 		if s.name == "" {
-			_ = s.do(ctx) // its rows have it
+			_ = s.do(ctx) // its rows contain the error
 			continue
 		}
 		err := l.report.step(l.name, s.name, l.recording, func() (string, error) {
@@ -145,7 +149,7 @@ func (l *life) live(ctx context.Context, short bool) error {
 			}
 			late, end := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 			defer end()
-			why, _ := l.run(late, nil, "why", l.name) // nothing more is known where it fails
+			why, _ := l.run(late, nil, "why", l.name) // only additional information
 			return why, err
 		})
 		if err != nil {
@@ -198,7 +202,8 @@ func (l *life) steps() []step {
 	})
 }
 
-// create makes the cluster, whose resource group says until when it may be there.
+// create creates the cluster. A tag of its resource group contains the time after which the group
+// may be deleted.
 func (l *life) create(ctx context.Context) error {
 	flavor := l.flavor
 	if l.joined() {
@@ -242,7 +247,7 @@ func (l *life) workload(ctx context.Context, stdin []byte, args ...string) (stri
 	return l.run(ctx, stdin, append([]string{"kubectl", "--kubeconfig", l.kubeconfig()}, args...)...)
 }
 
-// node is a Node, as far as the run looks at it.
+// node contains the fields of a Node that the run uses.
 type node struct {
 	name, os, kubelet, provider string
 	ready, controls             bool
@@ -291,8 +296,8 @@ func (l *life) list(ctx context.Context) ([]node, error) {
 	return out, nil
 }
 
-// count returns how many nodes there are of a role ("control-plane", "linux" or "windows" workers), or -1 if one is not Ready or
-// not of a version.
+// count returns the number of nodes with a role ("control-plane", "linux" or "windows" workers), or
+// -1 if one of them is not Ready or does not have the version.
 func count(all []node, role, version string) int {
 	n := 0
 	for _, one := range all {
@@ -307,12 +312,12 @@ func count(all []node, role, version string) int {
 	return n
 }
 
-// nodes waits until the cluster's nodes are as wanted, and casement has the cluster available.
+// nodes waits until want accepts the cluster's nodes and casement reports the cluster as available.
 func (l *life) nodes(ctx context.Context, want func([]node) bool) error {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	var seen []node
-	var unseen error // of the last look
+	var unseen error // error of the last attempt
 	for {
 		all, err := l.list(ctx)
 		if err == nil && want(all) {
@@ -320,13 +325,13 @@ func (l *life) nodes(ctx context.Context, want func([]node) bool) error {
 		}
 		if err == nil {
 			seen, unseen = all, nil
-		} else if ctx.Err() == nil { // else the look was ended, which says nothing
+		} else if ctx.Err() == nil { // otherwise the attempt was interrupted
 			unseen = err
 		}
 		select {
 		case <-ctx.Done():
 			return errors.Join(fmt.Errorf("the nodes are %v: %w", seen, context.Cause(ctx)), unseen)
-		case <-tick.C: // an API server that is replaced does not answer for a while
+		case <-tick.C: // an API server that is being replaced does not answer for a while
 		}
 	}
 	_, err := l.run(ctx, nil, "wait", l.name, "--timeout", waits)
@@ -340,8 +345,9 @@ func (l *life) upgrade(ctx context.Context, object, patch, role string) error {
 	return l.nodes(ctx, func(all []node) bool { return count(all, role, l.s.newer) > 0 })
 }
 
-// repair has a Windows machine replaced: its VM is deleted in Azure behind casement's back, where it is a VM of its own, and its
-// Machine is marked for remediation, as a health check does after its minutes of patience.
+// repair makes Cluster API replace a Windows machine: it deletes the machine's VM in Azure without
+// casement, if the VM does not belong to a scale set, and marks its Machine for remediation, as a
+// health check does after some minutes.
 func (l *life) repair(ctx context.Context) error {
 	all, err := l.list(ctx)
 	if err != nil {
@@ -369,7 +375,7 @@ func (l *life) repair(ctx context.Context) error {
 	})
 }
 
-// boots keeps the drawing of where the minutes of the machines' boots went.
+// boots adds casement's drawing of the phases of the machines' boots to the report.
 func (l *life) boots(ctx context.Context) error {
 	file := filepath.Join(l.home, l.name+".svg")
 	if _, err := l.run(ctx, nil, "timeline", "--fleet", l.name, "--svg", file); err != nil {

@@ -13,14 +13,15 @@ import (
 	"time"
 )
 
-// account returns the environment with the subscription and tenant of `az login` where it names no service principal. With own the
-// run makes a service principal for itself, because casement and the cloud provider in the clusters log in as one.
+// account returns the environment, with the subscription and tenant of `az login` if it contains no
+// service principal. own means that the run creates its own service principal, because casement and
+// the cloud provider in the clusters log in as one.
 func account(ctx context.Context, getenv func(string) string) (with func(string) string, own bool, err error) {
 	if getenv("AZURE_CLIENT_ID") != "" || getenv("AZURE_CLIENT_SECRET") != "" {
 		return getenv, false, nil
 	}
 	if _, err := exec.LookPath("az"); err != nil {
-		return getenv, false, nil // the settings say what is missing
+		return getenv, false, nil // the settings report what is missing
 	}
 	var at struct{ ID, TenantID string }
 	args := []string{"account", "show"}
@@ -42,13 +43,13 @@ func account(ctx context.Context, getenv func(string) string) (with func(string)
 	}, true, nil
 }
 
-// loginFile has the service principal of a run for its guard.
+// loginFile returns the path of the file with the run's service principal for its guard.
 func loginFile(home string) string { return filepath.Join(home, "login.json") }
 
-// principal is a service principal as az prints it.
+// principal is a service principal in az's output.
 type principal struct{ AppID, Password string }
 
-// login makes the run's service principal, with the run's name, and waits until Azure lets it in.
+// login creates the run's service principal, with the run's name, and waits until it can log in.
 func (s settings) login(ctx context.Context, home string) (settings, error) {
 	var made principal
 	err := az(ctx, &made, "ad", "sp", "create-for-rbac", "--name", s.name, "--role", "Contributor",
@@ -69,7 +70,8 @@ func (s settings) login(ctx context.Context, home string) (settings, error) {
 	return s, s.admitted(ctx)
 }
 
-// admitted waits until the service principal may list resource groups: Azure needs up to minutes until it knows a new one.
+// admitted waits until the service principal may list resource groups: Azure needs up to some
+// minutes to know a new one.
 func (s settings) admitted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -91,7 +93,8 @@ func (s settings) admitted(ctx context.Context) error {
 	}
 }
 
-// again returns the settings with the service principal that the run made, and whether it came so far.
+// again returns the settings with the service principal that the run created, and whether the run
+// got so far.
 func (s settings) again(home string) (settings, bool, error) {
 	data, err := os.ReadFile(loginFile(home))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,8 +123,8 @@ func (s settings) logout(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// az runs Azure's command line and reads the JSON that it prints. Its output may have a password, so errors have only what it
-// complains of.
+// az runs Azure's command line and decodes the JSON that it prints. Its output may contain a
+// password, so an error contains only its error message.
 func az(ctx context.Context, into any, args ...string) error {
 	out, err := exec.CommandContext(ctx, "az", append(args, "--only-show-errors", "-o", "json")...).Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// azScript takes the place of az: it writes down how it is called and answers as az does.
+// azScript replaces az: it records how it is called and answers as az does.
 const azScript = `#!/bin/sh
 echo "$*" >> "$AZ_SAID"
 case "$*" in
@@ -31,13 +31,14 @@ func withAz(t *testing.T) (said func() string) {
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	t.Setenv("AZ_SAID", filepath.Join(dir, "said"))
 	return func() string {
-		data, _ := os.ReadFile(filepath.Join(dir, "said")) // nothing was said yet
+		data, _ := os.ReadFile(filepath.Join(dir, "said")) // the file is missing if az was not called
 		return string(data)
 	}
 }
 
-// TestAccount: a service principal of the environment counts; without one the account of az does,
-// and who is not logged in gets the command.
+// TestAccount checks that a service principal in the environment is used, that without one the
+// account of az is used, and that the error for a user who is not logged in contains the login
+// command.
 func TestAccount(t *testing.T) {
 	said := withAz(t)
 	of := func(env map[string]string) func(string) string { return func(name string) string { return env[name] } }
@@ -56,8 +57,9 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestLogin: the run's service principal has the run's name, the guard finds it again by a file that only its owner reads, and deletes
-// it; its password is in no error and no command line.
+// TestLogin checks that the run's service principal has the run's name, that the guard finds it by
+// a file that only its owner can read and deletes it, and that its password is in no error and no
+// command line.
 func TestLogin(t *testing.T) {
 	said := withAz(t)
 	home := t.TempDir()

@@ -1,10 +1,11 @@
-// Command azure takes two mixed clusters, one of machines and one of pools, through their lives in an Azure subscription that the
-// environment names, with a recorder between casement and Azure, and ends in one page of HTML that says what passed. The run costs
-// money, so it has a budget of hours, machines and dollars, and all that it makes is in two resource groups, which are deleted in
-// the end whatever happens to it. With -rehearse a local Azure replaces the real one.
+// Command azure creates, changes and deletes two mixed clusters, one of machines and one of pools,
+// in the Azure subscription that the environment names, with a recorder between casement and Azure,
+// and writes one HTML page with the results. The run costs money, so it has a budget of hours,
+// machines and dollars, and creates all resources in two resource groups, which are deleted at the
+// end in any case. With -rehearse a local Azure replaces the real one.
 //
-// It runs the built binaries as a user would and knows nothing of their inside. It is
-// no part of the product: `make e2e-azure` runs it by hand.
+// It runs the built binaries like a user. It is not part of the product: `make e2e-azure` runs it
+// manually.
 package main
 
 import (
@@ -20,21 +21,22 @@ import (
 	"time"
 )
 
-// options are the flags.
+// options are the values of the flags.
 type options struct {
 	casement, file string
 	rehearse       bool
-	// stage makes the program the local Azure of a rehearsal.
+	// stage makes the program serve the local Azure of a rehearsal.
 	stage bool
-	// short leaves out what changes the clusters.
+	// short skips the steps that change the clusters.
 	short bool
-	// guard makes the program the guard of another run, with the name of its clusters and its home.
+	// guard makes the program the guard of another run; the values are the name of that run's
+	// clusters and its home folder.
 	guard, home string
-	// own makes the guard delete the run's service principal, too.
+	// own makes the guard also delete the run's service principal.
 	own bool
 }
 
-// report is the file of the page, beside the recording.
+// report returns the path of the page, which is beside the recording.
 func (o options) report() string { return strings.TrimSuffix(o.file, filepath.Ext(o.file)) + ".html" }
 
 func main() {
@@ -65,7 +67,8 @@ func main() {
 	}
 }
 
-// try takes the clusters through their lives within the budget. Whatever remains is deleted by the guard, which outlives it.
+// try runs the clusters' steps within the budget. The guard, which outlives it, deletes what
+// remains.
 func try(ctx context.Context, o options) (err error) {
 	getenv, own, err := account(ctx, os.Getenv)
 	if err != nil {
@@ -75,7 +78,7 @@ func try(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	home, err := os.MkdirTemp("", "cas") // short, for unix sockets
+	home, err := os.MkdirTemp("", "cas") // a short path, for unix sockets
 	if err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func try(ctx context.Context, o options) (err error) {
 		r.Ended = err.Error()
 	}
 	r.readRecording(o.file)
-	if !r.Rehearsal { // the rehearsal itself replays
+	if !r.Rehearsal { // the rehearsal replays the recording itself
 		r.compare(ctx, o.file)
 	}
 	return errors.Join(err, r.write(o.report()))

@@ -11,12 +11,13 @@ import (
 //go:embed readiness.yaml
 var readinessManifest string
 
-// category is a row of the table of readiness, named as kubernetes-sigs/windows-operational-readiness names its nine categories. The
-// checks are ours: they show that a category works at all, and are not that project's tests.
+// category is a row of the table of readiness, named after one of the nine categories of
+// kubernetes-sigs/windows-operational-readiness. The checks are ours: they show only that a
+// category works at all, and are not that project's tests.
 type category struct {
 	name, what string
 	check      func(context.Context, *life) (string, error)
-	// reason is why it is not run in a cluster, "" where it is.
+	// reason returns the reason why the category is not checked in a cluster, "" if it is checked.
 	reason func(*life) string
 }
 
@@ -44,7 +45,7 @@ var categories = []category{
 	{name: "Extend.Worker", what: "the node reports its Windows build and runtime", check: worker},
 }
 
-// why is why it is not run in a cluster.
+// why returns the reason why the category is not checked in a cluster.
 func (c category) why(l *life) string {
 	if c.reason == nil {
 		return ""
@@ -56,7 +57,7 @@ func (c category) why(l *life) string {
 func (l *life) readiness(ctx context.Context) {
 	_, applied := l.workload(ctx, []byte(l.forRelease(readinessManifest)), "apply", "-f", "-")
 	if applied == nil {
-		// The checks look into the pods, so these come first.
+		// The checks run commands in the pods, so the pods must be ready first.
 		_, applied = l.workload(ctx, nil, "rollout", "status", "deployment/readiness", "--timeout", "30m")
 	}
 	for _, c := range categories {
@@ -64,7 +65,7 @@ func (l *life) readiness(ctx context.Context) {
 			l.report.add(row{Cluster: l.name, Name: c.name + ": " + c.what, Verdict: notRun, Detail: reason})
 			continue
 		}
-		_ = l.report.step(l.name, c.name+": "+c.what, l.recording, func() (string, error) { // the row has it
+		_ = l.report.step(l.name, c.name+": "+c.what, l.recording, func() (string, error) { // the row contains the error
 			if applied != nil {
 				return "", applied
 			}
@@ -74,7 +75,7 @@ func (l *life) readiness(ctx context.Context) {
 	}
 }
 
-// builds are the builds of Windows that the nodes' label has.
+// builds maps releases of Windows to the builds in the nodes' label.
 var builds = map[string]string{"2022": "10.0.20348", "2025": "10.0.26100"}
 
 func (l *life) forRelease(manifest string) string {
@@ -82,7 +83,7 @@ func (l *life) forRelease(manifest string) string {
 		builds["2022"], builds[l.release]).Replace(manifest)
 }
 
-// serve runs IIS on Windows and fetches its page from here.
+// serve runs IIS on Windows and requests its page from this computer.
 func (l *life) serve(ctx context.Context) error {
 	manifest, err := os.ReadFile("examples/iis.yaml")
 	if err != nil {
@@ -98,7 +99,8 @@ func (l *life) serve(ctx context.Context) error {
 	return err
 }
 
-// inPod runs a program in a pod and looks for a text in what it prints, which is not nothing.
+// inPod runs a program in a pod and returns an error unless its output contains a text, which must
+// not be empty.
 func (l *life) inPod(ctx context.Context, want string, command ...string) (string, error) {
 	out, err := l.workload(ctx, nil, append([]string{"exec", "deployment/readiness", "--"}, command...)...)
 	if err == nil && (strings.TrimSpace(out) == "" || !strings.Contains(out, want)) {

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/recorder"
 )
 
-// recording is a recorder that serves.
+// recording is a running recorder.
 type recording struct {
 	*recorder.Recorder
 	at     string
@@ -19,8 +19,8 @@ type recording struct {
 	out    *os.File
 }
 
-// record serves a recorder of the requests to Azure, and writes the CA certificate that its
-// clients have to trust to the file trust.
+// record starts a recorder of the requests to Azure, and writes the CA certificate that its clients
+// must trust to the file trust.
 func record(s settings, file, trust string) (*recording, error) {
 	transport, err := s.transport()
 	if err != nil {

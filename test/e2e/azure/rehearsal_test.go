@@ -17,14 +17,14 @@ import (
 
 var full = flag.Bool("full", false, "run the short rehearsals, which take minutes and need make build")
 
-// TestNothingIsLeft runs the program in its short form against a local Azure, to its end, into its deadline, and killed: each time
-// no resource group, no process and no folder of it is left.
+// TestNothingIsLeft runs the program in its short form against a local Azure: to its end, beyond
+// its deadline, and killed. Each time no resource group, no process and no folder of it remains.
 func TestNothingIsLeft(t *testing.T) {
 	if !*full {
 		t.Skip("it takes minutes: -full runs it, as make e2e does")
 	}
 	casement, kit := plane.Binary(t, "casement"), built(t)
-	short, err := os.MkdirTemp("", "cas") // for unix sockets
+	short, err := os.MkdirTemp("", "cas") // the path must be short enough for Unix sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestNothingIsLeft(t *testing.T) {
 		name string
 		env  []string
 		kill bool
-		want string // of the report, or of the guard's log
+		want string // a text of the report or of the guard's log
 	}{
 		{name: "to its end, with a domain", env: joining, want: "<b>24 passed, 0 failed, 3 not run</b>."},
 		{name: "a fault, and no time", env: []string{"CASEMENT_E2E_HOURS=0.02"}, want: "the budget of 1m12s is over"},
@@ -58,7 +58,7 @@ func TestNothingIsLeft(t *testing.T) {
 				defer fault(t, casement, short, "clear")
 			}
 			file := filepath.Join(t.TempDir(), "azure.yaml")
-			homes, err := os.MkdirTemp("", "h") // short, too
+			homes, err := os.MkdirTemp("", "h") // this path must be short too
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,14 +100,14 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestKilledRehearsal kills a rehearsal while its clusters come up: its local Azure, its run and the run's management cluster end,
-// and their folders are deleted.
+// TestKilledRehearsal kills a rehearsal while its clusters are created. Its local Azure, its run
+// and the run's management cluster end, and their folders are deleted.
 func TestKilledRehearsal(t *testing.T) {
 	if !*full {
 		t.Skip("it takes minutes: -full runs it, as make e2e does")
 	}
 	casement, kit := plane.Binary(t, "casement"), built(t)
-	homes, err := os.MkdirTemp("", "h") // for unix sockets
+	homes, err := os.MkdirTemp("", "h") // the path must be short enough for Unix sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,14 +130,15 @@ func TestKilledRehearsal(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // by the signal
+	_ = cmd.Wait() // the signal makes it fail
 	eventually(t, "end of its folders and processes", func() bool {
 		entries, err := os.ReadDir(homes)
 		return err == nil && len(entries) == 0 && len(processes(t, homes)) == 0 && len(processes(t, kit)) == 0
 	})
 }
 
-// built builds the program in a folder of the test's, and makes the root of the module the working directory.
+// built builds the program in a folder of the test and changes the working directory to the root of
+// the module.
 func built(t *testing.T) string {
 	t.Helper()
 	t.Chdir(plane.Root(t))
@@ -148,7 +149,7 @@ func built(t *testing.T) string {
 	return kit
 }
 
-// fault changes the local Azure's fault rules.
+// fault changes the fault rules of the local Azure.
 func fault(t *testing.T, casement, home string, args ...string) {
 	t.Helper()
 	args = append([]string{"--state", filepath.Join(home, "azure"), "azure", "faults"}, args...)
@@ -158,7 +159,7 @@ func fault(t *testing.T, casement, home string, args ...string) {
 	}
 }
 
-// resourceGroups returns the groups of the kit's that there are.
+// resourceGroups returns the existing resource groups of the test kit.
 func resourceGroups(t *testing.T, s settings) (out []string) {
 	t.Helper()
 	g, err := openGroups(s)
@@ -179,7 +180,7 @@ func resourceGroups(t *testing.T, s settings) (out []string) {
 	return out
 }
 
-// processes returns the command lines that name a folder.
+// processes returns the command lines that contain the name of a folder.
 func processes(t *testing.T, folder string) (out []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -188,7 +189,7 @@ func processes(t *testing.T, folder string) (out []string) {
 	}
 	named := regexp.MustCompile(regexp.QuoteMeta(folder) + `\b`)
 	for _, file := range files {
-		if line, err := os.ReadFile(file); err == nil && named.Match(line) { // else it has ended
+		if line, err := os.ReadFile(file); err == nil && named.Match(line) { // the process has ended if the file cannot be read
 			out = append(out, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// rehearse runs this program against a local Azure, with the environment variables that
-// otherwise name a real one, and compares the recording twice: with the run's own answers,
-// and by a replay at the local Azure.
+// rehearse runs this program with a local Azure, to which the environment variables refer in place
+// of a real one, and compares the recording twice: with the run's own answers, and by a replay to a
+// local Azure.
 func rehearse(ctx context.Context, o options) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -31,7 +31,7 @@ func rehearse(ctx context.Context, o options) error {
 	run := exec.CommandContext(ctx, self, "-casement", o.casement, "-file", o.file, fmt.Sprintf("-short=%t", o.short))
 	run.Env, run.Stdout, run.Stderr = azure.env, os.Stdout, os.Stderr
 	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(os.Interrupt) }, sweepTimeout
-	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // its guard goes on
+	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // its guard continues
 	if err := errors.Join(run.Run(), azure.finish()); err != nil {
 		return fmt.Errorf("the rehearsal: %w", err)
 	}
@@ -50,20 +50,20 @@ func rehearse(ctx context.Context, o options) error {
 	return nil
 }
 
-// staged is the process with the local Azure of a rehearsal. It outlives the rehearsal, be that killed, as the guard of the run needs
-// an Azure to clean up.
+// staged is the process of a rehearsal's local Azure. It outlives the rehearsal, even one that is
+// killed, because the guard of the run needs Azure for its work.
 type staged struct {
 	cmd *exec.Cmd
-	// rope keeps it waiting, as a guard's does.
+	// rope is its standard input, which keeps it waiting like a guard.
 	rope io.WriteCloser
-	// env is the environment that names the local Azure.
+	// env is the environment that refers to the local Azure.
 	env []string
 }
 
 func startStage(self, casement, file string) (*staged, error) {
 	s := &staged{cmd: exec.Command(self, "-stage", "-casement", casement, "-file", file)}
 	s.cmd.Stderr = os.Stderr
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is the run's
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // only the run handles Ctrl-C
 	var err error
 	if s.rope, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -81,11 +81,12 @@ func startStage(self, casement, file string) (*staged, error) {
 	return s, nil
 }
 
-// finish ends the local Azure once the guard of the run needs it no more.
+// finish ends the local Azure after the guard of the run has finished.
 func (s *staged) finish() error { return errors.Join(s.rope.Close(), s.cmd.Wait()) }
 
-// stage serves a local Azure that has a domain, with a recorder before it, prints the environment that names them, and ends them
-// after the rehearsal, however that ends, and its guard.
+// stage serves a local Azure with a domain and a recorder in front of it, prints the environment
+// that refers to them, and ends them after the rehearsal, however that ends, and its guard have
+// ended.
 func stage(ctx context.Context, o options) (err error) {
 	home, err := os.MkdirTemp("", "cas")
 	if err != nil {
@@ -119,11 +120,12 @@ func stage(ctx context.Context, o options) (err error) {
 	if err := json.NewEncoder(os.Stdout).Encode(env); err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // it ends when the rehearsal does
+	_, _ = io.Copy(io.Discard, os.Stdin) // returns when the rehearsal ends
 	return guarded(runs)
 }
 
-// guarded waits until the guard of a run has deleted the run's folder, its last act: it outlives a run that is killed, and needs Azure.
+// guarded waits until the guard of a run has deleted the run's folder, which is the guard's last
+// action. The guard outlives a killed run and needs Azure.
 func guarded(runs string) error {
 	for late := time.Now().Add(sweepTimeout); time.Now().Before(late); time.Sleep(time.Second) {
 		if left, err := os.ReadDir(runs); err != nil || len(left) == 0 {
@@ -133,7 +135,7 @@ func guarded(runs string) error {
 	return fmt.Errorf("the guard has not ended after %s", sweepTimeout)
 }
 
-// serve starts a local Azure and returns the environment that names it.
+// serve starts a local Azure and returns the environment that refers to it.
 func serve(ctx context.Context, casement, home string) (*exec.Cmd, []string, error) {
 	state := filepath.Join(home, "azure")
 	azure := exec.Command(casement, "--state", state, "azure", "serve")
@@ -173,13 +175,14 @@ func serve(ctx context.Context, casement, home string) (*exec.Cmd, []string, err
 	return nil, nil, fmt.Errorf("the local Azure does not start: %s", log.String())
 }
 
-// end ends the local Azure, whose guests end with it.
+// end ends the local Azure together with its guests.
 func end(azure *exec.Cmd) {
-	_ = azure.Process.Signal(syscall.SIGTERM) // it may have ended
-	_ = azure.Wait()                          // by the signal
+	_ = azure.Process.Signal(syscall.SIGTERM) // the process may have ended already
+	_ = azure.Wait()                          // ended by the signal
 }
 
-// lookup finds variables in an environment; the last one of a name counts.
+// lookup returns a function that returns variables of an environment; the last one with a name
+// counts.
 func lookup(env []string) func(string) string {
 	values := map[string]string{}
 	for _, v := range env {

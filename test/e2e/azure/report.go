@@ -23,24 +23,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The verdicts of a row.
+// The verdicts of rows.
 const (
 	passed = "pass"
 	failed = "fail"
 	notRun = "not run"
 )
 
-// row is a step of the run or a check.
+// row is the result of a step of the run or of a check.
 type row struct {
 	Cluster, Name, Verdict string
-	// Began is from the start of the run; Local is what the step took in the last rehearsal.
+	// Began is the time since the start of the run; Local is the duration of the step in the last
+	// rehearsal.
 	Began, Took, Local time.Duration
-	// Calls are Azure's that were made meanwhile, of both clusters.
+	// Calls is the number of calls to Azure during the step, of both clusters.
 	Calls  int
 	Detail string
 }
 
-// report is what the run shows. It has no secret: what it quotes of Azure is of the recording, from which they are taken out.
+// report contains the results of the run. It contains no secret: it quotes only the recording, from
+// which secrets are removed.
 type report struct {
 	mu sync.Mutex
 
@@ -52,11 +54,12 @@ type report struct {
 	Use                             use
 	Budget                          string
 	Calls                           []callsOf
-	// Boots are drawings by cluster.
+	// Boots contains drawings by cluster.
 	Boots map[string]template.HTML
-	// Differences is what replaying the recording at the local Azure printed.
+	// Differences is the output of the recording's replay to the local Azure.
 	Differences string
-	// Ended is why the run ended early, Left what the guard said of what was left.
+	// Ended is the reason why the run ended early; Left is the guard's output about remaining
+	// resources.
 	Ended, Left string
 }
 
@@ -76,7 +79,7 @@ func newReport(s settings, o options) *report {
 		Budget: fmt.Sprintf("%d machines, %s, %.2f dollars", s.machines, s.hours, s.dollars)}
 }
 
-// step does something, adds a row of what came of it and prints it; detail is shown where it failed.
+// step runs do and adds and prints a row with its result; detail is shown if do failed.
 func (r *report) step(cluster, name string, rec *recording, do func() (detail string, err error)) error {
 	began := time.Now()
 	before, _ := rec.Calls()
@@ -100,16 +103,16 @@ func (r *report) add(one row) {
 	r.Rows = append(r.Rows, one)
 }
 
-// draw keeps a drawing that casement made.
+// draw adds a drawing of casement.
 func (r *report) draw(cluster string, svg []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at := bytes.Index(svg, []byte("<svg")); at >= 0 {
-		r.Boots[cluster] = template.HTML(svg[at:]) // casement drew it, with the names of its machines escaped
+		r.Boots[cluster] = template.HTML(svg[at:]) // casement escapes the names of machines in its drawing
 	}
 }
 
-// failures returns how many rows failed.
+// failures returns the number of failed rows.
 func (r *report) failures() (n int) {
 	for _, one := range r.Rows {
 		if one.Verdict == failed {
@@ -141,7 +144,7 @@ func (r *report) readRecording(file string) {
 		key := [2]string{typeOf(i.Request.URL), i.Request.Method}
 		one := calls[key]
 		one.Type, one.Method, one.Count = key[0], key[1], one.Count+1
-		if i.Response.Code >= 400 && i.Response.Code != 404 { // 404 is how one learns that something is not there
+		if i.Response.Code >= 400 && i.Response.Code != 404 { // 404 only means that a resource does not exist
 			one.Failed++
 		}
 		calls[key] = one
@@ -153,7 +156,7 @@ func (r *report) readRecording(file string) {
 
 var provider = regexp.MustCompile(`(?i)/providers/([^?]+)`)
 
-// typeOf returns the resource type that an address is of.
+// typeOf returns the resource type in a URL.
 func typeOf(address string) string {
 	all := provider.FindAllStringSubmatch(address, -1)
 	if len(all) == 0 {
@@ -174,7 +177,7 @@ func typeOf(address string) string {
 	return out
 }
 
-// compare replays the recording at a local Azure and keeps what differs.
+// compare replays the recording to a local Azure and adds the differences to the report.
 func (r *report) compare(ctx context.Context, file string) {
 	at, err := filepath.Abs(file)
 	if err != nil {
@@ -191,7 +194,8 @@ func (r *report) compare(ctx context.Context, file string) {
 //go:embed report.html
 var page string
 
-// write writes the page, and the rows beside it as JSON, from which the next run takes what a rehearsal took.
+// write writes the page, and beside it the rows as JSON, from which the next run reads the
+// durations of a rehearsal.
 func (r *report) write(file string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,11 +222,11 @@ func (r *report) write(file string) error {
 	return nil
 }
 
-// beside takes what the steps took in the last rehearsal.
+// beside reads the durations of the steps in the last rehearsal.
 func (r *report) beside(file string) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // none was made
+		return nil // there was no rehearsal
 	}
 	var rows []row
 	if err == nil {
@@ -238,7 +242,7 @@ func (r *report) beside(file string) error {
 	return err
 }
 
-// suffix is what a cluster has in every run.
+// suffix returns the part of a cluster's name that is the same in every run.
 func suffix(cluster string) string { return cluster[strings.LastIndex(cluster, "-")+1:] }
 
 func (r *report) render(out *bytes.Buffer) error {

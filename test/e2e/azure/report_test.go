@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestReport writes the pages of two runs that are made up; look at them in a browser after a change.
+// TestReport writes the pages of two invented runs; look at the pages in a browser after a change.
 func TestReport(t *testing.T) {
 	rows := []row{
 		{Name: "start the management cluster", Verdict: passed, Took: 9 * time.Second},
@@ -59,7 +59,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReadRecording counts the calls of a recording, and keeps what a rehearsal took beside what Azure took.
+// TestReadRecording counts the calls of a recording, and keeps the durations of a rehearsal beside
+// those of Azure.
 func TestReadRecording(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "azure.yaml")
@@ -112,10 +113,10 @@ interactions:
 	}
 }
 
-// TestEstimate: eight machines of two clusters cost what the rates say.
+// TestEstimate checks that eight machines of two clusters cost what the rates give for an hour.
 func TestEstimate(t *testing.T) {
 	var u use
-	for range 360 { // an hour of looks
+	for range 360 { // an hour of samples
 		u.add(8, 2, 10*time.Second)
 	}
 	u.add(2, 2, 0)

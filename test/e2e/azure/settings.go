@@ -12,31 +12,33 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// settings are what the environment says.
+// settings are the values in the environment.
 type settings struct {
 	subscription, tenant, client, secret, location string
 	endpoint, authority, audience, ca              string
 	// older and newer are the Kubernetes versions of the upgrade.
 	older, newer string
-	// hours, machines and dollars are what the run may use: what exceeds one of them ends it.
+	// hours, machines and dollars are the budget: exceeding one of them ends the run.
 	hours    time.Duration
 	machines int
 	dollars  float64
-	// own is whether the run makes its service principal itself, by az.
+	// own means that the run creates its own service principal with az.
 	own bool
-	// autoscaler is the program cluster-autoscaler, "" where none is given.
+	// autoscaler is the path of the program cluster-autoscaler, "" for none.
 	autoscaler string
 	// domain is the Active Directory domain that Windows machines join.
 	domain domain
-	// name begins the names of the clusters and of their resource groups, new for each run.
+	// name begins the names of the clusters and of their resource groups; it is new for each run.
 	name string
 }
 
-// mostMachines exist during the upgrades: of each cluster a control plane machine, a Linux and a Windows worker, and one more
-// while each is replaced in turn.
+// mostMachines is the largest number of machines, which exist during the upgrades: in each cluster
+// a control plane machine, a Linux and a Windows worker, and one more while each is replaced in
+// turn.
 const mostMachines = 8
 
-// fromEnvironment reads the settings, or says all that is missing or wrong; with own there is no service principal yet.
+// fromEnvironment returns the settings, or an error that lists all missing and invalid ones; with
+// own there is no service principal yet.
 func fromEnvironment(getenv func(string) string, own bool) (settings, error) {
 	var errs []error
 	need := func(name, about string) string {
@@ -89,13 +91,13 @@ func fromEnvironment(getenv func(string) string, own bool) (settings, error) {
 	return s, errors.Join(errs...)
 }
 
-// env is what casement reads of the settings.
+// env returns the environment variables that casement reads.
 func (s settings) env() []string {
 	return []string{"AZURE_SUBSCRIPTION_ID=" + s.subscription, "AZURE_TENANT_ID=" + s.tenant, "AZURE_CLIENT_ID=" + s.client,
 		"AZURE_CLIENT_SECRET=" + s.secret}
 }
 
-// groups are the resource groups of the run's clusters, which have the clusters' names.
+// groups returns the resource groups of the run's clusters, which have the clusters' names.
 func (s settings) groups() []string {
 	var out []string
 	for _, c := range clusters {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestEnvironment holds that nothing begins without all that names an account and a budget.
+// TestEnvironment checks that a run does not begin without all settings that name an account and a
+// budget.
 func TestEnvironment(t *testing.T) {
 	whole := map[string]string{"AZURE_SUBSCRIPTION_ID": "s", "AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c",
 		"AZURE_CLIENT_SECRET": "secret", "AZURE_LOCATION": "westeurope",

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// simulatedDomain makes a domain at a local Azure, with all that machines need to join it, and returns the variables that name it.
+// simulatedDomain creates a domain in a local Azure, with everything that machines need to join it,
+// and returns the environment variables that name it.
 func simulatedDomain(ctx context.Context, casement, state string, s settings) ([]string, error) {
 	const name, server, user, password, account = "corp.example", "10.1.0.4", "joiner", "c4n4ry-J0in-passw0rd", "WebApp1"
 	domains := func(stdin string, args ...string) ([]byte, error) {

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// collector saves the logs of machines for a spec: the output of casement logs for each.
+// collector saves the logs of machines for a spec: the output of `casement logs` for each machine.
 type collector struct{ plane }
 
-// CollectMachineLog writes how the machine booted to a file below dir.
+// CollectMachineLog writes the boot log of a machine to a file below dir.
 func (c collector) CollectMachineLog(ctx context.Context, _ client.Client, m *clusterv1.Machine, dir string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.root, "bin/casement"), "logs", m.Name, "--namespace", m.Namespace, "--state", c.state)
 	out, err := cmd.CombinedOutput()
@@ -28,7 +28,8 @@ func (c collector) CollectMachinePoolLog(context.Context, client.Client, *cluste
 	return nil
 }
 
-// CollectInfrastructureLogs does nothing: the local Azure has one log, in the plane's state.
+// CollectInfrastructureLogs does nothing: the local Azure has a single log, in the plane's state
+// directory.
 func (c collector) CollectInfrastructureLogs(context.Context, client.Client, *clusterv1.Cluster, string) error {
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 )
 
-// TestConfig: the framework takes azure.yaml, with the files of `make provider`.
+// TestConfig checks that the framework accepts azure.yaml with the files of `make provider`.
 func TestConfig(t *testing.T) {
 	gomega.RegisterTestingT(t)
 	c := clusterctl.LoadE2EConfig(t.Context(), clusterctl.LoadE2EConfigInput{ConfigPath: "azure.yaml"})
@@ -23,8 +23,9 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestProviderNames: clusterctl accepts the components under the name azure, which CAPZ's users have in
-// their commands, and under a name of our own with a provider list, and labels every object with the name.
+// TestProviderNames checks that clusterctl accepts the components under the name azure, which users
+// of CAPZ have in their commands, and under casement's own name with a provider list, and that it
+// labels every object with the name.
 func TestProviderNames(t *testing.T) {
 	raw, err := os.ReadFile("../../../bin/provider/infrastructure-components.yaml")
 	if err != nil {

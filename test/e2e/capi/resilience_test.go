@@ -24,7 +24,7 @@ import (
 
 const azureGroup = "infrastructure.cluster.x-k8s.io/v1beta1"
 
-// ownerRule returns the error in the owner references of an object.
+// ownerRule returns an error if the owner references of an object are wrong.
 type ownerRule = func(types.NamespacedName, []metav1.OwnerReference) error
 
 // ownedBy requires exactly one of the given owners; without arguments it requires none.
@@ -45,7 +45,7 @@ func owner(version, kind string, controls bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: version, Kind: kind, Controller: new(controls)}
 }
 
-// azureOwners returns the owners that objects of Azure's kinds have, and the Secrets of a
+// azureOwners returns the rules for the owners of objects of Azure's kinds and of the Secrets of a
 // cluster. In a topology the Cluster controls its infrastructure.
 func azureOwners(topology bool) map[string]ownerRule {
 	core := clusterv1.GroupVersion.String()
@@ -67,8 +67,8 @@ func azureOwners(topology bool) map[string]ownerRule {
 	}
 }
 
-// before has the facts about a namespace that no rule can know beforehand: how many sets of addons a
-// cluster uses, which addons none uses, and which clusters an identity serves.
+// before contains facts about a namespace that no rule can know: the number of sets of addons that
+// a cluster uses, the addons that no cluster uses, and the clusters that an identity serves.
 type before struct {
 	bindings   map[string]int
 	unused     map[string]bool
@@ -96,8 +96,8 @@ func lookBefore(ctx context.Context, c client.Client, namespace string) before {
 	return b
 }
 
-// graph selects the objects that belong to a cluster: the plane offers addons in every namespace, and
-// unused ones have no owner.
+// graph selects the objects that belong to a cluster. The plane offers addons in every namespace,
+// and unused addons have no owner.
 func (b before) graph(cluster string) clusterctlcluster.GetOwnerGraphFilterFunction {
 	named := clusterctlcluster.FilterClusterObjectsWithNameFilter(cluster)
 	return func(u unstructured.Unstructured) bool {
@@ -105,8 +105,8 @@ func (b before) graph(cluster string) clusterctlcluster.GetOwnerGraphFilterFunct
 	}
 }
 
-// experimental returns the owner rules of Cluster API's other kinds, with as many sets of
-// addons as there are; its own rule knows at most two.
+// experimental returns the owner rules of Cluster API's other kinds, for the number of sets of
+// addons that exist; Cluster API's own rule permits at most two.
 func (b before) experimental() map[string]ownerRule {
 	rules := maps.Clone(framework.ExpOwnerReferenceAssertions)
 	set := []metav1.OwnerReference{owner(addonsv1.GroupVersion.String(), "ClusterResourceSet", false)}

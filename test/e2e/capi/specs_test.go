@@ -17,19 +17,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// spec is a row of the table.
+// spec is a row of the table of specs.
 type spec struct {
 	name     string
 	describe func(suite)
-	// reason is why it is not run, "" when it is.
+	// reason is the reason why the spec is not run; "" if it is run.
 	reason string
 }
 
-// provider names the provider and its release to clusterctl: the plane has no inventory
-// of providers that clusterctl could read them from.
+// provider names the provider and its release to clusterctl, because the plane has no inventory of
+// providers from which clusterctl could read them.
 var provider = new("azure:" + release)
 
-// specs are Cluster API's specs in the order in which they run.
+// specs returns Cluster API's specs in the order in which they run.
 func specs() []spec {
 	return slices.Concat([]spec{
 		{name: "QuickStart windows", describe: quickStart("windows", false)},
@@ -51,7 +51,7 @@ func specs() []spec {
 	}, notRun)
 }
 
-// notRun are the specs that are not run, each with its reason.
+// notRun lists the specs that are not run, each with the reason.
 var notRun = []spec{
 	{name: "QuickStart machinepool-windows", reason: "the MachinePool spec creates this flavor"},
 	{name: "Self-hosted", reason: "containers of the local plane are simulated: no controller runs in a workload cluster"},
@@ -113,8 +113,8 @@ func deletion(s suite) {
 	})
 }
 
-// phase returns a step of a deletion: objects of the kinds, and Machines that one of the
-// kinds owns, are deleted together; those of the first kind delay the step.
+// phase returns a step of a deletion: objects of the kinds, and Machines that one of the other
+// kinds owns, are deleted together. The step lasts until the objects of the first kind are deleted.
 func phase(first string, others ...string) e2e.ClusterDeletionPhase {
 	return e2e.ClusterDeletionPhase{
 		ObjectFilter: func(o corev1.ObjectReference, owners []metav1.OwnerReference) bool {
@@ -136,9 +136,9 @@ func nodeDrain(s suite) {
 	})
 }
 
-// drainAddonsNever keeps the addons of clusters on their nodes. A Machine's condition
-// names at most three Pods, the spec looks for one of its own among them, and the first
-// control plane node has four Pods of addons, which come before it in the alphabet.
+// drainAddonsNever excludes the addons of clusters from drains. A Machine's condition names at most
+// three Pods, and the spec expects its own Pod among them, but the first control plane node has
+// four Pods of addons, which come first in the alphabet.
 func drainAddonsNever(plane framework.ClusterProxy, namespace string) {
 	gomega.Expect(plane.GetClient().Create(context.Background(), &clusterv1.MachineDrainRule{
 		ObjectMeta: metav1.ObjectMeta{Name: "addons", Namespace: namespace},
@@ -218,8 +218,8 @@ func classRollout(s suite) {
 	})
 }
 
-// withoutOwn returns the labels and annotations of an object that the provider has not
-// written. The choice of where bootstrap secrets are kept is the template's.
+// withoutOwn returns the labels and annotations of an object that the provider has not written. The
+// annotation that selects where bootstrap secrets are stored comes from the template.
 func withoutOwn(o client.Object) clusterv1.ObjectMeta {
 	own := func(key, _ string) bool {
 		return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") && key != "infrastructure.cluster.x-k8s.io/bootstrap-secrets" ||

@@ -75,7 +75,7 @@ func line(name, result string, took time.Duration, note string) string {
 	return fmt.Sprintf("%-34s %-8s %9.1f  %s", name, result, took.Seconds(), note)
 }
 
-// note returns the start of a spec's failure message, on one line.
+// note returns the beginning of a spec's failure message on one line.
 func note(r ginkgo.SpecReport) string {
 	text := strings.Join(strings.Fields(r.FailureMessage()), " ")
 	if len(text) > 200 {
@@ -84,15 +84,15 @@ func note(r ginkgo.SpecReport) string {
 	return text
 }
 
-// suite has the inputs of every spec.
+// suite contains the inputs of every spec.
 type suite struct {
 	config                *clusterctl.E2EConfig
 	clusterctl, artifacts string
 	proxy                 framework.ClusterProxy
 }
 
-// inventory makes clusterctl's list of providers, which is empty: the plane installs its
-// providers itself, and the specs read the list.
+// inventory creates clusterctl's list of providers, which is empty, because the plane installs its
+// providers itself and the specs read the list.
 func (s suite) inventory(t *testing.T) {
 	t.Helper()
 	providers, err := clusterctlconfig.New(t.Context(), s.clusterctl)
@@ -111,8 +111,8 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// config returns the configuration of the specs. In the framework, variables of the environment, as make
-// sets them for K8S=, override those of the file.
+// config returns the configuration of the specs. In the framework, environment variables, such as
+// those that make sets for K8S=, override the variables of the file.
 func config(t *testing.T) *clusterctl.E2EConfig {
 	t.Helper()
 	return clusterctl.LoadE2EConfig(t.Context(), clusterctl.LoadE2EConfigInput{ConfigPath: "azure.yaml"})
@@ -123,7 +123,7 @@ type plane struct {
 	root, state, artifacts string
 }
 
-// newPlane starts a plane, which ends with t, unless -state names one.
+// newPlane starts a plane that ends with t, or uses the plane that -state names.
 func newPlane(t *testing.T) plane {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
@@ -144,7 +144,7 @@ func newPlane(t *testing.T) plane {
 	return p
 }
 
-// casement runs the program on this plane and returns its output.
+// casement runs casement on this plane and returns its output.
 func (p plane) casement(t *testing.T, args ...string) string {
 	t.Helper()
 	return p.run(t, filepath.Join(p.root, "bin/casement"), append(args, "--state", p.state)...)
@@ -168,11 +168,11 @@ func (p plane) kubeconfig(t *testing.T) string {
 	return strings.TrimSpace(p.casement(t, "status", "-o", "kubeconfig"))
 }
 
-// release is the version under which the templates are published.
+// release is the version of the published templates.
 const release = "v0.1.0"
 
-// repository publishes the provider as a release does, and returns the configuration
-// of clusterctl that finds it, with the plane's values for templates.
+// repository publishes the provider as a release does. It returns the path of the clusterctl
+// configuration that names the repository, with the plane's values for templates.
 func (p plane) repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// object is an object of a template whose variables are not filled in.
+// object is an object of a template whose variables are not replaced yet.
 type object map[string]any
 
-// at returns the map at a path, which it makes where it is missing.
+// at returns the map at a path, which it creates if it is missing.
 func (o object) at(path ...string) map[string]any {
 	m := map[string]any(o)
 	for _, key := range path {
@@ -35,14 +35,15 @@ func (o object) kind() string { s, _ := o["kind"].(string); return s }
 
 func (o object) label(key string) { o.at("metadata", "labels")[key] = "" }
 
-// flavor is a template that a spec needs and that casement does not publish: a published
-// one with a change.
+// flavor is a template that a spec needs and that casement does not publish: a published template
+// with a change.
 type flavor struct {
 	name, base string
 	change     func([]object) []object
 }
 
-// flavors are written beside the published templates, so that clusterctl finds them.
+// flavors are the templates that are written beside the published ones, so that clusterctl finds
+// them.
 var flavors = []flavor{
 	{"kcp-md-taints", "-windows", withTaints},
 	{"md-remediation", "-windows", withHealthCheck},
@@ -52,7 +53,7 @@ var flavors = []flavor{
 	{"kcp-remediation", "", behindGate},
 }
 
-// write makes the flavors from the templates in dir.
+// writeFlavors writes the flavors, which it derives from the templates in dir.
 func writeFlavors(t *testing.T, dir string) {
 	t.Helper()
 	for _, f := range flavors {
@@ -60,7 +61,7 @@ func writeFlavors(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A variable inside a list in brackets is no YAML before it is filled in.
+		// A variable inside a list in brackets is not valid YAML until it is replaced.
 		base = bytes.ReplaceAll(base, []byte("[${AZURE_SSH_PUBLIC_KEY:= }]"), []byte("[]"))
 		var objects []object
 		for _, doc := range strings.Split(string(base), "\n---\n") {
@@ -85,7 +86,7 @@ func writeFlavors(t *testing.T, dir string) {
 	}
 }
 
-// withTaints gives control plane and workers the taints that the rollout spec looks for.
+// withTaints adds to control plane and workers the taints that the rollout spec checks.
 func withTaints(all []object) []object {
 	taints := []any{
 		map[string]any{"key": "pre-existing-on-initialization-taint", "value": "on-initialization-value",
@@ -112,8 +113,8 @@ func withTaints(all []object) []object {
 	return all
 }
 
-// windowsAlone leaves the Windows workers of a topology: the scale spec wants one
-// MachineDeployment.
+// windowsAlone removes all but the Windows workers of a topology, because the scale spec expects
+// one MachineDeployment.
 func windowsAlone(all []object) []object {
 	for _, o := range all {
 		if o.kind() == "Cluster" {
@@ -126,8 +127,9 @@ func windowsAlone(all []object) []object {
 	return all
 }
 
-// gate is a command that waits until a ConfigMap of the management cluster lets it pass,
-// and answers there. Its operands are a token, the server and the namespace.
+// gate is a command that waits until a ConfigMap of the management cluster contains a signal, and
+// writes its own signal into the ConfigMap. Its arguments are a token, the server and the
+// namespace.
 const gate = `#!/bin/bash
 set -o errexit -o pipefail
 map=$2/api/v1/namespaces/$3/configmaps/mhc-test
@@ -138,8 +140,8 @@ curl -sk -X PATCH -H "Authorization: Bearer $1" -H "Content-Type: application/st
   --data '{"data":{"signal":"ack-pass"}}' $map
 `
 
-// behindGate makes control plane machines wait for the signal of the remediation spec, and
-// adds a MachineHealthCheck for the machines that the spec marks.
+// behindGate makes control plane machines wait for the signal of the remediation spec, and adds a
+// MachineHealthCheck for the machines that the spec marks.
 func behindGate(all []object) []object {
 	all = slices.DeleteFunc(all, func(o object) bool { return o.kind() == "MachineHealthCheck" })
 	for _, o := range all {
@@ -155,8 +157,8 @@ func behindGate(all []object) []object {
 		map[string]any{"nodeStartupTimeoutSeconds": 30}))
 }
 
-// healthCheck returns a MachineHealthCheck for Machines with labels and the condition that
-// Cluster API's specs set on nodes.
+// healthCheck returns a MachineHealthCheck for Machines with the labels and the node condition that
+// Cluster API's specs set.
 func healthCheck(labels, checks map[string]any) object {
 	checks["unhealthyNodeConditions"] = []any{map[string]any{"type": "e2e.remediation.condition", "status": "False", "timeoutSeconds": 10}}
 	return object{
@@ -171,8 +173,8 @@ func healthCheck(labels, checks map[string]any) object {
 	}
 }
 
-// withHealthCheck puts the workers under one MachineHealthCheck with the condition that
-// the remediation spec sets, in place of the template's own.
+// withHealthCheck replaces the template's MachineHealthChecks by one for all workers, with the
+// condition that the remediation spec sets.
 func withHealthCheck(all []object) []object {
 	const label = "e2e.remediation.label"
 	all = slices.DeleteFunc(all, func(o object) bool { return o.kind() == "MachineHealthCheck" })
@@ -185,8 +187,8 @@ func withHealthCheck(all []object) []object {
 	return append(all, healthCheck(map[string]any{label: ""}, map[string]any{}))
 }
 
-// inTwoSteps returns the control plane of a template as a Machine by itself, and then again
-// as the KubeadmControlPlane that adopts it.
+// inTwoSteps returns the template's control plane first as a Machine without an owner, and then as
+// the KubeadmControlPlane that adopts it.
 func inTwoSteps(all []object) []object {
 	const name = "${CLUSTER_NAME}-control-plane-0"
 	var first, second []object
@@ -210,12 +212,12 @@ func inTwoSteps(all []object) []object {
 			first, second = append(first, alone), append(second, o)
 		case "KubeadmControlPlane":
 			config := o.at("spec", "kubeadmConfigSpec")
-			// The credentials of a template's machines have another name than those of a
-			// single machine; the adopted machine and the template must agree.
+			// The credentials Secret of a template's machines has another name than the Secret of a
+			// single machine, but the adopted machine and the template must agree.
 			secret := object(config["files"].([]any)[0].(map[string]any)).at("contentFrom", "secret")
 			secret["name"] = name + "-azure-json"
-			// The first machine is made by init; with a joinConfiguration too it would be
-			// taken for one that joined.
+			// The first machine is created by kubeadm init; with a joinConfiguration it would be
+			// taken for a machine that joined.
 			alone := maps.Clone(config)
 			delete(alone, "joinConfiguration")
 			first = append(first,

@@ -29,14 +29,14 @@ var (
 	only      = flag.String("only", "", "casement or capz; default both")
 )
 
-// side is a provider for Azure.
+// side is one of the two compared providers for Azure.
 type side struct {
 	name, version string
-	// programs are how its processes are called.
+	// programs are the names of its processes.
 	programs []string
 }
 
-// figures are the cost of a cluster with one of the two providers.
+// figures contains the cost of a cluster with one of the two providers.
 type figures struct {
 	infrastructure, joined, available time.Duration
 	calls, idle                       map[string]int
@@ -44,8 +44,8 @@ type figures struct {
 	memory                            int64 // bytes
 }
 
-// TestSideBySide prints the table. It fails where a side does not make the cluster, and
-// judges no figure.
+// TestSideBySide prints the table of both providers. It fails if a provider does not create the
+// cluster, and has no limit for any figure.
 func TestSideBySide(t *testing.T) {
 	if *capzDir == "" {
 		t.Skip("no -capz: make e2e-capz CAPZ=DIR names a release of CAPZ with its programs")
@@ -87,7 +87,7 @@ func (f figures) String() string {
 		counts(f.calls), counts(f.idle), f.idleCPU.Seconds(), f.memory>>20)
 }
 
-// counts shows calls by verb, and all of them first.
+// counts returns a text with the number of all calls, followed by the calls by verb.
 func counts(by map[string]int) string {
 	all := 0
 	var parts []string
@@ -100,7 +100,7 @@ func counts(by map[string]int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d  %s", all, strings.Join(parts, ", ")))
 }
 
-// run is one cluster on one plane.
+// run is one cluster on one plane with one of the providers.
 type run struct {
 	t       *testing.T
 	side    side
@@ -142,18 +142,18 @@ func (r *run) measure() figures {
 	f.calls = less(r.calls(), before)
 	t.Log("\n" + r.plane.Run(nil, "calls"))
 
-	// Work that the creation left behind ends before the watch begins, the first comparison with Azure
-	// included.
+	// Work that the creation has started, such as the first comparison with Azure, ends before the
+	// measurement begins.
 	time.Sleep(*idle / 2)
 	before, cpu := r.calls(), r.cpu()
-	time.Sleep(*idle) // the figure is the activity in that time
+	time.Sleep(*idle) // the figure is the activity in this time
 	t.Log("\n" + r.plane.Run(nil, "calls"))
 	f.idle, f.idleCPU, f.memory = less(r.calls(), before), r.cpu()-cpu, r.memory()
 	return f
 }
 
-// fill returns the template with the plane's values, and its identity as the service
-// principal that the plane has, which every provider takes without a token file.
+// fill returns the template with the plane's values. Its identity is the plane's service principal,
+// which every provider accepts without a token file.
 func (r *run) fill() []byte {
 	text := r.plane.Run(nil, "generate", "cluster", "demo", "--from", filepath.Join(r.dir, *template),
 		"--kubernetes-version", plane.Kubernetes(),
@@ -172,7 +172,7 @@ func (r *run) clusterctl(config string, args ...string) {
 	}
 }
 
-// patience bounds each wait. Azure's own pace takes CAPZ some minutes.
+// patience limits each wait. With Azure's own durations CAPZ needs some minutes.
 const patience = 40 * time.Minute
 
 // until waits until a field of an object has a value.
@@ -206,14 +206,14 @@ func (r *run) untilNodes() {
 	r.t.Fatalf("machines after %s:\n%s\n%s", patience, said, r.plane.Everything("why", "demo"))
 }
 
-// poll is the name under which polls of operations are counted.
+// poll is the name under which the polls of operations are counted.
 const poll = "poll"
 
-// stubCaller is the user agent of the stub for cloud-provider-azure in the cluster.
+// stubCaller is the user agent of the stub of cloud-provider-azure in the cluster.
 const stubCaller = "casement-stub"
 
-// calls returns how many calls the local Azure has answered, by verb, except those of the
-// cluster's own programs.
+// calls returns the number of calls that the local Azure has answered, by verb, without the calls
+// of the cluster's own programs.
 func (r *run) calls() map[string]int {
 	r.t.Helper()
 	var log struct {
@@ -255,7 +255,7 @@ func (r *run) processes() []int {
 	for _, file := range entries {
 		line, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		program, _, _ := strings.Cut(string(line), "\x00")
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))

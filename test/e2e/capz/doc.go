@@ -1,4 +1,5 @@
-// Package capz creates the same template with CAPZ's manager and with casement's, each on a bare plane of
-// its own, and prints the cost side by side. CAPZ's programs and the files of its release are not part of
-// this repository and are inputs: docs/capz.md describes them. No package imports it.
+// Package capz creates clusters from the same template with CAPZ's manager and with casement's,
+// each on a separate bare plane, and prints the costs side by side. CAPZ's programs and the files
+// of its release are not part of this repository but inputs, which docs/capz.md describes. No
+// package imports it.
 package capz

@@ -22,8 +22,8 @@ var (
 	theme  = flag.String("theme", "", "what goes wrong in every round, instead of what is drawn")
 )
 
-// patience bounds the time in which a cluster recovers after the last fault. It is many
-// times the usual time, because the computer may be busy.
+// patience limits the time in which a cluster recovers after the last fault. It is many times the
+// usual time, because the computer may be busy.
 const patience = 8 * time.Minute
 
 func TestChaos(t *testing.T) {
@@ -47,12 +47,12 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// live runs one cluster through all actions, in at most the given number of rounds.
+// live runs one cluster through all actions, in at most most rounds.
 func (s *scene) live(most int) {
 	s.c = &cluster{scene: s, pools: len(s.rows)/len(acts)%2 == 1, vmIDs: map[string]string{}, uids: map[string]string{}}
 	todo := acts
 	if most < len(acts) {
-		// Its end belongs to it.
+		// The last action, the deletion of the cluster, is never left out.
 		todo = append(append([]action{}, acts[:most-1]...), acts[len(acts)-1])
 	}
 	for _, a := range todo {
@@ -63,8 +63,7 @@ func (s *scene) live(most int) {
 	}
 }
 
-// round does one action, lets things go wrong meanwhile, and waits until the cluster has come
-// to rest.
+// round runs one action with faults, and waits until the cluster has settled.
 func (s *scene) round(a action) {
 	r := row{number: len(s.rows) + 1, action: a.name, cluster: s.c.kind(), theme: s.draw()}
 	s.row = &r
@@ -73,7 +72,7 @@ func (s *scene) round(a action) {
 	if r.theme == "Azure fails" || r.theme == "everything" {
 		chance = 0.1 + 0.2*s.random.Float64()
 	}
-	if a.byHand { // a person's own call to Azure is not to fail
+	if a.byHand { // the call to Azure that an action makes itself must not fail
 		a.do(s.c)
 		s.failAzure(chance)
 	} else {
@@ -103,7 +102,7 @@ func (s *scene) round(a action) {
 	}
 }
 
-// problem counts as a failure of the round.
+// problem logs a text and counts it as a failure of the round.
 func (s *scene) problem(format string, args ...any) {
 	s.t.Helper()
 	s.t.Errorf("seed %d, round %d (%s, %s): %s", *seed, s.row.number, s.row.action, s.row.theme, fmt.Sprintf(format, args...))
@@ -123,14 +122,14 @@ func (s *scene) showState() {
 // diskSize is more than a plane with a cluster writes, and small enough to be filled quickly.
 const diskSize = 3 << 30
 
-// smallDisk mounts a small file system for temporary files, if that is allowed, and returns
-// its folder, or "".
+// smallDisk mounts a small file system for temporary files and returns its folder, or "" if
+// mounting is not permitted.
 func smallDisk(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "chs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Remove(dir) }) // it is empty
+	t.Cleanup(func() { _ = os.Remove(dir) }) // the folder is empty after unmount
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprint("size=", diskSize), "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Logf("rounds with a full or read-only disk are left out, as no small disk can be mounted here: %v: %s", err, out)
 		return ""
@@ -140,8 +139,8 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// unmount removes the small disk. A process that has just been killed keeps the disk busy until the kernel
-// has ended all of its threads.
+// unmount unmounts the small disk. A process that was just killed keeps the disk busy until the
+// kernel has ended all of the process's threads.
 func unmount(t *testing.T, dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

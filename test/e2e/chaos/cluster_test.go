@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// cluster is the cluster under test, and its desired state.
+// cluster is the cluster under test with its desired state.
 type cluster struct {
 	*scene
 	pools   bool
-	windows int // machines asked for
-	// vmIDs has Azure's vmId of each infrastructure machine's VM, by the machine's UID; a VM that is
-	// created again has another. uids are the UIDs of objects that must not be lost.
+	windows int // number of requested machines
+	// vmIDs contains Azure's vmId of each infrastructure machine's VM, by the machine's UID; a VM
+	// that is created again has another vmId. uids are the UIDs of objects that must not be lost.
 	vmIDs, uids map[string]string
 	kubeconfig  string
 }
@@ -27,15 +27,15 @@ func (c *cluster) kind() string {
 	return "machines"
 }
 
-// action is an operator's change of the cluster.
+// action is a change of the cluster by an operator.
 type action struct {
 	name string
 	do   func(*cluster)
-	// byHand is set for an action that calls Azure itself.
+	// byHand is set for an action that itself calls Azure.
 	byHand bool
 }
 
-// acts are the life of a cluster.
+// acts are the actions in the life of a cluster, in their order.
 var acts = []action{
 	{name: "create", do: (*cluster).create},
 	{name: "scale up", do: func(c *cluster) { c.scale(3) }},
@@ -57,7 +57,7 @@ func (c *cluster) create() {
 	c.must("kubectl", "create", "configmap", "canary", "--from-literal=seed="+fmt.Sprint(*seed))
 }
 
-// group names the object that owns the Windows machines.
+// group returns the kind and name of the object that owns the Windows machines.
 func (c *cluster) group() (kind, name string) {
 	if c.pools {
 		return "machinepool", "demo-mp-win"
@@ -71,7 +71,7 @@ func (c *cluster) scale(n int) {
 	c.must("kubectl", "scale", kind, name, "--replicas", fmt.Sprint(n))
 }
 
-// healthCheck replaces machines whose VM is gone.
+// healthCheck is a MachineHealthCheck that replaces machines whose VM does not exist any more.
 const healthCheck = `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineHealthCheck
@@ -85,7 +85,7 @@ spec:
     - {type: Ready, status: Unknown, timeoutSeconds: 60}
 `
 
-// repair deletes a VM in Azure without casement.
+// repair deletes a VM in Azure without casement, which a MachineHealthCheck repairs.
 func (c *cluster) repair() {
 	if !c.pools {
 		c.p.Run([]byte(healthCheck), "kubectl", "apply", "-f", "-")
@@ -122,8 +122,8 @@ func (c *cluster) upgrade() {
 
 const computeVersion = "2024-07-01"
 
-// settle waits until the cluster is in the desired state, and returns the missing parts if it does not get
-// there.
+// settle waits until the cluster is in the desired state, and returns the missing parts if it does
+// not reach that state.
 func (c *cluster) settle(a action) (missing string) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -135,7 +135,7 @@ func (c *cluster) settle(a action) (missing string) {
 		if missing == "" || time.Now().After(deadline) {
 			return missing
 		}
-		time.Sleep(500 * time.Millisecond) // between two looks
+		time.Sleep(500 * time.Millisecond) // interval between two checks
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *cluster) remains() string {
 	return strings.Join(strings.Fields(out), " ")
 }
 
-// object has the fields of any kind that the test reads.
+// object contains the fields of objects of any kind that the test reads.
 type object struct {
 	Metadata struct {
 		Name, UID, DeletionTimestamp string
@@ -173,7 +173,7 @@ func (o object) is(condition string) bool {
 		func(c struct{ Type, Status string }) bool { return c.Type == condition && c.Status == "True" })
 }
 
-// list reads objects; ok is false if nothing answered.
+// list returns the objects that kubectl get lists; ok is false if the API server did not answer.
 func (c *cluster) list(args ...string) ([]object, bool) {
 	out, err := c.p.Try(nil, append([]string{"kubectl"}, append(args, "-o", "json")...)...)
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *cluster) nodes() ([]object, bool) {
 	return c.list("--kubeconfig", c.kubeconfig, "get", "nodes")
 }
 
-// owned returns the infrastructure machines of the cluster, including those of pools.
+// owned returns the infrastructure machines of the cluster, including the machines of pools.
 func (c *cluster) owned() ([]object, bool) {
 	machines, ok := c.list("get", "azuremachines,azuremachinepoolmachines")
 	return machines, ok
@@ -210,7 +210,7 @@ func (c *cluster) unrest() string {
 	if !ok1 || !ok2 || !ok3 {
 		return "an API server does not answer"
 	}
-	want := 2 + c.windows // with a control plane and a Linux machine
+	want := 2 + c.windows // the control plane machine and the Linux machine too
 	if len(infra) != want || len(nodes) != want {
 		return fmt.Sprintf("%d infrastructure machines and %d nodes, not %d", len(infra), len(nodes), want)
 	}
@@ -237,7 +237,7 @@ func (c *cluster) unrest() string {
 	return ""
 }
 
-// outdated returns the name of a node that has not been upgraded, or "".
+// outdated returns the name of a node that has not been upgraded, or "" if there is none.
 func (c *cluster) outdated() string {
 	nodes, _ := c.nodes()
 	for _, n := range nodes {
@@ -259,7 +259,7 @@ func (c *cluster) resources() []resource {
 	return out
 }
 
-// vms returns the virtual machines and instances of scale sets.
+// vms returns the virtual machines and the instances of scale sets.
 func (c *cluster) vms() []resource {
 	return slices.DeleteFunc(c.resources(), func(r resource) bool {
 		return !strings.EqualFold(r.Type, "Microsoft.Compute/virtualMachines") &&
@@ -267,7 +267,7 @@ func (c *cluster) vms() []resource {
 	})
 }
 
-// account counts orphaned, duplicate and lost objects.
+// account counts the orphaned, duplicate and lost objects after an action.
 func (c *cluster) account(a action) {
 	c.accountProcesses(a)
 	if a.name == "delete" {
@@ -299,7 +299,7 @@ func (c *cluster) account(a action) {
 	c.lost("canary of the workload", "--kubeconfig", c.kubeconfig, "get", "configmap", "canary")
 }
 
-// lost counts an object that does not exist any more, or was created again.
+// lost counts an object that does not exist any more or was created again.
 func (c *cluster) lost(what string, args ...string) {
 	uid, err := c.p.Try(nil, append([]string{"kubectl"}, append(args, "-o", "jsonpath={.metadata.uid}")...)...)
 	was, known := c.uids[what]
@@ -314,8 +314,8 @@ func (c *cluster) lost(what string, args ...string) {
 	c.uids[what] = uid
 }
 
-// accountProcesses counts processes of the plane that are not the supervisor's children,
-// and processes of deleted machines.
+// accountProcesses counts the processes of the plane that are not children of the supervisor, and
+// the processes of deleted machines.
 func (c *cluster) accountProcesses(a action) {
 	supervisor := c.supervisor()
 	for _, p := range c.processes() {
@@ -331,7 +331,7 @@ func (c *cluster) accountProcesses(a action) {
 	}
 }
 
-// accountAzure holds each VM, network interface and disk against the machines.
+// accountAzure compares each VM, network interface and disk in Azure with the machines.
 func (c *cluster) accountAzure(infra []object) {
 	owners := map[string]object{}
 	for _, m := range infra {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// row is one round and its result.
+// row is one round with its result.
 type row struct {
 	number                 int
 	action, cluster, theme string
@@ -29,7 +29,7 @@ func (r row) counts() string {
 		r.kills, r.restarts, r.stops, r.faults, r.orphans, r.duplicates, r.stuck, r.lost)
 }
 
-// sum adds up rounds.
+// sum returns the sum of rounds.
 func sum(rows []row) row {
 	var s row
 	for _, r := range rows {
@@ -41,7 +41,7 @@ func sum(rows []row) row {
 	return s
 }
 
-// table shows the rounds by their fault, and all of them.
+// table returns a text with the results by fault, and of all rounds.
 func table(rows []row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-20s %6s %6s %8s %6s %7s %9s %9s | %7s %10s %13s %12s\n", "WHAT GOES WRONG", "ROUNDS",
@@ -77,7 +77,7 @@ func median(rows []row) time.Duration {
 	return sorted[len(sorted)/2].took
 }
 
-// svg plots the time that each round took to settle, by its fault.
+// svg returns a plot of the time that each round took to settle, by fault.
 func svg(rows []row, seed uint64) []byte {
 	const left, width, step = 160, 640, 28
 	groups := byTheme(rows)

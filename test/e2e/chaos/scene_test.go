@@ -20,20 +20,20 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// scene is a plane, the injected faults, and the counts.
+// scene is a plane with the injected faults and the counts.
 type scene struct {
 	t      *testing.T
 	random *rand.Rand
 	p      *plane.Plane
-	disk   string // "" where none can be mounted
+	disk   string // "" if no file system can be mounted
 	c      *cluster
 	row    *row
 	rows   []row
-	rules  [][]string // the fault rules in force, as arguments of azure faults add
+	rules  [][]string // the current fault rules, as arguments of azure faults add
 	struck map[string]int
 }
 
-// themes are the kinds of faults of a round.
+// themes are the kinds of faults of a round, with the functions that cause them.
 var themes = map[string]func(*scene){
 	"supervisor killed":   func(s *scene) { s.harm(6, s.killSupervisor) },
 	"management killed":   func(s *scene) { s.harm(12, func() { s.disturbProcess(management, syscall.SIGKILL) }) },
@@ -49,7 +49,7 @@ var themes = map[string]func(*scene){
 	"state read-only":     (*scene).readOnly,
 }
 
-// draw chooses the faults of a round; half of the rounds have all of them.
+// draw chooses the faults of a round; half of the rounds have all kinds.
 func (s *scene) draw() string {
 	if *theme != "" {
 		return *theme
@@ -64,21 +64,22 @@ func (s *scene) draw() string {
 	return names[s.random.IntN(len(names))]
 }
 
-// must runs casement; a failure ends the test.
+// must runs casement; an error ends the test.
 func (s *scene) must(args ...string) string {
 	s.t.Helper()
 	return s.p.Run(nil, args...)
 }
 
-// harm does something so many times, at random moments.
+// harm calls what as often as times, at random moments.
 func (s *scene) harm(times int, what func()) {
 	for range times * *fury {
-		time.Sleep(time.Duration(s.random.Int64N(int64(1500*time.Millisecond) / int64(*fury)))) // the test is about random moments
+		time.Sleep(time.Duration(s.random.Int64N(int64(1500*time.Millisecond) / int64(*fury)))) // the test needs random moments
 		what()
 	}
 }
 
-// azureFails leaves the fault rules in force until one has matched: of a machine that is gone, the next call follows within a minute.
+// azureFails keeps the fault rules until one has matched, because the next call about a deleted
+// machine may take up to a minute.
 func (s *scene) azureFails() {
 	s.harm(20, func() {})
 	for end := time.Now().Add(2 * time.Minute); s.row.faults == 0 && time.Now().Before(end); s.countFaults() {
@@ -86,8 +87,7 @@ func (s *scene) azureFails() {
 	}
 }
 
-// failAzure puts fault rules in force that together match a share of all calls, up to
-// 30 %.
+// failAzure sets fault rules that together match the given share of all calls, up to 30 %.
 func (s *scene) failAzure(chance float64) {
 	s.rules = nil
 	if chance == 0 {
@@ -100,23 +100,23 @@ func (s *scene) failAzure(chance float64) {
 	for _, k := range kinds {
 		s.rules = append(s.rules, append(k, "--probability", fmt.Sprintf("%.3f", chance/float64(len(kinds)))))
 	}
-	// Operations are fewer than calls, so their faults have a probability of their own.
+	// Operations are fewer than calls, so their faults have a separate probability.
 	s.rules = append(s.rules, []string{"operation", "--probability", fmt.Sprintf("%.3f", chance/2)})
 	s.applyRules()
 }
 
-// applyRules adds the rules, which last as long as the supervisor.
+// applyRules adds the rules to the local Azure. They are lost when the supervisor ends.
 func (s *scene) applyRules() {
 	for _, r := range s.rules {
 		add := append([]string{"azure", "faults", "add", "--seed", fmt.Sprint(s.random.Uint32())}, r...)
 		if _, err := s.p.Try(nil, add...); err != nil {
-			s.t.Logf("add a fault: %v", err) // the supervisor was killed meanwhile
+			s.t.Logf("add a fault: %v", err) // the supervisor may have been killed meanwhile
 		}
 	}
 	s.struck = map[string]int{}
 }
 
-// countFaults adds the faults that have matched since the last look.
+// countFaults adds the faults that have matched since the last count.
 func (s *scene) countFaults() {
 	out, err := s.p.Try(nil, "azure", "faults", "list", "-o", "json")
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *scene) countFaults() {
 	}
 }
 
-// calm ends all faults and starts the plane.
+// calm removes all faults and starts the plane.
 func (s *scene) calm() {
 	s.rules = nil
 	if out, err := s.p.Try(nil, "up", "--timeout", "5m"); err != nil {
@@ -145,7 +145,7 @@ func (s *scene) calm() {
 	s.must("azure", "faults", "clear")
 }
 
-// anything does one random harm to a process.
+// anything harms a process in a random way.
 func (s *scene) anything() {
 	switch s.random.IntN(8) {
 	case 0:
@@ -162,7 +162,7 @@ func (s *scene) anything() {
 	s.countFaults()
 }
 
-// supervisor returns the supervisor's process ID, 0 if it does not run.
+// supervisor returns the supervisor's process ID, or 0 if it does not run.
 func (s *scene) supervisor() int {
 	data, err := os.ReadFile(filepath.Join(s.p.Home, "lock"))
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *scene) processes() []process {
 		}
 		status, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		fields := strings.Fields(string(status[strings.LastIndexByte(string(status), ')')+1:]))
 		pid, _ := strconv.Atoi(filepath.Base(dir))
@@ -219,7 +219,7 @@ func (s *scene) processes() []process {
 	return out
 }
 
-// Kinds of processes beside the supervisor.
+// management, workload and anyChild select kinds of processes other than the supervisor.
 func management(s *scene, p process) bool {
 	return strings.Contains(p.line, filepath.Join(s.p.Home, "management")) && p.parent == s.supervisor()
 }
@@ -230,7 +230,7 @@ func workload(s *scene, p process) bool {
 
 func anyChild(s *scene, p process) bool { return management(s, p) || workload(s, p) }
 
-// pick draws a process of a kind.
+// pick returns a random process of a kind.
 func (s *scene) pick(kind func(*scene, process) bool) (process, bool) {
 	found := slices.DeleteFunc(s.processes(), func(p process) bool { return !kind(s, p) })
 	if len(found) == 0 {
@@ -251,7 +251,7 @@ func (s *scene) disturbProcess(kind func(*scene, process) bool, signal syscall.S
 	}
 }
 
-// freeze stops a process, the supervisor among them, and lets it go on some time later.
+// freeze stops a random process, or the supervisor, and continues it after a random time.
 func (s *scene) freeze() {
 	pid := s.supervisor()
 	if s.random.IntN(4) > 0 {
@@ -263,11 +263,11 @@ func (s *scene) freeze() {
 		return
 	}
 	s.row.stops++
-	time.Sleep(time.Duration(s.random.Int64N(int64(8 * time.Second)))) // the test is about the length of the stop
-	_ = syscall.Kill(pid, syscall.SIGCONT)                             // it may have been killed
+	time.Sleep(time.Duration(s.random.Int64N(int64(8 * time.Second)))) // the test needs a stop of random length
+	_ = syscall.Kill(pid, syscall.SIGCONT)                             // the process may have been killed
 }
 
-// start starts a casement command whose end is awaited later.
+// start starts a casement command and returns a function that waits for its end.
 func (s *scene) start(args ...string) (wait func() error) {
 	var err error
 	var done sync.WaitGroup
@@ -308,11 +308,11 @@ func (s *scene) downDuringUp() {
 	for range 3 {
 		s.must("down")
 		up := s.start("up", "--timeout", "5m")
-		time.Sleep(time.Duration(s.random.Int64N(int64(6 * time.Second)))) // the test is about random moments
+		time.Sleep(time.Duration(s.random.Int64N(int64(6 * time.Second)))) // the test needs random moments
 		if out, err := s.p.Try(nil, "down"); err != nil {
 			s.problem("down during up: %v\n%s", err, out)
 		}
-		_ = up() // which may have been ended
+		_ = up() // the command may have been ended
 	}
 }
 
@@ -339,7 +339,7 @@ func (s *scene) fillDisk() {
 		for err == nil {
 			_, err = f.Write(block)
 		}
-		for block = block[:4096]; ; { // to the last page
+		for block = block[:4096]; ; { // fills the disk to its last page
 			if _, err := f.Write(block); err != nil {
 				break
 			}

@@ -21,7 +21,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// action has the parts of action.yml that this runner, in place of GitHub's, reads.
+// action contains the parts of action.yml that this test's runner reads in place of GitHub's.
 type action struct {
 	Inputs map[string]struct {
 		Default string `json:"default"`
@@ -44,8 +44,7 @@ const (
 		"  containers: [{name: web, image: example.com/web:1}]\n"
 )
 
-// TestAction runs the scripts of action.yml as a runner does, with a release of the built
-// program.
+// TestAction runs the scripts of action.yml as a runner does, with a release of the built program.
 func TestAction(t *testing.T) {
 	for _, program := range []string{"bash", "curl", "tar"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -58,7 +57,7 @@ func TestAction(t *testing.T) {
 		manifest string
 		inputs   map[string]string
 		sums     string
-		failing  string // the name of the step that fails
+		failing  string // name of the failing step
 		code     string
 		says     string
 	}{
@@ -127,12 +126,12 @@ func archive(t *testing.T, program string) []byte {
 	return out.Bytes()
 }
 
-// runner is as much of GitHub's runner as the action needs.
+// runner is the part of GitHub's runner that the action needs.
 type runner struct {
 	t       *testing.T
 	action  action
 	inputs  map[string]string
-	outputs map[string]string // of steps, by STEP.NAME
+	outputs map[string]string // outputs of steps, by STEP.NAME
 	dir     string
 	log     bytes.Buffer
 }
@@ -176,7 +175,7 @@ func (r *runner) lines(name string) []string {
 	return strings.Fields(string(data))
 }
 
-// run runs the steps that have a script and returns the name of the failing one.
+// run runs the steps that have a script and returns the name of the failing step, or "".
 func (r *runner) run() (failing string) {
 	r.t.Helper()
 	for _, step := range r.action.Runs.Steps {
@@ -205,7 +204,8 @@ func (r *runner) run() (failing string) {
 
 var expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
 
-// expand replaces expressions: the first value of several that is not empty.
+// expand replaces expressions by their values; of several alternatives it takes the first that is
+// not empty.
 func (r *runner) expand(text string) string {
 	r.t.Helper()
 	return expression.ReplaceAllStringFunc(text, func(found string) string {

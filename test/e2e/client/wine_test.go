@@ -17,7 +17,7 @@ import (
 
 var wine = flag.String("wine", "", "wine's program, with which the client for Windows is run")
 
-// wineTimeout bounds one command; the first one makes wine's folders.
+// wineTimeout limits one command; the first command creates wine's folders.
 const wineTimeout = 3 * time.Minute
 
 // TestWindows runs the client for Windows.
@@ -56,7 +56,7 @@ func TestWindows(t *testing.T) {
 	})
 }
 
-// generated are the variables of the templates that have no default.
+// generated contains the variables of the templates that have no default.
 var generated = []string{"AZURE_SUBSCRIPTION_ID=00000000-0000-0000-0000-000000000001",
 	"AZURE_TENANT_ID=00000000-0000-0000-0000-000000000002",
 	"AZURE_CLIENT_ID=00000000-0000-0000-0000-000000000003", "AZURE_LOCATION=westeurope", "AZURE_CLUSTER_IDENTITY_SECRET_NAME=login",

@@ -21,13 +21,13 @@ import (
 
 var full = flag.Bool("full", false, "do all of it, which takes minutes; make e2e-clusterctl does")
 
-// Releases of casement that the repository offers.
+// Releases of casement in the repository.
 const (
 	first  = "v0.1.0"
 	second = "v0.1.1"
 )
 
-// published returns a repository with the first of them.
+// published returns a repository that contains the first of these releases.
 func published(t *testing.T) repository.Repository {
 	t.Helper()
 	r := repository.New(t)
@@ -42,7 +42,7 @@ type operator struct {
 	config string
 }
 
-// clusterctlTimeout bounds one command.
+// clusterctlTimeout limits one command.
 const clusterctlTimeout = 10 * time.Minute
 
 func (o operator) clusterctl(args ...string) string {
@@ -81,8 +81,8 @@ func (o operator) machines() map[string]string {
 
 const computeAPI = "2024-07-01"
 
-// vms returns the virtual machines of the local Azure by ID, with the ID that Azure gives
-// each new one.
+// vms returns, by ID, the vmId of the virtual machines of the local Azure. Azure gives each new
+// virtual machine another vmId.
 func vms(p *plane.Plane) map[string]string {
 	var list struct {
 		Value []struct {
@@ -98,7 +98,7 @@ func vms(p *plane.Plane) map[string]string {
 	return out
 }
 
-// TestRepository: every release declares its contract, and contains no image of a
+// TestRepository checks that every release declares its contract and contains no image of a
 // development branch.
 func TestRepository(t *testing.T) {
 	r := published(t)
@@ -121,7 +121,8 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// TestOperator is the life of a provider and a cluster in an operator's hands.
+// TestOperator runs the steps of an operator, from the installation of a provider to the deletion
+// of a cluster, with clusterctl.
 func TestOperator(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -161,7 +162,7 @@ func TestOperator(t *testing.T) {
 	target := operator{t: t, plane: plane.New(t), config: source.config}
 	target.plane.Run(nil, "up", "--bare", "--azure-of", source.plane.Home)
 	target.init("azure:" + second)
-	// clusterctl itself refuses to move while a machine has no node.
+	// clusterctl refuses to move while a machine has no node.
 	source.clusterctl("move", "--to-kubeconfig", filepath.Join(target.plane.Home, "kubeconfig"))
 	if left := source.plane.Run(nil, "kubectl", "get", "cluster-api", "-o", "name"); strings.TrimSpace(left) != "" {
 		t.Errorf("the move left %s", left)
@@ -199,7 +200,8 @@ func (o operator) init(azure string) {
 	o.plane.Run([]byte(o.plane.Run(nil, "generate", "addons")), "kubectl", "apply", "--server-side", "-f", "-")
 }
 
-// described waits until clusterctl describe shows the cluster available, and each of our objects ready below its owner.
+// described waits until clusterctl describe shows the cluster as available, and each of casement's
+// objects as ready below its owner.
 func (o operator) described() {
 	o.t.Helper()
 	var said string

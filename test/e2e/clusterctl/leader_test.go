@@ -22,12 +22,13 @@ var (
 	seed  = flag.Uint64("seed", 20348, "of the moments of the kills")
 )
 
-// leaderFlags shorten the lease, so that the other replica takes over in seconds.
+// leaderFlags shorten the lease, so that the other replica becomes leader within seconds.
 var leaderFlags = []string{"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"}
 
 // TestLeader runs two replicas of casement-manager and kills the leader at seeded moments while two
-// clusters, one of machines and one of a pool, are created, scaled, upgraded and deleted. No virtual
-// machine may be created twice or left without its object, and nothing may be lost or stuck.
+// clusters, one of machines and one with a pool, are created, scaled, upgraded and deleted. No
+// virtual machine may be created twice or remain without its object, and nothing may be lost or
+// stuck.
 func TestLeader(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -53,13 +54,13 @@ func TestLeader(t *testing.T) {
 		row := rows[len(rows)-1]
 		pod, pid := o.leader()
 		leaders[pod]++
-		<-time.After(time.Duration(random.Int64N(int64(3 * time.Second)))) // the test is about random moments
+		<-time.After(time.Duration(random.Int64N(int64(3 * time.Second)))) // the test needs random moments
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Logf("kill %d: process %d had gone: %v", i+1, pid, err)
 		}
 		row.kills, row.until = row.kills+1, time.Now()
 		had := len(made)
-		stays := len(acts) > 0 // else the resource groups go, with machines whose objects went before
+		stays := len(acts) > 0 // otherwise the resource groups are being deleted, with machines whose objects are already deleted
 		row.twice += o.note(made, stays)
 		row.made += len(made) - had
 		if stays {
@@ -78,7 +79,8 @@ func TestLeader(t *testing.T) {
 	if len(leaders) < 2 {
 		t.Errorf("one replica alone has led: %v", leaders)
 	}
-	// 2 * (1 + 1 + 3) at first; the upgrade would make twice four more, and is not over when it is cut short.
+	// There are 2 * (1 + 1 + 3) machines at first. The upgrade would create four more for each
+	// cluster, but it is ended before it completes.
 	if *kills >= 50 && len(made) <= 10 {
 		t.Errorf("%d virtual machines were made in all: the upgrade did not get on", len(made))
 	}
@@ -93,10 +95,10 @@ func TestLeader(t *testing.T) {
 	t.Log("\n" + table)
 }
 
-// killed are the clusters of TestLeader, the second one with its Windows machines in a pool.
+// killed are the clusters of TestLeader; the second one has its Windows machines in a pool.
 var killed = []string{"demo", "pooled"}
 
-// during has the counts during an action.
+// during contains the counts during an action.
 type during struct {
 	does                        string
 	kills, made, twice, orphans int
@@ -109,8 +111,8 @@ type action struct {
 	do   func()
 }
 
-// acts returns the actions of an operator during the test; each begins after one fiftieth
-// more of the kills.
+// acts returns the actions of an operator during the test; each begins after one fiftieth more of
+// the kills.
 func (o operator) acts() []action {
 	kubectl := func(args ...string) { o.plane.Run(nil, append([]string{"kubectl"}, args...)...) }
 	groups := []string{"machinedeployment/demo-md-win", "machinepool/pooled-mp-win"}
@@ -142,7 +144,7 @@ func (o operator) acts() []action {
 	}
 }
 
-// replicate makes the manager two, with a short lease.
+// replicate runs two replicas of the manager, with a short lease.
 func (o operator) replicate() {
 	o.t.Helper()
 	patch := []map[string]any{{"op": "replace", "path": "/spec/replicas", "value": 2}}
@@ -158,7 +160,7 @@ func (o operator) replicate() {
 	o.plane.Run(nil, "kubectl", "rollout", "status", "-n", "casement-system", "deployment", "casement-controller-manager", "--timeout=60s")
 }
 
-// leader finds the pod that took the lease last, and its process.
+// leader returns the pod that acquired the lease last, and its process ID.
 func (o operator) leader() (pod string, pid int) {
 	o.t.Helper()
 	for range 120 {
@@ -181,13 +183,13 @@ func (o operator) leader() (pod string, pid int) {
 	return "", 0
 }
 
-// acquired returns when the manager of a log took the lease last, in milliseconds; 0 for
-// one whose process has begun again since.
+// acquired returns when the manager that wrote a log last acquired the lease, in milliseconds; 0 if
+// its process has restarted since.
 func acquired(t *testing.T, log string) float64 {
 	t.Helper()
 	data, err := os.ReadFile(log)
 	if err != nil {
-		return 0 // the pod is gone
+		return 0 // the pod was deleted
 	}
 	at := 0.0
 	for line := range strings.Lines(string(data)) {
@@ -207,7 +209,8 @@ func acquired(t *testing.T, log string) float64 {
 	return at
 }
 
-// processOf finds the process of a pod by the directory that its flags name.
+// processOf returns the ID of a pod's process, which it finds by the directory in the flags of the
+// process.
 func processOf(pod string) int {
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil || pod == "" {
@@ -223,8 +226,8 @@ func processOf(pod string) int {
 	return 0
 }
 
-// note remembers the virtual machines and, while sets is true, the instances of scale sets, and counts
-// those that were created twice.
+// note records the virtual machines and, if sets is true, the instances of scale sets. It returns
+// the number of machines that were created twice.
 func (o operator) note(made map[string]string, sets bool) (twice int) {
 	o.t.Helper()
 	now := vms(o.plane)
@@ -241,8 +244,8 @@ func (o operator) note(made map[string]string, sets bool) (twice int) {
 	return twice
 }
 
-// orphans counts the virtual machines whose AzureMachine has gone before them. A Windows machine's has a shorter name, with
-// the same end.
+// orphans returns the number of virtual machines whose AzureMachine was deleted before them. The
+// virtual machine of a Windows machine has a shorter name with the same end.
 func (o operator) orphans() (n int) {
 	o.t.Helper()
 	const end = 5
@@ -259,7 +262,7 @@ func (o operator) orphans() (n int) {
 	return n
 }
 
-// instances returns the instances of the local Azure's scale sets, as vms does its virtual machines.
+// instances returns the vmId of the instances of the local Azure's scale sets, by ID.
 func instances(p *plane.Plane) map[string]string {
 	type list struct {
 		Value []struct {

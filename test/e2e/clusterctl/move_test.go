@@ -12,11 +12,11 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// slow makes Azure's five minutes for a bastion half a minute.
+// slow makes Azure take half a minute instead of five minutes for a bastion.
 const slow = "0.1"
 
-// TestMoveWaits moves a cluster while Azure makes a bastion for it: the AzureCluster
-// blocks the move, clusterctl waits, and nothing is moved or begun twice.
+// TestMoveWaits moves a cluster while Azure creates a bastion for it. The AzureCluster blocks the
+// move, clusterctl waits, and no object is moved and no operation is begun twice.
 func TestMoveWaits(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -44,7 +44,7 @@ func TestMoveWaits(t *testing.T) {
 	}()
 	early := 0
 	eventually(t, "the bastion is made", func() bool {
-		// Azure is checked last, so that every other object was moved before.
+		// Azure is checked last, when every other object would have been moved.
 		there := target.plane.Run(nil, "kubectl", "get", "azureclusters", "-o", "name")
 		state := bastions(source.plane)
 		if strings.TrimSpace(there) != "" && !slices.Equal(state, []string{"Succeeded"}) {
@@ -71,7 +71,7 @@ func TestMoveWaits(t *testing.T) {
 	}
 }
 
-// blocked reports whether the cluster's AzureCluster keeps clusterctl from moving it.
+// blocked reports whether the cluster's AzureCluster prevents clusterctl from moving it.
 func (o operator) blocked() bool {
 	o.t.Helper()
 	var c struct {
@@ -98,10 +98,10 @@ func bastions(p *plane.Plane) []string {
 	return out
 }
 
-// eventually waits until something is so.
+// eventually waits until is returns true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for range 1200 { // ten minutes: a busy machine is slow, not stuck
+	for range 1200 { // ten minutes, because a busy machine is slow
 		if is() {
 			return
 		}

@@ -24,9 +24,9 @@ var (
 	upgrades = flag.Int("upgrades", 1, "how often TestUpgradeUnderLoad replaces the manager, forth and back")
 )
 
-// TestUpgrade runs the manager of an earlier revision, lets it make clusters of machines
-// and of pools, and replaces it by the present one with clusterctl. Every object is kept
-// as it was, no machine is made again, and Azure is asked to change nothing.
+// TestUpgrade runs the manager of an earlier revision, lets it create clusters of machines and of
+// pools, and replaces it by the present manager with clusterctl. Every object is unchanged, no
+// machine is created again, and casement makes no write to Azure.
 func TestUpgrade(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -35,8 +35,8 @@ func TestUpgrade(t *testing.T) {
 
 	before, machines, asked := o.objects(), vms(o.plane), writes(o.plane)
 	o.upgrade(publish(1))
-	// The new manager has seen an object when it has answered for a change of it: it
-	// reconciles each of them at its start, and these are the last.
+	// The new manager reconciles every object when it starts. These two changes come last, so when
+	// it has handled them, it has reconciled all objects.
 	o.plane.Run(nil, "kubectl", "scale", "machinedeployment", "single-md-win", "--replicas=2")
 	o.plane.Run(nil, "kubectl", "wait", "machinedeployment", "single-md-win",
 		"--for=jsonpath={.status.availableReplicas}=2", "--timeout=4m")
@@ -54,8 +54,8 @@ func TestUpgrade(t *testing.T) {
 	if diff := cmp.Diff(machines, now); diff != "" || added != 1 {
 		t.Errorf("machines changed, and %d were added (-before +after):\n%s", added, diff)
 	}
-	// One new machine: its network interface and its virtual machine, and its bootstrap
-	// secret with the identity that may read it.
+	// The expected writes are for one new machine: its network interface, its virtual machine, and
+	// its bootstrap secret with the identity that may read it.
 	want := maps.Clone(asked)
 	for _, write := range []string{
 		"PUT Microsoft.Network/networkInterfaces", "PUT Microsoft.Compute/virtualMachines",
@@ -77,8 +77,9 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// withEarlier runs the manager of an earlier revision with two clusters, "single" of machines and "pooled" of a pool. publish
-// makes a release of a number: the present manager where the number is odd, the earlier one where it is even.
+// withEarlier runs the manager of an earlier revision with two clusters: "single" with machines and
+// "pooled" with a pool. publish publishes a release with a number: the present manager if the
+// number is odd, the earlier one if it is even.
 func withEarlier(t *testing.T) (o operator, publish func(number int) (version string)) {
 	t.Helper()
 	tree, programs := earlier(t), t.TempDir()
@@ -114,7 +115,7 @@ func withEarlier(t *testing.T) (o operator, publish func(number int) (version st
 	return o, publish
 }
 
-// upgrade replaces the manager by the manager of a release.
+// upgrade replaces the manager by the manager of another release.
 func (o operator) upgrade(version string) {
 	o.t.Helper()
 	o.clusterctl("upgrade", "apply", "--contract", "v1beta2", "--wait-providers")
@@ -123,8 +124,9 @@ func (o operator) upgrade(version string) {
 	}
 }
 
-// TestUpgradeUnderLoad replaces the manager of an earlier revision by the present one, that by the earlier one and so on, while
-// it creates or deletes machines and replaces the instances of a pool. Each machine is made once, and the pool ends whole.
+// TestUpgradeUnderLoad replaces the manager of an earlier revision by the present one, then that by
+// the earlier one, and so on, while the manager creates or deletes machines and replaces the
+// instances of a pool. Each machine is created once, and the pool is complete in the end.
 func TestUpgradeUnderLoad(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -185,7 +187,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	}
 }
 
-// earlier returns the tree of an earlier revision.
+// earlier returns the folder with the source tree of an earlier revision.
 func earlier(t *testing.T) string {
 	t.Helper()
 	revision := *from
@@ -208,15 +210,14 @@ func earlier(t *testing.T) string {
 	return tree
 }
 
-// seen has the fields of an object that an upgrade must not change.
+// seen contains the fields of an object that an upgrade must not change.
 type seen struct {
 	UID, ProviderID string
 	Generation      int64
 }
 
-// objects returns the objects of Cluster API and casement by kind and name. A
-// MachineDeployment is left out, because scaling changes its generation and the objects
-// that it owns are compared.
+// objects returns the objects of Cluster API and casement by kind and name. MachineDeployments are
+// left out, because scaling changes their generation; the objects that they own are compared.
 func (o operator) objects() map[string]seen {
 	o.t.Helper()
 	var list struct {
@@ -241,7 +242,7 @@ func (o operator) objects() map[string]seen {
 	return out
 }
 
-// writes counts casement-manager's writes to Azure, by method and type.
+// writes returns the number of casement-manager's writes to Azure, by method and type.
 func writes(p *plane.Plane) map[string]int {
 	var calls struct {
 		Counters []struct {

@@ -17,7 +17,8 @@ var (
 	seed    = flag.Uint64("seed", 20348, "of the moments")
 )
 
-// longest is the time in which a cluster comes up; moments lie within it.
+// longest is the time in which a cluster is created; the moments of the crashes are chosen within
+// it.
 const longest = 9 * time.Second
 
 func TestCrash(t *testing.T) {
@@ -34,7 +35,7 @@ func TestCrash(t *testing.T) {
 		} else if replicas := random.IntN(6); i > 1 && replicas > 0 {
 			p.Run(nil, "kubectl", "scale", "machinedeployment", "demo-md-win", fmt.Sprint("--replicas=", min(replicas, 3)))
 		}
-		time.Sleep(after) // the test is about the moment
+		time.Sleep(after) // the test needs this moment
 		note(t, p, vms)
 		p.Kill()
 		p.Run(nil, "up")
@@ -65,7 +66,8 @@ func (r resources) names() (out []string) {
 	return out
 }
 
-// note remembers each VM; a VM that Azure created again has another vmId.
+// note records the vmId of each VM and fails the test if Azure created a VM again, which gives it
+// another vmId.
 func note(t *testing.T, p *plane.Plane, seen map[string]string) {
 	t.Helper()
 	var list struct {
@@ -88,8 +90,8 @@ func note(t *testing.T, p *plane.Plane, seen map[string]string) {
 	}
 }
 
-// accounted compares the machines of the cluster with the local Azure: one VM, one NIC and one OS disk
-// each, and a Node.
+// accounted compares the machines of the cluster with the local Azure: each has one VM, one NIC,
+// one OS disk and one Node.
 func accounted(t *testing.T, p *plane.Plane) {
 	t.Helper()
 	machines := strings.Fields(p.Run(nil, "kubectl", "get", "azuremachines", "-o", "jsonpath={.items[*].spec.providerID}"))

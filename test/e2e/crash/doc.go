@@ -1,5 +1,5 @@
-// Package crash kills the supervisor at seeded random moments while a cluster is
-// created, scaled and deleted, and checks that every cluster is resumed.
+// Package crash kills the supervisor at seeded random moments while a cluster is created, scaled
+// and deleted, and checks that every cluster is resumed.
 //
-// It holds tests only.
+// It contains only tests.
 package crash

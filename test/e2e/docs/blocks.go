@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// languages are the info strings that a fenced block can have. Only sh is run; console is
-// commands with their output, text is a picture or a list of forms.
+// languages are the allowed info strings of a fenced block. Only sh is run; console contains
+// commands with their output, text a picture or a list of forms.
 var languages = []string{"sh", "console", "text", "yaml", "json"}
 
-// notRun begins the comment above a block that is not run; its reason follows.
+// notRun begins the comment above a block that is not run; the reason follows.
 const notRun = "<!-- not run: "
 
 // block is one fenced block of a page.
@@ -19,12 +19,12 @@ type block struct {
 	page     string
 	line     int
 	language string
-	// reason is why the block is not run; empty if it is run.
+	// reason is the reason why the block is not run; "" if it is run.
 	reason string
 	lines  []string
 }
 
-// command is one command of a block, of several lines where they are continued.
+// command is one command of a block, with all its lines if it is continued.
 type command struct {
 	at, text string
 }

@@ -1,3 +1,3 @@
-// Package docs runs the commands of the README and the book, line by line, as a reader
-// would type them. It holds tests only.
+// Package docs runs the commands of the README and the book, line by line, as a reader would type
+// them. It contains only tests.
 package docs

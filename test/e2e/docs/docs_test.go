@@ -23,13 +23,14 @@ var full = flag.Bool("full", false, "the pages that need a plane too")
 // light are the pages that need no plane.
 var light = []string{"docs/install.md", "docs/local-azure.md", "docs/command-line.md"}
 
-// endless are the commands that end by Ctrl-C alone.
+// endless matches the commands that only Ctrl-C ends.
 var endless = regexp.MustCompile(`^casement (azure serve|azure log --follow|ui *(#|$))`)
 
-// patience bounds all the commands.
+// patience limits all the commands together.
 const patience = 20 * time.Minute
 
-// TestBlocks: every fenced block declares its language, and a block that is not run has the reason.
+// TestBlocks checks that every fenced block declares its language, and that a block that is not run
+// contains the reason.
 func TestBlocks(t *testing.T) {
 	root := plane.Root(t)
 	all, err := pages(root)
@@ -61,8 +62,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestCommands runs the commands of all pages in one shell after another page's, on one
-// plane.
+// TestCommands runs the commands of all pages on one plane, page by page, each page in a separate
+// shell.
 func TestCommands(t *testing.T) {
 	root := plane.Root(t)
 	all, err := pages(root)
@@ -106,10 +107,10 @@ type shell struct {
 	env []string
 }
 
-// newShell returns a shell with a home directory, a kubectl, and the programs in its PATH.
+// newShell returns a shell with a home directory, a kubectl, and casement's programs in its PATH.
 func newShell(t *testing.T, root, state string) *shell {
 	t.Helper()
-	home, err := os.MkdirTemp("", "doc") // t.TempDir is too long for unix sockets
+	home, err := os.MkdirTemp("", "doc") // the path of t.TempDir is too long for Unix sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,14 +132,14 @@ func newShell(t *testing.T, root, state string) *shell {
 		"PATH="+bin+":"+programs+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")}
 }
 
-// run runs the commands of a page in one shell and returns how many succeeded.
+// run runs the commands of a page in one shell and returns the number of commands that succeeded.
 func (s *shell) run(t *testing.T, commands []command) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script(commands))
 	cmd.Dir, cmd.Env = s.dir, s.env
-	// Commands left in the background end with the shell.
+	// Commands that run in the background are ended with the shell.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -155,11 +156,12 @@ func (s *shell) run(t *testing.T, commands []command) int {
 	return begun
 }
 
-// began marks a command's beginning in the output.
+// began marks the beginning of a command in the output.
 const began = "\n=== "
 
-// script shows each command and runs it; the first failure ends the script. Commands that do not end run in
-// the background until all is over; the script waits for a local Azure to answer.
+// script returns a shell script that prints each command and runs it; the first failure ends the
+// script. Commands that do not end run in the background until the script ends; for a local Azure,
+// the script waits until it answers.
 func script(commands []command) string {
 	var b strings.Builder
 	b.WriteString("set -euo pipefail\ntrap 'jobs=$(jobs -p); [ -z \"$jobs\" ] || { kill -TERM $jobs; wait || true; }' EXIT\n")

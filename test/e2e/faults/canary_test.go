@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// planted are the secrets that the test sets, by what they are; the cluster generates the
+// planted contains the secrets that the test sets, by description; the cluster generates the
 // others.
 var planted = map[string]string{
 	"file of bootstrap data":   "c4n4ry-in-a-file-0123456789",
@@ -36,7 +36,7 @@ var planted = map[string]string{
 	"domain join password":     "C4n4ry-j0in-passw0rd",
 }
 
-// bootstrapPatch puts secrets where users put them in bootstrap data: a file, a
+// bootstrapPatch puts secrets into the parts of bootstrap data where users put them: a file, a
 // password, keys, and commands that a guest's log repeats.
 func bootstrapPatch(t *testing.T) string {
 	type object = map[string]any
@@ -68,18 +68,18 @@ func bootstrapPatch(t *testing.T) string {
 	return string(data)
 }
 
-// purpose are the commands whose very purpose is a secret that the user asks for.
+// purpose lists the commands whose purpose is to print a secret that the user requests.
 var purpose = map[string]string{
 	"get kubeconfig": "prints the kubeconfig, with the administrator's key, for the user to keep",
 	"azure env":      "prints the secret of the local Azure's application as an export, for the user's shell",
 }
 
-// silent are the commands that print nothing when they succeed, beside cp.
+// silent lists the commands, other than cp, that print nothing when they succeed.
 var silent = []string{"docs DIR/docs"}
 
-// invocations are how every command is run, each by its path. What is run last ends
-// the plane. A name in capitals is replaced: MACHINE and FAILED by machines, NODE by
-// a node, FILE by a manifest with the planted secrets, DIR by a folder.
+// invocations contains the arguments with which every command is run. The last one ends the plane.
+// Names in capitals are replaced: MACHINE and FAILED by machines, NODE by a node, FILE by a
+// manifest with the planted secrets, DIR by a folder.
 var invocations = [][]string{
 	{"status", "-o", "json"}, {"status"}, {"calls"}, {"get", "clusters", "-o", "yaml"},
 	{"tree", "demo", "-o", "yaml"}, {"tree", "demo", "-o", "wide"}, {"wait", "demo", "--timeout", "1s"},
@@ -117,20 +117,19 @@ var invocations = [][]string{
 	{"azure", "serve", "--help"}, {"azure", "reset", "--yes"}, {"down"},
 }
 
-// TestNoSecretIsShown plants secrets, lets a machine fail, and looks for them in
-// what every command prints, in the plane's log, and in events, conditions and
-// statuses.
+// TestNoSecretIsShown plants secrets, lets a machine fail, and searches for the secrets in the
+// output of every command, in the plane's log, and in events, conditions and statuses.
 func TestNoSecretIsShown(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full: it takes a minute and a plane of its own; make e2e-faults has it")
 	}
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1", "SSH_AUTH_SOCK=")
 	p.Run(nil, "up")
-	planted["client secret"] = p.ClientSecret() // the plane's own, as Azure takes no other
+	planted["client secret"] = p.ClientSecret() // the plane's own secret, because Azure accepts no other
 	p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "-p", `{"stringData":{"certificate":"---`+
 		`--BEGIN PRIVATE KEY-----\n`+planted["client certificate's key"]+`\n-----END PRIVATE KEY-----\n"}}`)
-	// The Windows machines have their bootstrap data in custom data, which alone may have
-	// a password; the others in the vault.
+	// The Windows machines have their bootstrap data in custom data, the only place where it may
+	// contain a password; the other machines have it in the vault.
 	const release = "        windowsServerVersion:"
 	generated := p.Run(nil, "generate", "cluster", "demo", "--flavor", "windows")
 	manifest := strings.Replace(generated, release, "        infrastructure.cluster.x-k8s.io/bootstrap-secrets: CustomData\n"+release, 1)
@@ -140,7 +139,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	p.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	p.Run(nil, "wait", "demo", "--timeout", "5m")
 	s := &scene{plane: p, workload: p.Workload("demo"), set: "demo-md-win"}
-	// A second machine gets planted bootstrap data, and a token that is refused.
+	// A second machine gets planted bootstrap data and a token that is refused.
 	s.manage("patch", "kubeadmconfigtemplate", s.set, "--type=json", "-p", bootstrapPatch(t))
 	p.Run(nil, append([]string{"azure", "faults", "add"}, guestFault("wrong-ca")...)...)
 	first := s.machines()[0]
@@ -158,7 +157,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	if len(secrets) < 15 {
 		t.Fatalf("only %d secrets are looked for", len(secrets))
 	}
-	dir := t.TempDir() // the plane's own is for its own
+	dir := t.TempDir() // the plane's directory is for its own files only
 	file := filepath.Join(dir, "planted.yaml")
 	template := s.manage("get", "kubeadmconfigtemplate", s.set, "-o", "yaml")
 	for _, one := range []string{"user's password", "SAS token", "registry password", "bearer token",
@@ -211,8 +210,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 }
 
-// TestEveryCommandIsLookedAt holds the list of invocations to the commands that there
-// are, and the exceptions to their reasons.
+// TestEveryCommandIsLookedAt checks that invocations contains every command, and that every
+// exception still has its reason.
 func TestEveryCommandIsLookedAt(t *testing.T) {
 	p := plane.New(t)
 	var walk func(path ...string)
@@ -232,7 +231,7 @@ func TestEveryCommandIsLookedAt(t *testing.T) {
 
 var helpRow = regexp.MustCompile(`(?m)^  ([a-z-]+) {2,}\S`)
 
-// subcommands returns the subcommands in a help text.
+// subcommands returns the names of the subcommands in a help text.
 func subcommands(help string) []string {
 	_, list, _ := strings.Cut(help, "Available Commands:")
 	list, _, _ = strings.Cut(list, "\nFlags:")
@@ -243,8 +242,8 @@ func subcommands(help string) []string {
 	return out
 }
 
-// secrets returns the secrets of the clusters: tokens, keys, the keys of certificates, and
-// whole bootstrap data.
+// secrets returns the secrets of the clusters: tokens, keys, the keys of certificates, and complete
+// bootstrap data.
 func (s *scene) secrets(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -283,7 +282,7 @@ func (s *scene) secrets(t *testing.T) []string {
 	return slices.Compact(out)
 }
 
-// keyData is a client's key in a kubeconfig.
+// keyData matches the client key in a kubeconfig.
 var keyData = regexp.MustCompile(`client-key-data: (\S{80,})`)
 
 // archived returns the text of all files in a support archive.

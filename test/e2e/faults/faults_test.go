@@ -26,10 +26,10 @@ type answer struct {
 	Seen    []struct{ Line string }
 }
 
-// patience bounds the way of a fault to its symptom, and back.
+// patience limits the time from a fault to its symptom, and from its removal to a healthy cluster.
 const patience = 4 * time.Minute
 
-// TestFaults causes the faults one after another; each is undone before the next.
+// TestFaults causes the faults one after another; each fault is removed before the next.
 func TestFaults(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1",
 		"SSH_AUTH_SOCK=", "BOOTSTRAP_SECRETS=CustomData")
@@ -69,7 +69,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: doctor's %s did not fail, only %v", f.name, f.check, failed)
 		}
 		if f.repairs {
-			_, _ = s.plane.Try(nil, "doctor", "demo", "--fix") // what counts is whether it helped
+			_, _ = s.plane.Try(nil, "doctor", "demo", "--fix") // the check afterwards shows whether it helped
 			if got, ok := s.ask(func(a answer) bool { return a.Healthy }); !ok {
 				t.Errorf("%s: doctor --fix does not repair it: %+v", f.name, got)
 			}
@@ -127,12 +127,12 @@ func (s *scene) failed() []string {
 	return ids
 }
 
-// ask asks why until the answer is right, and returns the last one.
+// ask runs why until its answer is right, and returns the last answer and whether it is right.
 func (s *scene) ask(right func(answer) bool) (answer, bool) {
 	var a answer
 	for deadline := time.Now().Add(patience); ; {
 		a = answer{}
-		// The exit code distinguishes a healthy cluster from another; the answer does too.
+		// why's exit code also shows whether the cluster is healthy, so an error is ignored here.
 		out, err := s.plane.Try(nil, "why", "demo", "-o", "json")
 		if err != nil {
 			_, out, _ = strings.Cut(err.Error(), "\n")

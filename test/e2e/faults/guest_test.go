@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// TestProbesInGuests runs what why and doctor run on Windows nodes in a guest with
-// each guest fault that a look inside can find, and the remedy where there is one.
+// TestProbesInGuests runs the probes of why and doctor for Windows nodes in a guest with each fault
+// that a probe in the guest can find, and then runs the remedy, if there is one.
 func TestProbesInGuests(t *testing.T) {
 	for _, test := range []struct{ fault, cause, check string }{
 		{"", "", ""},
@@ -90,12 +90,12 @@ func windowsGuest(t *testing.T) *guest.Guest {
 	return g
 }
 
-// calico is a CNI configuration with which nothing is wrong.
+// calico is a valid CNI configuration.
 const calico = `{"name": "Calico", "cniVersion": "0.3.1", "plugins": [{"type": "calico",
 "dns": {"Nameservers": ["10.96.0.10"], "Search": ["svc.cluster.local"]},
 "policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", "168.63.129.16/32"]}}]}]}`
 
-// examine runs the probes and returns what why and doctor make of them.
+// examine runs the probes and returns the answers of why and the failed checks of doctor.
 func examine(t *testing.T, g *guest.Guest) (answers []walk.Answer, failed []string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -116,8 +116,7 @@ func examine(t *testing.T, g *guest.Guest) (answers []walk.Answer, failed []stri
 	return walk.All(f), failed
 }
 
-// TestCorrupt holds the guest faults of the first boot to change custom data and nothing
-// else about it.
+// TestCorrupt checks that exactly the guest faults of the first boot change the custom data.
 func TestCorrupt(t *testing.T) {
 	const data = `## template: jinja
 #cloud-config

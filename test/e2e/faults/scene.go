@@ -8,16 +8,16 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// scene is the cluster that the faults come upon.
+// scene is the cluster that the faults are injected into.
 type scene struct {
 	plane *plane.Plane
-	// workload is kubectl of the cluster.
+	// workload runs kubectl with the workload cluster.
 	workload func(args ...string) string
 	// set is the name of the Windows MachineDeployment.
 	set string
 }
 
-// manage is kubectl of the management cluster.
+// manage runs kubectl with the management cluster.
 func (s *scene) manage(args ...string) string {
 	return s.plane.Run(nil, append([]string{"kubectl"}, args...)...)
 }
@@ -28,7 +28,7 @@ func (s *scene) machines() []string {
 		"jsonpath={.items[*].metadata.name}"))
 }
 
-// grow asks for a second Windows machine; shrink takes away all but the first.
+// grow adds a second Windows machine; shrink removes all machines but one.
 func (s *scene) grow() { s.manage("scale", "machinedeployment", s.set, "--replicas=2") }
 
 func (s *scene) shrink(keep string) {
@@ -61,10 +61,10 @@ spec:
         readinessProbe: {tcpSocket: {port: 80}}}]
 `
 
-// again makes the Windows pod again.
+// again recreates the Windows pod.
 func (s *scene) again() { s.workload("delete", "pod", "-l", "app=win", "--now") }
 
-// nowhere lets a DaemonSet run on no node that is new, everywhere lets it again.
+// nowhere prevents a DaemonSet from running on new nodes; everywhere allows it again.
 func nowhere(set string) func(*scene) {
 	return func(s *scene) {
 		s.patch(set, `{"spec":{"updateStrategy":{"type":"OnDelete"},`+
@@ -85,18 +85,18 @@ func (s *scene) patch(set, patch string) {
 	s.workload("patch", "daemonset", set, "-n", "kube-system", "--type=merge", "-p", patch)
 }
 
-// restart makes a DaemonSet's pods again.
+// restart recreates a DaemonSet's pods.
 func restart(set string) func(*scene) {
 	return func(s *scene) {
 		for _, pod := range strings.Fields(s.workload("get", "pods", "-n", "kube-system", "-o", "name")) {
 			if strings.HasPrefix(pod, "pod/"+set+"-") {
-				s.workload("delete", "-n", "kube-system", pod, "--now", "--ignore-not-found") // the DaemonSet may have been faster
+				s.workload("delete", "-n", "kube-system", pod, "--now", "--ignore-not-found") // the DaemonSet controller may have deleted it already
 			}
 		}
 	}
 }
 
-// forgetName takes the node's name out of kube-proxy's environment.
+// forgetName removes the node's name from kube-proxy's environment.
 func forgetName(s *scene) {
 	s.workload("set", "env", "daemonset/kube-proxy-windows", "-n", "kube-system", "NODE_NAME-", "NODENAME-")
 }
@@ -105,7 +105,7 @@ func undo(set string) func(*scene) {
 	return func(s *scene) { s.workload("rollout", "undo", "daemonset/"+set, "-n", "kube-system") }
 }
 
-// run runs a pod of an image on an operating system; end deletes it.
+// run returns a step that runs a pod with an image on an operating system; end deletes the pod.
 func run(os, image string) func(*scene) {
 	return func(s *scene) {
 		s.workload("run", "odd", "--image="+image, "--restart=Always", fmt.Sprintf(
@@ -115,13 +115,13 @@ func run(os, image string) func(*scene) {
 
 func end(s *scene) { s.workload("delete", "pod", "odd", "--now") }
 
-// deleteNode deletes a node whose machine no MachineHealthCheck replaces meanwhile.
+// deleteNode deletes a node whose machine no MachineHealthCheck may replace meanwhile.
 func deleteNode(s *scene) {
 	s.manage("annotate", "machine", s.machines()[0], "cluster.x-k8s.io/skip-remediation=yes", "--overwrite")
 	s.workload("delete", "node", s.node())
 }
 
-// restartKubelet lets the kubelet of the first Windows machine register again.
+// restartKubelet makes the kubelet of the first Windows machine register again.
 func restartKubelet(s *scene) {
 	s.plane.Run(nil, "ssh", s.machines()[0], "--", "powershell", "Restart-Service", "kubelet")
 }
@@ -179,8 +179,8 @@ status:
      message: "StrictAffinity is false, it must be set to 'true' in the default IPAMConfig if using Calico IPAM on Windows"}
 `
 
-// tigera lets Calico's operator say that it does not install Calico for Windows;
-// noTigera takes the operator away.
+// tigera makes Calico's operator report that it does not install Calico for Windows; noTigera
+// removes the operator.
 func tigera(s *scene) {
 	s.applied(tigeraCRD)
 	s.workload("wait", "--for=condition=Established", "crd/tigerastatuses.operator.tigera.io", "--timeout=30s")
@@ -194,11 +194,12 @@ func (s *scene) applied(manifest string) {
 	s.plane.Run([]byte(manifest), "kubectl", "--kubeconfig", s.plane.Kubeconfig("demo"), "apply", "-f", "-")
 }
 
-// tooLong is one character more than NetBIOS takes.
+// tooLong is one character longer than a NetBIOS name can be.
 const tooLong = "windows-node-001"
 
-// longName registers a Windows node by a name that no computer can have. Its provider ID is of another resource group: the cloud
-// provider deletes a node without its machine, and Cluster API finds no node for a Machine whose provider ID two nodes have.
+// longName registers a Windows node with a name that no computer can have. Its provider ID is in
+// another resource group, because the cloud provider would delete a node without a machine, and
+// Cluster API finds no node for a Machine whose provider ID two nodes have.
 func longName(s *scene) {
 	s.applied("apiVersion: v1\nkind: Node\nmetadata: {name: " + tooLong + "}\nspec: {providerID: 'azure:///subscriptions/" +
 		"00000000-0000-0000-0000-000000000000/resourceGroups/elsewhere/providers/Microsoft.Compute/virtualMachines/" + tooLong + "'}\n")
@@ -208,8 +209,8 @@ func longName(s *scene) {
 
 func noLongName(s *scene) { s.workload("delete", "node", tooLong, "--ignore-not-found") }
 
-// newRelease replaces the Windows machine by one of Windows Server 2025, and then
-// corrupts its sandbox image.
+// newRelease replaces the Windows machine by a machine with Windows Server 2025, and then corrupts
+// the new machine's sandbox image.
 func newRelease(s *scene) {
 	const next = "demo-md-win-2025"
 	var template map[string]any

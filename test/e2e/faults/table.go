@@ -1,48 +1,49 @@
 package faults
 
-// noCheck is the check of a fault by which no check of doctor fails, because nothing waits for its end.
+// noCheck is the check of a fault for which no check of doctor fails, because nothing waits for its
+// end.
 const noCheck = "none"
 
-// fault is one thing that goes wrong, and what why has to call it.
+// fault is one fault and the answer that why must give.
 type fault struct {
 	name string
-	// cause is the answer's, at the kind of object where the trouble is; it is empty
-	// where doctor alone looks.
+	// cause is the cause in the answer, at the kind of object that has the fault; it is empty if
+	// only doctor reports the fault.
 	cause, at string
-	// evidence has to be in the answer, if given.
+	// evidence must be in the answer, if it is not empty.
 	evidence string
 	// rule adds a fault to the local Azure, by the arguments of `azure faults add`.
 	rule []string
-	// machine is true if the fault needs a new Windows machine after the rule was added;
-	// the machine is deleted again.
+	// machine is set if the fault needs a new Windows machine after the rule was added; the machine
+	// is deleted again.
 	machine bool
-	// pod is true if the fault needs a new Windows pod after the rule was added.
+	// pod is set if the fault needs a new Windows pod after the rule was added.
 	pod bool
-	// inject and heal do what rules cannot.
+	// inject and heal cause and remove faults that rules cannot cause.
 	inject, heal func(*scene)
-	// check is doctor's number for it.
+	// check is the number of doctor's check for the fault.
 	check string
-	// repairs is true if doctor --fix repairs the fault.
+	// repairs is set if doctor --fix repairs the fault.
 	repairs bool
 	// fast marks the faults of the short run.
 	fast bool
 }
 
-// guestFault returns a guest fault of the Windows guests that run.
+// guestFault returns a rule that injects a guest fault into the running Windows guests.
 func guestFault(injected string) []string {
 	return []string{"guest", "--guest-fault", injected, "--name", windowsVMs}
 }
 
-// refuses lets Azure refuse the writes of a type with a code.
+// refuses returns a rule that makes Azure refuse the writes of a type with a code.
 func refuses(kind, status, code string) []string {
 	return []string{"unavailable", "--verb", "PUT", "--type", "*/" + kind, "--name", windowsVMs + "*", "--status", status, "--code", code}
 }
 
-// windowsVMs are the Windows VMs of the cluster, by name.
+// windowsVMs is a pattern for the names of the cluster's Windows VMs.
 const windowsVMs = "demo-md-w-*"
 
-// table holds the faults: what Azure refuses, what corrupts a boot, what happens to a
-// node, what pods meet.
+// table returns the faults: refusals of Azure, corrupted boots, faults of nodes, and faults of
+// pods.
 func table() []fault {
 	vm := func(name, cause string, rule ...string) fault {
 		return fault{name: name, cause: cause, at: "AzureMachine", rule: rule, machine: true}
@@ -70,7 +71,7 @@ func table() []fault {
 			windowsVMs, "--retry-after", "2"),
 		vm("guest never reports", "ProvisioningTimedOut", "boot-failure", "--name", windowsVMs),
 		vm("password too long", "PasswordTooLong"),
-		// It is a fault after a minute, when the machine's own condition has it too.
+		// It is a fault only after a minute, when the machine's own condition reports it too.
 		{name: "bad token", cause: "TokenInvalid", rule: guestFault("bad-token"), machine: true},
 		boot("wrong CA pinned", "CACertHashMismatch", "wrong-ca"),
 		boot("wrong criSocket", "WrongCRISocket", "wrong-cri-socket"),
@@ -119,7 +120,7 @@ func table() []fault {
 		{name: "Calico refuses Windows", cause: "CalicoRefusesWindows", at: "TigeraStatus", inject: tigera, heal: noTigera},
 		{name: "computer name too long", inject: longName, heal: noLongName},
 		{name: "cluster paused", cause: "Paused", at: "Cluster", inject: pause("true"), heal: pause("false")},
-		// The last: it replaces the machine.
+		// It is the last fault because it replaces the machine.
 		{name: "sandbox image, Server 2025", cause: "PauseImageMissing", at: "Pod", inject: newRelease},
 	}
 	for i := range all {
@@ -140,7 +141,8 @@ func table() []fault {
 	return all
 }
 
-// checkNumbers are doctor's numbers by the names of faults; those with an A are of an area.
+// checkNumbers returns the numbers of doctor's checks by the names of faults; a number with an A
+// belongs to an area.
 func checkNumbers() map[string]string {
 	return map[string]string{
 		"password too long": "D29", "bad token": "D19", "wrong CA pinned": "D16", "wrong criSocket": "D16", "taint given twice": "D21",

@@ -19,18 +19,18 @@ const (
 	cluster    = "demo"
 )
 
-// Where the credential is, and the identity that reads it.
+// The vault and secret of the credential, and the identity that reads it.
 const (
 	group    = "/resourceGroups/shared"
 	identity = group + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/gmsa"
 	vault    = group + "/providers/Microsoft.KeyVault/vaults/gmsavault"
 	secret   = vault + "/secrets/join"
-	// secretsUser is the role Key Vault Secrets User.
+	// secretsUser is the ID of the role Key Vault Secrets User.
 	secretsUser = "4633458b-17de-408a-b874-0445c86b69e6"
 )
 
-// shared makes the identity and the vault with the credential, as an operator would, and
-// returns the variables of the flavor and the identity's principal ID.
+// shared creates the identity and the vault with the credential, as an operator would. It returns
+// the variables of the flavor and the identity's principal ID.
 func shared(t *testing.T, p *plane.Plane) (variables []string, principal string) {
 	t.Helper()
 	type object = map[string]any
@@ -60,7 +60,7 @@ func shared(t *testing.T, p *plane.Plane) (variables []string, principal string)
 	}, made.Properties.PrincipalID
 }
 
-// TestGMSA is the whole path.
+// TestGMSA runs pods with a group managed service account on Windows machines that are in a domain.
 func TestGMSA(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")

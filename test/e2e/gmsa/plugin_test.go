@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// imageWithPlugin is an image build whose own script registers the plug-in, as the plug-in's
+// imageWithPlugin is an image build with a script that registers the plug-in as the plug-in's
 // installer does.
 const imageWithPlugin = `apiVersion: image.casement.dev/v1alpha1
 kind: ImageBuild
@@ -29,8 +29,8 @@ spec:
       script: reg add "HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\%s" /f
 `
 
-// TestPlugin holds that machines of the flavor windows-gmsa-plugin, which are in no domain,
-// give a pod its identity by the plug-in of an image that casement built.
+// TestPlugin checks that machines of the flavor windows-gmsa-plugin, which are in no domain, give a
+// pod its identity through the plug-in of an image that casement built.
 func TestPlugin(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full: it builds an image; make e2e-gmsa has it")
@@ -72,7 +72,7 @@ func TestPlugin(t *testing.T) {
 	s.why("GMSACredentialUnread", "pod/iis", "--cluster", cluster)
 }
 
-// buildImage builds the version that the machines have.
+// buildImage builds the image version that the machines use.
 func buildImage(t *testing.T, p *plane.Plane) {
 	t.Helper()
 	dir := t.TempDir()

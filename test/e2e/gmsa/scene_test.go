@@ -17,16 +17,16 @@ import (
 type scene struct {
 	*plane.Plane
 	t *testing.T
-	// workload is kubectl of the cluster.
+	// workload runs kubectl on the cluster.
 	workload func(args ...string) string
 }
 
-// manage is kubectl of the management cluster.
+// manage runs kubectl on the management cluster.
 func (s *scene) manage(args ...string) string {
 	return s.Run(nil, append([]string{"kubectl"}, args...)...)
 }
 
-// set is the MachineDeployment of the Windows machines.
+// set is the name of the MachineDeployment of the Windows machines.
 const set = cluster + "-md-win"
 
 func (s *scene) machines() []string {
@@ -34,10 +34,10 @@ func (s *scene) machines() []string {
 		"jsonpath={.items[*].metadata.name}"))
 }
 
-// patience is the longest wait of a scene.
+// patience limits each wait of a scene.
 const patience = 3 * time.Minute
 
-// until asks until an answer is right; the last one is in the failure.
+// until polls until right returns true; a failure contains its last text.
 func (s *scene) until(what string, right func() (bool, string)) {
 	s.t.Helper()
 	tick := time.NewTicker(time.Second)
@@ -64,8 +64,8 @@ func (s *scene) why(cause string, object ...string) {
 	})
 }
 
-// fails adds a machine whose failure the diagnosis has to explain by a cause, and deletes
-// it.
+// fails adds a machine that fails, checks that the diagnosis names the cause, and deletes the
+// machine.
 func (s *scene) fails(cause string) {
 	s.t.Helper()
 	before := s.machines()
@@ -85,7 +85,7 @@ func (s *scene) fails(cause string) {
 	s.until("one machine again", func() (bool, string) { left := s.machines(); return len(left) == 1, strings.Join(left, " ") })
 }
 
-// iis is a web server with the identity of a credential spec.
+// iis is a web server pod with the identity of a credential spec.
 const iis = `
 apiVersion: v1
 kind: Pod
@@ -98,13 +98,13 @@ spec:
   containers: [{name: iis, image: "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022", ports: [{containerPort: 80}]}]
 `
 
-// again makes the pod again.
+// again deletes the pod and creates it again.
 func (s *scene) again(kubeconfig string) {
 	s.workload("delete", "pod", "iis", "--ignore-not-found", "--now")
 	s.Run([]byte(iis), "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-")
 }
 
-// ready waits until the pod is ready; if it is not, the failure has the answer of why.
+// ready waits until the pod is ready; a failure contains the answer of why.
 func (s *scene) ready(kubeconfig string) {
 	s.t.Helper()
 	if _, err := s.Try(nil, "kubectl", "--kubeconfig", kubeconfig, "wait", "pod/iis", "--for=condition=Ready", "--timeout=3m"); err != nil {
@@ -112,8 +112,8 @@ func (s *scene) ready(kubeconfig string) {
 	}
 }
 
-// noPassword looks for the password in all that a machine, the plane and the clusters write
-// down or show: consoles, logs, events, specs, custom data and command lines.
+// noPassword searches for the password in everything that a machine, the plane and the clusters
+// write or print: consoles, logs, events, specs, custom data and command lines.
 func (s *scene) noPassword() {
 	s.t.Helper()
 	shown := map[string]string{
@@ -139,7 +139,7 @@ func (s *scene) noPassword() {
 		}
 		shown[file] = string(data)
 	}
-	// Bootstrap data is a Secret, in base64.
+	// Bootstrap data is in a Secret, encoded in base64.
 	for word := range strings.FieldsSeq(shown["bootstrap"]) {
 		data, err := base64.StdEncoding.DecodeString(word)
 		if err != nil {

@@ -80,7 +80,8 @@ func TestGuide(t *testing.T) {
 	t.Run("next", func(t *testing.T) { next(t, w) })
 }
 
-// TestRows: each row is run, shown elsewhere, or refused with a reason.
+// TestRows checks that each row is run, names other tests that show it, or is refused with a
+// reason.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range documents() {
@@ -96,10 +97,10 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// The lines of the page around the table.
+// begin and end are the lines of the page before and after the table.
 const begin, end = "## The guides, promise by promise\n\n", "<!-- end of the guides -->\n"
 
-// TestPage: the page has the table of the rows; -update writes it.
+// TestPage checks that the page contains the table of the rows; -update writes it.
 func TestPage(t *testing.T) {
 	const page = "../../../docs/reference/windows-tables.md"
 	text, err := os.ReadFile(page)

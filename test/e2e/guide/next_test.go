@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// trouble are failures of workloads, each with the object that is asked for.
+// trouble lists failures of workloads, each with the object that the user asks about.
 var trouble = []struct{ asked, cause, manifest string }{
 	{"pod/no-secret", "ConfigMissing", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "no-secret"}, "spec": {"containers": [
 	  {"name": "c", "image": "registry.k8s.io/pause:3.10", "envFrom": [{"secretRef": {"name": "missing"}}]}],
@@ -36,12 +36,12 @@ var trouble = []struct{ asked, cause, manifest string }{
 	{"deployment/iis", "Paused", ""},
 }
 
-// harmless matches the beginning of a command that reads, or repairs a fault of the test.
+// harmless matches the beginning of a command that only reads, or that repairs a fault of the test.
 var harmless = regexp.MustCompile(`^(casement (addons list|get|tree|why|logs|wait|doctor|fetch|timeline|images|azure (log|resources))|` +
 	`kubectl (--kubeconfig \S+ )?(get|describe|logs|rollout|annotate)) `)
 
-// next runs the commands that answers suggest, each in the shell of a user who has followed the lines of
-// `casement up`: it has to succeed and to print something.
+// next runs the commands that answers suggest, each in the shell of a user who has followed the
+// lines of `casement up`. Each command must succeed and print something.
 func next(t *testing.T, w *world) {
 	run := shell(t, w.p)
 	for _, broken := range trouble {
@@ -57,7 +57,7 @@ func next(t *testing.T, w *world) {
 			}
 			for end := time.Now().Add(2 * time.Minute); answer.Means.Cause != broken.cause; time.Sleep(time.Second) {
 				out := w.p.Everything("why", broken.asked, "--cluster", "demo", "-o", "json")
-				// The exit code of an answer with a fault is after its end.
+				// If the answer names a fault, the output continues with the exit code.
 				if err := json.NewDecoder(strings.NewReader(out)).Decode(&answer); time.Now().After(end) {
 					t.Fatalf("%v: why says %s", err, out)
 				}
@@ -75,7 +75,7 @@ func next(t *testing.T, w *world) {
 	}
 }
 
-// within names the workload cluster in a fix that is one command of kubectl.
+// within adds the kubeconfig of the workload cluster to a fix that is a single kubectl command.
 func within(fix, kubeconfig string) string {
 	if command, is := strings.CutPrefix(fix, "kubectl "); is && !strings.Contains(fix, "; ") && !strings.Contains(fix, "--kubeconfig") {
 		return "kubectl --kubeconfig " + kubeconfig + " " + command
@@ -83,8 +83,8 @@ func within(fix, kubeconfig string) string {
 	return fix
 }
 
-// shell returns a function that runs a command in bash, with kubectl and casement in its path, and with the variables that
-// `casement up` prints.
+// shell returns a function that runs a command in bash, with kubectl and casement in its PATH and
+// with the variables that `casement up` prints.
 func shell(t *testing.T, p *plane.Plane) func(*testing.T, string) {
 	dir := t.TempDir()
 	kubectl := "#!/bin/sh\nexec casement kubectl \"$@\"\n"

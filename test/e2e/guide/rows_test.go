@@ -7,17 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// row is a promise.
+// row is a promise of a guide.
 type row struct {
 	promise string
-	// is describes the promise in a few words.
+	// is describes the promise briefly.
 	is string
-	// do runs it; shown names tests and rules that show it otherwise, refused is why there is nothing to show.
+	// do checks the promise; shown names other tests and rules that check it; refused is the reason
+	// why it is not checked.
 	do             func(w *world)
 	shown, refused string
 }
 
-// document is a guide.
+// document is a guide with its promises.
 type document struct {
 	title string
 	rows  []row
@@ -31,7 +32,8 @@ func documents() []document {
 	}
 }
 
-// guideManifest is the Deployment of CAPZ's guide in its decisive parts: milli-bytes of memory, and an image of 2019.
+// guideManifest contains the decisive parts of the Deployment in CAPZ's guide: memory in
+// milli-bytes and an image for Windows Server 2019.
 const guideManifest = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: iis-1809}
@@ -267,7 +269,7 @@ func (r row) shows() string {
 	return strings.TrimSuffix("`test/e2e/guide TestGuide`, "+r.shown, ", ")
 }
 
-// table returns the rows as the sections of a page.
+// table returns the rows as Markdown tables, one section for each guide.
 func table() string {
 	var out strings.Builder
 	for _, d := range documents() {

@@ -1,5 +1,5 @@
 // Package helm installs, upgrades and uninstalls the chart of a release with Helm itself, its Go
-// module, on a local plane that has nothing but Kubernetes.
+// module, on a bare local plane.
 //
-// It holds tests only.
+// It contains only tests.
 package helm

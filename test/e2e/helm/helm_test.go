@@ -21,17 +21,17 @@ import (
 
 var full = flag.Bool("full", false, "do it, which takes a minute; make e2e-helm does")
 
-// Where the chart is installed.
+// Name and namespace of the chart's installation.
 const (
 	namespace = "casement-system"
 	name      = "casement"
 )
 
-// patience is the longest wait for Helm.
+// patience limits each wait for Helm.
 const patience = 3 * time.Minute
 
-// TestChart is the life of an installation: made by one release, moved to the next with other
-// values, and removed.
+// TestChart installs the chart of one release, upgrades it to the next with other values, and
+// removes it.
 func TestChart(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -77,7 +77,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// clusterAPI installs Cluster API's core, whose kinds the manager reads.
+// clusterAPI installs Cluster API's core, because the manager reads its kinds.
 func clusterAPI(t *testing.T, p *plane.Plane, releases repository.Repository) {
 	t.Helper()
 	config := releases.Config(t, "v0.1.0", p.Run(nil, "status", "-o", "clusterctl"))
@@ -102,7 +102,7 @@ func load(t *testing.T, releases repository.Repository, version string) *chart.C
 	return c
 }
 
-// runs holds that the manager of a version is available.
+// runs checks that the manager of a version is available.
 func runs(t *testing.T, p *plane.Plane, version string) {
 	t.Helper()
 	var list struct {
@@ -125,7 +125,7 @@ func runs(t *testing.T, p *plane.Plane, version string) {
 	}
 }
 
-// defaulted holds that the webhooks answer: one refuses a machine template that cannot be.
+// defaulted checks that the webhooks answer: one of them refuses an invalid machine template.
 func defaulted(t *testing.T, p *plane.Plane) {
 	t.Helper()
 	const wrong = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"AzureMachineTemplate",
@@ -140,6 +140,6 @@ func defaulted(t *testing.T, p *plane.Plane) {
 		case time.Now().After(deadline):
 			t.Fatalf("no webhook refuses the template: %v", err)
 		}
-		time.Sleep(time.Second) // a certificate may be on its way to the API server
+		time.Sleep(time.Second) // the API server may not have the certificate yet
 	}
 }

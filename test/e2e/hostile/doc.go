@@ -1,6 +1,6 @@
-// Package hostile boots machines whose custom data would exhaust a computer, each alone in a local Azure of
-// its own: it measures the memory and processor time of the process, how soon a stop and a delete end the
-// guest, and that a restart leaves no trace of it.
+// Package hostile boots machines whose custom data would exhaust a computer, each in a separate
+// local Azure: it measures the memory and processor time of the process and the time in which a
+// stop and a delete end the guest, and checks that a restart leaves no trace of the guest.
 //
-// It has tests only.
+// It contains only tests.
 package hostile

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// Images of machines, by how they read custom data.
+// Images of machines, by the way in which they read custom data.
 const (
 	linux    = "Canonical:ubuntu-24_04-lts:server:latest"
 	flatcar  = "kinvolk:flatcar-container-linux-free:stable:latest"
-	windows  = "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest" // a plain Windows runs no custom data
+	windows  = "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest" // without an agent it ignores custom data
 	config   = "#cloud-config\n"
 	jinja    = "## template: jinja\n#cloud-config\n"
 	shebang  = "#!/bin/bash\n"
 	ps1      = "#ps1_sysnative\n"
 	batch    = "rem cmd\n@echo off\n"
-	mostData = 64 << 10 // of custom data in Azure
+	mostData = 64 << 10 // Azure's limit for custom data
 )
 
-// document is custom data that would use up whoever interprets it.
+// document is custom data that would exhaust the resources of its interpreter.
 type document struct{ name, image, data string }
 
-// documents are hostile each in its own way.
+// documents returns documents that are hostile in different ways.
 func documents() []document {
 	var all []document
 	add := func(image, head string, texts map[string]string) {
@@ -51,7 +51,7 @@ func documents() []document {
 	return all
 }
 
-// configs are cloud-configs for cloud-init.
+// configs returns cloud-configs for cloud-init, by name.
 func configs() map[string]string {
 	run := func(text string) string { return "runcmd:\n- |\n  " + strings.ReplaceAll(text, "\n", "\n  ") + "\n" }
 	many := func(n int, format string) string {
@@ -96,7 +96,7 @@ func configs() map[string]string {
 	}
 }
 
-// templates are cloud-configs that Jinja makes.
+// templates returns cloud-configs that are Jinja templates, by name.
 func templates() map[string]string {
 	return map[string]string{
 		"jinja: ranges in ranges": "a: {% for i in range(100000) %}{% for j in range(100000) %}{% for k in range(100000) %}x{% endfor " +
@@ -114,7 +114,7 @@ func templates() map[string]string {
 	}
 }
 
-// scripts are shell scripts as custom data.
+// scripts returns shell scripts, by name.
 func scripts() map[string]string {
 	return map[string]string{
 		"the bomb of forks":          ":(){ :|:& };:\n",
@@ -175,7 +175,7 @@ func scripts() map[string]string {
 	}
 }
 
-// raw is custom data of other kinds.
+// raw returns custom data in other formats, by name.
 func raw() map[string]string {
 	return map[string]string{
 		"gzip of zeros":      compressed(60 << 20),
@@ -221,7 +221,7 @@ func ignitions() map[string]string {
 	}
 }
 
-// powershells are scripts of PowerShell.
+// powershells returns PowerShell scripts, by name.
 func powershells() map[string]string {
 	return map[string]string{
 		"PowerShell: a loop":                "while ($true) { }\n",
@@ -298,9 +298,9 @@ func compressedText(text string) string {
 
 func gzipped(write func(io.Writer)) string {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is a known one
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // this level is valid
 	write(z)
-	_ = z.Close() // a buffer takes all
+	_ = z.Close() // a write to a buffer does not fail
 	return out.String()
 }
 

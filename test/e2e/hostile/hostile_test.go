@@ -31,7 +31,8 @@ var (
 	within = flag.Duration("within", 2*time.Second, "the most that a stop and a delete may take on a quiet computer")
 )
 
-// mostMemory is the memory that a guest may use in the process beyond the process's own.
+// mostMemory is the memory in bytes that guests may use in the process, in addition to the
+// process's own.
 const mostMemory = 600 << 20
 
 const (
@@ -42,9 +43,10 @@ const (
 	compute  = "2024-07-01"
 )
 
-// control runs do beside a thread that only computes. It returns how long do took, and how much the
-// computer was slowed down meanwhile: the thread's elapsed time for each second of processor that it got.
-// Other programs on the computer slow down both, but work that a guest does not end slows down only do.
+// control runs do beside a thread that only computes. It returns how long do took, and the factor
+// by which the computer was slowed down meanwhile: the elapsed time of that thread for each second
+// of processor time that it got. Other programs on the computer slow down both, but work that a
+// guest does not end slows down only do.
 func control(do func() time.Duration) (took time.Duration, slow float64) {
 	begun, result := make(chan struct{}), make(chan float64)
 	var stop atomic.Bool
@@ -52,7 +54,7 @@ func control(do func() time.Duration) (took time.Duration, slow float64) {
 		runtime.LockOSThread()
 		before, since := threadTime(), time.Now()
 		close(begun)
-		for !stop.Load() { // it computes
+		for !stop.Load() { // uses the processor
 		}
 		result <- max(1, time.Since(since).Seconds()/max(1e-3, (threadTime()-before).Seconds()))
 	}()
@@ -66,18 +68,18 @@ func control(do func() time.Duration) (took time.Duration, slow float64) {
 func threadTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(rusageThread, &used); err != nil {
-		panic(err) // it is of this thread
+		panic(err) // the clock of the own thread is always readable
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// rusageThread is RUSAGE_THREAD of getrusage(2), which package syscall has no name for.
+// rusageThread is RUSAGE_THREAD of getrusage(2), for which package syscall has no constant.
 const rusageThread = 1
 
 type object = map[string]any
 
-// TestDocuments checks the documents themselves: there are enough, Azure accepts each, and no two are the
-// same.
+// TestDocuments checks the documents themselves: there are enough of them, Azure accepts each, and
+// no two are equal.
 func TestDocuments(t *testing.T) {
 	names, texts := map[string]bool{}, map[string]bool{}
 	for _, d := range documents() {
@@ -91,7 +93,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// scene is a local Azure that starts and ends many times.
+// scene is a local Azure that is started and ended many times.
 type scene struct {
 	*testing.T
 	*plane.Plane
@@ -119,14 +121,14 @@ func (s *scene) start() {
 	s.T.Fatalf("the local Azure does not start: %s", &s.out)
 }
 
-// stop ends the local Azure, and returns how long it took.
+// stop ends the local Azure and returns how long that took.
 func (s *scene) stop() time.Duration {
 	s.Helper()
 	if s.cmd == nil {
 		return 0
 	}
 	begin := time.Now()
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // the process may have ended
 	late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
 	err := s.cmd.Wait()
 	late.Stop()
@@ -137,7 +139,7 @@ func (s *scene) stop() time.Duration {
 	return time.Since(begin)
 }
 
-// memory returns the peak of the process's memory since forget, and its present memory.
+// memory returns the process's peak memory since forget, and its current memory, in bytes.
 func (s *scene) memory() (most, now int) {
 	s.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -160,7 +162,7 @@ func (s *scene) memory() (most, now int) {
 	return most, now
 }
 
-// forget makes the kernel count the most memory from now on (proc_pid_clear_refs(5)).
+// forget resets the kernel's record of the process's peak memory (proc_pid_clear_refs(5)).
 func (s *scene) forget() {
 	s.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0); err != nil {
@@ -193,7 +195,7 @@ func (s *scene) boot(name, image, data string) {
 	s.Put(machines+name, compute, vm)
 }
 
-// gone waits until nothing is left of a machine, and returns how long it took.
+// gone waits until nothing of a machine remains, and returns how long that took.
 func (s *scene) gone(name string) time.Duration {
 	s.Helper()
 	begin := time.Now()
@@ -212,10 +214,10 @@ func (s *scene) gone(name string) time.Duration {
 	return time.Since(begin)
 }
 
-// neighbour is custom data of a machine that lives through all of it.
+// neighbour is the custom data of a machine that must keep running during the whole test.
 const neighbour = shebang + "echo fine > /fine\n"
 
-// TestHostileDocuments boots each document alone beside a harmless machine.
+// TestHostileDocuments boots each document on a separate machine beside a harmless machine.
 func TestHostileDocuments(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full: it takes minutes; make e2e-hostile has it")
@@ -244,7 +246,7 @@ func TestHostileDocuments(t *testing.T) {
 			_, own := s.memory()
 			s.forget()
 			s.boot(name, d.image, d.data)
-			time.Sleep(*runs) // the flag asks for the length of the run
+			time.Sleep(*runs) // the flag sets the length of the run
 			most, _ := s.memory()
 			stopped, busyStop := control(s.stop)
 			s.start()

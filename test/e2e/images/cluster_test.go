@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// node has the fields of a Node that the test reads.
+// node contains the fields of a Node that the test reads.
 type node struct {
 	Metadata struct{ Name string }
 	Status   struct {
@@ -28,11 +28,11 @@ func (n node) ready() bool {
 	return false
 }
 
-// cluster makes a mixed cluster whose Windows machines have an image version, moves its pool to the next
-// version, and to a version without a kubelet.
+// cluster creates a mixed cluster whose Windows machines have an image version, and moves its pool
+// to the next version and to a version without a kubelet.
 func (b *bench) cluster(t *testing.T) {
 	b.t = t
-	if !slices.Contains(b.versions("2022"), "1.1.0") { // the kills were left out
+	if !slices.Contains(b.versions("2022"), "1.1.0") { // this version is missing if the kills were left out
 		b.build(build{release: "2022", version: "1.1.0", containerd: older})
 	}
 	manifest := b.Run(nil, "generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version", kubernetes)
@@ -59,8 +59,8 @@ func (b *bench) cluster(t *testing.T) {
 	b.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "5m")
 }
 
-// withImage returns a manifest whose Windows machine template has the image version and the given name. If
-// the name is new, the manifest has only this template.
+// withImage returns a manifest whose Windows machine template has the image version and the given
+// name. If the name is new, the manifest contains only this template.
 func (b *bench) withImage(manifest, template, name, version string) string {
 	b.t.Helper()
 	var out []string
@@ -89,7 +89,7 @@ func (b *bench) withImage(manifest, template, name, version string) string {
 	return strings.Join(out, "---\n")
 }
 
-// move gives the Windows pool a template of an image version.
+// move gives the Windows pool a template with an image version.
 func (b *bench) move(manifest, name, version string) {
 	b.t.Helper()
 	name = "demo-md-win-" + name
@@ -98,7 +98,7 @@ func (b *bench) move(manifest, name, version string) {
 		fmt.Sprintf(`{"spec":{"template":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
 }
 
-// windows waits until the Windows nodes, two, all have a container runtime and are Ready.
+// windows waits until both Windows nodes are Ready and have a container runtime.
 func (b *bench) windows(runtime string) {
 	b.t.Helper()
 	kubectl := b.Workload("demo")
@@ -121,8 +121,8 @@ func (b *bench) windows(runtime string) {
 	})
 }
 
-// withoutKubelet makes the image version 2.0.0, of a machine that has cloudbase-init, kubeadm
-// and a service containerd.
+// withoutKubelet creates the image version 2.0.0 from a machine that has cloudbase-init, kubeadm
+// and the service containerd, but no kubelet.
 func (b *bench) withoutKubelet() {
 	b.t.Helper()
 	const group = "/resourceGroups/by-hand"

@@ -24,13 +24,13 @@ var (
 	full    = flag.Bool("full", false, "do all of it, which takes a quarter of an hour; make e2e-images does")
 )
 
-// kubernetes is the version that images and clusters have.
+// kubernetes is the Kubernetes version of images and clusters.
 var kubernetes = plane.Kubernetes()
 
-// older is a containerd other than the default one, which nodes of a version show.
+// older is a containerd version other than the default, by which nodes show their image version.
 const older = "2.0.5"
 
-// API versions of the resources that the test makes itself.
+// API versions of the resources that the test itself creates.
 const (
 	groupsVersion  = "2021-04-01"
 	galleryVersion = "2023-07-03"
@@ -38,18 +38,18 @@ const (
 	networkVersion = "2024-05-01"
 )
 
-// build is a file of an image build.
+// build describes the file of an image build.
 type build struct {
 	release, version, containerd, gallery string
-	// more are further lines of the spec.
+	// more contains further lines of the spec.
 	more string
-	// after is a user's script that the build runs after its own steps.
+	// after is a script of the user that the build runs after its own steps.
 	after string
-	// join bounds how long a machine may take to join.
+	// join is the time limit for a machine to join.
 	join string
 }
 
-// windowsOnly has the parts that only the builds of Windows have.
+// windowsOnly contains the parts that only builds of Windows have.
 const windowsOnly = `  features: [Telnet-Client]
   services:
   - {name: sshd, start: Automatic}
@@ -58,11 +58,11 @@ const windowsOnly = `  features: [Telnet-Client]
   hardening: [no-smb1, no-old-tls, no-llmnr, strong-crypto]
 `
 
-// signed requires the signer that cloudbase-init's simulated installer has.
+// signed requires the signer of cloudbase-init's simulated installer.
 const signed = windowsOnly + "  components:\n  - {name: cloudbase-init, signer: CN=Cloudbase Solutions (simulated by casement)}\n"
 
-// name returns the name of a build and its definition; its throw-away cluster has the same
-// name after img-.
+// name returns the name of a build and its image definition; the name of its trial cluster is img-
+// followed by this name.
 func (b build) name() string {
 	if version, ok := strings.CutPrefix(b.release, "ubuntu-"); ok {
 		return "ubuntu-" + strings.ReplaceAll(version, ".", "")
@@ -103,7 +103,7 @@ spec:
 %[6]s%[8]s`, b.release, gallery, b.version, kubernetes, containerd, scripts, cmp.Or(b.join, "5m"), cmp.Or(b.more, windowsOnly), b.name())
 }
 
-// bench is a plane with a gallery.
+// bench is a plane with an image gallery.
 type bench struct {
 	*plane.Plane
 	t   *testing.T
@@ -134,7 +134,7 @@ func (b *bench) make(path, version string, body any) {
 	})
 }
 
-// until polls until something is so.
+// until polls until is returns true.
 func (b *bench) until(what string, is func() bool) {
 	b.t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
@@ -144,7 +144,7 @@ func (b *bench) until(what string, is func() bool) {
 	}
 }
 
-// write writes the file of a build and the list of its checksums.
+// write writes the file of a build and the file of its checksums, and returns their paths.
 func (b *bench) write(image build) (file, pins string) {
 	b.t.Helper()
 	file, pins = filepath.Join(b.dir, "build.yaml"), filepath.Join(b.dir, "pins")
@@ -157,7 +157,7 @@ func (b *bench) write(image build) (file, pins string) {
 	return file, pins
 }
 
-// build builds an image and returns the output.
+// build builds an image and returns the output of the command.
 func (b *bench) build(image build) string {
 	b.t.Helper()
 	file, pins := b.write(image)
@@ -168,7 +168,7 @@ func (b *bench) build(image build) string {
 	return out
 }
 
-// left returns the resources and groups of builds.
+// left returns the remaining resources and groups of builds.
 func (b *bench) left() (out []string) {
 	var groups struct{ Value []struct{ Name string } }
 	b.ARM("/resourcegroups", groupsVersion, &groups)
@@ -194,7 +194,7 @@ func (b *bench) nothingLeft() {
 	}
 }
 
-// versions returns the image versions of a release.
+// versions returns the image versions of a Windows release.
 func (b *bench) versions(release string) (out []string) {
 	var all struct{ Value []struct{ ID string } }
 	b.ARM("/resources", groupsVersion, &all)
@@ -207,7 +207,7 @@ func (b *bench) versions(release string) (out []string) {
 	return out
 }
 
-// TestImages is in one piece: a later part uses the versions of an earlier one.
+// TestImages is a single test, because later parts use the versions of earlier ones.
 func TestImages(t *testing.T) {
 	b := newBench(t)
 	releases := []string{"2022"}
@@ -236,7 +236,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// kills ends builds at random moments and runs them again, until each has ended well.
+// kills ends builds at random moments and runs them again until each has succeeded.
 func (b *bench) kills(t *testing.T) {
 	b.t = t
 	random := rand.New(rand.NewPCG(*seed, 0))
@@ -256,8 +256,7 @@ func (b *bench) kills(t *testing.T) {
 	t.Logf("%d kills; versions: %s", *kills, strings.Join(b.versions("2022"), ", "))
 }
 
-// killed runs a build and kills it after a time; it returns false if the build ended
-// successfully before.
+// killed runs a build and kills it after a time. It returns false if the build succeeded before.
 func (b *bench) killed(file, pins string, after time.Duration) bool {
 	b.t.Helper()
 	cmd := exec.Command(plane.Binary(b.t, "casement"), "images", "build", file, "--pins", pins, "--azure", "local")
@@ -267,7 +266,7 @@ func (b *bench) killed(file, pins string, after time.Duration) bool {
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}
-	// That it has ended before the moment is no error.
+	// The process may have ended before, which is not an error.
 	moment := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 	defer moment.Stop()
 	err := cmd.Wait()
@@ -291,7 +290,7 @@ func (b *bench) failures(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		image build
-		// sum takes the place of all checksums; fault is a fault rule of the local Azure.
+		// sum replaces all checksums; fault is a fault rule of the local Azure.
 		sum   string
 		fault []string
 		want  []string
@@ -357,7 +356,7 @@ func (b *bench) failures(t *testing.T) {
 	}
 }
 
-// repin writes one checksum for all downloads.
+// repin writes the same checksum for all downloads.
 func (b *bench) repin(pins, sum string) {
 	b.t.Helper()
 	text, err := os.ReadFile(pins)
@@ -374,7 +373,7 @@ func (b *bench) repin(pins, sum string) {
 	}
 }
 
-// post asks a resource for an action.
+// post calls an action of a resource.
 func (b *bench) post(path, action string) {
 	b.t.Helper()
 	b.Azure(http.MethodPost, path+"/"+action, computeVersion, nil)

@@ -10,11 +10,11 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// trialCluster is the throw-away cluster of the builds of Windows Server 2022.
+// trialCluster is the name of the trial cluster of builds of Windows Server 2022.
 const trialCluster = "img-win-2022"
 
-// joins builds versions whose machines join a throw-away cluster before they are published: one build is
-// killed meanwhile and resumed, and the machines of another cannot join.
+// joins builds versions whose machines join a trial cluster before the version is published. One
+// build is killed during that and resumed, and the machines of another build cannot join.
 func (b *bench) joins(t *testing.T) {
 	t.Run("killed and resumed", func(t *testing.T) {
 		b.t = t
@@ -65,7 +65,7 @@ func (b *bench) joins(t *testing.T) {
 	})
 }
 
-// noTrial checks that nothing of a build and of its cluster remains.
+// noTrial checks that nothing of a build and of its trial cluster remains.
 func (b *bench) noTrial(trialCluster string) {
 	b.t.Helper()
 	b.nothingLeft()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ubuntu builds an image of Ubuntu, whose machine joins before it is published, and ones that cannot
-// be built.
+// ubuntu builds an Ubuntu image, whose machine joins a cluster before the image is published, and
+// runs builds of images that cannot be built.
 func (b *bench) ubuntu(t *testing.T) {
 	more := "  services:\n  - {name: systemd-timesyncd, start: Disabled}\n  updates: security\n"
 	t.Run("build and join", func(t *testing.T) {

@@ -26,12 +26,12 @@ import (
 
 var costNodes = flag.Int("cost", 0, "simulate so many Windows nodes with a pod each, and say what they cost; 0 does not")
 
-// costRest is how long the nodes rest, with their leases and statuses.
+// costRest is the time that the nodes are idle, except for their leases and statuses.
 const costRest = 30 * time.Second
 
-// TestCost measures the cost of Windows nodes: CPU seconds of this process, which runs nothing else, until
-// each has a running pod and while they are idle, and the heap per node. `go test ./test/e2e/kubelet -run
-// TestCost -cost 1000 -v` compares two commits.
+// TestCost measures the cost of Windows nodes: the CPU seconds of this process, which runs nothing
+// else, until each node has a running pod and while the nodes are idle, and the heap per node. `go
+// test ./test/e2e/kubelet -run TestCost -cost 1000 -v` compares two commits.
 func TestCost(t *testing.T) {
 	if *costNodes == 0 {
 		t.Skip("takes a minute of a core: -cost 1000")
@@ -122,7 +122,7 @@ func (c *counter) count() int {
 	return len(c.pods)
 }
 
-// startWindows runs a simulated Windows node, whose API is at an address, until ctx ends.
+// startWindows runs a simulated Windows node with its API at the given address until ctx ends.
 func startWindows(t *testing.T, ctx context.Context, work *sync.WaitGroup, plane *kubeproc.Plane, network kubelet.Network, i int,
 	at string) {
 	t.Helper()

@@ -51,20 +51,20 @@ var (
 	only    = flag.String("only", "", "the pairs whose names match this expression, and no other comparison")
 )
 
-// The two nodes, which are their namespaces too: pods of a pair have one name.
+// The two nodes. Each has a namespace with its name, because the pods of a pair have the same name.
 const (
 	actual    = "actual"
 	simulated = "simulated"
 )
 
-// The machine of both.
+// The size of both machines.
 const (
 	cores     = 4
 	memoryMiB = 8192
 	diskGiB   = 30
 )
 
-// departures are the pairs that may differ, and why.
+// departures are the pairs of pods that may differ, with the reasons.
 var departures = map[string]string{
 	"dead-exec":        "the simulation does not ask commands about programs that do not run",
 	"unready-exec":     "the simulation does not ask commands about programs that do not run",
@@ -76,9 +76,10 @@ var departures = map[string]string{
 	"message-fallback": "the fake runtime writes no logs",
 }
 
-// startUp is how long pods have to start before some are changed, settle is how long a pair has at least, so that
-// deadlines and back-offs are reached, and patience is for how long a difference may last. Pairs come in groups with a
-// respite between, as client-go drops events where they are too many.
+// startUp is the time that pods have to start before some are changed. settle is the least time
+// that a pair runs, so that it reaches deadlines and back-offs. patience is the time that a
+// difference may last. Pairs are created in groups with a respite between them, because client-go
+// drops events if there are too many.
 const (
 	group    = 50
 	respite  = 4 * time.Second
@@ -102,7 +103,7 @@ func TestPairs(t *testing.T) {
 			create(t, client, pods, name)
 		}
 	}
-	pods["static"] = nil // which each node has from its files
+	pods["static"] = nil // each node reads this pod from its files
 	change(t, client, pods)
 	for name := range pods {
 		if late(name) {
@@ -155,7 +156,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// create makes a pair, or takes it out of pods where the API server refuses it.
+// create creates a pair of pods, or removes it from pods if the API server refuses it.
 func create(t *testing.T, client kubernetes.Interface, pods map[string]*corev1.Pod, name string) {
 	t.Helper()
 	for _, node := range []string{actual, simulated} {
@@ -169,10 +170,11 @@ func create(t *testing.T, client kubernetes.Interface, pods map[string]*corev1.P
 	}
 }
 
-// kept is the finalizer of pods that are deleted, whose last status is compared.
+// kept is a finalizer that keeps deleted pods, so that their last status can be compared.
 const kept = "example.com/kept"
 
-// sizes are those to which pods are resized, and visitors the ephemeral containers that they get, by name.
+// sizes are the sizes to which pods are resized, and visitors the ephemeral containers that are
+// added to pods, by the pod's name.
 var (
 	sizes = map[string]corev1.ResourceList{
 		"resized-more":       {corev1.ResourceCPU: resource.MustParse("3900m")},
@@ -194,7 +196,7 @@ func visitor(name, image string) corev1.EphemeralContainer {
 	return corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name, Image: image}}
 }
 
-// update changes a pod by one of its subresources.
+// update changes a pod through one of its subresources.
 func update(ctx context.Context, api typedcorev1.PodInterface, name string,
 	write func(context.Context, string, *corev1.Pod, metav1.UpdateOptions) (*corev1.Pod, error), change func(*corev1.Pod)) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -208,10 +210,10 @@ func update(ctx context.Context, api typedcorev1.PodInterface, name string,
 	})
 }
 
-// taint is the key of the taint that both nodes get.
+// taint is the key of a taint that both nodes get.
 const taint = "example.com/out"
 
-// change changes pods once they had the time to start, by their names.
+// change changes pods, selected by their names, when they have had the time to start.
 func change(t *testing.T, client kubernetes.Interface, pods map[string]*corev1.Pod) {
 	t.Helper()
 	wait(t.Context(), startUp)
@@ -261,7 +263,7 @@ func ran(lines []string) bool {
 	})
 }
 
-// wait waits, and reports false where ctx has ended.
+// wait waits for d. It returns false if ctx ended before.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -271,7 +273,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// readPods reads testdata/pods.yaml.
+// readPods returns the pods of testdata/pods.yaml.
 func readPods(t *testing.T) map[string]*corev1.Pod {
 	data, err := os.ReadFile("testdata/pods.yaml")
 	if err != nil {
@@ -313,7 +315,7 @@ func readPods(t *testing.T) map[string]*corev1.Pod {
 	return pods
 }
 
-// start starts an API server and both nodes, and returns when they are ready.
+// start starts an API server and both nodes, and returns when the nodes are ready.
 func start(t *testing.T) (kubernetes.Interface, map[string]server) {
 	ctx := t.Context()
 	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: t.TempDir(), Controllers: []string{"taint-eviction-controller"}})
@@ -347,7 +349,7 @@ func start(t *testing.T) (kubernetes.Interface, map[string]server) {
 	return client, servers
 }
 
-// prepare makes a node's namespace with the objects that its pods refer to.
+// prepare creates a node's namespace with the objects that its pods refer to.
 func prepare(t *testing.T, client kubernetes.Interface, namespace string) {
 	t.Helper()
 	ctx, core := t.Context(), client.CoreV1()
@@ -393,7 +395,7 @@ func prepare(t *testing.T, client kubernetes.Interface, namespace string) {
 	}
 }
 
-// startActual runs the hollow node until the test ends.
+// startActual runs the hollow node, which is the real kubelet, until the test ends.
 func startActual(t *testing.T, plane *kubeproc.Plane) server {
 	t.Helper()
 	ports, err := freeport.Choose("127.0.0.1", 1)
@@ -421,7 +423,8 @@ func startActual(t *testing.T, plane *kubeproc.Plane) server {
 	return server{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), client: http.DefaultClient}
 }
 
-// runs starts a program that ends with the test; a test that fails shows the end of its log.
+// runs starts a program that is ended with the test; a failed test logs the last part of the
+// program's log.
 func runs(t *testing.T, name string, cmd *exec.Cmd, log *os.File) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -437,7 +440,7 @@ func runs(t *testing.T, name string, cmd *exec.Cmd, log *os.File) {
 	})
 }
 
-// tree returns a guest's tree with some files.
+// tree returns a guest's file tree with the given files.
 func tree(t *testing.T, contents map[string]string) *guestfs.Root {
 	t.Helper()
 	files, root := guesttree.New(t)
@@ -453,13 +456,14 @@ func tree(t *testing.T, contents map[string]string) *guestfs.Root {
 	return files
 }
 
-// staticPod is the manifest of a static pod, which is a pair like others.
+// staticPod returns the manifest of a static pod. The static pods of both nodes are compared like
+// other pairs.
 func staticPod(node string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: static, namespace: " + node + "}\n" +
 		"spec: {terminationGracePeriodSeconds: 1, containers: [{name: app, image: app.example/web, resources: {requests: {cpu: 10m}}}]}\n"
 }
 
-// manifests makes the folder of static pods of the hollow node.
+// manifests creates the folder of static pods of the hollow node.
 func manifests(t *testing.T, dir string) string {
 	t.Helper()
 	folder := filepath.Join(dir, "manifests")
@@ -472,7 +476,7 @@ func manifests(t *testing.T, dir string) string {
 	return folder
 }
 
-// processes run until they are stopped.
+// processes starts processes that run until they are stopped.
 type processes struct{}
 
 func (processes) StartProcess(context.Context, kubelet.ProcessSpec) (kubelet.Process, error) {
@@ -499,7 +503,8 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) server {
 	files := tree(t, map[string]string{
 		"/etc/kubernetes/pki/ca.crt":   string(ca),
 		"/etc/kubernetes/kubelet.conf": string(plane.Kubeconfig()),
-		// The fake container manager reserves nothing.
+		// The fake container manager of the hollow node reserves no resources, so this node must
+		// not either.
 		"/var/lib/kubelet/config.yaml": "maxPods: 400\nclusterDNS: [10.96.0.10]\nclusterDomain: cluster.local\n" +
 			"evictionHard: {memory.available: \"0\", nodefs.available: \"0\"}\n",
 		"/etc/kubernetes/manifests/static.yaml": staticPod(simulated),
@@ -540,7 +545,7 @@ func startSimulated(t *testing.T, plane *kubeproc.Plane) server {
 	return server{url: "https://" + listener.Addr().String(), client: to}
 }
 
-// runCommand runs a command in a container: the only one that fails is "false".
+// runCommand runs a command in a container. The only command that fails is "false".
 func runCommand(_ context.Context, spec kubelet.ExecSpec) (int, error) {
 	if spec.Command[0] == "false" {
 		return 1, nil
@@ -548,7 +553,8 @@ func runCommand(_ context.Context, spec kubelet.ExecSpec) (int, error) {
 	return 0, nil
 }
 
-// programs runs the images that end, and stay.example/app, which does not.
+// programs returns the programs of images: of images whose program ends, and of stay.example/app,
+// whose program does not.
 func programs(image string) (stub.Program, bool) {
 	var code int
 	if image == "stay.example/app" {
@@ -588,7 +594,7 @@ func (e ends) Error() string { return fmt.Sprintf("it ends with code %d", int(e)
 // ExitCode returns the container's exit code.
 func (e ends) ExitCode() int { return int(e) }
 
-// addresses gives pods loopback addresses, on which nothing listens.
+// addresses assigns loopback addresses, on which nothing listens, to pods.
 type addresses struct {
 	mu   sync.Mutex
 	next netip.Addr
@@ -610,7 +616,7 @@ type nowhere struct{}
 func (nowhere) AddPod(string, string, netip.Addr, []int32, func(int32, net.Conn)) {}
 func (nowhere) RemovePod(string, string, netip.Addr)                              {}
 
-// observe returns the state of a node's pods in the API, as lines by the pod's name.
+// observe returns the state of a node's pods in the API, as lines, by the pod's name.
 func observe(t *testing.T, client kubernetes.Interface, node string) map[string][]string {
 	t.Helper()
 	pods, err := client.CoreV1().Pods(node).List(t.Context(), metav1.ListOptions{})
@@ -639,7 +645,7 @@ func observe(t *testing.T, client kubernetes.Interface, node string) map[string]
 	return seen
 }
 
-// plain returns a status as JSON has it.
+// plain returns a status as a decoded JSON value.
 func plain(t *testing.T, status corev1.PodStatus) any {
 	t.Helper()
 	slices.SortFunc(status.Conditions, func(a, b corev1.PodCondition) int { return strings.Compare(string(a.Type), string(b.Type)) })
@@ -654,7 +660,7 @@ func plain(t *testing.T, status corev1.PodStatus) any {
 	return out
 }
 
-// flatten returns the fields of a JSON value as "path: value".
+// flatten returns the fields of a JSON value as lines "path: value".
 func flatten(path string, v any) []string {
 	var lines []string
 	switch v := v.(type) {
@@ -672,7 +678,7 @@ func flatten(path string, v any) []string {
 	return lines
 }
 
-// variable matches the parts that differ between any two runs of one kubelet.
+// variable matches the parts of a line that differ between any two runs of the same kubelet.
 var variable = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -685,10 +691,10 @@ var variable = []struct {
 	{regexp.MustCompile(`used: \d+`), "used: SOME"},
 	{regexp.MustCompile(`kube-api-access-\w+`), "kube-api-access-ID"},
 	{regexp.MustCompile(`back-off \S+ restarting`), "back-off DURATION restarting"},
-	{regexp.MustCompile(`\d+ characters requested`), "SOME characters requested"}, // with the name of the namespace
+	{regexp.MustCompile(`\d+ characters requested`), "SOME characters requested"}, // the text contains the name of the namespace
 }
 
-// normal removes the parts of a line that differ between any two pods.
+// normal replaces the parts of a line that differ between any two pods.
 func normal(line string, pod *corev1.Pod) string {
 	hash := cmp.Or(pod.Annotations["kubernetes.io/config.hash"], string(pod.UID))
 	line = strings.NewReplacer(string(pod.UID), "UID", hash, "UID", pod.Namespace, "NODE").Replace(line)
@@ -698,7 +704,7 @@ func normal(line string, pod *corev1.Pod) string {
 	return line
 }
 
-// compare returns the lines that only one of the two has, as a difference.
+// compare returns the lines that only one of the two lists contains, as a diff.
 func compare(want, got []string) string {
 	var out []string
 	for _, line := range want {

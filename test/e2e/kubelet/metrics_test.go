@@ -28,11 +28,11 @@ import (
 
 var metricsServer = flag.String("metrics-server", "", "the program of metrics-server, which reads simulated kubelets; empty does not")
 
-// manifest is metrics-server as it is shipped.
+// manifest is the path of metrics-server's published manifest.
 const manifest = "../addons/testdata/metrics-server.yaml"
 
-// TestMetricsServer runs metrics-server itself, with the flags and rights of its manifest, and asks kubectl top for the nodes and
-// pods of two simulated Windows nodes.
+// TestMetricsServer runs metrics-server with the flags and permissions of its manifest, and runs
+// kubectl top for the nodes and pods of two simulated Windows nodes.
 func TestMetricsServer(t *testing.T) {
 	if *metricsServer == "" {
 		t.Skip("needs the program of metrics-server: make e2e-metrics METRICS_SERVER=PATH")
@@ -92,7 +92,8 @@ func TestMetricsServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Kubelets that kubeadm starts have certificates of their own making, which metrics-server trusts with this flag alone.
+	// Kubelets that kubeadm starts have self-signed certificates, which metrics-server trusts only
+	// with this flag.
 	cmd := exec.CommandContext(t.Context(), *metricsServer, append(args, "--kubelet-insecure-tls", "--kubeconfig="+file,
 		"--authentication-kubeconfig="+file, "--authorization-kubeconfig="+file)...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -110,14 +111,14 @@ func TestMetricsServer(t *testing.T) {
 	}
 }
 
-// pod is the manifest of a pod of a node.
+// pod returns the manifest of a pod on a node.
 func pod(i int) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: app-%d, namespace: default}, spec: {nodeName: win-%d, tolerations: "+
 		"[{operator: Exists}], containers: [{name: app, image: example.com/app, ports: [{containerPort: 80}], resources: {requests: "+
 		"{cpu: 250m, memory: 64Mi}}}]}}", i, i)
 }
 
-// until polls until something is so.
+// until polls until is returns true.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(4 * time.Minute); !is(); {
@@ -135,7 +136,8 @@ func write(t *testing.T, file string, data []byte) string {
 	return file
 }
 
-// aggregation makes the certificates with which an API server speaks to others for its users, and returns its flags.
+// aggregation creates the certificates with which an API server calls extension API servers on
+// behalf of users, and returns the API server's flags.
 func aggregation(t *testing.T, dir string) []string {
 	t.Helper()
 	ca, err := pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "front-proxy-ca"}, IsCA: true, BasicConstraintsValid: true,
@@ -166,7 +168,7 @@ func aggregation(t *testing.T, dir string) []string {
 	}
 }
 
-// asKubectl returns kubectl, which without arguments applies its input.
+// asKubectl returns a function that runs kubectl; without arguments it applies its input.
 func asKubectl(t *testing.T, dir, kubeconfig string) func(input string, args ...string) (string, error) {
 	t.Helper()
 	binary, err := kubeproc.Find()
@@ -191,7 +193,8 @@ func asKubectl(t *testing.T, dir, kubeconfig string) func(input string, args ...
 	}
 }
 
-// install applies the manifest, but for its Deployment, whose arguments it returns: the program runs here, on a port.
+// install applies the manifest except its Deployment, because the program runs here, on the given
+// port. It returns the arguments of the Deployment.
 func install(t *testing.T, kubectl func(string, ...string) (string, error), dir string, port int) (args []string) {
 	t.Helper()
 	data, err := os.ReadFile(manifest)

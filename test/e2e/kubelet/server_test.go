@@ -23,7 +23,7 @@ type server struct {
 	client *http.Client
 }
 
-// ask returns the status and the body of an answer.
+// ask returns the status code and the body of a response.
 func (s server) ask(t *testing.T, path string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
@@ -43,7 +43,7 @@ func (s server) ask(t *testing.T, path string) (status int, body string) {
 	return answer.StatusCode, string(data)
 }
 
-// differ reports the members that only one of two sets has, except those in may.
+// differ reports the members that only one of two sets contains, except those in may.
 func differ(t *testing.T, what string, want, got, may map[string]bool) {
 	t.Helper()
 	var lines []string
@@ -62,7 +62,7 @@ func differ(t *testing.T, what string, want, got, may map[string]bool) {
 	}
 }
 
-// allowed reports whether a name, or the field that it is below, may differ.
+// allowed reports whether a name, or a field that contains it, may differ.
 func allowed(may map[string]bool, name string) bool {
 	for at := range may {
 		if name == at || strings.HasPrefix(name, at+".") {
@@ -101,7 +101,7 @@ func fieldsOf(t *testing.T, v any) map[string]bool {
 	return fields
 }
 
-// compareNodes compares the fields of both Nodes and their leases, and of the statuses of all pods.
+// compareNodes compares the fields of both Nodes, of their leases, and of the statuses of all pods.
 func compareNodes(t *testing.T, client kubernetes.Interface) {
 	nodes, leases, pods := map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}
 	for _, name := range []string{actual, simulated} {
@@ -137,16 +137,16 @@ func compareNodes(t *testing.T, client kubernetes.Interface) {
 		strings.TrimPrefix(gpuLimit, ".items[].status"): true, strings.TrimPrefix(gpuRequest, ".items[].status"): true})
 }
 
-// nodeDepartures are the fields of Nodes that may differ.
+// nodeDepartures returns the fields of Nodes that may differ.
 func nodeDepartures() map[string]bool {
 	return map[string]bool{
-		// Of kubemark and its fakes.
+		// Fields of kubemark and its fakes.
 		".spec.providerID": true, ".metadata.annotations.volumes.kubernetes.io/controller-managed-attach-detach": true,
 		".status.allocatable.hugepages-1Gi": true, ".status.allocatable.hugepages-2Mi": true, ".status.capacity.hugepages-1Gi": true,
 		".status.capacity.hugepages-2Mi": true,
-		// The controller manager would write it a moment later.
+		// The controller manager, which is missing here, would write it.
 		".metadata.annotations.node.alpha.kubernetes.io/ttl": true,
-		// A node that does not do a thing does not declare it.
+		// A node does not declare features that it does not have.
 		".status.declaredFeatures[]": true,
 	}
 }
@@ -156,7 +156,7 @@ var (
 	label  = regexp.MustCompile(`(\w+)="`)
 )
 
-// seriesOf returns the names of metrics with the names of their labels.
+// seriesOf returns the names of metrics together with the names of their labels.
 func seriesOf(text string) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range series.FindAllStringSubmatch(text, -1) {
@@ -190,11 +190,11 @@ func compareServers(t *testing.T, servers map[string]server) {
 		_, got := servers[simulated].ask(t, path)
 		may := map[string]bool{}
 		if path == "/metrics" || path == "/metrics/cadvisor" {
-			may = seriesOf(want) // a part of it is enough, and nothing of one's own
+			may = seriesOf(want) // it may return a part of the metrics, and no others
 		}
 		for name := range seriesOf(got) {
 			if path == "/metrics/cadvisor" && strings.HasPrefix(name, "container_") {
-				may[name] = true // the fake cadvisor sees no container
+				may[name] = true // the fake cadvisor knows no container
 			}
 		}
 		differ(t, "series of "+path, seriesOf(want), seriesOf(got), may)
@@ -211,7 +211,7 @@ func compareServers(t *testing.T, servers map[string]server) {
 		}
 		differ(t, "fields of "+path, found[actual], found[simulated], answerDepartures(path))
 	}
-	_, body := servers[simulated].ask(t, "/configz") // kubemark leaves it out
+	_, body := servers[simulated].ask(t, "/configz") // kubemark does not serve it
 	var config struct {
 		Kubelet kubeletconfigv1beta1.KubeletConfiguration `json:"kubeletconfig"`
 	}
@@ -220,14 +220,14 @@ func compareServers(t *testing.T, servers map[string]server) {
 	}
 }
 
-// answerDepartures are the fields of an answer that may differ.
+// answerDepartures returns the fields of a response that may differ.
 func answerDepartures(path string) map[string]bool {
 	return map[string]map[string]bool{
 		"/pods": {".items[].metadata.managedFields[].apiVersion": true, ".items[].metadata.managedFields[].fieldsType": true,
 			".items[].metadata.managedFields[].manager": true, ".items[].metadata.managedFields[].operation": true,
 			".items[].metadata.managedFields[].time": true, gpuLimit: true, gpuRequest: true},
-		// Facts of the kernel, which is not simulated: pressure, faults, inodes, processes and the contents
-		// of volumes.
+		// Facts of the kernel, which is not simulated: pressure, faults, inodes, processes and the
+		// contents of volumes.
 		"/stats/summary": fields(".node.cpu.psi", ".node.memory.psi", ".node.memory.majorPageFaults", ".node.memory.pageFaults",
 			".node.rlimit", ".node.runtime.containerFs.inodesUsed", ".node.runtime.imageFs.inodesUsed", ".pods[].containers[].io",
 			".pods[].containers[].rootfs", ".pods[].ephemeral-storage.inodesUsed", ".pods[].io", ".pods[].memory.availableBytes",
@@ -236,7 +236,7 @@ func answerDepartures(path string) map[string]bool {
 	}[path]
 }
 
-// A fake container manager, which has no devices, does not count them.
+// The fake container manager, which has no devices, does not count them.
 const (
 	gpuLimit   = ".items[].status.resources.limits.example.com/gpu"
 	gpuRequest = ".items[].status.resources.requests.example.com/gpu"

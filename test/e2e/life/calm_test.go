@@ -9,25 +9,26 @@ import (
 	"time"
 )
 
-// healthy are the actions in which nothing is harmed: why has to find nothing wrong from
-// their beginning to their end.
+// healthy matches the actions that cause no fault: why must find nothing wrong from their beginning
+// to their end.
 var healthy = regexp.MustCompile(`^(create|scale|upgrade|delete)`)
 
-// pause is between two runs of why.
+// pause is the interval between two runs of why.
 const pause = time.Second
 
 // calm runs why repeatedly during an action.
 type calm struct {
 	running sync.WaitGroup
 	over    context.CancelFunc
-	// gone is the workload whose last nodes an upgrade takes: that no node fits it is true.
+	// gone is the workload whose last suitable nodes an upgrade removes. why may report that no
+	// node fits it.
 	gone string
 	// runs counts the answers; alarms are the answers that report a fault.
 	runs   int
 	alarms []string
 }
 
-// watch starts to ask; nil for an action that does harm.
+// watch starts to run why during an action; it returns nil for an action that causes a fault.
 func (l *life) watch(action string) *calm {
 	if !healthy.MatchString(action) {
 		return nil
@@ -65,8 +66,8 @@ func (c *calm) ask(text string) {
 	}
 }
 
-// end stops to ask and keeps the alarms for the end of the test: the actions after this
-// one are watched as well.
+// end stops the runs of why and keeps the alarms until the end of the test, so that the following
+// actions are watched as well.
 func (c *calm) end(l *life, action string) {
 	if c == nil {
 		return
@@ -80,7 +81,7 @@ func (c *calm) end(l *life, action string) {
 	}
 }
 
-// complain shows the alarms, and with -full fails the test for them.
+// complain logs the alarms, and with -full fails the test if there are any.
 func (l *life) complain() {
 	l.t.Helper()
 	l.t.Logf("why ran %d times while nothing was harmed and raised %d alarms", l.asked, len(l.alarms))

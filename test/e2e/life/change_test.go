@@ -36,7 +36,7 @@ func (l *life) create(flavor string) {
 	})
 }
 
-// serve runs the workload on the nodes of a release.
+// serve runs the workload on the nodes of a Windows release.
 func (l *life) serve(release int) {
 	text := strings.NewReplacer("RELEASE", builds[release].release, "BUILD", builds[release].build).Replace(workload)
 	l.p.Run([]byte(text), "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "apply", "-f", "-")
@@ -60,7 +60,7 @@ func (l *life) scale(n int) {
 	l.settled()
 }
 
-// settled waits until Cluster API sees nothing left to do in the group.
+// settled waits until Cluster API has nothing left to do in the group.
 func (l *life) settled() {
 	kind, name, selector := l.group()
 	l.until("Machines", func() string {
@@ -101,7 +101,7 @@ func (l *life) upgradeKubernetes() {
 			return !control || n.Status.NodeInfo.KubeletVersion == newer
 		})
 	})
-	if !l.class { // whose workers follow by themselves
+	if !l.class { // the workers of a class follow without a further change
 		kind, windows, _ := l.group()
 		for _, name := range []string{strings.TrimSuffix(windows, "win") + "0", windows} {
 			patch(kind, name, `{"spec":{"template":{"spec":{"version":"%s"}}}}`)
@@ -115,15 +115,15 @@ func (l *life) upgradeKubernetes() {
 	l.settled()
 }
 
-// checkSkew checks that no worker's kubelet is newer than the oldest API server. A control
-// plane machine's kubelet comes with its own API server.
+// checkSkew checks that no worker's kubelet is newer than the oldest API server. Control plane
+// machines are not checked, because each has its own API server, of the version of its kubelet.
 func (l *life) checkSkew() {
 	l.t.Helper()
 	const control = "cluster.x-k8s.io/control-plane"
 	servers := strings.Fields(l.management("get", "machines", "-l", control, "-o", "jsonpath={.items[*].spec.version}"))
 	names := strings.Fields(l.management("get", "machines", "-l", control, "-o", "jsonpath={.items[*].metadata.name}"))
 	for _, n := range l.nodes(false) {
-		if slices.Contains(names, n.Metadata.Name) { // its label comes after it has joined
+		if slices.Contains(names, n.Metadata.Name) { // the node gets its label after it has joined
 			continue
 		}
 		if oldest := slices.Min(servers); len(servers) > 0 && minor(n.Status.NodeInfo.KubeletVersion) > minor(oldest) {
@@ -132,18 +132,18 @@ func (l *life) checkSkew() {
 	}
 }
 
-// minor returns the 35 of v1.35.2; versions here are all of two digits.
+// minor returns the minor version, 35 for v1.35.2; all minor versions here have two digits.
 func minor(version string) string {
 	parts := strings.Split(version, ".")
 	return parts[min(1, len(parts)-1)]
 }
 
-// checkPlaces holds that each running pod of the workload is on a node of its build.
+// checkPlaces checks that each running pod of the workload is on a node of its Windows build.
 func (l *life) checkPlaces() {
 	l.t.Helper()
 	out, err := l.p.Try(nil, "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "get", "pods", "-l", "app=web", "-o", "json")
 	if err != nil {
-		return // the API server goes away and comes back while its machine is replaced
+		return // the API server is unreachable while its machine is replaced
 	}
 	var list struct {
 		Items []struct {
@@ -182,8 +182,8 @@ func buildOf(release string) string {
 	return "no build"
 }
 
-// upgradeWindows moves the nodes to the next release. The workload for that release is
-// applied at the same time; its pods run as soon as they can.
+// upgradeWindows upgrades the nodes to the next Windows release. The workload for that release is
+// applied at the same time; its pods run when they can.
 func (l *life) upgradeWindows() {
 	was, next := builds[l.release], builds[l.release+1]
 	switch {
@@ -220,7 +220,7 @@ func (l *life) upgradeWindows() {
 	l.settled()
 }
 
-// changeExtensions gives the pool an extension, for which every node is replaced.
+// changeExtensions adds an extension to the pool, which replaces every node.
 func (l *life) changeExtensions() {
 	var old []string
 	for _, n := range l.nodes(true) {
@@ -237,7 +237,7 @@ func (l *life) changeExtensions() {
 }
 
 func (l *life) delete() {
-	l.probe.end() // the target of its requests is deleted too
+	l.probe.end() // the target of the requests is deleted too
 	l.management("delete", "cluster", "demo", "--wait=false")
 	l.p.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "3m")
 	var left struct{ Value []struct{ ID string } }

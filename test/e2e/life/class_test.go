@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// topology changes the topology of the Cluster, if it has a ClusterClass.
+// topology changes the topology of the Cluster if it has a ClusterClass.
 func (l *life) topology(change func(topology map[string]any)) {
 	l.t.Helper()
 	var cluster struct {
@@ -22,7 +22,7 @@ func (l *life) topology(change func(topology map[string]any)) {
 	l.management("patch", "cluster", "demo", "--type", "merge", "-p", string(patch))
 }
 
-// named returns an entry of a list by its name.
+// named returns the element with a name in a list.
 func (l *life) named(list any, name string) map[string]any {
 	l.t.Helper()
 	entries, _ := list.([]any)
@@ -35,7 +35,7 @@ func (l *life) named(list any, name string) map[string]any {
 	return nil
 }
 
-// resize asks for a number of Windows machines.
+// resize requests a number of Windows machines.
 func (l *life) resize(n int) {
 	kind, name, _ := l.group()
 	if !l.class {

@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// TestControlPlane takes a control plane from one machine to three, through the loss of
-// one, and back.
+// TestControlPlane scales a control plane from one machine to three, lets it lose a machine, and
+// scales it back.
 func TestControlPlane(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full: it takes minutes")
@@ -30,14 +30,14 @@ func TestControlPlane(t *testing.T) {
 	l.do("rollout", func() {
 		l.renew(`{"spec":{"rollout":{"after":"` + time.Now().UTC().Format(time.RFC3339) + `"}}}`)
 	})
-	// Certificates last for a year: a year before they expire is now.
+	// Certificates are valid for a year, so "366 days before they expire" is now.
 	l.do("renew certificates", func() { l.renew(`{"spec":{"rollout":{"before":{"certificatesExpiryDays":366}}}}`) })
 	l.do("delete", l.delete)
 	t.Log("\n" + table(l.rows))
 }
 
-// renew patches the control plane of one, and waits until another machine has taken its
-// place.
+// renew patches the control plane, which has one machine, and waits until another machine has
+// replaced that machine.
 func (l *life) renew(patch string) {
 	before := l.controlPlaneMachines()
 	l.management("patch", "kubeadmcontrolplane", "demo-control-plane", "--type", "merge", "-p", patch)
@@ -47,8 +47,8 @@ func (l *life) renew(patch string) {
 		}
 		return ""
 	})
-	// If it stayed, machines would be replaced without end, because the new ones expire
-	// within it too.
+	// With this setting machines would be replaced without end, because the certificates of new
+	// machines also expire within that time.
 	l.management("patch", "kubeadmcontrolplane", "demo-control-plane", "--type", "merge", "-p", `{"spec":{"rollout":null}}`)
 	l.until("control plane", func() string { return l.missingControlPlane(1) })
 }
@@ -58,7 +58,7 @@ func (l *life) controlPlane(n int) {
 	l.until("control plane", func() string { return l.missingControlPlane(n) })
 }
 
-// missingControlPlane returns how the control plane differs from n machines that are ready.
+// missingControlPlane returns how the control plane differs from one of n ready machines.
 func (l *life) missingControlPlane(n int) string {
 	got := l.management("get", "kubeadmcontrolplane", "demo-control-plane", "-o",
 		"jsonpath={.spec.replicas}/{.status.replicas}/{.status.readyReplicas}/{.status.upToDateReplicas}/{.status.availableReplicas}")
@@ -73,8 +73,8 @@ func (l *life) controlPlaneMachines() []string {
 		"jsonpath={.items[*].metadata.name}"))
 }
 
-// loseControlPlane deletes a VM under a control plane of three, which a health check
-// lets KubeadmControlPlane replace.
+// loseControlPlane deletes the VM of one of three control plane machines. A health check lets
+// KubeadmControlPlane replace the machine.
 func (l *life) loseControlPlane() {
 	l.p.Run(fmt.Appendf(nil, healthCheck, "cluster.x-k8s.io/control-plane", `""`), "kubectl", "apply", "-f", "-")
 	machines := l.controlPlaneMachines()

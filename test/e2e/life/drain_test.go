@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lasting is a pod that takes its time to end, with a budget that allows no eviction,
-// and a volume on the node where it runs.
+// lasting is a pod that ends slowly, with a budget that allows no eviction, and a volume on the
+// node where it runs.
 const lasting = `
 apiVersion: v1
 kind: Pod
@@ -41,11 +41,11 @@ metadata: {name: lasting}
 spec: {attacher: disk.csi.azure.com, nodeName: %[1]s, source: {persistentVolumeName: lasting}}
 `
 
-// preStop is how long the lasting pod takes to end.
+// preStop is the time that the lasting pod takes to end.
 const preStop = 20 * time.Second
 
-// drains replaces a machine whose node is not free to go: first a disruption budget
-// holds it, then a pod that ends slowly, then a volume that is still attached.
+// drains replaces a machine whose drain is blocked: first by a disruption budget, then by a pod
+// that ends slowly, then by a volume that is still attached.
 func (l *life) drains() {
 	var victim, machine string
 	l.do("budget holds the drain", func() {
@@ -81,7 +81,7 @@ func (l *life) drains() {
 		})
 		took := time.Since(asked)
 		l.note("it had %.0f s", took.Seconds())
-		// The API server's times are whole seconds.
+		// Times in the API server have whole seconds.
 		if asked.IsZero() || took < preStop-time.Second {
 			l.t.Errorf("the pod was asked to end at %s and was gone after %s, before its preStop hook was done", asked, took)
 		}
@@ -111,7 +111,8 @@ func (l *life) machineOf(node string) string {
 	return ""
 }
 
-// awaitDeleting waits until a Machine's deletion has come to a point.
+// awaitDeleting waits until the Deleting condition of a Machine has a reason and its message
+// contains a text.
 func (l *life) awaitDeleting(machine, reason, message string) {
 	l.t.Helper()
 	l.until(reason, func() string {
@@ -125,7 +126,7 @@ func (l *life) awaitDeleting(machine, reason, message string) {
 	})
 }
 
-// lastingPod reports whether the pod exists and when its deletion was requested.
+// lastingPod reports whether the pod exists, and when its deletion was requested.
 func (l *life) lastingPod() (there bool, deleted time.Time) {
 	var list struct {
 		Items []struct {

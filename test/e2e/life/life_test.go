@@ -22,13 +22,13 @@ var (
 //go:embed workload.yaml
 var workload string
 
-// Versions that the Kubernetes upgrade goes between.
+// The Kubernetes versions before and after the upgrade.
 var (
 	older = plane.Before()
 	newer = plane.Kubernetes()
 )
 
-// builds are the Windows releases in the order of their upgrades.
+// builds lists the Windows releases in the order of their upgrades.
 var builds = []struct{ release, build string }{
 	{"2019", "10.0.17763"}, {"2022", "10.0.20348"}, {"2025", "10.0.26100"},
 }
@@ -39,18 +39,19 @@ type life struct {
 	p       *plane.Plane
 	kubectl func(args ...string) string
 	pools   bool
-	// class is true if a ClusterClass describes the cluster.
+	// class is set if a ClusterClass describes the cluster.
 	class   bool
 	release int // index in builds
 	probe   *probe
 	rows    []row
 	cell    string
-	// spot makes the Windows machines ones that Azure may evict.
+	// spot makes the Windows machines spot machines, which Azure may evict.
 	spot  bool
 	notes []string
-	// heard are the sayings of the infrastructure before it was harmed.
+	// heard contains the messages of the infrastructure from before the fault.
 	heard []string
-	// asked counts the runs of why while there was no fault; alarms has the runs that reported one.
+	// asked is the number of runs of why while there was no fault; alarms contains the answers that
+	// reported one.
 	asked  int
 	alarms []string
 }
@@ -63,7 +64,7 @@ type row struct {
 	why           string
 }
 
-// cell is a kind of cluster with the actions that its test runs.
+// cell is a kind of cluster with the actions of its test.
 type cell struct {
 	name, flavor string
 	release      int
@@ -110,7 +111,7 @@ func TestLife(t *testing.T) {
 	t.Log("\n" + table(rows))
 }
 
-// changes makes an operator's changes, without losing a request, and a repair.
+// changes runs the changes of an operator, during which no request may be lost, and a repair.
 func (l *life) changes() {
 	l.keep("scale 2 to 4", func() { l.scale(4) })
 	l.keep("scale 4 to 2", func() { l.scale(2) })
@@ -137,7 +138,7 @@ func (l *life) keep(action string, f func()) {
 	}
 }
 
-// repairs runs the faults that Cluster API repairs without a user.
+// repairs causes the faults that Cluster API repairs without a user.
 func (l *life) repairs() {
 	l.checkHealth()
 	l.do("VM stopped", func() { l.repair(l.stopVM) })
@@ -166,12 +167,12 @@ func table(rows []row) string {
 	return b.String()
 }
 
-// without notes an action that a cell does not have, and why.
+// without records an action that a cell does not have, and the reason.
 func (l *life) without(action, why string) {
 	l.rows = append(l.rows, row{cell: l.cell, action: action, why: "does not apply: " + why})
 }
 
-// note is shown with the action that runs.
+// note records a text that is printed with the current action.
 func (l *life) note(format string, args ...any) {
 	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
@@ -204,7 +205,7 @@ func (l *life) do(action string, f func()) {
 	l.t.Logf("%s: %.1f s", action, r.took.Seconds())
 }
 
-// puts returns the PUTs of virtual machines and scale sets so far.
+// puts returns the number of PUTs of virtual machines and scale sets until now.
 func (l *life) puts() int {
 	var calls struct {
 		Counters []struct {
@@ -224,10 +225,10 @@ func (l *life) puts() int {
 	return n
 }
 
-// patience bounds every wait.
+// patience limits every wait.
 const patience = 4 * time.Minute
 
-// until waits for a state; f returns the parts that are still missing, or "".
+// until waits until f returns ""; f returns the parts that are still missing.
 func (l *life) until(what string, f func() string) {
 	l.t.Helper()
 	deadline := time.NewTimer(patience)

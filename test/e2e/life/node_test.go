@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// group names the object that owns the Windows machines.
+// group returns the kind and name of the object that owns the Windows machines, and the label
+// selector of the machines.
 func (l *life) group() (kind, name, selector string) {
 	kind, name, owner := "machinedeployment", "demo-md-win", "deployment-name"
 	if l.pools {
 		kind, name, owner = "machinepool", "demo-mp-win", "pool-name"
 	}
-	if l.class { // the ClusterClass makes the name
+	if l.class { // the ClusterClass generates the name
 		name = l.management("get", kind, "-l",
 			"topology.cluster.x-k8s.io/"+owner+"="+strings.TrimPrefix(name, "demo-"), "-o",
 			"jsonpath={.items[*].metadata.name}")
@@ -21,7 +22,7 @@ func (l *life) group() (kind, name, selector string) {
 	return kind, name, "cluster.x-k8s.io/" + owner + "=" + name
 }
 
-// nodes returns the nodes of the workload cluster, only Windows ones or all.
+// node contains the fields of a Node that the test reads.
 type node struct {
 	Metadata struct {
 		Name   string
@@ -39,9 +40,10 @@ func (n node) ready() bool {
 		func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
 }
 
+// nodes returns the nodes of the workload cluster: all nodes, or only the Windows nodes.
 func (l *life) nodes(windows bool) []node {
 	l.t.Helper()
-	// The API server stops and starts again while its machine is replaced.
+	// The API server is unreachable while its machine is replaced.
 	out, err := l.p.Try(nil, "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "get", "nodes", "-o", "json")
 	if err != nil {
 		return nil
@@ -53,7 +55,7 @@ func (l *life) nodes(windows bool) []node {
 	return slices.DeleteFunc(list.Items, func(n node) bool { return windows && n.Status.NodeInfo.OperatingSystem != "windows" })
 }
 
-// missing returns how the nodes differ from the expected number of good ones.
+// missing returns how the nodes differ from count nodes for which good returns true, or "".
 func (l *life) missing(windows bool, count int, good func(node) bool) string {
 	nodes := l.nodes(windows)
 	if len(nodes) != count {

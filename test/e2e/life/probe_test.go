@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// probe asks a service again and again, each time on a new connection, as a client
-// does that knows nothing of nodes.
+// probe requests a service repeatedly, each time with a new connection, like a client that does not
+// know the nodes.
 type probe struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -24,13 +24,13 @@ type probe struct {
 	lastFail string
 }
 
-// interval is the pause between two questions.
+// interval is the pause between two requests.
 const interval = 25 * time.Millisecond
 
 func startProbe(url string) *probe {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &probe{stop: stop}
-	// A lost request has no answer at all; one of a busy computer has a late one.
+	// A lost request has no response at all; on a busy computer a response can be late.
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	p.done.Go(func() {
 		tick := time.NewTicker(interval)
@@ -83,7 +83,7 @@ func (p *probe) note(err error, ctx context.Context) {
 	p.longest = max(p.longest, time.Since(p.since))
 }
 
-// take returns the results of probes since the last call.
+// take returns the numbers of requests and failures since the last call, and the last failure.
 func (p *probe) take() (asked, failed int, lastFail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *probe) take() (asked, failed int, lastFail string) {
 	return asked, failed, lastFail
 }
 
-// end stops asking; a probe that never began has nothing to end.
+// end stops the requests; it does nothing if the probe was not started.
 func (p *probe) end() {
 	if p == nil {
 		return

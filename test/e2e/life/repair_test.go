@@ -29,8 +29,8 @@ func (l *life) checkHealth() {
 	l.p.Run(fmt.Appendf(nil, healthCheck, key, value), "kubectl", "apply", "-f", "-")
 }
 
-// repair breaks a Windows node's machine and waits until it has been replaced. harm returns
-// a text that a condition must contain meanwhile, or "".
+// repair breaks a Windows node's machine with harm and waits until it has been replaced. harm
+// returns a text that a condition must contain meanwhile, or "".
 func (l *life) repair(harm func(node) (said string)) {
 	l.checkHealth()
 	victim := l.nodes(true)[0]
@@ -53,7 +53,7 @@ func (n node) vm() string { return relative(strings.TrimPrefix(n.Spec.ProviderID
 func (l *life) deleteVM(n node) string {
 	l.p.Azure("DELETE", n.vm(), computeVersion, nil)
 	if l.pools {
-		return "" // the instance's object is deleted with it
+		return "" // the instance's object is deleted with the instance
 	}
 	return "was deleted in Azure, not through Kubernetes"
 }
@@ -77,7 +77,7 @@ func (l *life) stopKubelet(n node) string {
 	return ""
 }
 
-// failedVM lets Azure fail to provision a machine.
+// failedVM lets Azure fail to provision a machine's VM.
 func (l *life) failedVM() {
 	l.p.Run(nil, "azure", "faults", "add", "boot-failure", "--type", l.vmType(), "--count", "1")
 	l.outgrow("OSProvisioningTimedOut")
@@ -90,13 +90,13 @@ func (l *life) failedInterface() {
 	l.outgrow("the interface broke")
 }
 
-// failedBootstrap gives a machine data that it can never join with.
+// failedBootstrap gives a machine bootstrap data with which it can never join.
 func (l *life) failedBootstrap() {
 	l.p.Run(nil, "azure", "faults", "add", "guest", "--guest-fault", "bad-token", "--type", l.vmType(), "--count", "1")
 	l.outgrow("the machine has not become a node")
 }
 
-// evictLater lets Azure take a machine away some time after it has come up.
+// evictLater lets Azure evict a machine some time after it has started.
 func (l *life) evictLater() {
 	l.p.Run(nil, "azure", "faults", "add", "eviction", "--type", l.vmType(), "--delay", "30s", "--count", "1")
 	l.outgrow("is deallocated in Azure")
@@ -109,8 +109,8 @@ func (l *life) vmType() string {
 	return "*/virtualMachines"
 }
 
-// outgrow requests a third Windows machine, about which the infrastructure reports said, gets a healthy
-// one, and goes back to two.
+// outgrow requests a third Windows machine, about which the infrastructure reports the text said,
+// gets a healthy machine, and scales back to two.
 func (l *life) outgrow(said string) {
 	l.heard = l.sayings()
 	l.resize(3)
@@ -121,8 +121,8 @@ func (l *life) outgrow(said string) {
 	l.scale(2)
 }
 
-// hear waits until a condition of the infrastructure, or an event of one, says
-// something that was not heard before the harm, and notes the sentence.
+// hear waits until a message of the infrastructure that was not in heard contains a text, and
+// records the message.
 func (l *life) hear(said string) {
 	l.t.Helper()
 	l.until(said, func() string {
@@ -137,8 +137,8 @@ func (l *life) hear(said string) {
 	})
 }
 
-// sayings returns the messages of the infrastructure's conditions that are not True, and of
-// its events.
+// sayings returns the messages of the infrastructure's conditions that are not True, and of the
+// infrastructure's events.
 func (l *life) sayings() []string {
 	var objects struct {
 		Items []struct {
@@ -168,7 +168,7 @@ func (l *life) sayings() []string {
 	return all
 }
 
-// evictable makes the Windows machines of a manifest spot machines.
+// evictable returns a manifest with its Windows machines as spot machines, if the test needs that.
 func (l *life) evictable(manifest string) string {
 	documents := strings.Split(manifest, "\n---\n")
 	for i, d := range documents {
@@ -183,7 +183,7 @@ func (l *life) evictable(manifest string) string {
 	return strings.Join(documents, "\n---\n")
 }
 
-// relative returns an ID without its subscription.
+// relative returns an ID without the subscription.
 func relative(id string) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(id, "/subscriptions/"), "/")
 	return "/" + rest

@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// TestCorpus: the built command ends on malicious input with the expected exit code and message, and uses less than a
-// gibibyte.
+// TestCorpus checks that the built command ends on malicious input with the expected exit code and
+// message, and uses less than a gibibyte of memory.
 func TestCorpus(t *testing.T) {
 	casement := plane.Binary(t, "casement")
 	for _, input := range corpus.Inputs() {

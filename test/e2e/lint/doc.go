@@ -1,2 +1,3 @@
-// Package lint holds tests only: the lint webhook alone beside a real API server, and the command with malicious input.
+// Package lint contains only tests: the lint webhook alone with a real API server, and the command
+// with malicious input.
 package lint

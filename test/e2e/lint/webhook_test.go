@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// deployment is a Deployment for Windows, with a place for the differences in its container.
+// deployment is a Deployment for Windows with a placeholder for the differences in its container.
 const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: %[1]s}
@@ -60,17 +60,18 @@ spec:
       - {name: web, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", %[3]s}
 `
 
-// Settings with findings: only Windows decides about a shell, the API server itself warns of memory in
-// fractions, and mere advice is not sent.
+// Settings with findings: shell is refused only by Windows, memory in fractions causes a warning of
+// the API server itself, and mere advice is not sent as a warning.
 const (
 	shell  = "command: [/bin/sh, -c, x], resources: {limits: {memory: 1Gi}}"
 	memory = "resources: {limits: {memory: 800m}}"
 	plain  = "resources: {limits: {memory: 1Gi}}"
 )
 
-// TestWebhookAlone: a manager serves only the lint webhook, in a cluster without any kind of Cluster API.
-// Its warnings reach the client; where the namespace asks for it, it denies settings that Windows alone
-// refuses; it counts verdicts; and nothing is refused when it is gone.
+// TestWebhookAlone runs a manager that serves only the lint webhook, in a cluster without any kind
+// of Cluster API. Its warnings reach the client, it denies settings that Windows refuses in
+// namespaces that request that, it counts verdicts, and nothing is refused when the manager is
+// stopped.
 func TestWebhookAlone(t *testing.T) {
 	stop := startManager(t)
 	warnings := &kubetest.Warnings{}
@@ -103,7 +104,7 @@ func TestWebhookAlone(t *testing.T) {
 		err = client.NewDryRunClient(c).Create(t.Context(), object)
 		return strings.Join(warnings.Take(), "\n"), err
 	}
-	// The configuration, and a namespace's mode, take a moment to get around.
+	// The webhook configuration and the mode of a namespace take effect after a moment.
 	await(t, func() bool {
 		warned, err := create("unlabelled", "windows", shell)
 		_, denied := create("strict", "windows", shell)
@@ -113,7 +114,7 @@ func TestWebhookAlone(t *testing.T) {
 	for _, test := range []struct {
 		name, namespace, os, container string
 		denied                         bool
-		warned                         []string // none: of nothing
+		warned                         []string // nil: no warning
 	}{
 		{"the default warns", "unlabelled", "windows", shell, false, []string{"WIN601: spec.template.spec.containers[0].command[0]"}},
 		{"off is silent", "quiet", "windows", shell, false, nil},
@@ -152,7 +153,7 @@ func TestWebhookAlone(t *testing.T) {
 	}
 }
 
-// startManager runs one as its flags would and points the webhook at it.
+// startManager runs a manager with flags and points the webhook configuration at it.
 func startManager(t *testing.T) (stop func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -204,7 +205,7 @@ func startManager(t *testing.T) (stop func()) {
 	return stop
 }
 
-// await asks until something is so; a minute is the time of a machine that hangs.
+// await polls until so returns true; it fails after a minute.
 func await(t *testing.T, so func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,

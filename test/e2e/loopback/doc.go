@@ -1,4 +1,3 @@
-// Package loopback runs a whole plane in a network namespace with only the loopback
-// interface, in which the kernel counts packets without a route. It holds a test only;
-// nothing imports it.
+// Package loopback runs a whole plane in a network namespace with only the loopback interface, in
+// which the kernel counts packets without a route. It contains only a test; no package imports it.
 package loopback

@@ -23,7 +23,7 @@ import (
 
 var full = flag.Bool("full", false, "start more API servers, and a plane with few file watches, which takes minutes; make e2e-hostile does")
 
-// decoy is a service of this computer that counts who connects.
+// decoy is a service of this computer that counts the connections to it.
 type decoy struct {
 	name  string
 	port  int
@@ -58,7 +58,8 @@ func (c counting) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// ownAddress returns an address of this computer other than loopback, or loopback if it has no other.
+// ownAddress returns an address of this computer other than loopback, or loopback if the computer
+// has no other.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
@@ -73,20 +74,21 @@ func ownAddress(t *testing.T) string {
 	return "127.0.0.1"
 }
 
-// spellings are ways to write loopback, which resolvers and libraries of C take.
+// spellings are ways to write a loopback address that resolvers and C libraries accept.
 var spellings = []string{"127.1", "0x7f000001", "0177.0.0.1", "2130706433", "localhost.", "LOCALHOST", "[::ffff:127.0.0.1]", "0", "[::]"}
 
-// TestHostileStaticPods has a guest that names services of this computer wherever a program of a control plane takes an
-// address: none hears of it. Services listen on loopback, on an address of this computer, and on all addresses, which
-// answer at the guest's own loopback address too.
+// TestHostileStaticPods runs a guest that names services of this computer in every place where a
+// control plane program accepts an address, and checks that none of them gets a connection. The
+// services listen on loopback, on an address of this computer, and on all addresses, so that they
+// would answer at the guest's own loopback address too.
 func TestHostileStaticPods(t *testing.T) {
 	own := ownAddress(t)
-	hosts := []string{"127.0.0.1", own, "127.0.0.1"} // where to meet each decoy
+	hosts := []string{"127.0.0.1", own, "127.0.0.1"} // the address of each decoy
 	decoys := []*decoy{{name: "loopback"}, {name: own}, {name: "all addresses"}}
 	decoys[0].listen(t, "127.0.0.1:0")
 	decoys[1].listen(t, own+":0")
 	decoys[2].listen(t, ":0")
-	for i, d := range decoys { // a decoy that counts nothing could not fail
+	for i, d := range decoys { // without this check, a decoy that counts nothing would let the test pass
 		conn, err := net.Dial("tcp", net.JoinHostPort(hosts[i], strconv.Itoa(d.port)))
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +113,7 @@ func TestHostileStaticPods(t *testing.T) {
 	pods := map[string]string{}
 	for i, d := range decoys {
 		named := append([]string{"127.0.0.1", "localhost", "[::1]", "10.0.0.4", "198.51.100.1"}, spellings...)
-		switch i { // programs started by these names are the guest's own, and nothing answers
+		switch i { // programs that these names start belong to the guest, and nothing answers
 		case 0:
 			named = []string{"127.0.0.1"}
 		case 1:
@@ -149,7 +151,8 @@ func TestHostileStaticPods(t *testing.T) {
 	}
 	p.Run(nil, "ssh", node, "--", "sudo sh -c '"+script.String()+"'")
 
-	// Webhooks that the API server calls by a URL: they fail closed, so that a missing call is visible.
+	// Webhooks that the API server calls by a URL. They fail closed, so that a missing call is
+	// visible.
 	for i, d := range decoys {
 		for j, url := range []string{"https://127.0.0.1:%d/x", "https://[::1]:%d/x", "https://" + own + ":%d/x", "https://127.1:%d/x",
 			"https://0x7f000001:%d/x", "https://localhost.:%d/x"} {
@@ -169,7 +172,7 @@ func TestHostileStaticPods(t *testing.T) {
 		hostileServers(t, p, node, decoys, own)
 	}
 	hostileMembers(t, p, node, decoys, own)
-	// Each pod is started or refused by now, since the kubelet has shown them all.
+	// When the kubelet has reported every pod, each has been started or refused.
 	shown := 0
 	for tries := 0; shown < len(pods) && tries < 300; tries++ {
 		time.Sleep(200 * time.Millisecond)
@@ -198,10 +201,10 @@ func TestHostileStaticPods(t *testing.T) {
 	}
 }
 
-// hostileServers starts two more API servers beside the machine's own, which ask services of this computer about
-// requests: with flags, and with configuration files.
+// hostileServers starts two more API servers beside the machine's own. Flags of one and
+// configuration files of the other make them call services of this computer about requests.
 func hostileServers(t *testing.T, p *plane.Plane, node string, decoys []*decoy, own string) {
-	const folder = "/etc/kubernetes/pki/hostile/" // the API server's container has a mount of its parent
+	const folder = "/etc/kubernetes/pki/hostile/" // the API server's container mounts the parent of this folder
 	write := func(file, text string) { p.Run([]byte(text), "ssh", node, "--", "sudo tee "+file+" >/dev/null") }
 	p.Run(nil, "ssh", node, "--", "sudo mkdir -p "+folder)
 	var asked []string
@@ -267,15 +270,15 @@ func hostileServers(t *testing.T, p *plane.Plane, node string, decoys []*decoy, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, address := range asked { // an API server that asks no service could not fail
+	for _, address := range asked { // without this check, an API server that calls no service would let the test pass
 		if !strings.Contains(string(log), "to="+strings.ToLower(address)) && !strings.Contains(string(log), "to="+address) {
 			t.Errorf("no API server has asked %s from inside the machine", address)
 		}
 	}
 }
 
-// hostileMembers adds services of this computer as members to an etcd, which then dials them: they are in its data, where
-// no flag names them.
+// hostileMembers adds services of this computer as members to an etcd, which then connects to them.
+// The members are in etcd's data, and no flag names them.
 func hostileMembers(t *testing.T, p *plane.Plane, node string, decoys []*decoy, own string) {
 	var at string
 	for tries := 0; at == "" && tries < 300; tries++ {
@@ -306,7 +309,7 @@ func hostileMembers(t *testing.T, p *plane.Plane, node string, decoys []*decoy, 
 	}
 }
 
-// listens returns the address at which a program of this computer listens on a port.
+// listens returns the address on which a program of this computer listens on a port.
 func listens(t *testing.T, port int) string {
 	t.Helper()
 	table, err := os.ReadFile("/proc/net/tcp")

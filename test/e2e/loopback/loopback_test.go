@@ -16,11 +16,11 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// insideEnv marks the process that runs in the network namespace.
+// insideEnv is the variable that marks the process inside the network namespace.
 const insideEnv = "CASEMENT_LOOPBACK_INSIDE"
 
-// managedIdentity once made the manager connect to 169.254.169.254: on a virtual machine of Azure, that is
-// the machine's own metadata service.
+// managedIdentity is a cluster with a managed identity. It once made the manager connect to
+// 169.254.169.254, which on a virtual machine of Azure is the machine's own metadata service.
 const managedIdentity = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: AzureClusterIdentity
@@ -46,8 +46,8 @@ spec:
   identityRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureClusterIdentity, name: managed}
 `
 
-// TestNothingLeavesLoopback starts a plane and a cluster with only the loopback interface;
-// the kernel counts packets that have no route.
+// TestNothingLeavesLoopback starts a plane and a cluster with only the loopback interface. The
+// kernel counts packets without a route.
 func TestNothingLeavesLoopback(t *testing.T) {
 	if os.Getenv(insideEnv) == "" {
 		apart(t, syscall.CLONE_NEWNET)
@@ -70,8 +70,8 @@ func TestNothingLeavesLoopback(t *testing.T) {
 	}
 }
 
-// TestFewWatches starts a plane and a cluster as a user who may have one inotify instance: where there are too few,
-// everything does without.
+// TestFewWatches starts a plane and a cluster as a user who may have only one inotify instance, and
+// checks that both work without more.
 func TestFewWatches(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full: it takes a minute; make e2e-hostile has it")
@@ -80,7 +80,8 @@ func TestFewWatches(t *testing.T) {
 		apart(t, syscall.CLONE_NEWUSER)
 		return
 	}
-	// The limit of a user namespace (namespaces(7)) applies in addition to fs.inotify.max_user_instances.
+	// The limit of a user namespace (namespaces(7)) applies in addition to
+	// fs.inotify.max_user_instances.
 	if err := os.WriteFile("/proc/sys/user/max_inotify_instances", []byte("1"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +99,8 @@ func TestFewWatches(t *testing.T) {
 	p.Run(nil, "wait", "demo", "--timeout", "5m")
 }
 
-// apart runs the test again in namespaces; in a user namespace too where this
-// user may make none otherwise.
+// apart runs the test again in new namespaces, and in a new user namespace if this user may not
+// create the others without it.
 func apart(t *testing.T, namespaces uintptr) {
 	self, err := os.Executable()
 	if err != nil {
@@ -125,7 +126,7 @@ func apart(t *testing.T, namespaces uintptr) {
 	}
 }
 
-// prepare enables the loopback interface; there is no other interface, and no route.
+// prepare enables the loopback interface. There is no other interface and no route.
 func prepare(t *testing.T) {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -145,8 +146,8 @@ func prepare(t *testing.T) {
 	}
 }
 
-// probe tries to leave loopback, by UDP and TCP: a test that counts nothing could not
-// fail. It returns the count.
+// probe tries to leave loopback by UDP and TCP, because the test would pass if nothing were
+// counted. It returns the count.
 func probe(t *testing.T) int {
 	for _, network := range []string{"udp4", "tcp4"} {
 		before := tried(t)
@@ -161,8 +162,8 @@ func probe(t *testing.T) int {
 	return tried(t)
 }
 
-// tried returns the number of packets without a route out of this network (OutNoRoutes of RFC 4293, in
-// /proc/net/snmp).
+// tried returns the number of packets that had no route out of this network (OutNoRoutes of RFC
+// 4293, in /proc/net/snmp).
 func tried(t *testing.T) int {
 	data, err := os.ReadFile("/proc/net/snmp")
 	if err != nil {

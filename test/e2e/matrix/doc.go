@@ -1,5 +1,5 @@
-// Package matrix brings up a cluster of each kind that casement offers, and of
-// templates that others wrote, and prints the results as a table.
+// Package matrix creates a cluster of each kind that casement offers, and from third-party
+// templates, and prints the results as a table.
 //
-// It holds tests only.
+// It contains only tests.
 package matrix

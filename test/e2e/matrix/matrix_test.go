@@ -17,12 +17,12 @@ var (
 	templates = flag.String("templates", "", "directory of cluster templates of CAPZ v1.0.0 to run too")
 )
 
-// cell is one cluster.
+// cell is one cluster of the matrix.
 type cell struct {
 	name string
 	env  string
 	args []string
-	// nodes are the texts that `kubectl get nodes -o wide` has to show.
+	// nodes are the texts that `kubectl get nodes -o wide` must print.
 	nodes []string
 	full  bool
 }
@@ -86,7 +86,7 @@ func TestMatrix(t *testing.T) {
 	t.Logf("\n%-16s %10s %10s\n%s", "CLUSTER", "READY", "DELETED", strings.Join(table, "\n"))
 }
 
-// run creates, looks at and deletes one cluster on a plane of its own.
+// run creates, checks and deletes one cluster on a separate plane.
 func run(t *testing.T, c cell) (ready, gone time.Duration) {
 	p := plane.New(t, c.env)
 	p.Run(nil, "up")

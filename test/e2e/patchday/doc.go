@@ -1,6 +1,6 @@
-// Package patchday takes the Windows pools of three clusters of a local plane to a new version of a gallery's image, as
-// annotations ask: canary first, while a client counts the requests that it loses; and to versions that fail, which stop after
-// the canary.
+// Package patchday moves the Windows pools of three clusters of a local plane to a new version of a
+// gallery's image, as annotations request: canary first, while a client counts lost requests; and
+// to failing versions, which stop after the canary.
 //
-// It holds tests only.
+// It contains only tests.
 package patchday

@@ -38,18 +38,19 @@ const (
 	groupAPI   = "2021-04-01"
 	gallery    = "/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes"
 	definition = gallery + "/images/fleet"
-	// patience bounds each wait.
+	// patience limits each wait.
 	patience = 20 * time.Minute
 )
 
-// cluster is a cluster with its pools.
+// cluster is a cluster with its flavor.
 type cluster struct{ name, flavor string }
 
 type bench struct {
 	*plane.Plane
 	t        *testing.T
 	clusters []cluster
-	// nodes is how many Windows nodes each pool has, surge how many more it may have.
+	// nodes is the number of Windows nodes of each pool, and surge the number of additional nodes
+	// that it may have.
 	nodes int
 	surge string
 	client
@@ -78,7 +79,8 @@ func TestPatchDay(t *testing.T) {
 	b.versions("1.1.0")
 	b.do("nodes that do not join", func() {
 		b.annotate(map[string]string{infrav1.PatchTimeoutAnnotation: "1m"})
-		// The local Azure does not know the contents of a disk from elsewhere, so nothing boots.
+		// The local Azure does not know the contents of a disk of other origin, so no machine boots
+		// from it.
 		b.publish("1.2.0", map[string]any{"osDiskImage": map[string]any{"source": map[string]any{
 			"uri": "https://images.blob.core.windows.net/vhds/other.vhd", "storageAccountId": "/subscriptions/" + b.Subscription() +
 				"/resourceGroups/images/providers/Microsoft.Storage/storageAccounts/images"}}})
@@ -97,7 +99,8 @@ func TestPatchDay(t *testing.T) {
 	t.Log("\n" + b.Run(nil, "upgrade", "status", "machines"))
 }
 
-// TestFailingNode: a pool of 30 moves; an instance in the middle never reports. The pool ends whole, of the new version.
+// TestFailingNode moves a pool of 30 instances to a new version, and an instance in the middle
+// never reports. In the end the pool is complete and has the new version.
 func TestFailingNode(t *testing.T) {
 	if !*full {
 		t.Skip("a pool of 30 takes minutes: make e2e-patchday")
@@ -124,7 +127,7 @@ func TestFailingNode(t *testing.T) {
 	b.account()
 }
 
-// account ends the test's requests, all of which are answered.
+// account ends the test's requests and checks that all were answered.
 func (b *bench) account() {
 	b.t.Helper()
 	asked, failed, why := b.take()
@@ -134,19 +137,19 @@ func (b *bench) account() {
 	}
 }
 
-// create makes the clusters, and a service on one of them.
+// create creates the clusters, and a service on one of them.
 func (b *bench) create(serves string) {
 	b.t.Helper()
 	b.Run(nil, "up")
 	b.prepare()
 	b.do("create", func() {
 		var manifests []string
-		for _, c := range b.clusters { // before there is work to do
+		for _, c := range b.clusters { // before the clusters cause work
 			manifests = append(manifests, b.manifest(c))
 		}
 		b.Run([]byte(strings.Join(manifests, "---\n")), "kubectl", "apply", "-f", "-")
 		for _, c := range b.clusters {
-			b.until(c.name, func() string { // a busy machine takes longer than one command may
+			b.until(c.name, func() string { // a busy machine takes longer than the timeout of one command
 				if _, err := b.Try(nil, "wait", c.name, "--timeout", "4m"); err != nil {
 					return "not ready"
 				}
@@ -157,13 +160,14 @@ func (b *bench) create(serves string) {
 	})
 }
 
-// ready counts the Windows nodes of a cluster that are Ready.
+// ready returns the number of Ready Windows nodes of a cluster.
 func (b *bench) ready(cluster string) int {
 	b.t.Helper()
 	return strings.Count(b.Workload(cluster)("get", "nodes", "-l", "kubernetes.io/os=windows", "--no-headers"), " Ready ")
 }
 
-// smoke is a Job whose image is for another Windows than the nodes', so that it does not end in its time.
+// smoke is a Job whose image is for another Windows release than the nodes', so that it does not
+// complete in time.
 const smoke = `apiVersion: batch/v1
 kind: Job
 metadata: {name: smoke, namespace: default}
@@ -180,7 +184,7 @@ spec:
       - {name: smoke, image: "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2025"}
 `
 
-// do runs a step and logs how long it took, with the requests in it.
+// do runs a step and logs how long it took and the number of requests during it.
 func (b *bench) do(step string, f func()) {
 	b.t.Helper()
 	before, lost, _ := b.take()
@@ -190,7 +194,7 @@ func (b *bench) do(step string, f func()) {
 	b.t.Logf("%-24s %6.1f s, %6d requests, %d failed", step, time.Since(began).Seconds(), asked-before, failed-lost)
 }
 
-// prepare makes the gallery with the first version.
+// prepare creates the gallery with the first version.
 func (b *bench) prepare() {
 	location := map[string]any{"location": "westeurope"}
 	b.Put("/resourceGroups/images", groupAPI, location)
@@ -200,7 +204,7 @@ func (b *bench) prepare() {
 	b.publish("1.0.0", b.good())
 }
 
-// good is the source of a version of which machines become nodes.
+// good returns the source of a version whose machines become nodes.
 func (b *bench) good() map[string]any {
 	b.t.Helper()
 	image, err := windows.DefaultImage(plane.Kubernetes(), windows.OSWindows, nil)
@@ -230,7 +234,7 @@ func (b *bench) image(version string) string {
 	return "/subscriptions/" + b.Subscription() + definition + "/versions/" + version
 }
 
-// manifest returns a cluster with the image; the cluster of pools has a second pool.
+// manifest returns a cluster with the image. The cluster of pools gets a second pool.
 func (b *bench) manifest(c cluster) string {
 	b.t.Helper()
 	text := b.Run(nil, "generate", "cluster", c.name, "--flavor", c.flavor)
@@ -268,7 +272,7 @@ func (b *bench) manifest(c cluster) string {
 	return strings.Join(out, "---\n")
 }
 
-// change gives the objects of Windows pools the image, the size and the surge.
+// change sets the image, the size and the surge in the objects of Windows pools.
 func (b *bench) change(o map[string]any, name string) {
 	rolling := map[string]any{"maxSurge": b.surge, "maxUnavailable": 0}
 	switch o["kind"] {
@@ -312,7 +316,7 @@ func (b *bench) change(o map[string]any, name string) {
 	}
 }
 
-// at returns an object inside another.
+// at returns the object at a path inside another.
 func at(o map[string]any, path ...string) map[string]any {
 	for _, field := range path {
 		inner, ok := o[field].(map[string]any)
@@ -334,7 +338,7 @@ func (b *bench) file(name, text string) string {
 	return path
 }
 
-// annotate sets annotations of clusters, of all if none is named.
+// annotate sets annotations on the named clusters, or on all clusters if none is named.
 func (b *bench) annotate(annotations map[string]string, names ...string) {
 	b.t.Helper()
 	for _, c := range b.clusters {
@@ -351,8 +355,8 @@ func (b *bench) annotate(annotations map[string]string, names ...string) {
 
 type pool struct{ Pool, Phase, Reason, Message string }
 
-// pools returns the output of casement upgrade status for all pools but Linux ones, whose image is the
-// default.
+// pools returns the pools in the output of `casement upgrade status`, without Linux pools, which
+// use the default image.
 func (b *bench) pools() []pool {
 	b.t.Helper()
 	var out []pool
@@ -370,7 +374,7 @@ func (b *bench) pools() []pool {
 	return out
 }
 
-// missing returns which of a number of pools has not a reason with a version.
+// missing returns a difference from n pools that all have the reason and the version, or "".
 func (b *bench) missing(reason, version string, n int) string {
 	b.t.Helper()
 	all := b.pools()
@@ -385,11 +389,11 @@ func (b *bench) missing(reason, version string, n int) string {
 	return ""
 }
 
-// refused returns "" once a version has failed and no pool moves.
+// refused returns "" if a version has failed and no pool is being changed.
 func (b *bench) refused(version, why string) string {
 	b.t.Helper()
 	failed := ""
-	// A version is found with a resync, which takes ten minutes; an annotation makes one.
+	// A new version is found at a resync, every ten minutes; the annotation triggers one.
 	b.annotate(map[string]string{"poke": time.Now().Format("15.04") + fmt.Sprint(time.Now().Second()/20)})
 	for _, p := range b.pools() {
 		switch {
@@ -406,7 +410,7 @@ func (b *bench) refused(version, why string) string {
 	return ""
 }
 
-// versions checks that all Windows machines are nodes and have a version of the image.
+// versions checks that all Windows machines are nodes and have the given version of the image.
 func (b *bench) versions(version string) {
 	b.t.Helper()
 	found := 0
@@ -459,7 +463,7 @@ func (b *bench) until(what string, f func() string) {
 	}
 }
 
-// serve runs a service on the nodes of one cluster, and starts the client.
+// serve runs a service on the nodes of one cluster and starts the client.
 func (b *bench) serve(cluster string) {
 	b.t.Helper()
 	kubectl := b.Workload(cluster)
@@ -482,19 +486,19 @@ func (b *bench) serve(cluster string) {
 	b.start("http://" + address + "/")
 }
 
-// client asks a service again and again, each time on a new connection, and counts.
+// client requests a service repeatedly, each time with a new connection, and counts the results.
 type client struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu            sync.Mutex
 	asked, failed int
-	// why has how often a request failed for a reason.
+	// why contains the number of failed requests by reason.
 	why map[string]int
 	log func(format string, args ...any)
 }
 
-// askers is the number of concurrent clients, each with a pause between requests.
+// askers is the number of concurrent clients, each of which pauses between requests.
 const (
 	askers = 10
 	pause  = 20 * time.Millisecond
@@ -531,7 +535,7 @@ func (c *client) start(url string) {
 	}
 }
 
-// reason says why a request failed, without its address.
+// reason returns the text of an error of a request, without its address.
 func reason(err error) string {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err

@@ -18,7 +18,7 @@ var (
 	scripts = flag.String("scripts", "", "a folder of scripts to parse as well as our own")
 )
 
-// realParser writes the real parser's result for each script of a folder.
+// realParser writes the result of the real parser for each script of a folder.
 const realParser = `param($dir, $to)
 $all = @{}
 foreach ($file in Get-ChildItem -LiteralPath $dir -Filter *.ps1) {
@@ -31,8 +31,9 @@ foreach ($file in Get-ChildItem -LiteralPath $dir -Filter *.ps1) {
 $all | ConvertTo-Json -Depth 3 | Set-Content -LiteralPath $to
 `
 
-// TestParser: guests parse the same scripts as the real PowerShell, into the same number of commands,
-// functions and assignments. A refusal by name counts as refused.
+// TestParser checks that guests parse the same scripts as the real PowerShell, into the same number
+// of commands, functions and assignments. A script that a guest refuses by name counts as refused
+// by it.
 func TestParser(t *testing.T) {
 	if *pwsh == "" {
 		t.Skip("asks a PowerShell of this machine: make e2e-powershell PWSH=pwsh (and SCRIPTS=folder)")
@@ -55,14 +56,14 @@ func TestParser(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil { // the judge may be another user
+	if err := os.Chmod(dir, 0o755); err != nil { // the real parser may run as another user
 		t.Fatal(err)
 	}
 	names := map[string]string{}
 	for name, text := range all {
 		file := strings.NewReplacer("/", "-", " ", "-").Replace(name) + ".ps1"
 		names[file] = name
-		if err := os.WriteFile(filepath.Join(dir, file), []byte("\ufeff"+text), 0o644); err != nil { // as above
+		if err := os.WriteFile(filepath.Join(dir, file), []byte("\ufeff"+text), 0o644); err != nil { // for the same reason
 			t.Fatal(err)
 		}
 	}

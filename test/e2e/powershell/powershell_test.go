@@ -42,7 +42,7 @@ func grammar(t *testing.T) (dir string) {
 	return dir
 }
 
-// parse parses scripts, by name, and returns the grammar's result.
+// parse parses scripts, by name, and returns the output of the grammar's program.
 func parse(t *testing.T, dir string, scripts map[string]string) (string, error) {
 	t.Helper()
 	args := []string{"parse.mjs"}
@@ -59,8 +59,8 @@ func parse(t *testing.T, dir string, scripts map[string]string) (string, error) 
 	return string(out), err
 }
 
-// TestScripts: the grammar, installed once since that takes minutes under load, has all of our scripts and refuses what is no
-// PowerShell.
+// TestScripts checks that the grammar accepts all of casement's scripts and refuses texts that are
+// not PowerShell. The grammar is installed once, because that takes minutes under load.
 func TestScripts(t *testing.T) {
 	dir := grammar(t)
 	scripts := map[string]string{}
@@ -102,7 +102,7 @@ func builds(t *testing.T, scripts map[string]string) {
 	}
 }
 
-// manifests adds the scripts of addons: files of ConfigMaps, and commands of containers.
+// manifests adds the scripts of addons: files of ConfigMaps and commands of containers.
 func manifests(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	for _, a := range addons.All() {
@@ -152,7 +152,7 @@ func (c container) script() (string, bool) {
 	return c.Command[n-1], true
 }
 
-// templates adds the scripts that flavors write onto machines.
+// templates adds the scripts that flavors write to machines.
 func templates(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	for _, name := range flavors.List() {
@@ -163,14 +163,14 @@ func templates(t *testing.T, scripts map[string]string) {
 		for doc := range bytes.SplitSeq(text, []byte("\n---\n")) {
 			var o any
 			if err := yaml.Unmarshal(doc, &o); err != nil {
-				continue // variables of a template may be where YAML has none
+				continue // variables of a template may be in places that make it invalid YAML
 			}
 			files(o, func(path, content string) { scripts[name+" "+filepath.Base(path)] = content })
 		}
 	}
 }
 
-// files finds files of bootstrap data that are PowerShell.
+// files calls found for the files of bootstrap data that are PowerShell scripts.
 func files(v any, found func(path, content string)) {
 	switch v := v.(type) {
 	case []any:

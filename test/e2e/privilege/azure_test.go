@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// calls returns the actions that the local Azure saw casement-manager use so far.
+// calls returns the actions that the local Azure has seen casement-manager use.
 func calls(t *testing.T, p *plane.Plane) []string {
 	t.Helper()
 	var log struct {
@@ -31,8 +31,8 @@ func calls(t *testing.T, p *plane.Plane) []string {
 	return slices.Compact(out)
 }
 
-// actions returns the listed actions of features, or of all features; with an evidence, only the actions
-// with it.
+// actions returns the listed actions of features, or of all features if none is named; with an
+// evidence, only the actions that have it.
 func actions(t *testing.T, evidence permission.Evidence, features ...string) []string {
 	t.Helper()
 	list, err := permission.Actions(features...)
@@ -48,7 +48,8 @@ func actions(t *testing.T, evidence permission.Evidence, features ...string) []s
 	return out
 }
 
-// checkGranted: whoever has the role of these features could make all calls so far.
+// checkGranted checks that an identity with the roles of these features could make all calls until
+// now.
 func checkGranted(t *testing.T, p *plane.Plane, features ...string) {
 	t.Helper()
 	have := actions(t, "", features...)
@@ -59,7 +60,7 @@ func checkGranted(t *testing.T, p *plane.Plane, features ...string) {
 	}
 }
 
-// checkUsed: every action of the list that a call proves has been used.
+// checkUsed checks that every listed action whose evidence is a call has been used.
 func checkUsed(t *testing.T, p *plane.Plane) {
 	t.Helper()
 	used := calls(t, p)

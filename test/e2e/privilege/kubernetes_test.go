@@ -20,10 +20,10 @@ import (
 //go:embed kubernetes.tsv
 var rights string
 
-// seen is how a right is known that the audit log has.
+// seen is the evidence of a right that the audit log contains.
 const seen = "audit"
 
-// listed returns the rights of the list and how each is known.
+// listed returns the rights of the list with their evidence.
 func listed(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -40,7 +40,7 @@ func listed(t *testing.T) map[string]string {
 	return out
 }
 
-// right names a right in one line: group, resource with subresource, verb.
+// right returns a text for a right: group, resource with subresource, verb.
 func right(group, resource, verb string) string { return group + " " + resource + " " + verb }
 
 // granted returns the rights of the generated roles.
@@ -52,7 +52,7 @@ func granted(t *testing.T) []string {
 	}
 	var out []string
 	for document := range strings.SplitSeq(string(data), "\n---\n") {
-		var role rbacv1.ClusterRole // of the same shape as a Role
+		var role rbacv1.ClusterRole // it has the fields of a Role
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func granted(t *testing.T) []string {
 	return slices.Compact(out)
 }
 
-// TestRole: the roles grant exactly the listed rights.
+// TestRole checks that the roles grant exactly the listed rights.
 func TestRole(t *testing.T) {
 	var want []string
 	for r := range listed(t) {
@@ -87,7 +87,8 @@ func TestRole(t *testing.T) {
 	}
 }
 
-// audited returns the rights that the API server saw used, and the requests it refused.
+// audited returns the rights that the manager used according to the API server's log, and the
+// requests that were refused.
 func audited(t *testing.T, home string) (used, refused []string) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(home, "management", "log", "audit*.log"))

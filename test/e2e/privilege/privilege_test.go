@@ -15,14 +15,14 @@ import (
 
 var full = flag.Bool("full", false, "run clusters with every feature, which takes minutes; make e2e does")
 
-// secrets is the feature that all flavors use.
+// secrets is the name of the feature that all flavors use.
 const secrets = "bootstrap-secrets"
 
-// object is a manifest's document.
+// object is a document of a manifest.
 type object = map[string]any
 
-// TestUsed runs clusters with every feature, deletes them, and compares the rights that the manager used
-// with the rights that it has.
+// TestUsed runs clusters with every feature, deletes them, and compares the rights that the manager
+// used with the rights that it has.
 func TestUsed(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -30,7 +30,7 @@ func TestUsed(t *testing.T) {
 	p := plane.New(t)
 	p.Run(nil, "up", "--audit")
 	group := "/resourceGroups/hub"
-	for _, name := range []string{"hub", "base", "private", "more"} { // groups that exist are not deleted as a whole
+	for _, name := range []string{"hub", "base", "private", "more"} { // groups that exist before are not deleted as a whole
 		p.Put("/resourceGroups/"+name, "2021-04-01", object{"location": "westeurope"})
 	}
 	p.Put(group+"/providers/Microsoft.Network/virtualNetworks/hub", "2024-05-01", object{"location": "westus",
@@ -41,7 +41,7 @@ func TestUsed(t *testing.T) {
 	p.Put("/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-000000000001", "2022-04-01", object{
 		"properties": object{"principalId": nodes.Properties.PrincipalID, "principalType": "ServicePrincipal",
 			"roleDefinitionId": "/subscriptions/" + p.Subscription() +
-				"/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c"}}) // Contributor
+				"/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c"}}) // the role Contributor
 
 	create(t, p, "base", "windows", restrictNamespaces)
 	checkGranted(t, p, permission.Base, secrets)
@@ -52,7 +52,7 @@ func TestUsed(t *testing.T) {
 	p.Run(nil, "kubectl", "scale", "machinepool", "pools-mp-0", "--replicas=0")
 	p.Run(nil, "kubectl", "wait", "azuremachinepool", "pools-mp-0", "--for=jsonpath={.status.replicas}=0", "--timeout=3m")
 	p.Run(nil, "kubectl", "delete", "machinepool", "pools-mp-0", "--timeout=3m")
-	for _, secret := range []string{"another", p.ClientSecret()} { // a rotation, which is followed
+	for _, secret := range []string{"another", p.ClientSecret()} { // a rotation, which the manager must follow
 		p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "--type=merge", "-p",
 			`{"stringData":{"clientSecret":"`+secret+`"}}`)
 	}
@@ -70,7 +70,8 @@ func TestUsed(t *testing.T) {
 	checkAudit(t, p.Home)
 }
 
-// create makes a cluster of a flavor, with each object changed, and waits for it.
+// create creates a cluster of a flavor, after change has been applied to each object, and waits
+// until it is available.
 func create(t *testing.T, p *plane.Plane, name, flavor string, change func(object)) {
 	t.Helper()
 	manifest := p.Run(nil, "generate", "cluster", name, "--flavor", flavor)
@@ -93,14 +94,15 @@ func create(t *testing.T, p *plane.Plane, name, flavor string, change func(objec
 	p.Run(nil, "wait", name, "--timeout", "5m")
 }
 
-// restrictNamespaces makes the manager look at the namespace's labels.
+// restrictNamespaces makes the identity select namespaces by label, so that the manager reads the
+// labels.
 func restrictNamespaces(o object) {
 	if o["kind"] == "AzureClusterIdentity" {
 		child(o, "spec")["allowedNamespaces"] = object{"selector": object{"matchLabels": object{"kubernetes.io/metadata.name": "default"}}}
 	}
 }
 
-// everything asks for all features that pools and private clusters do not have.
+// everything requests all features except those of pools and private clusters.
 func everything(o object, subscription string) {
 	hub := "/subscriptions/" + subscription + "/resourceGroups/hub/providers/"
 	name, _ := child(o, "metadata")["name"].(string)
@@ -128,7 +130,7 @@ func everything(o object, subscription string) {
 	}
 }
 
-// child returns the map under a key, which it makes when missing.
+// child returns the map under a key, which it creates if it is missing.
 func child(o object, key string) object {
 	c, ok := o[key].(object)
 	if !ok {

@@ -1,5 +1,4 @@
-// Package quickstart runs the README's commands with the built binaries, as a new
-// user would.
+// Package quickstart runs the README's commands with the built binaries, as a new user would.
 //
-// It holds tests only.
+// It contains only tests.
 package quickstart

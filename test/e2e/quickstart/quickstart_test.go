@@ -7,8 +7,7 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// TestQuickstart brings a mixed cluster up, uses it and deletes it without a
-// trace.
+// TestQuickstart creates a mixed cluster, uses it, and deletes it without a remainder.
 func TestQuickstart(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1")
 	p.Run(nil, "up")
@@ -44,7 +43,7 @@ func TestQuickstart(t *testing.T) {
 	}
 	usesVolumesAndServices(t, p, workload)
 
-	// Applying the same template again changes nothing.
+	// Applying the same template again must change nothing.
 	p.Run(manifest, "kubectl", "apply", "-f", "-")
 
 	p.Run(nil, "kubectl", "delete", "cluster", "demo", "--wait=false")
@@ -54,7 +53,8 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// usesVolumesAndServices shows a Windows pod that mounts a secret and a disk, and calls a Service by its name.
+// usesVolumesAndServices checks that a Windows pod can mount a secret and a disk, and can call a
+// Service by its name.
 func usesVolumesAndServices(t *testing.T, p *plane.Plane, workload func(args ...string) string) {
 	t.Helper()
 	p.Run(nil, "addons", "install", "azuredisk-csi", "--cluster", "demo")

@@ -12,11 +12,11 @@ import (
 	"casement.dev/casement/internal/testing/tmux"
 )
 
-// ports matches the parts that differ from plane to plane.
+// ports matches the texts that differ from plane to plane.
 var ports = regexp.MustCompile(`127\.0\.0\.1:[0-9]+|/tmp/cas[0-9]+|process [0-9]+, since .*`)
 
-// TestPlaneScreens compares the screen of up on a new plane, and checks that status, and up of a running
-// plane, break no line.
+// TestPlaneScreens compares the screen of `casement up` on a new plane with a golden file, and
+// checks that status, and up on a running plane, wrap no line.
 func TestPlaneScreens(t *testing.T) {
 	for _, width := range []int{60, 80, 200} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -39,8 +39,8 @@ func TestPlaneScreens(t *testing.T) {
 	}
 }
 
-// TestPipe compares the lines that up writes into a pipe, without the lines about work in progress, which
-// differ from run to run.
+// TestPipe compares the lines that `casement up` writes into a pipe, without the progress lines,
+// which differ from run to run.
 func TestPipe(t *testing.T) {
 	p := plane.New(t)
 	out := p.Everything("up")

@@ -1,6 +1,6 @@
-// Package repair injects each fault that the addon windows-node-repair repairs into Windows nodes of a
-// local plane. It checks that the service is back on the same node, how many requests a client lost, and
-// that a node that cannot be repaired is replaced.
+// Package repair injects each fault that the addon windows-node-repair repairs into Windows nodes
+// of a local plane. It checks that the service works again on the same node, counts the requests
+// that a client lost, and checks that a node that cannot be repaired is replaced.
 //
-// It has tests only.
+// It contains only tests.
 package repair

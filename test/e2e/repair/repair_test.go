@@ -71,7 +71,7 @@ spec:
     - {type: WindowsRepairFailed, status: "True", timeoutSeconds: 1}
 `
 
-// scene is a cluster with two Windows nodes, a service on them, and the addon.
+// scene is a cluster with two Windows nodes, a service on them, and the addon for repairs.
 type scene struct {
 	t       *testing.T
 	p       *plane.Plane
@@ -79,7 +79,7 @@ type scene struct {
 	address string
 }
 
-// node has the fields of a Node that the test reads.
+// node contains the fields of a Node that the test reads.
 type node struct {
 	Metadata struct{ Name, UID string }
 	Spec     struct {
@@ -101,7 +101,7 @@ func (n node) condition(kind string) string {
 	return ""
 }
 
-// until polls until missing returns "", or fails after limit.
+// until polls until missing returns "", and fails after limit.
 func (s *scene) until(what string, limit time.Duration, missing func() string) {
 	s.t.Helper()
 	last := ""
@@ -125,7 +125,8 @@ func (s *scene) nodes() []node {
 	return list.Items
 }
 
-// find returns a node as it is now; a replaced one has another UID or is gone.
+// find returns the current version of a node, and false if the node was deleted or replaced by one
+// with another UID.
 func (s *scene) find(n node) (node, bool) {
 	i := slices.IndexFunc(s.nodes(), func(o node) bool { return o.Metadata.UID == n.Metadata.UID })
 	if i < 0 {
@@ -134,20 +135,21 @@ func (s *scene) find(n node) (node, bool) {
 	return s.nodes()[i], true
 }
 
-// events counts the events of a node with a reason.
+// events returns the number of events of a node with a reason.
 func (s *scene) events(n node, reason string) int {
 	out := s.kubectl("get", "events", "-n", "default", "--field-selector", "involvedObject.name="+n.Metadata.Name+",reason="+reason,
 		"-o", "name")
 	return strings.Count(out, "\n")
 }
 
-// inject gives a node's machine a fault.
+// inject injects a fault into the machine of a node.
 func (s *scene) inject(n node, fault string) {
 	s.p.Run(nil, "azure", "faults", "clear")
 	s.p.Run(nil, "azure", "faults", "add", "guest", "--guest-fault", fault, "--name", path.Base(n.Spec.ProviderID))
 }
 
-// well waits until both replicas serve, one on each node, and no node is cordoned or has a fault.
+// well waits until both replicas are ready, one on each node, and no node is cordoned or has a
+// fault.
 func (s *scene) well() {
 	s.t.Helper()
 	s.until("the service", 4*time.Minute, func() string {
@@ -163,7 +165,7 @@ func (s *scene) well() {
 	})
 }
 
-// served waits until both replicas serve, one on each node.
+// served waits until both replicas are ready, one on each node.
 func (s *scene) served() {
 	s.t.Helper()
 	s.until("the replicas", 4*time.Minute, func() string {
@@ -174,14 +176,14 @@ func (s *scene) served() {
 	})
 }
 
-// podOn returns the UID of the service's pod on a node, empty where none is.
+// podOn returns the UID of the service's pod on a node, or "".
 func (s *scene) podOn(n node) string {
 	return s.kubectl("get", "pods", "-l", "app=web", "--field-selector", "spec.nodeName="+n.Metadata.Name,
 		"-o", "jsonpath={.items[*].metadata.uid}")
 }
 
-// doctor: `casement doctor --fix` drains a node where its step breaks connections and only there, and leaves a node cordoned that
-// somebody has cordoned.
+// doctor checks that `casement doctor --fix` drains a node only if the fix breaks connections, and
+// that a node that was cordoned before stays cordoned.
 func (s *scene) doctor() {
 	t := s.t
 	for _, test := range []struct {
@@ -214,7 +216,8 @@ func (s *scene) doctor() {
 			if now, same := s.find(victim); !same || now.Spec.Unschedulable != test.cordoned {
 				t.Errorf("node %s is cordoned: %t", victim.Metadata.Name, now.Spec.Unschedulable)
 			}
-			// Until its probe fails, the load balancer sends connections to a node whose kube-proxy restarts.
+			// Until its probe fails, the load balancer sends connections to a node whose kube-proxy
+			// restarts.
 			if asked, lost := stop(); lost > 0 && !test.drains {
 				t.Errorf("a client lost %d of %d requests", lost, asked)
 			} else {
@@ -224,7 +227,7 @@ func (s *scene) doctor() {
 	}
 }
 
-// client asks the service until it is stopped, and counts.
+// client requests the service until stop is called, and counts the requests and the lost ones.
 func (s *scene) client() (stop func() (asked, lost int64)) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var asked, lost atomic.Int64
@@ -253,9 +256,9 @@ func (s *scene) client() (stop func() (asked, lost int64)) {
 	return func() (int64, int64) { cancel(); <-done; return asked.Load(), lost.Load() }
 }
 
-// TestRepair: a service on two Windows nodes outlives each fault of the table: the node is repaired and not
-// replaced, with an event, and accepts pods again. A fault that a repair does not remove is given up after
-// its limit, and the machine replaced.
+// TestRepair checks that a service on two Windows nodes survives each fault of the table. The node
+// is repaired and not replaced, an event reports the repair, and the node accepts pods again. A
+// fault that a repair does not remove is given up after its limit, and the machine is replaced.
 func TestRepair(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=2", "WORKER_MACHINE_COUNT=0")
 	p.Run(nil, "up")
@@ -335,7 +338,7 @@ func TestRepair(t *testing.T) {
 		s.well()
 		victim := s.nodes()[0]
 		before := s.events(victim, "DiskFull")
-		s.inject(victim, "disk-full") // nothing on it can be deleted
+		s.inject(victim, "disk-full") // no file on the node can be deleted
 		s.until("the bound", 5*time.Minute, func() string {
 			if n, there := s.find(victim); there && n.condition(repair.Condition) != "True DiskFull" {
 				return n.condition(repair.Condition)

@@ -14,13 +14,13 @@ import (
 
 var full = flag.Bool("full", false, "the reports that need a local plane too")
 
-// patience is the longest wait for the expected output of a command.
+// patience limits the wait for the expected output of a command.
 const patience = 5 * time.Minute
 
-// TestPlane runs the steps of reports that a local plane can reproduce. A line of NAME.steps is a command
-// of casement, with NAME.yaml as its input if it ends with "-"; or `create CLUSTER FLAVOR`, or `delete
-// PATH` of a resource in Azure. A line that begins with ">" is a part of the output of the command before
-// it, which is repeated until the output has it.
+// TestPlane runs the steps of reports that a local plane can reproduce. A line of NAME.steps is one
+// of: a casement command, which gets NAME.yaml as its input if it ends with "-"; `create CLUSTER
+// FLAVOR`; or `delete PATH`, of a resource in Azure. A line that begins with ">" is a part of the
+// output of the command before it, which is repeated until its output contains the part.
 func TestPlane(t *testing.T) {
 	if !*full {
 		t.Skip("no -full: make e2e-reports starts a local plane")
@@ -51,7 +51,7 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// step is a command and the texts that its output must contain.
+// step is a command with the texts that its output must contain.
 type step struct {
 	command []string
 	says    []string

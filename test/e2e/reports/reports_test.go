@@ -15,8 +15,8 @@ import (
 
 var dir = flag.String("dir", "testdata", "a folder of manifests, each with a file of the same name and .want beside it")
 
-// TestReports holds lint's and preflight's findings, without Azure, to the expectations: one line a
-// finding, as rule, severity, object, path and message.
+// TestReports compares the findings of lint, and of preflight without Azure, with the expected
+// ones. Each line is one finding: rule, severity, object, path and message.
 func TestReports(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(*dir, "*.yaml"))
 	if err != nil || len(files) == 0 {

@@ -17,8 +17,8 @@ import (
 
 type object = map[string]any
 
-// TestBastion goes through a Bastion host of the local Azure to a machine that says
-// everything again, and is refused where Azure would refuse.
+// TestBastion connects through a Bastion host of the local Azure to a machine that echoes
+// everything, and checks that it is refused where Azure would refuse.
 func TestBastion(t *testing.T) {
 	var asked netip.AddrPort
 
@@ -29,7 +29,7 @@ func TestBastion(t *testing.T) {
 			}
 			asked = to
 			near, far := net.Pipe()
-			go io.Copy(far, far) // ends with near
+			go io.Copy(far, far) // ends when near is closed
 			return near, nil
 		}})
 	if err != nil {
@@ -40,7 +40,7 @@ func TestBastion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go server.Serve(t.Context(), l) // ends with the test
+	go server.Serve(t.Context(), l) // returns when the test ends
 	where := plane.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: server.CAFile(),
 		TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
 		ClientID: server.Client().ID, SecretFile: server.SecretFile()}
@@ -106,7 +106,7 @@ func TestBastion(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Repeat("all that is said ", 1<<12)
-	go c.Write([]byte(text)) // the echo shows whether it arrived
+	go c.Write([]byte(text)) // the echo shows whether the text arrived
 	back := make([]byte, len(text))
 	if _, err := io.ReadFull(c, back); err != nil || string(back) != text {
 		t.Errorf("it says something else again: %v", err)
@@ -119,7 +119,8 @@ func TestBastion(t *testing.T) {
 	}
 }
 
-// put writes a resource, waits for it, and returns its final state.
+// put writes a resource, waits until the operation has ended, and returns the resource's final
+// state.
 func put(t *testing.T, c *azure.Client, id, version string, body any) json.RawMessage {
 	t.Helper()
 	result, err := c.Put(t.Context(), id, version, body)

@@ -22,7 +22,7 @@ const (
 	protocolHybridEx = 8
 )
 
-// desktop opens the guide's tunnel and speaks to Remote Desktop through it.
+// desktop opens the guide's tunnel and speaks the Remote Desktop protocol through it.
 func (s *site) desktop(t *testing.T) {
 	ports, err := freeport.Choose("127.0.0.1", 1)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *site) desktop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
 	defer cancel()
 	c := s.command(ctx, strings.Replace(guideRDP, "5555", port, 1))
-	in, err := c.StdinPipe() // the line opens a shell too, which stays open with this
+	in, err := c.StdinPipe() // the command also opens a shell, which runs until this is closed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func (s *site) desktop(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The shell answers when the login is done, and so is the tunnel.
+	// The shell answers when the login is complete, and then the tunnel is open too.
 	if _, err := fmt.Fprintln(in, "hostname"); err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +66,14 @@ func (s *site) desktop(t *testing.T) {
 	}
 }
 
-// freeRDP negotiates as that client does, checks the certificate, and lets the client itself show the
+// freeRDP negotiates as FreeRDP does, checks the certificate, and lets the real client show the
 // screen.
 func (s *site) freeRDP(t *testing.T, address string) {
 	conn := dialDesktop(t, address)
 	if kind, value := negotiate(t, conn, protocolTLS|protocolHybrid|protocolHybridEx); kind != 2 || value != protocolTLS {
 		t.Fatalf("the answer is %d %d, want a response (2) that selects TLS (1)", kind, value)
 	}
-	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // self-signed, as on a real machine
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // the certificate is self-signed, as on a real machine
 	if err := secure.HandshakeContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +99,8 @@ func dialDesktop(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// negotiate sends an X.224 connection request with the user's cookie and returns
-// the kind and value of the negotiation answer.
+// negotiate sends an X.224 connection request with the user's cookie and returns the type and the
+// value of the negotiation response.
 func negotiate(t *testing.T, conn net.Conn, protocols uint32) (kind byte, value uint32) {
 	t.Helper()
 	body := []byte("\x00\xe0\x00\x00\x00\x00\x00Cookie: mstshash=capi\r\n")

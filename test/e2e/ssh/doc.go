@@ -1,6 +1,6 @@
-// Package ssh runs sessions with the installed OpenSSH client, ssh, scp and sftp, against simulated
-// machines: the documented lines word by word, a jump, a tunnel to Remote Desktop, copies both ways. The
-// machines are guests alone or, with -full, machines of a local plane.
+// Package ssh runs sessions of the installed OpenSSH clients, ssh, scp and sftp, with simulated
+// machines: the documented commands unchanged, a jump host, a tunnel to Remote Desktop, copies in
+// both directions. The machines are single guests or, with -full, machines of a local plane.
 //
-// It has tests only.
+// It contains only tests.
 package ssh

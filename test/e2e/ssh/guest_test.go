@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/guesttest"
 )
 
-// TestGuests runs the sessions against three guests and no plane: a control plane
-// machine that is in the place of the endpoint, and two behind it.
+// TestGuests runs the sessions against three guests without a plane: a control plane machine in the
+// role of the endpoint, and two machines behind it.
 func TestGuests(t *testing.T) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

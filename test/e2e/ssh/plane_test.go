@@ -18,8 +18,8 @@ import (
 
 var full = flag.Bool("full", false, "run the sessions against a local plane too, with the built binaries")
 
-// TestPlane runs the sessions against the machines of a cluster of a local plane, with the keys that its
-// bootstrap data installed, and casement's own.
+// TestPlane runs the sessions against the machines of a cluster on a local plane, with the keys
+// that the bootstrap data installed, and casement's own commands.
 func TestPlane(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full: it takes a minute and the built binaries; make e2e-ssh has them")
@@ -33,7 +33,8 @@ func TestPlane(t *testing.T) {
 	t.Run("casement", func(t *testing.T) { own(t, p, s) })
 }
 
-// siteOf reads where the cluster's machines are from the management cluster.
+// siteOf returns the addresses of the cluster's machines, which it reads from the management
+// cluster.
 func siteOf(t *testing.T, p *plane.Plane) *site {
 	t.Helper()
 	key, err := os.ReadFile(filepath.Join(p.Home, "id_ed25519"))
@@ -99,7 +100,7 @@ func decode(t *testing.T, text string, into any) {
 	}
 }
 
-// own are casement's own commands against the same machines.
+// own runs casement's own commands against the same machines.
 func own(t *testing.T, p *plane.Plane, s *site) {
 	for _, machine := range []string{s.apiName, s.linuxName, s.windowsName} {
 		if out := p.Run(nil, "ssh", machine, "--", "hostname"); strings.TrimSpace(out) != machine {
@@ -123,8 +124,8 @@ func own(t *testing.T, p *plane.Plane, s *site) {
 	logs(t, p, s)
 }
 
-// desktopOf resets the password and goes through casement's tunnel. The password
-// is shown and stored nowhere.
+// desktopOf resets the password and connects through casement's tunnel. The password is printed
+// once and stored nowhere.
 func desktopOf(t *testing.T, p *plane.Plane, s *site) {
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
 	defer cancel()
@@ -168,12 +169,12 @@ func desktopOf(t *testing.T, p *plane.Plane, s *site) {
 	}
 }
 
-// absent looks for a secret in every file below dir.
+// absent checks that no file below dir contains a secret.
 func absent(t *testing.T, dir, secret string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
-			return nil // it came and went
+			return nil // the file was deleted meanwhile
 		}
 		data, err := os.ReadFile(name)
 		if err == nil && bytes.Contains(data, []byte(secret)) {
@@ -186,7 +187,8 @@ func absent(t *testing.T, dir, secret string) {
 	}
 }
 
-// logs reads them by each way, and by the next one when a way is shut.
+// logs reads logs in each way that casement has, and checks that the next way is used if one does
+// not work.
 func logs(t *testing.T, p *plane.Plane, s *site) {
 	has := func(want string, args ...string) {
 		t.Helper()

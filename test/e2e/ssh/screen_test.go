@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// shownByFreeRDP shows the desktop of address in FreeRDP's own client on a virtual display, and checks the
-// picture. The screenshot is kept in bin/rdp.
+// shownByFreeRDP shows the desktop at address in FreeRDP's own client on a virtual display, and
+// checks the picture. The screenshot is stored in bin/rdp.
 func shownByFreeRDP(t *testing.T, address string) {
 	for _, program := range []string{"Xvfb", "xfreerdp", "import"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -62,7 +62,7 @@ func shownByFreeRDP(t *testing.T, address string) {
 	t.Logf("FreeRDP shows the screen: %s", file)
 }
 
-// virtualDisplay starts an X server that ends with ctx, and returns its display.
+// virtualDisplay starts an X server that ends with ctx, and returns the name of its display.
 func virtualDisplay(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	number, theirs, err := os.Pipe()
@@ -107,7 +107,8 @@ func shoot(t *testing.T, ctx context.Context, display, file string) image.Image 
 	return picture
 }
 
-// lacks returns the missing part of a picture of the screen: its background or its text.
+// lacks returns the part that is missing in a picture of the screen: the background or the text; or
+// "".
 func lacks(t *testing.T, p image.Image) string {
 	t.Helper()
 	ground, ink := 0, 0

@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// sessionTimeout bounds one program.
+// sessionTimeout limits one run of a program.
 const sessionTimeout = time.Minute
 
-// site is a cluster's network as one sees it from outside.
+// site contains the addresses of a cluster's network that are used from outside of it.
 type site struct {
 	t *testing.T
-	// dir is where the programs run: it holds the key .sshkey, as the documented
-	// lines have it, and the configuration below.
+	// dir is the working directory of the programs. It contains the key .sshkey, as in the
+	// documented lines, and the configuration below.
 	dir string
 	env []string
-	// api is the control plane endpoint; windows and linux are private addresses.
+	// api is the control plane endpoint; windows and linux are private addresses of machines.
 	api, windows, linux string
-	// names are the hostnames of the three.
+	// The hostnames of the three machines.
 	apiName, windowsName, linuxName string
 }
 
-// newSite gives every ssh, scp and sftp, also in a ProxyCommand, a configuration of its own: the endpoint's
-// SSH port, the key for jumps, and a file for host keys.
+// newSite configures every ssh, scp and sftp, also inside a ProxyCommand: the endpoint's SSH port,
+// the key for jump hosts, and a separate file for host keys.
 func newSite(t *testing.T, api, port string, key []byte) *site {
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), api: api}
@@ -59,13 +59,13 @@ func (s *site) write(name, data string, mode os.FileMode) {
 	}
 }
 
-// fill puts the site's addresses into a line.
+// fill replaces the placeholders of a line by the site's addresses.
 func (s *site) fill(line string) string {
 	return strings.NewReplacer("<api-server-ip>", s.api, "<windows-ip>", s.windows, "<linux-ip>", s.linux,
 		"<windows-name>", s.windowsName, "<linux-name>", s.linuxName, "<api-name>", s.apiName).Replace(line)
 }
 
-// command returns a line of the user's shell.
+// command returns the command that runs a line in the user's shell.
 func (s *site) command(ctx context.Context, line string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "sh", "-c", "exec "+s.fill(line))
 	c.Dir, c.Env, c.WaitDelay = s.dir, s.env, 5*time.Second
@@ -89,13 +89,13 @@ func (s *site) run(t *testing.T, line, in string) (out, errOut string, code int)
 	return stdout.String(), stderr.String(), code
 }
 
-// The lines of the guide, word by word.
+// The lines of the guide, verbatim.
 const (
 	guideSSH = `ssh -t -i .sshkey -o 'ProxyCommand ssh -i .sshkey -W %h:%p capi@<api-server-ip>' capi@<windows-ip>`
 	guideRDP = `ssh -L 5555:<windows-ip>:3389 capi@<api-server-ip>`
 )
 
-// session is one run of a program.
+// session is one run of a program with the expected result.
 type session struct {
 	name, line, in string
 	// out and errOut are texts that its output must contain.
@@ -151,7 +151,7 @@ func (s *site) sessions(t *testing.T) {
 	t.Run("Remote Desktop", s.desktop)
 }
 
-// copies sends a tree with scp and reads it back with sftp, and the other way.
+// copies sends a tree with scp and reads it back with sftp, and the other way round.
 func (s *site) copies(t *testing.T) {
 	for _, c := range []struct{ name, host, there string }{
 		{"windows", "<windows-ip>", "/C:/k/copied"},

@@ -38,10 +38,10 @@ func (s *site) typed(t *testing.T, line string) {
 	screen.await(t, `PS C:\Users\capi> `)
 	for _, step := range []struct{ keys, want string }{
 		{"cd C:\\k\r", `PS C:\k> `},
-		{"hostnamex\x7f\r", s.windowsName}, // the backspace is the terminal's affair
+		{"hostnamex\x7f\r", s.windowsName}, // the terminal handles the backspace
 		{"echo never run\x03", `PS C:\k> `},
 		{"Set-Content C:\\k\\grows 'a line'; Get-Content C:\\k\\grows -Wait\r", "\na line"},
-		{"\x03", `PS C:\k> `}, // the command would never end
+		{"\x03", `PS C:\k> `}, // without Ctrl-C the command would never end
 		{"hostname\r", s.windowsName},
 	} {
 		if _, err := io.WriteString(user, step.keys); err != nil {
@@ -60,7 +60,7 @@ func (s *site) typed(t *testing.T, line string) {
 	}
 }
 
-// openTerminal returns a pseudo-terminal: the user's end and the program's.
+// openTerminal returns the two ends of a pseudo-terminal: the user's and the program's.
 func openTerminal(t *testing.T) (user, far *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -85,7 +85,7 @@ func openTerminal(t *testing.T) (user, far *os.File) {
 	return user, far
 }
 
-// screen is the output of a terminal so far.
+// screen is the output on a terminal until now.
 type screen struct {
 	mu    sync.Mutex
 	grown *sync.Cond

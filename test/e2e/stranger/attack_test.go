@@ -21,14 +21,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// task has the attempts that a process is to make.
+// task contains the attempts that a process must make.
 type task struct {
-	// Listeners are addresses to connect to, Files are to be opened.
+	// Listeners are addresses to connect to; Files are paths to open.
 	Listeners, Files                         []string
 	Endpoint, Tenant, Subscription, ClientID string
 }
 
-// report lists the attempts that succeeded but should not, and the number of attempts.
+// report contains the attempts that succeeded but should not have, and the number of attempts.
 type report struct {
 	Got   []string
 	Tried int
@@ -47,7 +47,7 @@ func (r *report) tried() {
 	r.Tried++
 }
 
-// attack tries everything in a task and writes the report.
+// attack makes all attempts of a task and writes the report.
 func attack(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -75,7 +75,7 @@ func attack(file string) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// open opens a file, or connects where it is a socket.
+// open opens a file, or connects if the path is a socket.
 func (r *report) open(path string) {
 	r.tried()
 	if f, err := os.Open(path); err == nil {
@@ -88,7 +88,7 @@ func (r *report) open(path string) {
 	}
 }
 
-// paths are paths that servers of the plane serve to their owner.
+// paths are URL paths that servers of the plane serve to the plane's owner.
 var paths = []string{
 	"/", "/api/v1/secrets", "/pods", "/runningpods/", "/logs/", "/metrics", "/configz", "/debug/pprof/",
 	"/exec/a/b/c", "/containerLogs/kube-system/a/b", "/v2/keys", "/status", "/azure/snapshot", "/console",
@@ -97,11 +97,11 @@ var paths = []string{
 	"/subscriptions?api-version=2022-12-01",
 }
 
-// ask reads paths of a listener, in plain HTTP and TLS, and uses it as a proxy.
+// ask reads paths of a listener, by HTTP and HTTPS, and tries to use it as a proxy.
 func (r *report) ask(at string) {
 	client := &http.Client{Timeout: 10 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		// The stranger does not care who answers.
+		// The attacker does not care about certificates.
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, at)
@@ -117,7 +117,7 @@ func (r *report) ask(at string) {
 			req.Header.Set("Metadata", "true")
 			resp, err := client.Do(req)
 			if err != nil {
-				break // it speaks something else
+				break // the listener speaks another protocol
 			}
 			body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 			resp.Body.Close()
@@ -129,7 +129,7 @@ func (r *report) ask(at string) {
 	for _, target := range []string{"10.0.0.4:22", "10.0.0.4:6443", "management.azure.com:443", "169.254.169.254:80"} {
 		r.tried()
 		if c, err := net.DialTimeout("tcp", at, 5*time.Second); err == nil {
-			_ = c.SetDeadline(time.Now().Add(5 * time.Second)) // only the bytes that are read count
+			_ = c.SetDeadline(time.Now().Add(5 * time.Second)) // if the deadline fails, only the read bytes count
 			fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target)
 			answer, _ := io.ReadAll(io.LimitReader(c, 1<<10))
 			_, body, _ := strings.Cut(string(answer), "\r\n\r\n")
@@ -141,8 +141,9 @@ func (r *report) ask(at string) {
 	}
 }
 
-// harmless reports whether an answer reveals nothing of the plane: health, kube-proxy's for any path,
-// counters of a machine's etcd, and pages of simulated containers.
+// harmless reports whether a response reveals nothing about the plane: health endpoints,
+// kube-proxy's response to any path, counters of a machine's etcd, and pages of simulated
+// containers.
 func harmless(at, path, body string) bool {
 	switch _, port, _ := net.SplitHostPort(at); {
 	case port == "10256":
@@ -153,7 +154,7 @@ func harmless(at, path, body string) bool {
 	return strings.TrimSpace(body) == "ok" || strings.Contains(body, "simulated") && !strings.Contains(body, "secret")
 }
 
-// shell tries to log in by SSH without a key, with passwords and with a key of its own.
+// shell tries to log in by SSH without a key, with passwords, and with a key of its own.
 func (r *report) shell(at string) {
 	_, own, err := newKey()
 	if err != nil {
@@ -191,9 +192,9 @@ func newKey() (*ecdsa.PrivateKey, ssh.Signer, error) {
 	return key, signer, err
 }
 
-// azure presents tokens that anybody can make, and guesses secrets.
+// azure sends tokens that anybody can create, and guesses secrets.
 func (r *report) azure(t task) {
-	// the CA's file is not the stranger's
+	// the attacker cannot read the CA's file
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	key, _, err := newKey()
 	if err != nil {
@@ -205,7 +206,7 @@ func (r *report) azure(t task) {
 			"sub": t.ClientID, "appid": t.ClientID, "exp": time.Now().Add(life).Unix()}
 	}
 	signed := func(m jwt.SigningMethod, key any, life time.Duration) string {
-		s, _ := jwt.NewWithClaims(m, claims(life)).SignedString(key) // "" is refused too
+		s, _ := jwt.NewWithClaims(m, claims(life)).SignedString(key) // an empty token is refused too
 		return s
 	}
 	for name, token := range map[string]string{

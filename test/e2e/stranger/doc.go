@@ -1,5 +1,5 @@
-// Package stranger holds a local plane against another user of the machine: whatever
-// listens is asked, forged tokens are presented, and files and sockets are opened.
+// Package stranger tests a local plane as another user of the computer: it sends requests to every
+// listener, presents forged tokens, and tries to open files and sockets.
 //
-// It holds tests only.
+// It contains only tests.
 package stranger

@@ -15,10 +15,10 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// strangerUID is of the user that owns nothing (65534 in most distributions).
+// strangerUID is the UID of the user that owns nothing (65534 in most distributions).
 const strangerUID = 65534
 
-// taskEnv is the variable with the path of the task of a child process.
+// taskEnv is the environment variable with the path of a child process's task.
 const taskEnv = "CASEMENT_STRANGER_TASK"
 
 func TestMain(m *testing.M) {
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestStranger runs a cluster and lets a process try everything: as another user, where the test may start
-// one, and as its own user with the files that another user could make.
+// TestStranger runs a cluster and lets a process make all attempts: as another user, if the test
+// may start a process as one, and as its own user with the files that another user could create.
 func TestStranger(t *testing.T) {
 	p := plane.New(t)
 	p.Run(nil, "up")
@@ -63,8 +63,8 @@ func TestStranger(t *testing.T) {
 	})
 }
 
-// nodesAreApart asks every kubelet for its pods: with the certificate of a node, which must be refused, and
-// with the API server's, which must be served.
+// nodesAreApart requests the pods of every kubelet with the certificate of a node, which must be
+// refused, and with the certificate of the API server, which must be accepted.
 func nodesAreApart(t *testing.T, home string, listeners []string) {
 	asked := 0
 	for _, address := range listeners {
@@ -83,7 +83,7 @@ func nodesAreApart(t *testing.T, home string, listeners []string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The kubelet's own certificate is signed by itself, as kubeadm has it.
+			// The kubelet's own certificate is self-signed, as with kubeadm.
 			tr := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true}}
 			defer tr.CloseIdleConnections()
 			answer, err := (&http.Client{Transport: tr}).Get("https://" + address + "/pods")
@@ -101,7 +101,7 @@ func nodesAreApart(t *testing.T, home string, listeners []string) {
 	}
 }
 
-// below finds a file of a guest by its name.
+// below returns the path of the file of a guest with a name.
 func below(t *testing.T, home, name string) string {
 	t.Helper()
 	for _, file := range filesBelow(t, filepath.Join(home, "vms")) {
@@ -113,10 +113,10 @@ func below(t *testing.T, home, name string) string {
 	return ""
 }
 
-// try runs the attack in a process of its own and reports its results.
+// try runs the attack in a separate process and reports its results.
 func try(t *testing.T, work task, as *syscall.Credential) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "stranger") // t.TempDir is closed to other users
+	dir, err := os.MkdirTemp("", "stranger") // other users cannot enter the folder of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +156,11 @@ func try(t *testing.T, work task, as *syscall.Credential) {
 	t.Logf("%d listeners, %d things tried", len(work.Listeners), got.Tried)
 }
 
-// filesBelow lists the files, sockets and directories of a state directory.
+// filesBelow returns the files, sockets and directories of a state directory.
 func filesBelow(t *testing.T, home string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(home, func(path string, _ os.DirEntry, err error) error {
-		if err == nil || os.IsNotExist(err) { // a file may go meanwhile
+		if err == nil || os.IsNotExist(err) { // a file may be deleted meanwhile
 			out = append(out, path)
 			return nil
 		}
@@ -172,7 +172,7 @@ func filesBelow(t *testing.T, home string) (out []string) {
 	return out
 }
 
-// processesBelow returns a process and its descendants.
+// processesBelow returns the IDs of a process and its descendants.
 func processesBelow(t *testing.T, root int) map[int]bool {
 	t.Helper()
 	parents := map[int]int{}
@@ -183,7 +183,7 @@ func processesBelow(t *testing.T, root int) map[int]bool {
 	for _, file := range stats {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		rest := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
@@ -201,7 +201,7 @@ func processesBelow(t *testing.T, root int) map[int]bool {
 	return out
 }
 
-// listening returns the TCP addresses that processes listen on, from /proc (proc(5)).
+// listening returns the TCP addresses on which processes listen, from /proc (proc(5)).
 func listening(t *testing.T, processes map[int]bool) (out []string) {
 	t.Helper()
 	sockets := map[string]bool{}
@@ -234,7 +234,7 @@ func listening(t *testing.T, processes map[int]bool) (out []string) {
 	return out
 }
 
-// address reads an address as /proc/net/tcp writes it, in the machine's byte order.
+// address decodes an address of /proc/net/tcp, which is in the machine's byte order.
 func address(hex string) string {
 	host, port, _ := strings.Cut(hex, ":")
 	n, _ := strconv.ParseUint(host, 16, 32)

@@ -14,23 +14,23 @@ import (
 
 var releases = flag.String("releases", "", "directory with a folder of cluster templates for each release of CAPZ, named by its tag")
 
-// firstRelease is the minor of the first CAPZ release whose templates are checked.
+// firstRelease is the minor version of the first CAPZ release whose templates are checked.
 const firstRelease = 10
 
-// kubernetes are Kubernetes versions of the time of CAPZ v1.10, v1.11 and so on. Source: the table of
-// supported versions in CAPZ's documentation.
+// kubernetes contains the Kubernetes versions from the time of CAPZ v1.10, v1.11 and so on. Source:
+// the table of supported versions in CAPZ's documentation.
 var kubernetes = []string{
 	"v1.27.16", "v1.28.15", "v1.28.15", "v1.29.15", "v1.29.15", "v1.30.14", "v1.30.14", "v1.30.14", "v1.31.14",
 	"v1.31.14", "v1.32.13", "v1.33.9", "v1.33.9", "v1.34.5", "v1.34.5", "v1.35.2", "v1.36.3",
 }
 
-// account are variables that a running plane would set.
+// account contains the variables that a running plane would set.
 var account = []string{
 	"AZURE_SUBSCRIPTION_ID=00000000-0000-0000-0000-0000000000a1", "AZURE_TENANT_ID=00000000-0000-0000-0000-0000000000a0",
 	"AZURE_CLIENT_ID=00000000-0000-0000-0000-0000000000a2", "AZURE_LOCATION=westeurope",
 }
 
-// offline are values for variables that only the templates of these releases have.
+// offline contains values for variables that only the templates of these releases have.
 var offline = []string{
 	"CLUSTER_IDENTITY_NAME=identity", "CLUSTER_IDENTITY_NAMESPACE=default", "AZURE_CLUSTER_IDENTITY_SECRET_NAME=secret",
 	"AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE=default", "UAMI_CLIENT_ID=00000000-0000-0000-0000-0000000000a2",
@@ -41,8 +41,8 @@ var offline = []string{
 	"APISERVER_LB_DNS_SUFFIX=abc", "ASO_CREDENTIAL_SECRET_NAME=aso", "AZUREDISK_CSI_DRIVER_VERSION=v1.29.2", "LOAD_IMAGE=",
 }
 
-// TestReleases fills, lints and preflights the templates of CAPZ's releases without a plane: no finding is
-// an error.
+// TestReleases fills in the templates of CAPZ's releases and runs lint and preflight on them
+// without a plane: no finding is an error.
 func TestReleases(t *testing.T) {
 	if *releases == "" {
 		t.Skip("no -releases: make e2e-releases CAPZ=CLONE names templates")
@@ -82,7 +82,7 @@ func TestReleases(t *testing.T) {
 	t.Logf("\n%-10s %-10s %9s %8s\n%s", "RELEASE", "KUBERNETES", "TEMPLATES", "ALARMS", strings.Join(table, "\n"))
 }
 
-// checked fills a template and returns the errors that lint and preflight find in it.
+// checked fills in a template and returns the errors that lint and preflight find in it.
 func checked(t *testing.T, p *plane.Plane, file, version string) (problems []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -26,8 +26,8 @@ var (
 	only = flag.String("only", "", "those whose names contain this")
 )
 
-// variables are values for variables of templates that the plane does not know; a variable with a default
-// in the template keeps that.
+// variables contains values for template variables that the plane does not know. A variable with a
+// default in the template keeps the default.
 var variables = []string{
 	"CLUSTER_CLASS_NAME=shared", "FLATCAR_VERSION=4230.2.1", "AZURE_SERVER_APP_ID=00000000-0000-0000-0000-0000000000aa",
 	"AZURE_EXTENDEDLOCATION_TYPE=EdgeZone", "AZURE_EXTENDEDLOCATION_NAME=microsoftlosangeles1",
@@ -50,18 +50,18 @@ var variables = []string{
 	"KUBE_APISERVER_IMAGE=", "KUBE_CONTROLLER_MANAGER_IMAGE=", "KUBE_PROXY_IMAGE=", "KUBE_SCHEDULER_IMAGE=",
 }
 
-// row is the result for a template.
+// row is the result for one template.
 type row struct {
 	name, lint             string
 	ready, deleted         time.Duration
 	linux, windows, scaled int
 	calls                  int
 	left                   int
-	// note names the step that failed and why, or why the template is not created.
+	// note names the failed step and the error, or the reason why the template is not created.
 	note string
 }
 
-// TestTemplates takes each template of -dir through its life.
+// TestTemplates creates, uses and deletes the cluster of each template in -dir.
 func TestTemplates(t *testing.T) {
 	if *dir == "" {
 		t.Skip("no -dir: make e2e-templates DIR=... names templates")
@@ -97,8 +97,8 @@ func TestTemplates(t *testing.T) {
 					setVariables(t, class, setting("AZURE_SUBSCRIPTION_ID"))
 				}
 			}
-			t.Setenv("AZURE_RESOURCE_GROUP", fmt.Sprintf("t%d", i))          // as CAPZ's templates default it
-			t.Setenv("CLUSTER_IDENTITY_NAME", fmt.Sprintf("identity-%d", i)) // templates differ in its type
+			t.Setenv("AZURE_RESOURCE_GROUP", fmt.Sprintf("t%d", i))          // the default of CAPZ's templates
+			t.Setenv("CLUSTER_IDENTITY_NAME", fmt.Sprintf("identity-%d", i)) // the templates use identities of different types
 			l := &life{p: p, cluster: fmt.Sprintf("t%d", i), file: file, row: row{name: name}}
 			if err := l.live(); err != nil {
 				l.row.note = strings.Join(strings.Fields(err.Error()), " ")
@@ -111,7 +111,7 @@ func TestTemplates(t *testing.T) {
 		"SCALED", "DELETED", "CALLS", "LEFT", "NOTE", strings.Join(table, "\n"))
 }
 
-// setVariables sets the variables for which a template has no default.
+// setVariables sets the variables that have no default in a template.
 func setVariables(t *testing.T, file, subscription string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -124,7 +124,7 @@ func setVariables(t *testing.T, file, subscription string) {
 		}
 	}
 	for _, name := range []string{"USER_IDENTITY", "AZURE_USER_ASSIGNED_IDENTITY_PROVIDER_ID"} {
-		if strings.Contains(string(text), "providerID: ${"+name+"}") { // an ID, where CAPZ's templates ask for a name
+		if strings.Contains(string(text), "providerID: ${"+name+"}") { // an ID, where other templates of CAPZ expect a name
 			t.Setenv(name, "/subscriptions/"+subscription+"/resourceGroups/capz-ci/providers/"+
 				"Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity")
 		}
@@ -140,12 +140,12 @@ func (r row) String() string {
 		r.linux, r.windows, r.scaled, r.deleted.Seconds(), r.calls, r.left, note)
 }
 
-// life is one template on the plane.
+// life is the run of one template on the plane.
 type life struct {
 	p             *plane.Plane
 	cluster, file string
 	manifest      string
-	// before are the resources of the subscription when the cluster begins.
+	// before contains the resources of the subscription before the cluster is created.
 	before map[string]bool
 	row    row
 }
@@ -178,7 +178,8 @@ func (l *life) live() (err error) {
 	l.before = l.resources()
 	before := l.calls()
 	start := time.Now()
-	// Server-side, as manifests with a whole CNI are too large for kubectl's annotation.
+	// Applied server-side, because manifests with a complete CNI are too large for kubectl's
+	// annotation.
 	_, err = l.p.Try(filled, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-")
 	if kinds["Cluster"] {
 		defer func() { err = errors.Join(err, l.delete()) }()
@@ -191,8 +192,9 @@ func (l *life) live() (err error) {
 		return nil
 	}
 	if names := l.addons(); len(names) > 0 {
-		// A label with the cluster's own name, such as NAME-calico, selects objects that its users apply by
-		// themselves; a user who chooses an addon removes the label, as addons install requests.
+		// A label with the cluster's own name, such as NAME-calico, selects objects that its users
+		// apply themselves. A user who chooses an addon removes the label, as the output of `addons
+		// install` requests.
 		if strings.Contains(l.manifest, "\n    cni: "+l.cluster+"-") {
 			if _, err := l.p.Try(nil, "kubectl", "label", "cluster", l.cluster, "cni-"); err != nil {
 				return fmt.Errorf("label: %w", err)
@@ -214,9 +216,9 @@ func (l *life) live() (err error) {
 	return l.scale()
 }
 
-// preflight returns the kinds that the management cluster does not serve, if these are the only findings:
-// such a template needs a provider that is not installed. Any other finding fails the template, which is
-// known to work.
+// preflight returns the kinds that the management cluster does not serve, if they are the only
+// findings: such a template needs a provider that is not installed. Any other finding fails the
+// test, because the templates are known to work.
 func (l *life) preflight() (unserved string, err error) {
 	_, err = l.p.Try([]byte(l.manifest), "preflight", "--plane", "-o", "json", "-")
 	if err == nil {
@@ -232,7 +234,7 @@ func (l *life) preflight() (unserved string, err error) {
 	return "no provider serves " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), nil
 }
 
-// lint counts the errors that casement lint finds in the filled template.
+// lint counts the errors that `casement lint` finds in the filled template.
 func (l *life) lint() error {
 	out, err := l.p.Try([]byte(l.manifest), "lint", "--fail-on", "error", "-o", "json", "-")
 	if err != nil {
@@ -262,8 +264,8 @@ func (l *life) kinds() (map[string]bool, error) {
 	}
 }
 
-// addClasses puts the ClusterClasses that a topology refers to before it. They are in files of
-// their own beside it and named after the same cluster.
+// addClasses inserts the ClusterClasses that a topology refers to before the topology. They are in
+// separate files beside the template, named after the same cluster.
 func (l *life) addClasses() error {
 	if !strings.Contains(l.manifest, "\n  topology:") {
 		return nil
@@ -292,8 +294,8 @@ func (l *life) addClasses() error {
 	return nil
 }
 
-// addons returns the addons that users of the template install by hand: the network that
-// the Cluster's label or the template's name contains, otherwise Calico.
+// addons returns the addons that users of the template install by hand: the network addon that the
+// Cluster's label or the template's name contains, otherwise Calico.
 func (l *life) addons() []string {
 	network := "calico"
 	if strings.Contains(l.row.name, "azure-cni") {
@@ -303,7 +305,7 @@ func (l *life) addons() []string {
 		FindStringSubmatch(l.manifest); label != nil {
 		network = label[1]
 	}
-	// Parts that the template contains as charts are not installed twice.
+	// Components that the template contains as charts are not installed again.
 	var names []string
 	windows := strings.Contains(l.manifest, "osType: Windows")
 	if !strings.Contains(l.manifest, "chartName: cloud-provider-azure") {
@@ -330,7 +332,7 @@ func (l *life) nodes() error {
 	return err
 }
 
-// scale takes each worker set of the cluster one up and down again.
+// scale adds one machine to each worker set of the cluster and removes it again.
 func (l *life) scale() error {
 	for _, kind := range []string{"machinedeployment", "machinepool"} {
 		out, err := l.p.Try(nil, "kubectl", "get", kind, "-l", "cluster.x-k8s.io/cluster-name="+l.cluster, "-o",
@@ -343,7 +345,7 @@ func (l *life) scale() error {
 			var name string
 			var replicas int
 			if n, _ := fmt.Sscan(line, &name, &replicas); n != 2 || strings.Contains(line, "topology.cluster.x-k8s.io/owned") {
-				continue // a topology decides on its own sets
+				continue // a topology controls the sizes of its sets
 			}
 			for _, to := range []int{replicas + 1, replicas} {
 				if err := l.scaleTo(kind+"/"+name, to); err != nil {
@@ -405,7 +407,7 @@ func (l *life) resources() map[string]bool {
 	return ids
 }
 
-// calls returns how many calls the local Azure has answered to casement's manager.
+// calls returns the number of calls of casement's manager that the local Azure has answered.
 func (l *life) calls() int {
 	out, err := l.p.Try(nil, "calls", "-o", "json")
 	if err != nil {

@@ -30,16 +30,18 @@ var (
 	only     = flag.String("only", "", "apply the resources of these files of testdata, comma separated, and what they need")
 )
 
-// patience bounds one command. The provider itself waits two minutes for the name of a new vault.
+// patience limits one command. The provider itself waits two minutes for the name of a new vault.
 const patience = 30 * time.Minute
 
-// The least numbers of resources and types in the configuration, so that it does not shrink unseen.
+// The least numbers of resources and types in the configuration, so that it is not reduced
+// unnoticed.
 const (
 	leastResources = 100
 	leastTypes     = 70
 )
 
-// TestTofu is the life of a configuration that others could have written.
+// TestTofu creates, changes, imports and deletes the resources of a configuration as users write
+// it.
 func TestTofu(t *testing.T) {
 	if *program == "" || *provider == "" {
 		t.Skip("no -tofu or no -azurerm: make e2e-tofu TOFU=PATH AZURERM=PATH")
@@ -62,32 +64,33 @@ func TestTofu(t *testing.T) {
 	t.Log("\n" + s.table(before))
 }
 
-// importPlan is the file of the plan that imports.
+// importPlan is the file name of the plan with the imports.
 const importPlan = "import.plan"
 
-// scene is a local Azure with a configuration in a folder of its own.
+// scene is a local Azure with a configuration in a separate folder.
 type scene struct {
 	t *testing.T
-	// home is the state directory of the local Azure, dir the configuration's folder.
+	// home is the state directory of the local Azure; dir is the folder of the configuration.
 	home, dir, bin string
 	vars           []string
 	rows           []row
-	// seconds has the time that the program took to create the resources of each type, one after the other.
+	// seconds contains the time that the program took to create the resources of each type, one
+	// after the other.
 	seconds map[string]float64
 }
 
-// row is one step, with the requests that the local Azure answered meanwhile.
+// row is one step with the number of requests that the local Azure answered during it.
 type row struct {
 	what  string
 	took  time.Duration
 	calls int
 }
 
-// start starts a local Azure with the configuration of testdata, and a configuration of the program that leads to the
-// provider.
+// start starts a local Azure, copies the configuration of testdata, and configures the program to
+// find the provider.
 func start(t *testing.T) *scene {
 	t.Helper()
-	home, err := os.MkdirTemp("", "tofu") // t.TempDir is too long for unix sockets
+	home, err := os.MkdirTemp("", "tofu") // the path of t.TempDir is too long for Unix sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +120,7 @@ func (s *scene) serve() {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		_ = azure.Process.Signal(syscall.SIGTERM) // Wait reports a process that is gone already
+		_ = azure.Process.Signal(syscall.SIGTERM) // Wait returns the error of a process that has already ended
 		if err := azure.Wait(); err != nil {
 			s.t.Errorf("casement azure serve: %v\n%s", err, problems.Bytes())
 		}
@@ -128,7 +131,8 @@ func (s *scene) serve() {
 	go func() { _, _ = io.Copy(io.Discard, ready) }()
 }
 
-// configure writes the configuration of the program, which finds the provider without a registry.
+// configure writes the program's CLI configuration, with which it finds the provider without a
+// registry.
 func (s *scene) configure() {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -137,7 +141,7 @@ func (s *scene) configure() {
 		err = os.Symlink(path, filepath.Join(dir, "terraform-provider-azurerm"))
 	}
 	if err == nil {
-		// Terraform and OpenTofu complete the name with registries of their own.
+		// Terraform and OpenTofu complete the provider's name with different registries.
 		err = os.WriteFile(filepath.Join(s.dir, "cli.rc"), fmt.Appendf(nil,
 			"provider_installation {\n  dev_overrides {\n    \"hashicorp/azurerm\" = %q\n  }\n  direct {}\n}\n", dir), 0o600)
 	}
@@ -146,7 +150,8 @@ func (s *scene) configure() {
 	}
 }
 
-// environment returns the variables that casement azure env prints for the provider, as a shell reads them.
+// environment returns the variables that `casement azure env` prints for the provider, as a shell
+// evaluates them.
 func (s *scene) environment() []string {
 	s.t.Helper()
 	lines := s.casement("azure", "env", "--terraform")
@@ -157,7 +162,7 @@ func (s *scene) environment() []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// publicKey makes a key for machines; azurerm takes RSA alone.
+// publicKey returns a new public key for machines; azurerm accepts only RSA keys.
 func publicKey(t *testing.T) string {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -185,7 +190,7 @@ func (s *scene) run(args ...string) ([]byte, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, *program, args...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.vars...)
-	// The program forwards an interrupt to its provider; a provider that is killed would leave a lock.
+	// The program forwards an interrupt to its provider; a killed provider would leave a lock.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	return cmd.CombinedOutput()
 }
@@ -199,7 +204,7 @@ func (s *scene) tofu(args ...string) string {
 	return string(out)
 }
 
-// targets are the resources of the files that -only names.
+// targets returns the -target options for the resources in the files that -only names.
 func (s *scene) targets() []string {
 	var out []string
 	for file := range strings.SplitSeq(*only, ",") {
@@ -216,7 +221,7 @@ func (s *scene) targets() []string {
 	return out
 }
 
-// unchanged asks for a plan, which has to be empty.
+// unchanged checks that a plan contains no change.
 func (s *scene) unchanged() {
 	s.t.Helper()
 	if out, err := s.run("plan", "-detailed-exitcode", "-input=false", "-no-color"); err != nil {
@@ -224,7 +229,7 @@ func (s *scene) unchanged() {
 	}
 }
 
-// do measures a step.
+// do runs a step and records its duration and requests.
 func (s *scene) do(what string, f func()) {
 	s.t.Helper()
 	begun, calls := time.Now(), sum(s.calls())
@@ -233,7 +238,7 @@ func (s *scene) do(what string, f func()) {
 	s.t.Logf("%s: %.1f s", what, time.Since(begun).Seconds())
 }
 
-// calls returns how many requests the local Azure has answered, by resource type.
+// calls returns the number of requests that the local Azure has answered, by resource type.
 func (s *scene) calls() map[string]int {
 	s.t.Helper()
 	var log struct {
@@ -260,7 +265,8 @@ func sum(n map[string]int) int {
 	return total
 }
 
-// created notes how long the resources took that an apply made, by the events that it printed.
+// created records how long the resources took that an apply created, from the events that it
+// printed.
 func (s *scene) created(events string) {
 	s.t.Helper()
 	for line := range strings.Lines(events) {
@@ -299,7 +305,7 @@ func (s *scene) resources() []resource {
 	return slices.DeleteFunc(state.Values.RootModule.Resources, func(r resource) bool { return strings.HasPrefix(r.Address, "data.") })
 }
 
-// imported forgets the state and imports each resource by its ID: the resources must match the
+// imported removes the state and imports each resource by its ID; the resources must match the
 // configuration.
 func (s *scene) imported() {
 	s.t.Helper()
@@ -339,7 +345,7 @@ func (s *scene) imported() {
 	}
 }
 
-// differences lists the members in which two objects differ.
+// differences returns the names of the members in which two objects differ.
 func differences(before, after map[string]any) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(before)) {
@@ -358,7 +364,7 @@ func typesOf(all []resource) map[string]int {
 	return n
 }
 
-// table prints the run: each step, and the resources by type.
+// table returns a text with each step of the run, and the resources by type.
 func (s *scene) table(all []resource) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-24s %10s %8s\n", "STEP", "TOOK", "CALLS")

@@ -24,17 +24,17 @@ import (
 
 var full = flag.Bool("full", false, "drive a browser; make e2e-ui does")
 
-// browser is one page in a browser without a window.
+// browser is one page in a headless browser.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu sync.Mutex
-	// complaints are exceptions of the page.
+	// complaints are the exceptions that the page's scripts threw.
 	complaints []string
 }
 
-// newBrowser starts chromium. Where it is missing the test is skipped, by name.
+// newBrowser starts chromium. If chromium is missing, the test is skipped.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	if !*full {
@@ -53,7 +53,8 @@ func newBrowser(t *testing.T) *browser {
 		cancel()
 		stop()
 	})
-	// The browser lives as long as the context of the first call.
+	// The browser ends with the context of the first call, so that context must last as long as the
+	// test.
 	err = chromedp.Listen(ctx, func(event any) {
 		if e, ok := event.(*runtime.EventExceptionThrown); ok {
 			b.mu.Lock()
@@ -69,7 +70,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// call runs a command of the DevTools protocol; a failure ends the test.
+// call runs a command of the DevTools protocol; an error ends the test.
 func call[P, R any](b *browser, command cdp.Command[P, R], params P) R {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
@@ -91,14 +92,14 @@ func (b *browser) open(address string) {
 	}
 }
 
-// eval evaluates JavaScript in the page, and waits for a promise.
+// eval evaluates a JavaScript expression in the page, and waits if its value is a promise.
 func eval[T any](b *browser, expression string, limit time.Duration) (T, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, limit)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// js evaluates JavaScript in the page for its effect; a failure ends the test.
+// js evaluates JavaScript in the page for its effect; an error ends the test.
 func (b *browser) js(expression string) {
 	b.t.Helper()
 	if _, err := eval[chromedp.Void](b, expression, time.Minute); err != nil {
@@ -106,7 +107,7 @@ func (b *browser) js(expression string) {
 	}
 }
 
-// until waits for a JavaScript expression to be true.
+// until waits until a JavaScript expression is true.
 func (b *browser) until(what, expression string, limit time.Duration) {
 	b.t.Helper()
 	poll := `new Promise((done) => { const look = () => (` + expression + `) ? done(true) : setTimeout(look, 100); look(); })`
@@ -117,7 +118,7 @@ func (b *browser) until(what, expression string, limit time.Duration) {
 	}
 }
 
-// text waits until the page shows a text in an element.
+// text waits until an element of the page shows a text.
 func (b *browser) text(selector, text string, limit time.Duration) {
 	b.t.Helper()
 	b.until(fmt.Sprintf("%q in %s", text, selector),
@@ -130,7 +131,7 @@ func (b *browser) tab(name string) {
 	b.js(fmt.Sprintf(`document.getElementById("tab-%s").click()`, name))
 }
 
-// emulate sets the width of the page and the colours of the system.
+// emulate sets the width of the page and the colour scheme of the system.
 func (b *browser) emulate(width int64, scheme string) {
 	b.t.Helper()
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 820, DeviceScaleFactor: 1})
@@ -139,10 +140,10 @@ func (b *browser) emulate(width int64, scheme string) {
 	})
 }
 
-// shot keeps a picture of the page.
+// shot stores a screenshot of the page.
 func (b *browser) shot(name string) {
 	b.t.Helper()
-	b.js(`new Promise((done) => requestAnimationFrame(() => setTimeout(done, 400)))`) // wait for the end of movements
+	b.js(`new Promise((done) => requestAnimationFrame(() => setTimeout(done, 400)))`) // waits until animations have ended
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
@@ -158,7 +159,7 @@ func (b *browser) shot(name string) {
 	}
 }
 
-// metric returns a performance metric of the page from the browser.
+// metric returns a performance metric of the page.
 func (b *browser) metric(name string) (value float64) {
 	b.t.Helper()
 	for _, m := range call(b, performance.GetMetrics, cdp.Empty{}).Metrics {
@@ -169,7 +170,7 @@ func (b *browser) metric(name string) (value float64) {
 	return value
 }
 
-// clean fails the test when the page complained.
+// clean fails the test if the page's scripts threw an exception.
 func (b *browser) clean() {
 	b.t.Helper()
 	b.mu.Lock()

@@ -32,7 +32,7 @@ func serve(t *testing.T, p *plane.Plane) string {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it was ended by a signal
+		_ = cmd.Wait() // a signal ended it
 	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if address, ok := strings.CutPrefix(lines.Text(), "Open "); ok {
@@ -43,7 +43,8 @@ func serve(t *testing.T, p *plane.Plane) string {
 	return ""
 }
 
-// TestLife: a cluster is created, broken, repaired and deleted while the page is open.
+// TestLife creates, breaks, repairs and deletes a cluster while the page is open, and checks what
+// the page shows.
 func TestLife(t *testing.T) {
 	b := newBrowser(t)
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1")
@@ -81,7 +82,7 @@ func TestLife(t *testing.T) {
 	b.text("#view", "DaemonSet kube-proxy-windows in kube-system of demo", time.Minute)
 	b.js(`[...document.querySelectorAll("#node-list .cells")].find(
 		(e) => e.textContent.includes("kube-system/kube-proxy-windows")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
-	b.text("#detail h2", "kube-proxy-windows", time.Minute) // until then the buttons are those of the machine
+	b.text("#detail h2", "kube-proxy-windows", time.Minute) // before that, the buttons are those of the machine
 	for button, want := range map[string]string{"YAML": "kind: Pod", "Events": "Started", "Logs": "simulated container"} {
 		b.js(`[...document.querySelectorAll("#detail .shows button")].find((e) => e.textContent === "` + button + `").click(); 0`)
 		b.text("#detail .shows .console", want, time.Minute)
@@ -99,7 +100,7 @@ func TestLife(t *testing.T) {
 	p.Run(nil, "azure", "faults", "clear")
 	b.text("#counts", "3 of 3 machines ready", 5*time.Minute)
 
-	// A deletion may be over before this test asks the page again.
+	// The deletion may be complete before this test reads the page again.
 	b.js(`new MutationObserver(() => { window.deleting ||= document.querySelector("#counts").textContent.includes("being deleted") })
 		.observe(document.body, {childList: true, characterData: true, subtree: true}); 0`)
 	p.Run(nil, "kubectl", "delete", "cluster", "demo", "--wait=false")
@@ -111,7 +112,7 @@ func TestLife(t *testing.T) {
 	b.clean()
 }
 
-// variants keeps pictures of all views, wide and narrow, in light and in dark.
+// variants stores screenshots of all views, wide and narrow, in light and in dark colours.
 func variants(b *browser, name string) {
 	b.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -130,7 +131,7 @@ func variants(b *browser, name string) {
 	b.tab("azure")
 }
 
-// report saves the page and opens the file, which shows the same without a server.
+// report saves the page and opens the file, which must show the same without a server.
 func report(t *testing.T, b *browser, p *plane.Plane) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -145,7 +146,7 @@ func report(t *testing.T, b *browser, p *plane.Plane) {
 	b.shot("5-report")
 }
 
-// refused: whoever has another origin, host or token gets 403.
+// refused checks that a request with another origin, host or token gets 403.
 func refused(t *testing.T, address string) {
 	t.Helper()
 	for name, edit := range map[string]func(*http.Request){

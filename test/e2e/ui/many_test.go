@@ -25,15 +25,16 @@ import (
 
 const (
 	machines = 500
-	// updates is how many changes the page is measured over, warm how many come first.
+	// updates is the number of changes over which the page is measured; warm is the number of
+	// changes before the measurement.
 	updates, warm = 30, 5
-	// maxScript is the time of the page's thread that one update may take, in seconds; maxGrowth is the
-	// permitted growth of the page's memory, in bytes.
+	// maxScript is the time in seconds that one update may take in the page's thread; maxGrowth is
+	// the permitted growth of the page's memory, in bytes.
 	maxScript, maxGrowth = 0.1, 4 << 20
 )
 
-// fleet is a source of one cluster with many machines, of which each reading changes some.
-// A seed decides which.
+// fleet is a model source with one cluster of many machines. Each reading changes some machines,
+// which a seed selects.
 type fleet struct {
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -79,7 +80,7 @@ func newFleet(n int) *fleet {
 			Deployments: []clusterv1.MachineDeployment{{ObjectMeta: meta("many-md-win")}}}}
 }
 
-// Read lets a twentieth of the machines change, from the second reading on.
+// Read returns the model; from the second reading on, a twentieth of the machines change.
 func (f *fleet) Read(context.Context) model.Model {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,8 +110,8 @@ func (f *fleet) Show(context.Context, ui.Selection, string, io.Writer) error { r
 
 func (f *fleet) Console(context.Context, ui.Selection, bool, io.Writer) error { return nil }
 
-// TestManyMachines: the page follows 500 machines, of which 25 change at a time, within
-// its bounds of script and memory, in every view.
+// TestManyMachines checks that the page follows 500 machines, of which 25 change at a time, within
+// its limits of script time and memory, in every view.
 func TestManyMachines(t *testing.T) {
 	b := newBrowser(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -122,7 +123,7 @@ func TestManyMachines(t *testing.T) {
 	go func() { _ = server.Serve(t.Context(), l) }()
 	b.open(server.Address())
 	b.text("#counts", "500 machines", time.Minute)
-	// The counter sees each event that the page gets, as the page's own listener does.
+	// The counter counts each event that the page gets, with a listener like the page's own.
 	b.js(`window.seen = 0; new EventSource("events").onmessage = () => { window.seen++; }; 0`)
 	for _, view := range []string{"azure", "nodes", "boot"} {
 		b.tab(view)
@@ -149,8 +150,7 @@ func TestManyMachines(t *testing.T) {
 	b.clean()
 }
 
-// flat watches the page's memory for a while, with the view of nodes open, and prints it
-// every minute.
+// flat logs the page's memory every minute for a while, with the view of nodes open.
 func (b *browser) flat(length time.Duration) {
 	b.t.Helper()
 	b.tab("nodes")
@@ -183,7 +183,7 @@ func (b *browser) wait(n int) {
 	b.until(fmt.Sprintf("%d updates", n), fmt.Sprintf(`window.seen >= %d`, seen+n), 5*time.Minute)
 }
 
-// heap returns the page's memory after a garbage collection, in bytes.
+// heap returns the page's memory in bytes after a garbage collection.
 func (b *browser) heap() float64 {
 	call(b, heapprofiler.CollectGarbage, cdp.Empty{})
 	return b.metric("JSHeapUsedSize")

@@ -15,7 +15,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// agent is a boot agent: the image that has it, and the documents that Cluster API renders for it.
+// agent is a boot agent: the image that contains it, and the documents that Cluster API renders for
+// it.
 type agent struct {
 	name   string
 	os     string
@@ -60,7 +61,7 @@ func agents() []agent {
 	}
 }
 
-// TestContract boots each agent to each end.
+// TestContract boots each agent to each possible result.
 func TestContract(t *testing.T) {
 	const decisive = "[ERROR Port-10250]: Port 10250 is in use"
 	kubeadm := func(code int) guest.Command {
@@ -76,7 +77,8 @@ func TestContract(t *testing.T) {
 			name    string
 			data    []byte
 			kubeadm guest.Command
-			// says is in the message of the failure; "" wants none.
+			// says is a text that the failure's message must contain; "" means that no failure is
+			// expected.
 			says string
 		}{
 			{name: "success", data: a.render(t, ""), kubeadm: kubeadm(0)},

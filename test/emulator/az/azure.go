@@ -18,21 +18,21 @@ import (
 	"time"
 )
 
-// repair makes two packages of Debian fit each other; see there.
+// repair makes two packages of Debian compatible; see the file.
 //
 //go:embed repair/sitecustomize.py
 var repair []byte
 
-// azure is a casement azure serve that runs, with az set up beside it.
+// azure is a running casement azure serve, with a configured az.
 type azure struct {
 	casement, az, home string
-	// repair is the directory of the repair of Debian's packages.
+	// repair is the directory with the repair of Debian's packages.
 	repair  string
 	process *exec.Cmd
 	vars    map[string]string
 }
 
-// commandTimeout bounds one az command.
+// commandTimeout limits one az command.
 const commandTimeout = 2 * time.Minute
 
 // serve starts the local Azure and waits until it answers.
@@ -73,7 +73,7 @@ func serve(casement, az, home string) (*azure, error) {
 		return nil, err
 	}
 	a.vars["PROXY"] = strings.Replace(z.Proxy, "://", "://casement:"+string(secret)+"@", 1)
-	// casement azure env writes the cloud's description that az registers.
+	// casement azure env writes the description of the cloud that az registers.
 	if out, err := exec.Command(casement, "azure", "env", "--for", "az", "--state", home).CombinedOutput(); err != nil {
 		a.stop()
 		return nil, fmt.Errorf("casement azure env: %w: %s", err, out)
@@ -84,7 +84,7 @@ func serve(casement, az, home string) (*azure, error) {
 		os.WriteFile(filepath.Join(home, "middle.json"), []byte(middle), 0o600), writeRecorded(filepath.Join(home, "templates")))
 }
 
-// recordedTemplates has templates with the results of Azure's own engine.
+// recordedTemplates contains templates with the results of Azure's own engine.
 const recordedTemplates = "azuresim/template/testdata/templates.json.gz"
 
 // writeRecorded writes the recorded templates into a directory, with their parameters as files for az.
@@ -118,8 +118,8 @@ func writeRecorded(dir string) error {
 }
 
 func (a *azure) stop() {
-	_ = a.process.Process.Signal(os.Interrupt) // it has ended already
-	_ = a.process.Wait()                       // its exit code is not judged
+	_ = a.process.Process.Signal(os.Interrupt) // the process has ended already
+	_ = a.process.Wait()                       // its exit code does not matter
 }
 
 // result is the outcome of a step.
@@ -129,7 +129,7 @@ type result struct {
 	problems []string
 }
 
-// do runs a step and judges its answer.
+// do runs a step and checks its answer.
 func (a *azure) do(s step) result {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -167,14 +167,14 @@ func (a *azure) do(s step) result {
 	}
 	for _, text := range s.errs {
 		if !strings.Contains(stderr.String(), text) {
-			r.problems = append(r.problems, fmt.Sprintf("the complaint does not hold %q", text))
+			r.problems = append(r.problems, fmt.Sprintf("the error lines do not contain %q", text))
 		}
 	}
 	r.problems = append(r.problems, a.judge(s, stdout.Bytes())...)
 	return r
 }
 
-// judge compares the JSON answer with the shape and keeps parts of it.
+// judge compares the JSON answer with the shape and stores the parts that the step keeps.
 func (a *azure) judge(s step, answer []byte) (problems []string) {
 	if s.want == nil && len(s.keep) == 0 {
 		return nil
@@ -197,7 +197,7 @@ func (a *azure) judge(s step, answer []byte) (problems []string) {
 	return problems
 }
 
-// unsupported lists the calls that the local Azure refused as not modelled.
+// unsupported returns the calls that the local Azure refused as not modelled.
 func (a *azure) unsupported() ([]string, error) {
 	out, err := exec.Command(a.casement, "azure", "log", "--state", a.home, "--status", "501", "--last", "1000", "-o", "json").Output()
 	if err != nil {
@@ -214,8 +214,8 @@ func (a *azure) unsupported() ([]string, error) {
 	return lines, nil
 }
 
-// record writes which verbs az used on which resource types, and how often the
-// answer was success or refusal.
+// record writes the verbs that az used on each resource type, with the numbers of successes and
+// refusals.
 func (a *azure) record(file string) error {
 	out, err := exec.Command(a.casement, "calls", "--state", a.home, "-o", "json").Output()
 	if err != nil {

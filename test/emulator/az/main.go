@@ -1,6 +1,6 @@
-// Command az runs the az command line, as Debian ships it, against the local Azure alone and compares each
-// answer with the shape in Azure's documentation. The project did not write az, so it is an independent
-// judge. It is run by make e2e-az, needs az on the PATH and is no test of go test.
+// Command az runs Debian's az command line with only the local Azure and compares each answer with
+// the shape in Azure's documentation. The project did not write az, so it is an independent judge.
+// make e2e-az runs it; it needs az on the PATH and is not part of go test.
 package main
 
 import (
@@ -69,7 +69,7 @@ func run(casement, az, only, evidence string, verbose bool) error {
 		case verbose:
 			fmt.Print(indent(r.output, "         | "))
 		case len(r.problems) > 0:
-			fmt.Print(indent(complaint(r.output), "         | "))
+			fmt.Print(indent(errorLines(r.output), "         | "))
 		}
 	}
 	unsupported, err := azure.unsupported()
@@ -91,8 +91,9 @@ func run(casement, az, only, evidence string, verbose bool) error {
 	return nil
 }
 
-// complaint returns the last error line of az's output, or the beginning of the output.
-func complaint(output string) string {
+// errorLines returns all error lines of az's output, or the beginning of the output if there are
+// none.
+func errorLines(output string) string {
 	var errs []string
 	for line := range strings.Lines(output) {
 		if strings.Contains(line, "ERROR") || strings.Contains(line, "Error:") || strings.HasPrefix(line, "Message:") {

@@ -11,27 +11,27 @@ import (
 //go:embed script/*.txt
 var scriptFiles embed.FS
 
-// step is an az command and the expected answer.
+// step is an az command with the expected answer.
 type step struct {
 	area string
 	line int
-	// repaired steps run az with the repair of Debian's packages.
+	// repaired means that az runs with the repair of Debian's packages.
 	repaired bool
-	// proxied steps reach the local Azure's other names through its proxy.
+	// proxied means that az reaches the local Azure's other names through its proxy.
 	proxied bool
-	// args are az's arguments, with $NAMES still in them.
+	// args are az's arguments, before $NAMES are replaced.
 	args []string
-	// want is the shape of the answer, nil when there is none to check.
+	// want is the shape of the answer; nil if it is not checked.
 	want any
-	// exit is az's exit code; out and errs are texts that its streams must hold.
+	// exit is az's exit code; out and errs are texts that its streams must contain.
 	exit int
 	out  []string
 	errs []string
-	// keep names parts of the answer, by dotted path, for later commands.
+	// keep maps names for later commands to the paths, with dots, of parts of the answer.
 	keep map[string]string
 }
 
-// short returns the command in a line.
+// short returns the command in one line.
 func (s step) short() string {
 	text := strings.Join(s.args, " ")
 	if r := []rune(text); len(r) > 150 {
@@ -45,12 +45,12 @@ func (s step) short() string {
 //	== AREA              the area of the lines that follow
 //	== AREA repaired     the same, with Debian's packages repaired
 //	== AREA ... proxied  the same, through the proxy of the local Azure
-//	$ az ARGS            a command; a line that follows with two spaces goes on
+//	$ az ARGS            a command; a following line with two spaces continues it
 //	{...} or [...]       the shape of its JSON answer, over one or more lines
-//	exit N               its exit code, 0 when not said
-//	stdout TEXT          text that its output must hold
-//	stderr TEXT          text that its complaint must hold
-//	keep NAME PATH       $NAME is that part of the answer from here on
+//	exit N               its exit code, 0 by default
+//	stdout TEXT          text that its standard output must contain
+//	stderr TEXT          text that its standard error must contain
+//	keep NAME PATH       $NAME is that part of the answer in later commands
 //
 // and lines with # are comments.
 func scripts() ([]step, error) {
@@ -142,7 +142,7 @@ func parseScript(text string) ([]step, error) {
 	return out, end()
 }
 
-// words splits a command line; single and double quotes hold words together.
+// words splits a command line; words in single or double quotes are not split.
 func words(line string) ([]string, error) {
 	var out []string
 	var b strings.Builder

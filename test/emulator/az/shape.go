@@ -13,11 +13,11 @@ import (
 
 var (
 	guid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	// vaultURI has the port where the local Azure listens.
+	// vaultURI includes the port of the local Azure.
 	vaultURI = regexp.MustCompile(`^https://[a-z0-9-]+\.vault\.casement\.localhost(:\d+)?/$`)
 )
 
-// kinds are the meanings of <NAME> in a shape.
+// kinds maps NAME in <NAME> of a shape to a check of the value.
 var kinds = map[string]func(any) bool{
 	"any":    func(v any) bool { return v != nil },
 	"string": func(v any) bool { s, ok := v.(string); return ok && s != "" },
@@ -42,9 +42,8 @@ var kinds = map[string]func(any) bool{
 	},
 }
 
-// match lists where got is not of the shape want. Keys that want does not name
-// may be anything; each element of a list in want must be matched by some
-// element of got; null is an absent value.
+// match returns the places where got does not have the shape want. Keys that are not in want are
+// ignored; each element of a list in want must match an element of got; null means an absent value.
 func match(path string, want, got any) []string {
 	switch w := want.(type) {
 	case nil:
@@ -116,7 +115,7 @@ func matchText(path, want string, got any) []string {
 	return nil
 }
 
-// part finds a value by a dotted path; numbers are indices.
+// part returns the value at a path with dots; numbers are indexes.
 func part(v any, path string) (string, bool) {
 	for _, p := range strings.Split(path, ".") {
 		switch c := v.(type) {

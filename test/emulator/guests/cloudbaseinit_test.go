@@ -20,9 +20,9 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// cloudbaseInitAnswer is the result of the real cloudbase-init for user data: the files it writes by path,
-// the marks that its scripts set in their order, the accounts, and whether the plugin failed with an
-// exception.
+// cloudbaseInitAnswer is the result of the real cloudbase-init for user data: the files that it
+// writes, by path; the marks that its scripts set, in their order; the accounts; and whether the
+// plugin failed with an exception.
 type cloudbaseInitAnswer struct {
 	Failed bool `json:"failed"`
 	Files  map[string]struct {
@@ -36,13 +36,13 @@ type cloudbaseInitAnswer struct {
 const (
 	cloudbaseInitFile        = "testdata/cloudbaseinit.json"
 	cloudbaseInitDifferences = "testdata/cloudbaseinit.differences.tsv"
-	// cloudbaseInitPath is the variable with the folders of the real cloudbase-init and of its imports, in
-	// the format of PYTHONPATH.
+	// cloudbaseInitPath is the name of the variable with the folders of the real cloudbase-init and
+	// of its imports, in the format of PYTHONPATH.
 	cloudbaseInitPath = "CLOUDBASE_INIT_PYTHONPATH"
 )
 
-// TestCloudbaseInit: a Windows guest and cloudbase-init's UserDataPlugin have the same results for user
-// data.
+// TestCloudbaseInit checks that a Windows guest and cloudbase-init's UserDataPlugin have the same
+// results for user data.
 func TestCloudbaseInit(t *testing.T) {
 	inputs := cloudbaseInputs()
 	answers := map[string]cloudbaseInitAnswer{}
@@ -124,7 +124,7 @@ func askCloudbaseInit(t *testing.T, where string, inputs []cloudbaseInput) map[s
 	return answers
 }
 
-// differs boots a guest with user data and says how it is not as the real one.
+// differs boots a guest with user data and returns how its result differs from the real one.
 func (want cloudbaseInitAnswer) differs(t *testing.T, i int, data string) (difference string, refused bool) {
 	t.Helper()
 	var ran []string
@@ -181,7 +181,7 @@ func (want cloudbaseInitAnswer) differs(t *testing.T, i int, data string) (diffe
 	return b.String(), strings.Contains(s.Message, "casement does not simulate")
 }
 
-// below returns the files in a folder of the guest and its folders.
+// below returns the paths of the files in a folder of the guest and in its subfolders.
 func below(list func(string) ([]fs.DirEntry, error), folder string) []string {
 	entries, err := list(folder)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // are ann, bob and eve, and its scripts run mark and exit.
 type cloudbaseInput struct{ name, data string }
 
-// cloudbaseInputs returns the products of the parts that user data is made of.
+// cloudbaseInputs returns combinations of the parts that user data consists of.
 func cloudbaseInputs() []cloudbaseInput {
 	var all []cloudbaseInput
 	add := func(data, format string, a ...any) {
@@ -82,7 +82,7 @@ func cloudbaseInputs() []cloudbaseInput {
 	return all
 }
 
-// commands are runcmd and scripts of each kind, with the codes that they end with.
+// commands adds runcmd and scripts of each kind, with the codes that they end with.
 func commands(add func(data, format string, a ...any)) {
 	const config = "#cloud-config\n"
 	for name, list := range ordered(
@@ -131,7 +131,7 @@ func commands(add func(data, format string, a ...any)) {
 	}
 }
 
-// accounts are users, groups and host names.
+// accounts adds users, groups and host names.
 func accounts(add func(data, format string, a ...any)) {
 	const config, end = "#cloud-config\n", "runcmd: [mark end]\n"
 	for name, users := range ordered(
@@ -240,7 +240,7 @@ func shapes(add func(data, format string, a ...any)) {
 	}
 }
 
-// messages are MIME.
+// messages adds MIME messages.
 func messages(add func(data, format string, a ...any)) {
 	const config = "#cloud-config\nruncmd: [mark a]\n"
 	for _, kind := range []string{"text/cloud-config", "text/x-shellscript", "text/plain", "text/cloud-boothook",
@@ -312,14 +312,14 @@ func mixed(parts ...string) string {
 func packed(text string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, _ = z.Write([]byte(text)) // a buffer takes all
+	_, _ = z.Write([]byte(text)) // a write to a buffer does not fail
 	_ = z.Close()
 	return b.String()
 }
 
 func packed64(text string) string { return base64.StdEncoding.EncodeToString([]byte(packed(text))) }
 
-// ordered are names and values in turn, in their order.
+// ordered returns a sequence of pairs, from alternating names and values, in their order.
 func ordered(pairs ...string) func(yield func(string, string) bool) {
 	return func(yield func(string, string) bool) {
 		for i := 0; i+1 < len(pairs); i += 2 {

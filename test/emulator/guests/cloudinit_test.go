@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// userData is an input of cloud-init and the real one's result.
+// userData is an input of cloud-init and the result of the real cloud-init.
 type userData struct {
 	Answer cloudInitAnswer `json:"answer"`
 	Data   string          `json:"data"` // in base64
@@ -40,8 +40,8 @@ const (
 	cloudInitDifferences = "testdata/cloudinit.differences.tsv"
 )
 
-// TestCloudInit: a Linux guest and cloud-init have the same results for user data: files and their modes,
-// scripts and commands in their order, and failures.
+// TestCloudInit checks that a Linux guest and cloud-init have the same results for user data: files
+// and their modes, scripts and commands in their order, and failures.
 func TestCloudInit(t *testing.T) {
 	var inputs []userData
 	read(t, cloudInitFile, &inputs)
@@ -78,7 +78,7 @@ func TestCloudInit(t *testing.T) {
 	}
 }
 
-// knownDifferences returns the names of inputs that are known to differ, and why.
+// knownDifferences returns the reasons for known differences, by the name of the input.
 func knownDifferences(t *testing.T, file string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -94,8 +94,8 @@ func knownDifferences(t *testing.T, file string) map[string]string {
 	return known
 }
 
-// askCloudInit runs the inputs through the package's own Python, which the variable
-// CLOUD_INIT_PYTHONPATH says where to find; without it the machine's is taken.
+// askCloudInit runs the inputs through the real cloud-init, with the Python packages in the folder
+// that CLOUD_INIT_PYTHONPATH names, or without it with those of this machine.
 func askCloudInit(t *testing.T, inputs []userData) []userData {
 	t.Helper()
 	in, err := json.Marshal(inputs)
@@ -124,7 +124,7 @@ func askCloudInit(t *testing.T, inputs []userData) []userData {
 	return answered
 }
 
-// differs boots a guest with the input and says how it is not as the real one.
+// differs boots a guest with the input and returns how its result differs from the real one.
 func (in userData) differs(t *testing.T, i int) (difference string, refused bool) {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(in.Data)

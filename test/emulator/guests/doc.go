@@ -1,5 +1,5 @@
-// Package guests holds simulated guests against the real programs: snippets of shell
-// against dash and bash, scripts against PowerShell, and user data against cloud-init and
-// cloudbase-init. Stored answers of the programs decide in ordinary tests; make e2e-guests asks the
-// programs again. Nothing imports it.
+// Package guests compares simulated guests with the real programs: snippets of shell with dash and
+// bash, scripts with PowerShell, and user data with cloud-init and cloudbase-init. Ordinary tests
+// compare with stored answers of the programs; make e2e-guests runs the programs again. No package
+// imports it.
 package guests

@@ -21,13 +21,14 @@ import (
 const (
 	grammarFile      = "testdata/linux.grammar"
 	linuxDifferences = "testdata/linux.differences.tsv"
-	// generatedLinux is the number of scripts of TestLinuxGenerated; at most one of a hundred may differ,
-	// each with a reason.
+	// generatedLinux is the number of scripts of TestLinuxGenerated; at most one in a hundred may
+	// differ, each with a reason.
 	generatedLinux = 5000
 )
 
-// linuxRoom makes the place of a script that may remove anything: all of the machine is read-only, and the folders that anyone
-// may write to are new and empty. The script comes by standard input.
+// linuxRoom creates the environment of a script that may remove anything: the whole machine is
+// read-only, and the folders that any user may write to are new and empty. The script is read from
+// standard input.
 const linuxRoom = `set -e
 mount -o remount,bind,ro /
 for d in /root /tmp /var/tmp /dev/shm; do mount -t tmpfs -o size=16m,mode=1777 none $d; done
@@ -41,8 +42,9 @@ unset OLDPWD
 bash --norc ` + linuxScript + ` < /dev/null
 exit $?`
 
-// realBash answers a script as bash of this machine does. It runs as a user who owns nothing, root in namespaces of its own:
-// files, processes, network and names of the machine are out of its reach.
+// realBash returns the result of a script in this machine's bash. The script runs as a user who
+// owns nothing, as root in separate namespaces, so that it cannot change files, processes, network
+// and names of the machine.
 func realBash(ctx context.Context, script string) (linuxCase, error) {
 	ctx, cancel := context.WithTimeout(ctx, linuxScriptPeriod)
 	defer cancel()
@@ -68,7 +70,7 @@ func realBash(ctx context.Context, script string) (linuxCase, error) {
 	return linuxCase{Script: script, Stdout: out.String(), Stderr: errs.String(), Code: cmd.ProcessState.ExitCode()}, err
 }
 
-// askBash answers each script as this machine's bash does.
+// askBash sets the result of each script in this machine's bash.
 func askBash(t *testing.T, all []linuxCase) {
 	t.Helper()
 	each(all, func(c *linuxCase) {
@@ -81,7 +83,8 @@ func askBash(t *testing.T, all []linuxCase) {
 	})
 }
 
-// each calls work for all elements of a list, concurrently on as many as the machine has processors.
+// each calls work for all elements of a list, concurrently for as many as the machine has
+// processors.
 func each[T any](all []T, work func(*T)) {
 	slots := make(chan struct{}, runtime.NumCPU())
 	var wg sync.WaitGroup
@@ -95,8 +98,8 @@ func each[T any](all []T, work func(*T)) {
 	wg.Wait()
 }
 
-// grammar is the source of generated scripts: by name, lines in which «name» is replaced by a line of that
-// name.
+// grammar is the source of generated scripts: by name, lines in which «name» is replaced by a line
+// of that name.
 type grammar map[string][]string
 
 var symbol = regexp.MustCompile(`«([a-z0-9]+)»`)
@@ -136,7 +139,8 @@ func (g grammar) expand(random *rand.Rand, name string, depth int) string {
 	return symbol.ReplaceAllStringFunc(line, func(s string) string { return g.expand(random, symbol.FindStringSubmatch(s)[1], depth+1) })
 }
 
-// mutate changes a script of the corpus: a line less, twice, at another place, or the end of another script.
+// mutate changes a script of the corpus: it removes, repeats or moves a line, or appends the end of
+// another script.
 func mutate(random *rand.Rand, corpus []linuxCase) string {
 	pick := func() []string {
 		return strings.Split(strings.TrimSuffix(corpus[random.IntN(len(corpus))].Script, "\n"), "\n")
@@ -157,13 +161,15 @@ func mutate(random *rand.Rand, corpus []linuxCase) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestLinuxGenerated asks a guest and this machine's bash generated scripts: made of pieces, and the corpus' own with a change.
+// TestLinuxGenerated compares a guest with this machine's bash for generated scripts: scripts that
+// are made of pieces, and changed scripts of the corpus.
 func TestLinuxGenerated(t *testing.T) {
 	if !*real {
 		t.Skip("compares with bash of this machine: make e2e-guests-linux")
 	}
 	corpus := readLinux(t)
-	// Scripts that depend on the moment, on the order of processes or on the machine have no single answer.
+	// Scripts that depend on the time, on the order of processes or on the machine have no single
+	// answer.
 	moving := regexp.MustCompile(`\$\$|BASHPID|RANDOM|SECONDS|EPOCH|urandom|/proc/|\bsleep|date \+|now\b|\bwait|\$!|uname|nproc|flock|\bps\b`)
 	corpus = slices.DeleteFunc(corpus, func(c linuxCase) bool { return moving.MatchString(c.Script) })
 	g := readGrammar(t)
@@ -206,7 +212,8 @@ func TestLinuxGenerated(t *testing.T) {
 	}
 }
 
-// departures are the reasons why scripts differ, each with a pattern of the scripts that it is about, and of their real answers.
+// departures are the reasons why results differ, each with a pattern that matches the scripts
+// concerned and their real answers.
 type departures []struct {
 	reason  string
 	pattern *regexp.Regexp

@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// The least results of the guests for the scripts of linuxFile.
+// The least results that guests must reach for the scripts of linuxFile.
 const (
 	linuxFile         = "testdata/linux.jsonl"
 	leastSame         = 229
@@ -28,7 +28,8 @@ const (
 	linuxScriptPeriod = 10 * time.Second
 )
 
-// linuxCase is a script with the answer of bash 5.2 and the tools of Debian 12: a line of linuxFile.
+// linuxCase is a script with the answer of bash 5.2 and the tools of Debian 12; it is a line of
+// linuxFile.
 type linuxCase struct {
 	ID      string `json:"id"`
 	Script  string `json:"script"`
@@ -40,7 +41,7 @@ type linuxCase struct {
 
 var refusedByName = regexp.MustCompile(`does not simulate|not simulated|simulated: no effect|guest is simulated|bound of the simulation`)
 
-// verdict holds a guest's answer against the real one.
+// verdict compares a guest's answer with the real one: same, refused or different.
 func (c linuxCase) verdict(got linuxCase) string {
 	switch {
 	case got.Stdout == c.Stdout && got.Code == c.Code:
@@ -67,8 +68,8 @@ func readLinux(t *testing.T) (all []linuxCase) {
 	return all
 }
 
-// TestLinuxScripts runs scripts as people write them for nodes: a guest answers as the real machine, or
-// refuses by name, and any other answer is counted.
+// TestLinuxScripts runs scripts as people write them for nodes. A guest answers as the real machine
+// does or refuses by name; any other answer is counted.
 func TestLinuxScripts(t *testing.T) {
 	all := readLinux(t)
 	if *real || golden.Update() {
@@ -104,8 +105,8 @@ func TestLinuxScripts(t *testing.T) {
 	}
 }
 
-// runLinuxScript runs a script as bash --norc FILE does in an empty folder of a fresh guest;
-// refused reports that the guest noted something that it does not simulate.
+// runLinuxScript runs a script as bash --norc FILE does in an empty folder of a fresh guest. The
+// result's refused is set if the guest recorded something that it does not simulate.
 func runLinuxScript(t *testing.T, c linuxCase) linuxCase {
 	t.Helper()
 	work := linuxBase + "/work"
@@ -135,7 +136,8 @@ func runLinuxScript(t *testing.T, c linuxCase) linuxCase {
 	return linuxCase{Stdout: out.String(), Stderr: errs.String(), Code: code, refused: len(marks.Refused) > 0 || m.TakeOverrun() != ""}
 }
 
-// TestLinuxFacts runs scripts of one fact each, with the answers of bash 5.2 and the tools of Debian 12.
+// TestLinuxFacts runs scripts that test one fact each, with the answers of bash 5.2 and the tools
+// of Debian 12.
 func TestLinuxFacts(t *testing.T) {
 	for _, c := range []linuxCase{
 		{ID: "bash -n runs nothing", Script: "echo 'echo ran' > s.sh; bash -n s.sh; echo $?", Stdout: "0\n"},

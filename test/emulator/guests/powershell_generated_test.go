@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// generatedScripts is how many scripts the generated comparison asks.
+	// generatedScripts is the number of scripts of the generated comparison.
 	generatedScripts = 3000
-	// generatedCeiling is how many of each hundred may differ without being in the table of departures. It
-	// only falls. Most differences are in the choice of one of several errors for operands that no operator
-	// accepts.
+	// generatedCeiling is the percentage of scripts that may differ without being in the table of
+	// departures. It is only ever lowered. Most differences are in the choice among several errors
+	// for operands that no operator accepts.
 	generatedCeiling = 1
-	// powershellDepartures is a table of patterns over a script with both answers, each with the reason why they differ rightly.
+	// powershellDepartures is the file with patterns that match a script and both answers, each
+	// with the reason why the answers may differ.
 	powershellDepartures = "testdata/powershell.departures.tsv"
 )
 
@@ -85,7 +86,7 @@ var (
 		`Join-Path § 'x'|Get-Date § -Format yyyy`, "|")
 )
 
-// generate makes a script of one statement, which catches an error and names it.
+// generate returns a script of one statement, which catches an error and prints its name.
 func generate(random *rand.Rand, lines []string) string {
 	pick := func(list []string) string { return list[random.IntN(len(list))] }
 	value := pick(psValues)
@@ -122,7 +123,7 @@ func generate(random *rand.Rand, lines []string) string {
 	return fmt.Sprintf("try { %s } catch { \"! $($_.FullyQualifiedErrorId)\" }\n", line)
 }
 
-// departure is the reason why a guest's answers rightly differ from PowerShell 7's.
+// departure is the reason why a guest's answers are allowed to differ from PowerShell 7's.
 type departure struct {
 	of     *regexp.Regexp
 	reason string

@@ -30,13 +30,14 @@ import (
 const (
 	powershellFile        = "testdata/powershell.json"
 	powershellDifferences = "testdata/powershell.differences.tsv"
-	// powershellFloor is how many scripts of each hundred must have the same answer. It only rises.
+	// powershellFloor is the percentage of scripts that must have the same answer. It is only ever
+	// raised.
 	powershellFloor = 95
-	// psScriptPeriod is how long a script may run in a guest.
+	// psScriptPeriod is the time that a script may run in a guest.
 	psScriptPeriod = 20 * time.Second
-	// psStart is how long the real PowerShell may need to start on a busy machine.
+	// psStart is the time that the real PowerShell may need to start on a busy machine.
 	psStart = 2 * time.Minute
-	// psBatch is how many scripts the real PowerShell is asked at a time.
+	// psBatch is the number of scripts that one run of the real PowerShell executes.
 	psBatch = 500
 )
 
@@ -51,14 +52,15 @@ type psScript struct {
 	ID     string   `json:"id"`
 	Group  string   `json:"group"`
 	Script string   `json:"script"`
-	Mode   string   `json:"mode,omitempty"` // command: by -Command and not by -File
+	Mode   string   `json:"mode,omitempty"` // "command" if it runs with -Command instead of -File
 	Args   []string `json:"args,omitempty"`
 	Stdout string   `json:"stdout"`
 	Code   int      `json:"code"`
 	Error  string   `json:"error,omitempty"`
 }
 
-// TestPowerShell holds that the PowerShell of a guest answers as the real one, or refuses by name.
+// TestPowerShell checks that the PowerShell of a guest answers as the real one does or refuses by
+// name.
 func TestPowerShell(t *testing.T) {
 	var all []psScript
 	read(t, cmp.Or(*pwshList, powershellFile), &all)
@@ -120,8 +122,8 @@ func TestPowerShell(t *testing.T) {
 	}
 }
 
-// psGuest is a Windows guest that has sh, by the shell of a Linux guest, as the machine has on
-// which the answers were recorded.
+// psGuest is a Windows guest that also has sh, through the shell of a Linux guest, because the
+// machine on which the answers were recorded has it.
 type psGuest struct {
 	m  *machine.Machine
 	sh *shell.Shell
@@ -150,7 +152,7 @@ func newPSGuest(t testing.TB) *psGuest {
 	return &psGuest{m: m, sh: shell.New(m, shell.Table{"sh": sh}, nil)}
 }
 
-// run runs a script in a fresh folder. A panic fails the test and reads as an error.
+// run runs a script in a fresh folder. A panic fails the test and is returned as an error text.
 func (g *psGuest) run(t testing.TB, c psScript) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	defer func() {
@@ -191,7 +193,7 @@ var (
 	psDrive   = regexp.MustCompile(`(?i)\bc:/`)
 )
 
-// psWords replaces words in messages of PowerShell 7 by those of Windows PowerShell 5.1.
+// psWords replaces words in messages of PowerShell 7 by the words of Windows PowerShell 5.1.
 var psWords = strings.NewReplacer(
 	"is not recognized as a name of a cmdlet, function, script file, or executable program.\nCheck",
 	"is not recognized as the name of a cmdlet, function, script file, or operable program. Check",
@@ -199,14 +201,15 @@ var psWords = strings.NewReplacer(
 	"is not recognized as the name of a cmdlet, function, script file, or operable program",
 )
 
-// psInput is how .NET has named the text of a number since 7.0.
+// psInput matches how .NET since 7.0 quotes the text that it cannot parse as a number.
 var psInput = regexp.MustCompile(`The input string '[^']*' was not`)
 
-// plainOutput leaves out blank lines, blanks at line ends and where the two sides keep their files.
+// plainOutput removes blank lines, blanks at line ends and the folders in which the two sides keep
+// their files.
 func plainOutput(s string) string {
 	s = psPlace.ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), "@BASE@")
 	s = psDrive.ReplaceAllString(strings.ReplaceAll(s, `\`, "/"), "/")
-	s = strings.ReplaceAll(s, "\u202f", " ") // ICU's blank before AM and PM
+	s = strings.ReplaceAll(s, "\u202f", " ") // the narrow space that ICU writes before AM and PM
 	s = psInput.ReplaceAllString(psWords.Replace(s), "Input string was not")
 	var b strings.Builder
 	for line := range strings.SplitSeq(s, "\n") {
@@ -220,7 +223,7 @@ func plainOutput(s string) string {
 // firstError returns the message of the first error of a console's text.
 func firstError(stderr string) string {
 	s := plainOutput(stderr)
-	if rest, ok := strings.CutPrefix(s, "At "); ok { // a syntax error has its place first
+	if rest, ok := strings.CutPrefix(s, "At "); ok { // a syntax error begins with its position
 		for i, line := range strings.Split(rest, "\n") {
 			if i > 0 && !strings.HasPrefix(line, "+") {
 				return strings.TrimSpace(line)
@@ -250,7 +253,8 @@ func (c psScript) differs(out, errs string, code int) string {
 	return ""
 }
 
-// askPowerShell puts scripts to the real PowerShell. A script that does not end there fails the test by name.
+// askPowerShell runs scripts in the real PowerShell. A script that does not end there fails the
+// test by its name.
 func askPowerShell(t *testing.T, all []psScript) {
 	t.Helper()
 	for batch := range slices.Chunk(all, psBatch) {
@@ -320,7 +324,8 @@ func writePowerShell(t *testing.T, all []psScript) {
 	}
 }
 
-// TestPowerShellMutants runs scripts of the corpus with some parts changed: none of them panics.
+// TestPowerShellMutants runs scripts of the corpus with some parts changed and checks that none of
+// them panics.
 func TestPowerShellMutants(t *testing.T) {
 	var all []psScript
 	read(t, powershellFile, &all)

@@ -1,7 +1,7 @@
-// Package guests holds simulated guests against the programs that they simulate: a
-// corpus of snippets runs under the real dash and bash, and of user data through the
-// real agents. The answers of the real programs are kept, so that the comparison runs
-// where those programs are not. Only tests are in it.
+// Package guests compares simulated guests with the programs that they simulate: a corpus of
+// snippets runs in the real dash and bash, and a corpus of user data in the real agents. The
+// answers of the real programs are stored, so that the comparison also runs where those programs
+// are missing. The package contains only tests.
 package guests
 
 import (
@@ -55,7 +55,7 @@ const (
 	snippetPeriod = 20 * time.Second
 )
 
-// snippet is a piece of script; only says that no other shell than bash runs it.
+// snippet is a piece of a script; bashOnly is set if no other shell than bash runs it.
 type snippet struct {
 	topic, text string
 	bashOnly    bool
@@ -80,8 +80,8 @@ func snippets(t *testing.T) (all []snippet) {
 	return all
 }
 
-// TestShell holds that sh and bash of a guest do as dash and bash do: standard output,
-// exit code and files are the same, or the guest says that it cannot.
+// TestShell checks that sh and bash of a guest behave as dash and bash do: standard output, exit
+// code and files are the same, or the guest reports that it cannot run the snippet.
 func TestShell(t *testing.T) {
 	all := snippets(t)
 	kept := map[string]map[string]answer{"dash": {}, "bash": {}}
@@ -168,7 +168,7 @@ func read(t *testing.T, file string, into any) {
 	}
 }
 
-// reasons returns the differences that are known, and why they are there.
+// reasons returns the reasons for the known differences.
 func reasons(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(differences)
@@ -186,7 +186,7 @@ func reasons(t *testing.T) map[string]string {
 	return out
 }
 
-// askReal runs the corpus under the programs of this machine.
+// askReal runs the corpus with the programs of this machine.
 func askReal(t *testing.T, all []snippet, into map[string]map[string]answer) {
 	t.Helper()
 	for _, name := range []string{"dash", "bash", "jq"} {
@@ -255,7 +255,8 @@ func underReal(ctx context.Context, shell, dir, text string) (answer, error) {
 		Files:  tree(os.DirFS(dir), dir, nil), stderr: errs.String()}, nil
 }
 
-// tree describes all files of a folder; readlink may know better where links lead.
+// tree returns a description of all files of a folder, by path. readlink, if not nil, returns the
+// targets of links instead of dir.
 func tree(dir fs.FS, name string, readlink func(string) (string, error)) map[string]string {
 	out := map[string]string{}
 	_ = fs.WalkDir(dir, ".", func(p string, e fs.DirEntry, err error) error { // a file that cannot be read counts as missing
@@ -312,7 +313,7 @@ func inGuest(t *testing.T, m *machine.Machine, sh *shell.Shell, name, dir, text 
 		stderr: errs.String(), refused: m.TakeMarks().Refused}
 }
 
-// compare returns how two answers differ, or "".
+// compare returns how two answers differ, or "" if they are equal.
 func compare(want, got answer) string {
 	var b strings.Builder
 	if want.Stdout != got.Stdout {
@@ -335,7 +336,7 @@ func compare(want, got answer) string {
 	return b.String()
 }
 
-// random says that a file has a name that mktemp gave it.
+// random reports whether mktemp chose the name of a file.
 func random(name string, want, got answer) bool {
 	return (path.Ext(name) != "" || strings.HasPrefix(name, "tmp")) && len(want.Files) == len(got.Files) &&
 		(strings.HasPrefix(name, "x.") || strings.HasPrefix(name, "y."))

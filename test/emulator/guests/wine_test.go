@@ -24,11 +24,12 @@ var wineDir = flag.String("wine", "", "Wine's source, whose tests of cmd hold li
 const (
 	wineWork        = `C:\judge\work`
 	wineDifferences = "testdata/wine.differences.tsv"
-	// wineLeast is how many of a hundred lines are right at least.
+	// wineLeast is the percentage of lines that must be right.
 	wineLeast = 91
 )
 
-// wineFiles are the batch files of Wine's tests, each with a pattern for the begin of a section.
+// wineFiles are the batch files of Wine's tests, each with a pattern for the beginning of a
+// section.
 var wineFiles = []struct {
 	name string
 	head *regexp.Regexp
@@ -38,8 +39,9 @@ var wineFiles = []struct {
 	{"test_cmdline.cmd", regexp.MustCompile(`--- (Test \d+)$`)},
 }
 
-// TestWine runs Wine's tests of cmd, section by section, each in a guest of its own, and counts the lines that are as on Windows.
-// A section that is not right is a departure, whose reason is listed.
+// TestWine runs Wine's tests of cmd section by section, each in a separate guest, and counts the
+// lines that are equal to those of Windows. A section that differs is a departure, whose reason is
+// listed.
 func TestWine(t *testing.T) {
 	if *wineDir == "" {
 		t.Skip("needs Wine's source, which is not part of this repository: make e2e-guests-wine WINE=DIR")
@@ -63,7 +65,7 @@ func TestWine(t *testing.T) {
 			if want[0] == "" && len(want) == 1 {
 				continue
 			}
-			script := s.script(file.name) + "\n@goto :eof\n" + source // behind it for its labels only
+			script := s.script(file.name) + "\n@goto :eof\n" + source // the source follows only for its labels
 			got := inWindows(t, strings.ReplaceAll(script, "\n", "\r\n"), filepath.Ext(file.name))
 			missed := aligned(want, got)
 			right, total = right+len(want)-len(missed), total+len(want)
@@ -122,7 +124,8 @@ func sections(text string, head *regexp.Regexp, before string) []section {
 	return all
 }
 
-// script is a section as a file of its own, with the state that the files have by then.
+// script returns a section as a separate file, with the state that earlier sections of the file
+// leave.
 func (s section) script(file string) string {
 	first := ""
 	if file == "test_builtins.cmd" && s.title != "start" && s.title != "'echo' [ON]" || file != "test_builtins.cmd" && s.title != "start" {
@@ -134,7 +137,7 @@ func (s section) script(file string) string {
 	return first + strings.Join(s.lines, "\n")
 }
 
-// inWindows returns the lines that cmd of a fresh guest writes for a batch file.
+// inWindows returns the lines that cmd of a fresh guest prints for a batch file.
 func inWindows(t *testing.T, script, ext string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -164,7 +167,8 @@ func inWindows(t *testing.T, script, ext string) []string {
 
 var wineMark = regexp.MustCompile(`@[a-z_]+@|@\\x[0-9a-f]{2}@`)
 
-// winePattern matches a line that is expected; @or_broken@ separates others that are right as well.
+// winePattern returns a pattern for an expected line; @or_broken@ separates alternatives that are
+// also right.
 func winePattern(line string) *regexp.Regexp {
 	var all []string
 	for one := range strings.SplitSeq(line, "@or_broken@") {
@@ -185,7 +189,8 @@ func winePattern(line string) *regexp.Regexp {
 	return regexp.MustCompile(`(?is)^(?:` + strings.Join(all, "|") + `)$`)
 }
 
-// aligned returns the lines of want that got lacks, where as many as possible are met in order.
+// aligned matches as many lines as possible of want and got in their order, and returns the lines
+// of want that are not matched.
 func aligned(want, got []string) (missed []string) {
 	patterns := make([]*regexp.Regexp, len(want))
 	best := make([][]int, len(want)+1)

@@ -40,8 +40,8 @@ const (
 	ipBody = `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`
 )
 
-// pace is the share of Azure's own durations that operations take here: long
-// enough that most are open when the end comes.
+// pace is the share of Azure's own durations that operations take here. It is large enough that
+// most operations are still running when the server is killed.
 const pace azuresim.Latency = 0.05
 
 var frequency = &runtime.PollUntilDoneOptions{Frequency: time.Second}
@@ -60,7 +60,7 @@ func serve(dir, address string) error {
 	return s.Serve(context.Background(), l)
 }
 
-// azure is a local Azure in a process of its own, and a client of it.
+// azure is a local Azure in a separate process, with a client.
 type azure struct {
 	t        *testing.T
 	dir      string
@@ -78,7 +78,7 @@ func newAzure(t *testing.T) *azure {
 	return a
 }
 
-// start runs the process, at the address it had before.
+// start starts the process, at the same address as before.
 func (a *azure) start() {
 	a.t.Helper()
 	a.kill()
@@ -147,7 +147,7 @@ func (a *azure) connect() {
 	}
 }
 
-// send begins an operation.
+// send starts an operation.
 func (a *azure) send(op *operation) (*runtime.Poller[document], error) {
 	resp, err := a.do(op.method, op.id+op.action, op.body)
 	if err != nil {
@@ -179,7 +179,7 @@ func (a *azure) do(method, id, body string) (*http.Response, error) {
 	return a.pipeline.Do(req)
 }
 
-// must carries an operation to its end.
+// must runs an operation and fails the test if it fails.
 func (a *azure) must(method, id, body string) {
 	a.t.Helper()
 	poller, err := a.send(&operation{method: method, id: id, body: body})
@@ -206,10 +206,11 @@ func (a *azure) get(id string) (int, map[string]any) {
 	return resp.StatusCode, body
 }
 
-// patience bounds how long a resource may stay on its way.
+// patience limits the time until the operations on a resource have ended.
 const patience = 30 * time.Second
 
-// rest waits until the operations on a resource have ended.
+// rest waits until the operations on a resource have ended. It returns the status code and the body
+// of the resource.
 func (a *azure) rest(id string) (int, map[string]any) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -225,7 +226,7 @@ func (a *azure) rest(id string) (int, map[string]any) {
 	}
 }
 
-// resources lists the IDs of all resources, page by page.
+// resources returns the IDs of all resources, which it reads page by page.
 func (a *azure) resources() (ids []string) {
 	_, page := a.get(subscription + "/resources")
 	for {
@@ -255,7 +256,7 @@ func (a *azure) resources() (ids []string) {
 	}
 }
 
-// state returns the provisioning state, "Succeeded" where a type shows none.
+// state returns the provisioning state, or "Succeeded" for a type that has none.
 func state(body map[string]any) string {
 	p, _ := body["properties"].(map[string]any)
 	s, ok := p["provisioningState"].(string)
@@ -265,7 +266,7 @@ func state(body map[string]any) string {
 	return s
 }
 
-// references lists the IDs of resources in groups that a JSON value names.
+// references returns the resource IDs, of resources in groups, that a JSON value contains.
 func references(v any) (out []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -284,7 +285,7 @@ func references(v any) (out []string) {
 	return out
 }
 
-// ownerOf returns the resource that an ID is of, or is a part of.
+// ownerOf returns the ID of the top-level resource that an ID names or is part of.
 func ownerOf(id string) string {
 	segments := strings.Split(id, "/") // "", subscriptions, S, resourceGroups, G, providers, NS, type, name
 	return strings.Join(segments[:min(len(segments), 9)], "/")
@@ -312,5 +313,5 @@ func vmBody(name string) string {
 		"networkProfile":{"networkInterfaces":[{"id":%[2]q,"properties":{"primary":true,"deleteOption":"Delete"}}]}}}`, name, nicID(name))
 }
 
-// document is the result of an operation; a resume token needs a named type.
+// document is the result of an operation; the poller of a resume token needs a named type.
 type document map[string]any

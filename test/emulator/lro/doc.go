@@ -1,4 +1,4 @@
-// Package lro kills the local Azure, as kill -9 does, during a hundred long-running operations, and checks
-// that each ends as Azure promises once it is back: an acknowledged operation continues, and any other is
-// complete or has no effect.
+// Package lro kills the local Azure, like kill -9, during a hundred long-running operations, and
+// checks that after the restart each ends as Azure promises: an acknowledged operation continues,
+// and any other is complete or has no effect.
 package lro

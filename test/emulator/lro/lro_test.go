@@ -23,7 +23,7 @@ var (
 // operation is one long-running operation.
 type operation struct {
 	method, id, action, body string
-	// token resumes it; "" when it was not acknowledged.
+	// token resumes the operation; it is "" if the operation was not acknowledged.
 	token string
 }
 
@@ -62,7 +62,7 @@ func TestKilledAmidOperations(t *testing.T) {
 	}
 }
 
-// operations prepares and lists a hundred operations of all kinds.
+// operations prepares and returns a hundred operations of all kinds.
 func (a *azure) operations(round int) []*operation {
 	var before, all []*operation
 	name := func(kind string, i int) string { return fmt.Sprintf("%s-%d-%d", kind, round, i) }
@@ -107,7 +107,7 @@ func (a *azure) operations(round int) []*operation {
 	return all
 }
 
-// parallel runs operations to their ends.
+// parallel runs operations concurrently until all have ended.
 func (a *azure) parallel(all []*operation) {
 	a.t.Helper()
 	var wg sync.WaitGroup
@@ -120,8 +120,8 @@ func (a *azure) parallel(all []*operation) {
 	}
 }
 
-// begin sends all operations concurrently and kills the server when a number of them have been
-// acknowledged. It returns how many acknowledgements arrived.
+// begin sends all operations concurrently and kills the server when kill of them have been
+// acknowledged. It returns the number of acknowledgements that arrived.
 func (a *azure) begin(all []*operation, kill int) (begun int) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -147,13 +147,13 @@ func (a *azure) begin(all []*operation, kill int) (begun int) {
 	return begun
 }
 
-// settle drives all acknowledged operations to their end and checks their results.
+// settle resumes all acknowledged operations, waits for their ends and checks their results.
 func (a *azure) settle(all []*operation) {
 	var wg sync.WaitGroup
 	for _, op := range all {
 		wg.Go(func() {
 			if op.token == "" {
-				return // whole looks at it with all the rest
+				return // whole checks it with all other resources
 			}
 			poller, err := runtime.NewPollerFromResumeToken[document](op.token, a.pipeline, nil)
 			if err == nil {
@@ -183,7 +183,7 @@ func (a *azure) settle(all []*operation) {
 	wg.Wait()
 }
 
-// expand asks for the power state where it matters.
+// expand returns the suffix of the URL that returns the power state, for operations that change it.
 func (a *azure) expand(op *operation) string {
 	if op.method == http.MethodPost {
 		return "/instanceView"
@@ -191,8 +191,8 @@ func (a *azure) expand(op *operation) string {
 	return ""
 }
 
-// whole looks whether anything is half-made: each resource comes to a rest, and
-// points at nothing that is not there.
+// whole checks that no resource is incomplete: every operation ends, and no resource refers to one
+// that does not exist.
 func (a *azure) whole() {
 	ids := a.resources()
 	there := map[string]bool{}
@@ -205,7 +205,7 @@ func (a *azure) whole() {
 		switch {
 		case status == http.StatusNotFound:
 			gone[strings.ToLower(id)] = true
-			continue // a delete that was carried on
+			continue // the deletion was completed
 		case state(body) != "Succeeded":
 			a.t.Errorf("%s is %s", id, state(body))
 		}

@@ -1,4 +1,4 @@
-// Package mutants runs mutated scripts and documents of every interpreter of a guest, and checks that none
-// of them meets a fault of the simulation: no panic, however well it is contained. `make fuzz` runs many; a
-// plain test a few.
+// Package mutants runs mutated scripts and documents with every interpreter of a guest, and checks
+// that none causes a fault of the simulation: no panic, not even a recovered one. `make fuzz` runs
+// many; a plain test runs a few.
 package mutants

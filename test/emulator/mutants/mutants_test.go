@@ -43,20 +43,20 @@ var (
 	trace  = flag.String("keep", "", "a folder that keeps the mutant that runs, for one that ends the process")
 )
 
-// most is the longest run of one mutant: endless loops are of no interest.
+// most is the time limit of one mutant, because endless loops are not of interest.
 const most = 150 * time.Millisecond
 
-// each is how many mutants share a machine.
+// each is the number of mutants that run on one machine.
 const each = 200
 
-// kind is something that guests interpret.
+// kind is a language or format that guests interpret.
 type kind struct {
 	name string
-	// from are the test files whose texts are its seeds, by a part of their path.
+	// from are parts of the paths of the test files whose texts are its seeds.
 	from []string
 	os   string
 	run  func(ctx context.Context, m *machine.Machine, text string)
-	// source is where its words are: names of commands, options, functions, fields.
+	// source are the folders of its vocabulary: names of commands, options, functions and fields.
 	source []string
 }
 
@@ -77,7 +77,7 @@ func program(argv ...string) func(context.Context, *machine.Machine, string) {
 	}
 }
 
-// boot boots a guest of its own with the text as its custom data.
+// boot boots a new guest with the text as its custom data.
 func boot(ignition bool) func(context.Context, *machine.Machine, string) {
 	return func(ctx context.Context, m *machine.Machine, text string) {
 		spec := m.Spec
@@ -126,7 +126,7 @@ func kinds() []kind {
 	}
 }
 
-// files is a guest's tree whose every file has one content.
+// files is a guest's file tree in which every file has the same content.
 type files struct{ text string }
 
 // Host implements staticpod.Files.
@@ -135,7 +135,7 @@ func (files) Host(name string) (string, error) { return "/vm" + name, nil }
 // ReadFile implements staticpod.Files.
 func (f files) ReadFile(string) ([]byte, error) { return []byte(f.text), nil }
 
-// jqFilters are seeds for jq, which no test file is full of.
+// jqFilters are seeds for jq, because few test files contain jq filters.
 var jqFilters = []string{`.a[] | select(type == "object") | .b // "x"`, `[.[] | tostring] | join(",")`,
 	`to_entries | map("\(.key)=\(.value)") | .[]`,
 	`reduce range(10) as $i (0; . + $i)`, `def f(x): x * 2; f(.c.d)`, `.. | numbers`, `try error("x") catch .`, `path(..)`, `@base64 "x\(.)"`,
@@ -170,7 +170,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// lane runs the share of one lane.
+// lane runs the mutants of one of the parallel lanes.
 func (f *finds) lane(k kind, lane int, m maker) {
 	var on *machine.Machine
 	var text atomic.Pointer[string]
@@ -204,14 +204,14 @@ func (f *finds) one(k kind, m *machine.Machine, text string, lane int, found fun
 	wall.Call(k.name, func() { k.run(ctx, m, text) })
 }
 
-// late records a mutant that still runs after its end, with its stack.
+// late reports a mutant that still runs after its time limit, with all stacks.
 func (f *finds) late(k kind, text string) {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	f.t.Errorf("%s goes on %s after its end\nwith %q\n%s", k.name, *late, text, stacks)
 }
 
-// finds are the faults of the simulation that mutants met, each once.
+// finds records the faults of the simulation that mutants found, each once.
 type finds struct {
 	t *testing.T
 
@@ -254,7 +254,7 @@ func fresh(t *testing.T, old *machine.Machine, system string, found func(*contai
 	return m
 }
 
-// texts returns the constant texts of the test files whose path has one of the parts.
+// texts returns the constant texts of the test files whose path contains one of the parts.
 func texts(t *testing.T, parts []string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir("../../../internal/sim", func(path string, d fs.DirEntry, err error) error {
@@ -299,7 +299,7 @@ func constant(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// foreign returns the texts of a folder.
+// foreign returns the contents of the files of a folder.
 func foreign(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	var walk func(v any)
@@ -338,6 +338,6 @@ func foreign(t *testing.T, dir string) (all []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(all) // a map has no order
+	slices.Sort(all) // the order of a map is random
 	return all
 }

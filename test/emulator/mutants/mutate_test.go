@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// spice are texts that interpreters stumble over.
+// spice are texts that are likely to break interpreters.
 var spice = []string{"", " ", "\n", "\t", "\x00", "\xff", "'",
 	"\"", "`", "\\", "$", "${", "$(", "$((", "}", ")", "))", "]", "[", "{", "(", "<(", ">(", "<<E\n",
 	"|", "||", "&", "&&", ";", ";;", "!", "#", "%", "%%", "~", "^", "*", "?", "-", "--", "=", "==", "+=", ",", ".", "..",
@@ -38,8 +38,8 @@ var pairs = [][2]string{{"(", ")"}, {"[", "]"}, {"{", "}"}, {"$(", ")"}, {"${x:-
 	{`{"a":`, "}"}, {"(a", ")*"}, {"[[", "]]"}, {"try ", ""}, {"a: ", ""}, {"((", "))"}, {"for i in 1; do ", "; done"}, {"\\(",
 		"\\)"}, {".[", "]"}}
 
-// forms are texts with places: %c is a command with options of its own, %w a word of the interpreter, %a an
-// argument of any kind, %o an operator.
+// forms are texts with placeholders: %c is a command with options of its own, %w a word of the
+// interpreter, %a an argument of any kind, %o an operator.
 var forms = map[string][]string{
 	"sh": {"%c %a %a\n", "x=$(%c %a); %c \"$x\"\n", "%a | %c %a %a | %c\n", "%c %a <<<%a | %c %a\n", "echo ${x%o%a} ${x:%a:%a} ${x/%a/%a}\n",
 		"x=%a; echo ${x%o%o%a} ${x^^%a} ${!x} ${x@%a}\n", "echo $((%a %o %a))\n", "[[ %a %o %a ]] && [ %a -%w %a ]\n", "printf %a %a %a\n",
@@ -131,12 +131,12 @@ var forms = map[string][]string{
 		"apiVersion: %a\nkind: %w\n%w: [{%w: %a, clientConfig: {url: %a}}]\n"},
 }
 
-// operators of all languages.
+// operators are the operators of all languages.
 var operators = strings.Fields("+ - * / % ** // == != < > <= >= =~ ~ !~ && || ! & | ^ << >> # ## %% : :- := :? :+ , ,, ^^ .. ... ?? " +
 	"?: -eq -ne -lt -gt -ef -nt -z " +
 	"-like -match -contains -in -is -as -band -shl -join -split -replace -f and or not in is ~= equ neq lss += -= *= /= //= |= ?//")
 
-// values are well formed, so that mutants come further than its parser.
+// values are well-formed texts, so that mutants pass the parser of the interpreter.
 var values = map[string][]string{
 	"sh": {"a", `"$x"`, "$x", "$(seq 3)", "/etc/passwd", "'a b'", "*", "{1..3}", "$((1/0))", `"${a[@]}"`, "-", "--", "/nonexistent",
 		"/", "~", `$'\n'`, "<(echo a)",
@@ -183,10 +183,10 @@ var values = map[string][]string{
 		"10.96.0.0/12", "1s", "", "=", "file:///x", "//x", "https://u:p@[fe80::1%25eth0]:99999/a?b#c"},
 }
 
-// maker makes mutants of one kind.
+// maker creates mutants of one kind.
 type maker struct {
 	*rand.Rand
-	// seeds are texts of the kind, strange texts of other kinds.
+	// seeds are texts of the kind, strange are texts of other kinds.
 	seeds, strange, words, calls, forms, values []string
 }
 
@@ -207,7 +207,7 @@ func (m maker) text() (text string) {
 	return m.part(text, mostText)
 }
 
-// seed returns one of the seeds, and seldom a strange one.
+// seed returns one of the seeds, and rarely a strange one.
 func (m maker) seed() string {
 	if len(m.strange) > 0 && m.IntN(8) == 0 {
 		return m.pick(m.strange)
@@ -215,21 +215,21 @@ func (m maker) seed() string {
 	return m.pick(m.seeds)
 }
 
-// mostText bounds a mutant, in bytes.
+// mostText limits the length of a mutant, in bytes.
 const mostText = 64 << 10
 
 func (m maker) pick(from []string) string { return from[m.IntN(len(from))] }
 
-// part returns a part of a text that is not longer than most.
-func (m maker) part(text string, most int) string {
-	if len(text) <= most {
+// part returns a part of a text of at most limit bytes.
+func (m maker) part(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	at := m.IntN(len(text) - most)
-	return text[at : at+most]
+	at := m.IntN(len(text) - limit)
+	return text[at : at+limit]
 }
 
-// fill fills the places of a form.
+// fill replaces the placeholders of a form.
 func (m maker) fill(form string) string {
 	var out strings.Builder
 	for i := 0; i < len(form); i++ {
@@ -258,7 +258,7 @@ func (m maker) fill(form string) string {
 	return out.String()
 }
 
-// call returns a command with some of its own options, and arguments.
+// call returns a command with some of its own options and with arguments.
 func (m maker) call() string {
 	if len(m.calls) == 0 {
 		return m.pick(m.words)
@@ -279,7 +279,7 @@ func (m maker) call() string {
 	return out
 }
 
-// argument returns a text to use as a value.
+// argument returns a text for use as a value.
 func (m maker) argument() string {
 	if m.IntN(4) > 0 {
 		return m.pick(m.values)
@@ -349,11 +349,11 @@ func (m maker) change(text string) string {
 		return text[:at] + strings.Repeat(pair[0], n) + text[at:end] + strings.Repeat(pair[1], n) + text[end:]
 	case 11: // many times
 		return text[:at] + strings.Repeat(text[at:end], 1<<m.IntN(12)) + text[end:]
-	case 12: // another word
+	case 12: // another word of the vocabulary
 		if words := strings.Fields(text); len(words) > 0 {
 			return strings.Replace(text, m.pick(words), m.pick(m.words), 1+m.IntN(3))
 		}
-	case 13: // nothing in quotes
+	case 13: // empty quotes
 		for _, quote := range []string{`"`, "'"} {
 			if from := strings.Index(text[at:], quote); from >= 0 {
 				from += at + 1
@@ -364,7 +364,7 @@ func (m maker) change(text string) string {
 		}
 	case 14:
 		return text[:at] + m.argument() + text[end:]
-	case 15: // one quote fewer
+	case 15: // without one of the quotes
 		if from := strings.IndexAny(text[at:], "\"'`)]}"); from >= 0 {
 			return text[:at+from] + text[at+from+1:]
 		}
@@ -372,8 +372,8 @@ func (m maker) change(text string) string {
 	return text
 }
 
-// vocabulary returns the words in the constants of Go files: the names of the commands, options, functions
-// and fields that they implement.
+// vocabulary returns the words in the constants of Go files: the names of the commands, options,
+// functions and fields that they implement.
 func vocabulary(t *testing.T, dirs []string) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -424,7 +424,8 @@ func addWords(to map[string]bool, text string) {
 	}
 }
 
-// commandsOf returns the commands in the tables of Go files with the options that they declare, as name, tab, option, tab, option.
+// commandsOf returns the commands in the tables of Go files with the options that they declare,
+// each as NAME TAB OPTION TAB OPTION ….
 func commandsOf(t *testing.T, dir, files string) (all []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("../../../internal/sim", dir, files))
@@ -464,7 +465,8 @@ func commandsOf(t *testing.T, dir, files string) (all []string) {
 	return all
 }
 
-// options returns the ways in which an option of a declaration is written: n|lines: is -n with and --lines= with an argument.
+// options returns the ways to write an option of a declaration: n|lines: is -n with an argument and
+// --lines= with an argument.
 func options(declared string) (all []string) {
 	name := strings.TrimRight(declared, ":=?+#")
 	value := ""
@@ -545,7 +547,7 @@ func makerOf(t *testing.T, k kind, seeds, strange []string, r *rand.Rand) maker 
 	return m
 }
 
-// builtIn are the words of languages whose interpreters are of others, or that have few.
+// builtIn contains the words of languages whose vocabulary is not in Go files, or is small there.
 var builtIn = map[string][]string{
 	"awk": strings.Fields("length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand tolower toupper " +
 		"system close fflush strftime systime getline print printf next exit delete NR NF FS OFS ORS RS FILENAME FNR SUBSEP RSTART " +
@@ -576,7 +578,8 @@ func TestMutationsAreSeeded(t *testing.T) {
 	}
 }
 
-// TestEveryKindHasForms: a kind without forms and values of its own would be mutated less.
+// TestEveryKindHasForms checks that every kind has forms and values, without which it would be
+// mutated less.
 func TestEveryKindHasForms(t *testing.T) {
 	for _, k := range kinds() {
 		if m := makerOf(t, k, nil, nil, nil); len(m.forms) == 0 || len(m.words) < 20 || len(m.values) < 20 {

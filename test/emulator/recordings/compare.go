@@ -13,33 +13,32 @@ import (
 // verdict is the result of comparing one answer.
 type verdict struct {
 	typ, method string
-	// unmodelled: the local Azure says that it does not do this.
+	// unmodelled means that the local Azure answered that it does not emulate this.
 	unmodelled bool
 	status     bool
-	// code and message are compared where Azure refused and both have an error.
+	// code and message are compared if Azure refused the call and both answers have an error.
 	refused, code, message bool
-	// headers are compared on writes with the same status.
+	// headers are compared for writes with the same status.
 	wrote, headers bool
-	// body is compared where both answers are a success with JSON.
+	// body is compared if both answers are successful and have JSON.
 	bodied, body bool
 	differences  []difference
 }
 
-// difference is one thing that is not as recorded.
+// difference is one deviation from the recording.
 type difference struct {
 	// at is "status", "code", "message", "header X" or the path in the body.
 	at        string
 	want, got string
 }
 
-// absent is said of a member that an answer lacks.
+// absent represents a member that an answer does not have.
 const absent = "(absent)"
 
-// wireHeaders are the headers of operations; only their presence is compared.
+// wireHeaders are the headers of operations, of which only the presence is compared.
 var wireHeaders = []string{"Azure-AsyncOperation", "Location", "Retry-After"}
 
-// judge compares an answer with the recorded one. Differences that allow accepts do
-// not count.
+// judge compares an answer with the recorded one. Differences that allow accepts do not count.
 func judge(c call, got answer, allow func(typ, method, at, want string) bool) verdict {
 	v := verdict{typ: typeOf(path(c.Request.URL)), method: c.Request.Method}
 	want := c.Response
@@ -95,15 +94,15 @@ func judge(c call, got answer, allow func(typ, method, at, want string) bool) ve
 
 type armError struct{ Code, Message string }
 
-// errorOf reads the error of a body; ARM's is below "error", Key Vault's and
-// Compute's too.
+// errorOf returns the error in a body; like ARM's, Key Vault's and Compute's errors are below
+// "error".
 func errorOf(body []byte) armError {
 	var nested struct{ Error armError }
 	if json.Unmarshal(body, &nested) == nil && nested.Error.Code != "" {
 		return nested.Error
 	}
 	var bare armError
-	_ = json.Unmarshal(body, &bare) // no error then
+	_ = json.Unmarshal(body, &bare) // invalid JSON has no error
 	return bare
 }
 
@@ -118,26 +117,26 @@ var (
 	guid  = regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|[+-]\d\d:\d\d)?`)
 	index = regexp.MustCompile(`\[\d+\]`)
-	// vain matches keys whose values are generated, and differ in each Azure.
+	// vain matches keys whose values are generated and differ in each Azure.
 	vain = regexp.MustCompile(`(?i)(etag|guid|principalId|clientId|uniqueId|vmId|time\w*|createdOn|updatedOn|` +
 		`createdBy|updatedBy|ipAddress|ipAddresses\[\d+\]|privateIPAddress|vaultUri|macAddress|` +
 		`internalDomainNameSuffix|fqdn|sequenceNumber|resourceId|ipPrefix|internalId|nameServers\[\d+\]|duration|templateHash)$`)
 )
 
-// madeUp reports whether two values at a path may differ because Azure makes up such values: identifiers,
-// times, addresses, hosts.
+// madeUp reports whether two values at a path may differ because Azure generates such values:
+// identifiers, times, addresses, hosts.
 func madeUp(at, want, got string) bool {
 	return vain.MatchString(at) || plain(want) == plain(got)
 }
 
-// plain takes identifiers and times out of a text; names of Azure's resources are
-// compared without case, as Azure does.
+// plain removes identifiers and times from a text, and converts names of Azure's resources to lower
+// case, because Azure ignores their case.
 func plain(s string) string {
 	return strings.ToLower(times.ReplaceAllString(guid.ReplaceAllString(s, "<guid>"), "<time>"))
 }
 
-// flat returns a JSON document as paths and scalars: properties.subnets[0].name. Empty objects and arrays
-// are kept as such. It is nil if the body is no JSON object or array.
+// flat returns a JSON document as a map from paths to scalars, such as properties.subnets[0].name;
+// empty objects and arrays are values too. It returns nil if the body is no JSON object or array.
 func flat(body []byte) map[string]string {
 	var doc any
 	if json.Unmarshal(body, &doc) != nil {
@@ -165,7 +164,7 @@ func walk(out map[string]string, at string, v any) {
 			walk(out, fmt.Sprintf("%s[%d]", at, i), e)
 		}
 	default:
-		scalar, _ := json.Marshal(v) // a scalar encodes
+		scalar, _ := json.Marshal(v) // cannot fail: scalars can be encoded
 		out[at] = string(scalar)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// column is one figure of a type that has a floor: how many of its calls agree.
+// column is a figure of a type that has a floor: the number of its calls that agree with Azure.
 type column struct {
 	name string
 	of   func(*score) int
@@ -22,7 +22,8 @@ var columns = []column{
 	{"bodies", func(s *score) int { return s.sameBodies }},
 }
 
-// floors returns the table of each type's figures: the type, then its columns, separated by tabs.
+// floors returns a table of the figures of each type: the type, then its columns, separated by
+// tabs.
 func (r *report) floors() string {
 	var out strings.Builder
 	out.WriteString("# What of the representative part agrees with Azure; less fails the test, which writes " +
@@ -39,7 +40,8 @@ func (r *report) floors() string {
 	return out.String() + "\n"
 }
 
-// sunk lists the figures that are below those in a file of floors, and the file's types that are missing.
+// sunk returns the figures that are lower than in a file of floors, and the types in the file that
+// are missing.
 func (r *report) sunk(file string) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 // deletedVault matches the path of a deleted key vault.
 var deletedVault = regexp.MustCompile(`(?i)/deletedVaults/[^/]+$`)
 
-// leftovers returns calls that create the resources that a recording finds from a former run: key vaults
-// that are deleted and not purged, and groups and identities whose first PUT is answered as for an existing
-// resource. Each such call is the one that creates the resource later in the recording. What a recording names and never writes is
-// another's, and is created as it is named.
+// leftovers returns calls that create the resources of earlier runs that a recording uses: key
+// vaults that are deleted and not purged, and groups and identities whose first PUT is answered as
+// for an existing resource. Each such call is the one that creates the resource later in the
+// recording. A resource that a recording names but never writes belongs to others, and is created
+// with its name.
 func leftovers(calls []call) (out []call) {
 	for i, c := range calls {
 		at := strings.ToLower(path(c.Request.URL))
@@ -43,7 +44,7 @@ func leftovers(calls []call) (out []call) {
 	return out
 }
 
-// named returns the identities and peered virtual networks that an accepted write names.
+// named returns the identities and peered virtual networks in an accepted write.
 func named(c call) []string {
 	var body struct {
 		Identity   struct{ UserAssignedIdentities map[string]any }
@@ -59,7 +60,7 @@ func named(c call) []string {
 	return out
 }
 
-// others returns the call that creates a resource of another's, which a call of a recording names.
+// others returns a call that creates a resource of others that a call of a recording names.
 func others(calls []call, c call, at string) (out call) {
 	out.Request.Method = http.MethodPut
 	body := map[string]any{"location": region(calls)}
@@ -72,17 +73,17 @@ func others(calls []call, c call, at string) (out call) {
 		var answer struct {
 			Properties struct{ RemoteVirtualNetworkAddressSpace map[string]any }
 		}
-		_ = json.Unmarshal([]byte(c.Response.Body), &answer) // an answer without one has none
+		_ = json.Unmarshal([]byte(c.Response.Body), &answer) // an answer without the field leaves it empty
 		body["properties"] = map[string]any{"addressSpace": answer.Properties.RemoteVirtualNetworkAddressSpace}
 	}
-	text, _ := json.Marshal(body) // strings and what was JSON encode
+	text, _ := json.Marshal(body) // cannot fail: decoded JSON can be encoded
 	scheme, rest, _ := strings.Cut(c.Request.URL, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	out.Request.URL, out.Request.Body = scheme+"://"+host+at+"?api-version="+version, string(text)
 	return out
 }
 
-// region returns the first region that a recording's requests name.
+// region returns the first region in a recording's requests.
 func region(calls []call) string {
 	for _, c := range calls {
 		var body struct{ Location string }
@@ -93,14 +94,14 @@ func region(calls []call) string {
 	return "westeurope"
 }
 
-// made reports whether the PUT of a new resource is answered with 201, so that 200 means
-// that there was one.
+// made reports whether the PUT of a new resource of the type is answered with 201, so that 200
+// means that the resource existed.
 func made(at string) bool {
 	typ := typeOf(at)
 	return typ == "microsoft.resources/resourcegroups" || typ == "microsoft.managedidentity/userassignedidentities"
 }
 
-// touched reports whether calls write a resource.
+// touched reports whether one of the calls writes a resource.
 func touched(calls []call, at string) bool {
 	return slices.ContainsFunc(calls, func(c call) bool { return c.writes() && strings.EqualFold(path(c.Request.URL), at) })
 }
@@ -116,8 +117,8 @@ func vaultOf(c call) string {
 	return strings.ToLower(body.Properties.VaultID)
 }
 
-// leftVault makes a vault as the recording does, in its group, and deletes it: with the
-// group, where the recording makes that again.
+// leftVault returns calls that create a vault as in the recording, in its group, and delete it:
+// together with the group, if the recording creates the group again.
 func leftVault(calls []call, vault string) (out []call) {
 	group, _, _ := strings.Cut(vault, "/providers/")
 	var gone call
@@ -144,7 +145,7 @@ func leftVault(calls []call, vault string) (out []call) {
 	return nil
 }
 
-// prepare creates the resources that the recording finds.
+// prepare creates the resources that the recording expects.
 func (r *replayer) prepare(rec recording) error {
 	for _, c := range leftovers(rec.calls) {
 		got, err := r.send(c.Request.Method, c.Request.URL, c.Request.Body)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestOthers: what a recording names and never writes is made before it is replayed, once and with its group, as it is named.
+// TestOthers checks that a resource that a recording names but never writes is created before the
+// replay, once, and with its group.
 func TestOthers(t *testing.T) {
 	of := func(method, at, asked string, code int, answered string) (c call) {
 		c.Request.Method, c.Request.URL, c.Request.Body = method, "https://management.azure.com"+at, asked

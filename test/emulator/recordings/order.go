@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// The refusals that name another resource: one that no write has created yet, and one that another write is
-// changing.
+// Messages of refusals that name another resource: a resource that no write has created yet, and a
+// resource that another write is changing.
 var (
 	missing  = regexp.MustCompile(`^Resource (/\S+) not found\.$`)
 	changing = regexp.MustCompile(`"Operation \w+ \([^)]*\) is updating resource (/[^\s"]+)\.`)
 )
 
-// decided sorts calls into the order in which Azure decided them. Recordings are in the order of the responses, and
-// calls overlap: a call that was refused because a resource did not exist was decided before the write that created it, be it
-// a read of that resource; a call that was refused because of another write was decided after that write.
+// decided returns the calls in the order in which Azure decided them. Recordings have the order of
+// the responses, and calls overlap: a call, also a read, that was refused because a resource did
+// not exist was decided before the write that created the resource; a call that was refused because
+// of another write was decided after that write.
 func decided(calls []call) []call {
 	order := make([]int, len(calls))
 	for i := range order {
@@ -54,7 +55,8 @@ func (c call) changed(id string) bool {
 	return c.writes() && c.Response.Code < 400 && (at == id || strings.HasPrefix(at, id+"/"))
 }
 
-// maker returns the place in the order of the write that last made or deleted an object, if it made it; else -1.
+// maker returns the index in order of the last write that created or deleted an object, if that
+// write created it; otherwise -1.
 func maker(calls []call, order []int, object string) int {
 	for k := len(order) - 1; object != "" && k >= 0; k-- {
 		c := calls[order[k]]

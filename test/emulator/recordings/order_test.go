@@ -8,8 +8,9 @@ import (
 	"testing/synctest"
 )
 
-// TestOverlap: the end of one operation, for which the replay waits, does not end another that began beside it. A recorded
-// read, after the one and before the other, sees the group that is being deleted.
+// TestOverlap checks that the end of one operation, for which the replay waits, does not end
+// another operation that runs at the same time. A recorded read between the two ends still sees the
+// group that is being deleted.
 func TestOverlap(t *testing.T) {
 	const host, subscription = "https://management.azure.com", "/subscriptions/" + zero
 	of := func(method, at string, code int, body string, operation int) (c call) {
@@ -41,7 +42,7 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
-// TestDecided puts overlapping calls into the order in which Azure decided them.
+// TestDecided checks that overlapping calls are sorted into the order in which Azure decided them.
 func TestDecided(t *testing.T) {
 	of := func(method, at string, code int, body string) (c call) {
 		c.Request.Method, c.Request.URL = method, "https://management.azure.com"+at

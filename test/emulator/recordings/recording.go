@@ -1,9 +1,10 @@
-// Package recordings replays real, recorded ARM traffic against the local Azure and counts the differences
-// in its answers. The recordings come from the tests that the Azure Service Operator and the Azure SDK for Go
-// made against the public cloud; they are read from the module cache and are no part of this repository.
+// Package recordings replays real, recorded ARM traffic against the local Azure and counts the
+// differences in its answers. The recordings come from the tests that the Azure Service Operator
+// and the Azure SDK for Go made against the public cloud; they are in the module cache and not part
+// of this repository.
 //
-// It judges and changes nothing: an intended difference is a line of baseline.tsv with its reason. It is a
-// test, run as a whole by `make e2e-recordings`; nothing imports it.
+// It changes nothing: an intended difference is a line in baseline.tsv with the reason. It is a
+// test, which `make e2e-recordings` runs completely; no package imports it.
 package recordings
 
 import (
@@ -29,7 +30,8 @@ const (
 	sdk      = "github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/"
 )
 
-// sources are the modules whose recordings are judged. Those of the SDK are the releases whose tests were recorded again.
+// sources are the modules with the compared recordings. For the SDK they are the releases whose
+// tests were recorded again.
 var sources = []source{
 	{operator, "internal/controllers/recordings"},
 	{sdk + "compute/armcompute@v0.7.0", sdkFolder}, {sdk + "compute/armcompute@v1.0.0", sdkFolder},
@@ -43,7 +45,7 @@ var sources = []source{
 
 const sdkFolder = "testdata/recordings"
 
-// base is the module's own name with its version, such as armcompute@v1.0.0.
+// base returns the last part of the module's name with its version, such as armcompute@v1.0.0.
 func (s source) base() string {
 	if s.module == operator {
 		return ""
@@ -55,11 +57,11 @@ func (s source) base() string {
 	return major + "@" + version + "/"
 }
 
-// judged selects the recordings of services that a cluster meets.
+// judged matches the recordings of services that clusters use.
 var judged = regexp.MustCompile(
 	`^Test_(Compute|Networking|Network_|KeyVault|ManagedIdentity|Authorization|Resources|Subnet|CreateResourceGroup)`)
 
-// foreign are recordings of services that no cluster of ours meets.
+// foreign matches recordings of services that our clusters do not use.
 var foreign = regexp.MustCompile(`Firewall|ApplicationGateway|DNSForwarding|VirtualNetworkGateway|TrafficManager|DnsResolver|FrontDoor`)
 
 // recording is one recorded test.
@@ -68,7 +70,7 @@ type recording struct {
 	calls []call
 }
 
-// began returns the time of the first answer that has one; zero where none has.
+// began returns the time of the first answer with a time; zero if none has one.
 func (r recording) began() time.Time {
 	for _, c := range r.calls {
 		if at, err := http.ParseTime(c.Response.Headers.Get("Date")); err == nil {
@@ -92,7 +94,7 @@ type call struct {
 	} `yaml:"response"`
 }
 
-// download returns the directory of the recordings in the module cache.
+// download downloads the module and returns the directory of its recordings in the module cache.
 func (s source) download() (string, error) {
 	out, err := exec.Command("go", "mod", "download", "-json", s.module).Output()
 	if err != nil {
@@ -108,7 +110,7 @@ func (s source) download() (string, error) {
 	return filepath.Join(module.Dir, s.folder), nil
 }
 
-// files returns the files of a directory's recordings that are judged, by their names.
+// files returns the files of the compared recordings in a directory, by their names.
 func (s source) files(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -124,7 +126,7 @@ func (s source) files(dir string) (map[string]string, error) {
 	return out, nil
 }
 
-// load reads one recording: YAML of go-vcr, or JSON of the SDK's test proxy.
+// load parses one recording: YAML of go-vcr, or JSON of the SDK's test proxy.
 func load(name, file string) (recording, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -146,7 +148,7 @@ func load(name, file string) (recording, error) {
 	return rec, nil
 }
 
-// proxied returns the calls that the SDK's test proxy recorded.
+// proxied returns the calls in a recording of the SDK's test proxy.
 func proxied(data []byte) ([]call, error) {
 	var file struct {
 		Entries []struct {
@@ -171,7 +173,8 @@ func proxied(data []byte) ([]call, error) {
 	return calls, nil
 }
 
-// linked returns the template at an address that a recorded deployment names: that which Azure gave back for the deployment.
+// linked returns the template at a URL in a recorded deployment: the template that Azure later
+// exported for the deployment.
 func (r recording) linked(uri string) ([]byte, error) {
 	for _, c := range r.calls {
 		var asked struct {
@@ -191,7 +194,7 @@ func (r recording) linked(uri string) ([]byte, error) {
 	return nil, fmt.Errorf("the recording %s does not have the template", r.name)
 }
 
-// text is a header's value, of which the proxy makes an array where there are several.
+// text is the value of a header, which the test proxy stores as an array if there are several.
 type text string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -204,7 +207,8 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// unquoted returns a recorded body as it was sent: the proxy keeps JSON as it is, and anything else as a string.
+// unquoted returns a recorded body as it was sent: the test proxy stores JSON unchanged, and other
+// bodies as a string.
 func unquoted(body json.RawMessage) string {
 	var s string
 	switch {
@@ -216,10 +220,10 @@ func unquoted(body json.RawMessage) string {
 	return string(body)
 }
 
-// polling matches the addresses of operations, which Azure makes up.
+// polling matches the URLs of operations, which Azure generates.
 var polling = regexp.MustCompile(`(?i)/(\w*operations|\w*operationresults|\w*operationstatuses)/`)
 
-// polls reports whether a call asks for the state of an operation.
+// polls reports whether a call polls an operation.
 func (c call) polls() bool { return polling.MatchString(path(c.Request.URL)) }
 
 // writes reports whether a call changes something.
@@ -227,7 +231,7 @@ func (c call) writes() bool {
 	return c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead
 }
 
-// lacked returns the path, in lower case, of the object that an answer says is not there, or "".
+// lacked returns the path, in lower case, of the object that an answer reports as missing, or "".
 func (c call) lacked() string {
 	at := strings.ToLower(path(c.Request.URL))
 	switch {
@@ -239,10 +243,11 @@ func (c call) lacked() string {
 	return at
 }
 
-// inGroup matches the path of a resource group, in lower case, at the begin of the path of what is in it.
+// inGroup matches the path of a resource group, in lower case, at the beginning of the path of a
+// resource.
 var inGroup = regexp.MustCompile(`^/subscriptions/[^/]+/resourcegroups/[^/]+`)
 
-// path returns the path of an URL: without host and query.
+// path returns the path of a URL.
 func path(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	_, rest, _ = strings.Cut(rest, "/")

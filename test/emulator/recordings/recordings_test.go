@@ -31,14 +31,14 @@ var (
 	same = flag.Bool("same", false, "the recording is one of a local plane: fail where anything differs")
 )
 
-// representative are the recordings that everyday tests replay.
+// representative matches the recordings that the usual test run replays.
 var representative = regexp.MustCompile(`Compute_VM_2022|Compute_Disk_2020|LoadBalancer_2020|` +
 	`VirtualNetwork_2020|NetworkSecurityGroup_2024|RouteTable_2020|PublicIP_2024|` +
 	`BastionHost_2024|NatGateway_2024|PublicIPPrefix_2024|VirtualNetworkPeering_2024|PrivateDnsZone_2024|` +
 	`@|PrivateEndpoint_2024|PrivateLinkService_2024|DnsZone_CRUD|ApplicationSecurity|` +
 	`KeyVault_Vault_CRUD|UserAssignedIdentity_20230131_CRUD|RoleAssignment_OnResourceGroup|ResourceGroup_CRUD|Subnet_CreatedThenVNET.*2020`)
 
-// secret is the secret of the application that replays.
+// secret is the secret of the application that the replay uses.
 const secret = "the replayer's own"
 
 // TestRecordings compares the local Azure with recorded answers of Azure.
@@ -98,7 +98,7 @@ func TestRecordings(t *testing.T) {
 	fmt.Fprintln(os.Stdout, out.String())
 }
 
-// holdFloors fails the test where less agrees with Azure than before.
+// holdFloors fails the test if fewer answers agree with Azure than before.
 func holdFloors(t *testing.T, result *report) {
 	const file = "floors.tsv"
 	if golden.Update() {
@@ -115,7 +115,8 @@ func holdFloors(t *testing.T, result *report) {
 	}
 }
 
-// chosen returns the files of the recordings of the module cache, or the one that is named, by their names.
+// chosen returns the paths of the recordings in the module cache, or of the single named recording,
+// by name.
 func chosen() (map[string]string, error) {
 	if *file != "" {
 		return map[string]string{strings.TrimSuffix(filepath.Base(*file), ".yaml"): *file}, nil
@@ -135,8 +136,8 @@ func chosen() (map[string]string, error) {
 	return out, nil
 }
 
-// recorded is a clock that is ahead of the bubble's: some of what was recorded is retired by now, and some of what is retired
-// now was not yet.
+// recorded is a clock that shows the time of the recording instead of the test's own time. Some
+// features in recordings are retired by now, and some that are retired now were not retired then.
 type recorded struct {
 	clock.RealClock
 	ahead time.Duration
@@ -148,8 +149,8 @@ func (r recorded) Now() time.Time { return time.Now().Add(r.ahead) }
 // Since returns how long ago a time of the recording was.
 func (r recorded) Since(t time.Time) time.Duration { return r.Now().Sub(t) }
 
-// replay plays one recording against a local Azure of its own. That is as slow as Azure, so that waiting for the end of an
-// operation does not let those that began beside it end, too.
+// replay plays one recording against a new local Azure. It is as slow as Azure, so that a wait for
+// the end of one operation does not also end operations that started at the same time.
 func replay(t *testing.T, rec recording, accepted baseline, result *report) {
 	var ahead time.Duration
 	if began := rec.began(); !began.IsZero() {
@@ -158,7 +159,7 @@ func replay(t *testing.T, rec recording, accepted baseline, result *report) {
 	config := azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: azuresim.RealTime,
 		Clients: []azuresim.Client{{ID: zero, Secret: secret}}, Clock: recorded{ahead: ahead}, Linked: rec.linked}
 	if *same {
-		config.FQDN = func(_, _, ip string) string { return ip } // as planes have it
+		config.FQDN = func(_, _, ip string) string { return ip } // as local planes configure it
 	}
 	server, err := azuresim.New(config)
 	if err != nil {
@@ -175,7 +176,7 @@ func replay(t *testing.T, rec recording, accepted baseline, result *report) {
 	}
 }
 
-// login returns a token as a service principal gets one.
+// login returns a token as a service principal obtains it.
 func login(server azure, audience string) (string, error) {
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {zero}, "client_secret": {secret},
 		"scope": {audience + "/.default"}}

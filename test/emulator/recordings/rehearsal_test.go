@@ -22,8 +22,8 @@ import (
 	"casement.dev/casement/internal/recorder"
 )
 
-// TestRehearsal records the SDK's calls to a local Azure that replaces the real one, and replays the
-// recording against another: nothing differs.
+// TestRehearsal records the SDK's calls to a local Azure in the role of the real one, replays the
+// recording against another local Azure, and checks that nothing differs.
 func TestRehearsal(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rehearsal.yaml")
 	rehearse(t, file)
@@ -50,10 +50,10 @@ func TestRehearsal(t *testing.T) {
 	})
 }
 
-// password is sent in the rehearsal, and the recording must not contain it.
+// password is sent in the rehearsal; the recording must not contain it.
 const password = "Canary-Horse-1"
 
-// rehearse records the SDK's calls to a file.
+// rehearse records the SDK's calls in a file.
 func rehearse(t *testing.T, file string) {
 	server, err := azuresim.Start(azuresim.Config{Clients: []azuresim.Client{{ID: zero, Secret: secret}}})
 	if err != nil {
@@ -139,7 +139,7 @@ var scene = []struct {
 // below is the prefix of the IDs of the rehearsal's resources.
 const below = "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/g/providers/"
 
-// play makes a group with a Windows machine, reads all, and deletes it.
+// play creates a group with a Windows machine, reads all resources, and deletes the group.
 func play(t *testing.T, credential azcore.TokenCredential, options *arm.ClientOptions) {
 	ctx := t.Context()
 	must := func(err error) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// azure answers requests in process.
+// azure is a local Azure that answers requests in process.
 type azure interface {
 	Do(*http.Request) (*http.Response, error)
 }
@@ -24,37 +24,36 @@ type answer struct {
 	body    []byte
 }
 
-// replayer plays one recording against one local Azure. It runs inside a bubble of
-// testing/synctest, so that a pause ends as soon as nothing else is left to do.
+// replayer replays one recording to one local Azure. It runs inside a bubble of testing/synctest,
+// so that a pause ends when no other goroutine can run.
 type replayer struct {
 	azure azure
-	// login makes the token of an audience.
+	// login returns a token for an audience.
 	login  func(audience string) (string, error)
 	tokens map[string]string
-	until  time.Time // the tokens are good
-	// open are our addresses of the operations that a recording has under way, by
-	// the path under which the recording polls them.
+	until  time.Time // the end of the tokens' validity
+	// open maps the path at which a recording polls an operation in progress to the URL of our
+	// operation.
 	open map[string]string
-	// deletes maps a resource that is being deleted, by its path in lower case, to the recording's path in open of
-	// that operation.
+	// deletes maps a resource that is being deleted, by its path in lower case, to the key of the
+	// operation in open.
 	deletes map[string]string
-	// made maps the identifiers that the recorded Azure made up to the identifiers that our Azure made up
-	// for the same objects.
+	// made maps the identifiers that the recorded Azure generated to the identifiers that our Azure
+	// generated for the same objects.
 	made map[string]string
 }
 
-// maxWaits bounds how often a call is sent again that ours does not answer yet as the
-// recorded one did, every waitStep.
+// maxWaits limits the number of attempts, every waitStep, of a call whose answer depends on time.
 const (
 	maxWaits = 40
 	waitStep = 15 * time.Second
 )
 
-// maxPolls bounds the polls of one operation: four hours of Azure's time.
+// maxPolls limits the polls of one operation: four hours of Azure's time.
 const maxPolls = 4 * 60 * 12
 
-// play sends every call of a recording and hands each answer to seen. Recorded polls
-// are not sent: an operation of ours ends when the recorded one does.
+// play sends every call of a recording and passes each answer to seen. It does not send recorded
+// polls: an operation of ours ends when the recorded operation ends.
 func (r *replayer) play(rec recording, seen func(call, answer)) error {
 	r.open, r.deletes, r.made = map[string]string{}, map[string]string{}, map[string]string{}
 	if err := r.prepare(rec); err != nil {
@@ -76,7 +75,7 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 			}
 		}
 		if at := r.deletes[c.lacked()]; at != "" {
-			if err := r.finish(at); err != nil { // the recorded delete had ended, though no poll says so yet
+			if err := r.finish(at); err != nil { // the recorded delete had ended, although no poll shows it yet
 				return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
 			}
 		}
@@ -100,8 +99,8 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 	return nil
 }
 
-// answer sends a call with the identifiers of ours. A recording does not say how much
-// time passes: where ours asks for patience and the recorded answer did not, it passes.
+// answer sends a call with our identifiers. A recording does not contain the time between calls: if
+// our answer depends on time and the recorded one did not, it waits.
 func (r *replayer) answer(c call) (answer, error) {
 	body := guid.ReplaceAllStringFunc(c.Request.Body, r.ours)
 	url := guid.ReplaceAllStringFunc(c.Request.URL, r.ours)
@@ -121,12 +120,12 @@ func (r *replayer) ours(id string) string {
 	return id
 }
 
-// passing are the refusals that change with time alone: a new principal is not known
-// everywhere, another write is under way, an account or a disk access is not ready.
+// passing are codes of refusals that only depend on time: a new principal is not known everywhere,
+// another write is in progress, an account or a disk access is not ready.
 var passing = []string{"Conflict", "PrincipalNotFound", "RetryableError", "StorageProvisioningStateNotSucceeded"}
 
-// behind reports whether our answer will change with time alone, to the answer in the recording: a refusal
-// that passes, a vault's name that is not resolved yet.
+// behind reports whether our answer will become the recorded one by the passing of time alone: a
+// temporary refusal, or a vault's name that does not resolve yet.
 func behind(c call, got answer) bool {
 	if code := errorOf(got.body).Code; slices.Contains(passing, code) {
 		return errorOf([]byte(c.Response.Body)).Code != code
@@ -139,14 +138,15 @@ func stateOf(body []byte) string {
 	var doc struct {
 		Properties struct{ ProvisioningState string }
 	}
-	_ = json.Unmarshal(body, &doc) // a body without one has none
+	_ = json.Unmarshal(body, &doc) // a body without a state leaves it empty
 	return doc.Properties.ProvisioningState
 }
 
-// zero takes the place of identifiers that were removed from recordings.
+// zero replaces identifiers that were removed from recordings.
 const zero = "00000000-0000-0000-0000-000000000000"
 
-// learn records the values that each Azure made up for the same object: a client sends them back later.
+// learn records the values that each Azure generated for the same object, because clients send them
+// back later.
 func (r *replayer) learn(c call, got answer) {
 	theirs := flat([]byte(c.Response.Body))
 	for at, ours := range flat(got.body) {
@@ -162,7 +162,7 @@ func (r *replayer) learn(c call, got answer) {
 	}
 }
 
-// polledLater reports whether the calls still poll an operation that is open.
+// polledLater reports whether one of the calls polls an operation in open.
 func (r *replayer) polledLater(calls []call) bool {
 	for _, c := range calls {
 		if c.polls() && r.open[path(c.Request.URL)] != "" {
@@ -172,10 +172,10 @@ func (r *replayer) polledLater(calls []call) bool {
 	return false
 }
 
-// ended reports whether a recorded poll saw the operation's end.
+// ended reports whether a recorded poll shows the operation's end.
 func ended(poll call) bool {
 	var body struct{ Status string }
-	_ = json.Unmarshal([]byte(poll.Response.Body), &body) // a Location has no body
+	_ = json.Unmarshal([]byte(poll.Response.Body), &body) // an answer to a poll of Location has no body
 	switch {
 	case poll.Response.Code == http.StatusAccepted:
 		return false
@@ -185,7 +185,7 @@ func ended(poll call) bool {
 	return true
 }
 
-// address returns the URL in an answer at which its operation is polled, or "".
+// address returns the URL in an answer's headers at which its operation is polled, or "".
 func address(h http.Header) string {
 	if at := h.Get("Azure-AsyncOperation"); at != "" {
 		return at
@@ -205,7 +205,7 @@ func (r *replayer) finishAll() error {
 	return nil
 }
 
-// finish waits for the end of our counterpart of a recorded operation.
+// finish waits for the end of our operation that corresponds to a recorded one.
 func (r *replayer) finish(recorded string) error {
 	ours := r.open[recorded]
 	if ours == "" {
@@ -247,7 +247,7 @@ func (r *replayer) send(method, address, body string) (answer, error) {
 	return answer{status: resp.StatusCode, headers: resp.Header, body: data}, err
 }
 
-// token returns a token for the service at an address.
+// token returns a token for the service at a URL.
 func (r *replayer) token(at *url.URL) (string, error) {
 	if time.Now().After(r.until) {
 		r.tokens, r.until = map[string]string{}, time.Now().Add(30*time.Minute)

@@ -39,7 +39,7 @@ func (s *score) add(v verdict) {
 	count(&s.sameBodies, v.body)
 }
 
-// report gathers the verdicts of a run.
+// report collects the results of a run.
 type report struct {
 	total       score
 	types       map[string]*score
@@ -50,7 +50,7 @@ type seenDifference struct {
 	typ, method string
 	difference
 	count int
-	in    string // the first recording
+	in    string // the first recording with the difference
 }
 
 func newReport() *report {
@@ -72,7 +72,7 @@ func (r *report) add(recording string, v verdict) {
 	}
 }
 
-// print writes the table per type, the sum last.
+// print writes a table of the types, with the sum at the end.
 func (r *report) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TYPE\tCALLS\tSTATUS\tCODE\tMESSAGE\tHEADERS\tBODY\tNOT MODELLED")
@@ -101,8 +101,8 @@ func (r *report) printDifferences(out io.Writer) {
 	}
 }
 
-// unexplained lists the members of recorded answers that ours lack: no default, request or generator makes them. Those that
-// known lists are left out.
+// unexplained returns the members of recorded answers that ours do not have and that no default,
+// request or generator yields, except the members in known.
 func (r *report) unexplained(known baseline) []string {
 	found := map[string]string{}
 	for _, d := range r.differences {
@@ -134,13 +134,12 @@ func short(s string) string {
 // baseline lists the intended differences.
 type baseline []allowance
 
-// allowance accepts one path of the answers of a type. "*" accepts any type or method; at the end of a
-// path, it accepts all paths with that prefix.
+// allowance accepts a difference at one path in the answers of a type. "*" accepts any type or
+// method; at the end of a path, it accepts all paths with that prefix.
 type allowance struct{ typ, method, at, why string }
 
-// readBaseline reads lines of type, method, path and reason, divided by tabs. Array
-// indices in a path are written [*]; "=VALUE" after it accepts that recorded value
-// alone.
+// readBaseline parses lines of type, method, path and reason, separated by tabs. Array indexes in a
+// path are written [*]; "=VALUE" after a path accepts only that recorded value.
 func readBaseline(name string) (baseline, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -169,7 +168,7 @@ func (b baseline) allow(typ, method, at, want string) bool {
 	})
 }
 
-// covers reports whether the allowance is for a path.
+// covers reports whether the allowance applies to a path.
 func (a allowance) covers(at string) bool {
 	begin, all := strings.CutSuffix(a.at, "*")
 	return a.at == at || all && strings.HasPrefix(at, begin)

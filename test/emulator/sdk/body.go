@@ -14,8 +14,8 @@ const (
 	networkVersion = "2025-03-01"
 )
 
-// bodyFor returns the smallest body that Azure takes for a resource; nil for a type that is
-// not made. An optional one is of a type that may not be modelled.
+// bodyFor returns the smallest body that Azure accepts for a resource; nil for a type that is not
+// created. optional is set for a type that may not be emulated.
 func bodyFor(r *resource) (version string, body map[string]any, optional bool, err error) {
 	group := groupOf(r.id)
 	beside := func(provider, typ, name string) string {
@@ -149,8 +149,9 @@ func bodyFor(r *resource) (version string, body map[string]any, optional bool, e
 	return version, body, optional, nil
 }
 
-// children writes the children of one type; the form gets name, index and whether it is the first. If the
-// resource has none, it writes one for each default name.
+// children returns the children of one type; the arguments of form are the name, the index and
+// whether the child is the first. If the resource has no children, it returns one for each default
+// name.
 func children(r *resource, typ, form string, defaults ...string) string {
 	names := r.parts[typ]
 	if len(names) == 0 {
@@ -178,7 +179,7 @@ func subnets(r *resource) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// balancer returns a load balancer with the parts that are referred to.
+// balancer returns a load balancer with the parts to which others refer.
 func balancer(r *resource, subnet string) string {
 	front := children(r, "frontendipconfigurations", `"subnet":{"id":"`+subnet+`"}`, "frontend")
 	name := "frontend"

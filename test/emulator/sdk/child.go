@@ -12,10 +12,10 @@ import (
 	"casement.dev/casement/azuresim"
 )
 
-// patience is how long one example may take.
+// patience is the longest duration of one example.
 const patience = time.Minute
 
-// child is the compiled examples, running.
+// child is a process with the compiled examples.
 type child struct {
 	binary string
 	env    []string
@@ -24,8 +24,8 @@ type child struct {
 	lines  chan string
 }
 
-// newChild prepares the environment that leads the examples to the proxy; they
-// use public endpoints and the default credential.
+// newChild returns a child with an environment that directs the examples to the proxy; they use
+// public endpoints and the default credential.
 func newChild(binary, proxy, ca, secret string) *child {
 	return &child{binary: binary, env: append(os.Environ(), "HTTPS_PROXY="+proxy, "HTTP_PROXY="+proxy, "NO_PROXY=", "SSL_CERT_FILE="+ca,
 		"AZURE_TENANT_ID="+azuresim.DefaultTenant, "AZURE_CLIENT_ID="+azuresim.DefaultClient, "AZURE_CLIENT_SECRET="+secret)}
@@ -56,7 +56,7 @@ func (c *child) start() error {
 	return nil
 }
 
-// run runs one example and returns "ok" or its error.
+// run runs one example and returns "ok" or the example's error.
 func (c *child) run(name string) (string, error) {
 	if c.cmd == nil {
 		if err := c.start(); err != nil {

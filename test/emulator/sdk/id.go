@@ -13,11 +13,11 @@ type form int
 
 const (
 	none  form = iota
-	whole      // a resource of its own
-	part       // a child that lives inside its parent
+	whole      // a separate resource
+	part       // a child that is part of its parent
 )
 
-// parts returns the child types that live inside their parent.
+// parts returns the child types that are part of their parent.
 func parts() map[string][]string {
 	return map[string][]string{
 		"microsoft.network/virtualnetworks":       {"subnets", "virtualnetworkpeerings"},
@@ -29,8 +29,8 @@ func parts() map[string][]string {
 	}
 }
 
-// split splits a path below a resource group: the part before the last /providers/, the namespace, and the
-// segments after it.
+// split splits a path below a resource group: the part before the last /providers/, the namespace,
+// and the segments after it.
 func split(path string) (scope, namespace string, rest []string) {
 	path = strings.TrimRight(path, "/")
 	i := strings.LastIndex(strings.ToLower(path), "/providers/")
@@ -41,8 +41,8 @@ func split(path string) (scope, namespace string, rest []string) {
 	return path[:i], segments[0], segments[1:]
 }
 
-// owner returns the resource of a path: the resource itself, or the one that a collection or an action
-// belongs to. It is empty for a path of the subscription.
+// owner returns the resource that a path names, or to which its collection or action belongs; ""
+// for a path of the subscription.
 func owner(path string) (string, form) {
 	scope, namespace, rest := split(path)
 	if namespace == "" {
@@ -75,7 +75,7 @@ func owner(path string) (string, form) {
 	return id, whole
 }
 
-// parentOf returns the resource above a child resource, "" for others.
+// parentOf returns the parent of a child resource, "" for other resources.
 func parentOf(id string) string {
 	scope, namespace, rest := split(id)
 	if len(rest) >= 4 {

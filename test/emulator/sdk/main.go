@@ -1,10 +1,10 @@
-// Command sdk runs the example programs that the Azure SDK for Go publishes against the local Azure. The
-// project did not write them: they are taken from the module cache when it runs, and reach the local Azure
-// through its proxy with public endpoints and the default credential. Each has an Azure of its own, in
-// which its prerequisites (groups, networks, machines) are created beforehand.
+// Command sdk runs the example programs that the Azure SDK for Go publishes with the local Azure.
+// The project did not write them: it reads them from the module cache, and they reach the local
+// Azure through its proxy with public endpoints and the default credential. Each example has a
+// separate local Azure, in which its prerequisites (groups, networks, machines) exist.
 //
-// It is run by make e2e-sdk and is no test of go test: it compiles some 1,700 programs. Requests that are
-// not modelled, and requests that are refused, are listed with the reason.
+// make e2e-sdk runs it; it is not part of go test, because it compiles some 1,700 programs. It
+// lists unsupported requests, and refused requests with the reason.
 package main
 
 import (
@@ -81,7 +81,8 @@ func wanted(name, only string) bool {
 	return false
 }
 
-// play runs an example once to learn its requests, creates their prerequisites, and runs it.
+// play runs an example once to learn its first request, creates the request's prerequisites, and
+// runs the example again.
 func (s *stage) play(ctx context.Context, c *child, e example) (result, error) {
 	r := result{example: e, verdict: refused}
 	if err := s.server.Reset(); err != nil {

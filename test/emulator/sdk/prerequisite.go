@@ -8,28 +8,29 @@ import (
 	"strings"
 )
 
-// resource is a resource that has to exist before an example can work.
+// resource is a resource that must exist before an example can work.
 type resource struct {
 	id, typ  string
 	location string
-	// parts are the names of its child resources that other resources refer to, by lower-case type.
+	// parts contains the names of its child resources to which other resources refer, by lower-case
+	// type.
 	parts map[string][]string
-	// bare says that a machine without a profile of its system is made of it.
+	// bare means that a machine without an OS profile is created from it.
 	bare bool
 }
 
-// prerequisites lists the needs of a request, and creates them in order.
+// prerequisites collects the resources that a request needs, and creates them in order.
 type prerequisites struct {
 	stage    *stage
 	location string
-	// own is the ID that the request itself writes.
+	// own is the ID of the resource that the request writes.
 	own    string
 	needed map[string]*resource // by lower-case ID
 	made   map[string]bool
 	asked  *request
 }
 
-// prepare makes everything that a request needs.
+// prepare creates all resources that a request needs.
 func (s *stage) prepare(ctx context.Context, r *request) error {
 	p := &prerequisites{stage: s, location: "eastus", needed: map[string]*resource{}, made: map[string]bool{}, asked: r}
 	if l, ok := r.body["location"].(string); ok && l != "" && l != "global" {
@@ -49,7 +50,7 @@ func (s *stage) prepare(ctx context.Context, r *request) error {
 		p.need(id)
 	}
 	for _, ref := range references(r.body) {
-		if p.need(ref); typeOf(ref) == typeImage { // of which machines are made
+		if p.need(ref); typeOf(ref) == typeImage { // machines are created from it
 			p.need(ref + "/versions/1.0.0")
 			p.needed[strings.ToLower(ref)].bare = !hasMember(r.body, "osProfile")
 		}
@@ -65,7 +66,7 @@ func (s *stage) prepare(ctx context.Context, r *request) error {
 	return nil
 }
 
-// need notes that an ID is referred to.
+// need records that an ID is referred to.
 func (p *prerequisites) need(id string) {
 	key := strings.ToLower(id)
 	if p.own != "" && (key == p.own || strings.HasPrefix(key, p.own+"/")) {
@@ -102,7 +103,7 @@ func (p *prerequisites) need(id string) {
 	}
 }
 
-// make writes a resource after its own needs.
+// make creates a resource after the resources that it needs.
 func (p *prerequisites) make(ctx context.Context, key string) error {
 	r := p.needed[key]
 	if p.made[key] || r == nil {
@@ -121,7 +122,7 @@ func (p *prerequisites) make(ctx context.Context, key string) error {
 		return err
 	}
 	if body == nil {
-		return nil // a resource that this program does not make: the example will show it
+		return nil // a resource that this program does not create: the example will fail if it needs it
 	}
 	refs := references(body)
 	for _, ref := range refs {
@@ -145,7 +146,7 @@ func (p *prerequisites) make(ctx context.Context, key string) error {
 
 const typeImage = "microsoft.compute/galleries/images"
 
-// hasMember reports whether an object of a JSON value has a member.
+// hasMember reports whether an object in a JSON value has a member.
 func hasMember(v any, name string) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -160,7 +161,7 @@ func hasMember(v any, name string) bool {
 	return false
 }
 
-// references lists the resource IDs in a JSON value.
+// references returns the resource IDs in a JSON value.
 func references(v any) []string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -21,20 +21,20 @@ import (
 	"casement.dev/casement/azuresim"
 )
 
-// programs is the package path that the examples have for the compiler: an overlay adds it, the tree has no
-// such directory.
+// programs is the compiler's package path of the examples: an overlay adds the package, which is
+// not a directory of the repository.
 const programs = "casement.dev/casement/test/emulator/sdk/programs"
 
 // example is one published example program.
 type example struct {
 	// Name is package.Function.
 	Name string
-	// Client and Method are the SDK's names that it demonstrates.
+	// Client and Method are the names in the SDK that the example demonstrates.
 	Client, Method string
 }
 
-// build takes the examples out of the module cache and compiles them into one
-// program in dir that runs each by name.
+// build copies the examples from the module cache and compiles them into one program in dir, which
+// runs an example by name.
 func build(root, dir string) (binary string, all []example, err error) {
 	overlay := map[string]string{}
 	add := func(pkg, file string, content []byte) error {
@@ -82,7 +82,7 @@ func build(root, dir string) (binary string, all []example, err error) {
 	return binary, all, nil
 }
 
-// packageOf returns the last element of a module's path that is no version.
+// packageOf returns the last element of a module's path that is not a version.
 func packageOf(module string) string {
 	base := path.Base(module)
 	if regexp.MustCompile(`^v\d+$`).MatchString(base) {
@@ -91,9 +91,9 @@ func packageOf(module string) string {
 	return base
 }
 
-// take rewrites the example files of a module as a package: the placeholder of
-// the subscription is filled in, and log.Fatalf ends the example in place of the
-// process. Nothing else changes.
+// take rewrites the example files of a module as a package: it fills in the subscription, and
+// replaces log.Fatalf, which would end the process, by a function that ends the example. Nothing
+// else changes.
 func take(root, module string, add func(pkg, file string, content []byte) error) ([]example, error) {
 	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
@@ -147,7 +147,8 @@ var (
 	placeholder         = regexp.MustCompile(`\{+([A-Za-z][\w. -]*)\}+`)
 )
 
-// values fills the placeholders of an example whose name would not do.
+// values maps placeholders of examples to values, for placeholders whose own name would not be
+// valid.
 func values() map[string]string {
 	return map[string]string{
 		"your-password": "Correct-Horse-1", "image_publisher": "MicrosoftWindowsServer",
@@ -155,12 +156,12 @@ func values() map[string]string {
 	}
 }
 
-// capable maps sizes that examples name in passing to sizes that support their premium disks or images of
+// capable maps sizes in examples to sizes that support the examples' premium disks or images of
 // generation 2.
 var capable = map[string]string{"Standard_D1_v2": `"Standard_D16s_v3"`, "Standard_DS1_v2": `"Standard_D16s_v3"`}
 
-// fill puts our subscription wherever an example names one, and something in the
-// place of each {placeholder}: a value that Azure takes, or its own name.
+// fill replaces each subscription in an example by ours, and each {placeholder} by a valid value or
+// by its name.
 func fill(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -191,7 +192,8 @@ func fill(f *ast.File) {
 	})
 }
 
-// rooted gives an ID the slash at its begin that some examples lack; without one, Azure takes it for none.
+// rooted adds the leading slash that the IDs of some examples lack; without it, Azure does not
+// recognise an ID.
 func rooted(n ast.Node) bool {
 	if lit, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(lit.Value, `"subscriptions/`) {
 		lit.Value = `"/` + lit.Value[1:]
@@ -208,8 +210,8 @@ type Failure string
 func Fatalf(format string, args ...any) { panic(Failure(fmt.Sprintf(format, args...))) }
 `
 
-// runSource reads names of examples, a line each, and answers with a line each: "ok" or the example's
-// error, quoted.
+// runSource reads names of examples, one per line, and answers each with a line: "ok" or the
+// example's error, quoted.
 const runSource = `package main
 
 import (

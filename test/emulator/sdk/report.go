@@ -24,7 +24,7 @@ type result struct {
 	reason  string
 }
 
-// report prints the tables and returns how many examples succeeded.
+// report prints the tables and returns the number of successful examples.
 func report(w io.Writer, results []result) (ok int) {
 	type row struct{ ok, refused, unmodelled int }
 	rows := map[string]*row{}
@@ -81,7 +81,7 @@ func report(w io.Writer, results []result) (ok int) {
 
 var errorCode = regexp.MustCompile(`ERROR CODE: (\S+)`)
 
-// brief returns the code and message of an error of the SDK, on one line.
+// brief returns the code and message of an SDK error on one line.
 func brief(said string) string {
 	m := errorCode.FindStringSubmatch(said)
 	if m == nil {

@@ -30,8 +30,8 @@ type request struct {
 	body                  map[string]any
 }
 
-// stage is a local Azure with a proxy before it. In a rehearsal it only notes
-// the first request and refuses it.
+// stage is a local Azure with a proxy in front of it. In a rehearsal it only records the first
+// request and refuses it.
 type stage struct {
 	server   *azuresim.Azure
 	pipeline runtime.Pipeline
@@ -43,7 +43,8 @@ type stage struct {
 	calls     int
 }
 
-// earlier is the real clock, some years ago: the examples use resources that are retired by now.
+// earlier is the real clock minus some years, because the examples use resources that have been
+// retired.
 type earlier struct{ clock.RealClock }
 
 func (earlier) Now() time.Time                    { return time.Now().AddDate(-3, 0, 0) }
@@ -71,7 +72,7 @@ func open(ctx context.Context, dir string) (*stage, error) {
 	}
 	s := &stage{server: server, pipeline: pipeline, proxy: proxy.URL(l.Addr().String(), server.Client().Secret)}
 	go func() {
-		// ends with ctx
+		// returns when ctx ends
 		_ = proxy.Serve(ctx, l, proxy.Config{TLS: server.TLS(), Handler: s, Serves: azuresim.Intercepts, Password: server.Client().Secret})
 	}()
 	return s, nil
@@ -92,7 +93,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls++
 	if s.first == nil {
 		s.first = &request{method: r.Method, path: r.URL.Path, version: r.URL.Query().Get("api-version")}
-		_ = json.Unmarshal(data, &s.first.body) // not every request has a body
+		_ = json.Unmarshal(data, &s.first.body) // some requests have no body
 	}
 	rehearsal := s.rehearsal
 	s.mu.Unlock()
@@ -105,21 +106,21 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.server.ServeHTTP(w, r)
 }
 
-// begin begins a rehearsal or a run.
+// begin starts a rehearsal or a run.
 func (s *stage) begin(rehearsal bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rehearsal, s.first, s.calls = rehearsal, nil, 0
 }
 
-// seen returns the first request since begin, nil when there was none.
+// seen returns the first request since begin, or nil.
 func (s *stage) seen() *request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.first
 }
 
-// put writes a resource and waits until that is done.
+// put writes a resource and waits for the end of its operation.
 func (s *stage) put(ctx context.Context, id, version string, body map[string]any) error {
 	req, err := runtime.NewRequest(ctx, http.MethodPut, "https://management.azure.com"+(&url.URL{Path: id}).EscapedPath())
 	if err != nil {

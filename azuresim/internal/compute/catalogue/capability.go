@@ -8,8 +8,8 @@ import (
 // Capability is one capability of a size in the list of resource SKUs.
 type Capability struct{ Name, Value string }
 
-// Capabilities returns the size's capabilities in the list of resource SKUs. Throughput,
-// and figures that no rule yields, are missing.
+// Capabilities returns the size's capabilities in the list of resource SKUs. Figures of throughput,
+// and other figures that do not follow from the name, are missing.
 func (s Size) Capabilities() []Capability {
 	out := []Capability{
 		{"MaxResourceVolumeMB", strconv.Itoa(s.TempGiB << 10)},
@@ -105,10 +105,10 @@ func (s Size) Controllers() []string {
 	return []string{"SCSI"}
 }
 
-// Interfaces returns the largest number of network interfaces.
-// Source: https://learn.microsoft.com/azure/virtual-machines/sizes; the recorded sizes are checked by a test.
+// Interfaces returns the largest number of network interfaces of a VM of the size. Source:
+// https://learn.microsoft.com/azure/virtual-machines/sizes; a test checks the recorded sizes.
 func (s Size) Interfaces() int {
-	most := func(two, four int) int { // of vCPUs with that many interfaces
+	most := func(two, four int) int { // the largest numbers of vCPUs with two and with four interfaces
 		switch {
 		case s.VCPUs <= two:
 			return 2
@@ -173,8 +173,8 @@ func (s Size) Generations() string {
 	return "V1,V2"
 }
 
-// untrusted reports that a size has no trusted launch although it boots images of
-// generation 2. Source: https://learn.microsoft.com/azure/virtual-machines/trusted-launch.
+// untrusted reports whether a size has no trusted launch although it boots images of generation 2.
+// Source: https://learn.microsoft.com/azure/virtual-machines/trusted-launch.
 func (s Size) untrusted() bool {
 	return s.Arm && s.version < 6 || s.series == "M" && s.version < 3 ||
 		s.series == "ND" && (s.accelerator == "_A100" || s.Family == "Standard NDASv4_A100 Family")

@@ -1,6 +1,6 @@
-// Package catalogue is the offer of Azure, as data: VM sizes with their capabilities
-// and the images of the marketplace. What Azure derives by rules is derived here from
-// the names, as Azure's own naming conventions say.
+// Package catalogue contains Azure's offer as data: VM sizes with their capabilities and the images
+// of the marketplace. Properties that follow from the names in Azure's naming conventions are
+// derived from the names.
 //
 // It answers no request and keeps no state; only azuresim/internal/compute imports it.
 package catalogue

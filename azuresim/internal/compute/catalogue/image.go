@@ -23,7 +23,8 @@ type Image struct {
 	DiskGiB int
 	// Latest is the newest version.
 	Latest string
-	// Guessed: the row is for whatever the publisher has besides, and Generation a guess.
+	// Guessed means that the row is a pattern for other images of the publisher, so that Generation
+	// is a guess.
 	Guessed bool
 	// Plan means that a VM created from the image must contain the purchase plan.
 	Plan bool
@@ -32,7 +33,7 @@ type Image struct {
 // listed reports whether the row is an image in the marketplace's lists, and not a pattern.
 func (i Image) listed() bool { return !strings.Contains(i.Offer+i.SKU, "*") }
 
-// allImages returns the rows of the table and the images of Kubernetes.
+// allImages contains the rows of the table and the reference images of Kubernetes.
 var allImages = sync.OnceValue(func() []Image {
 	return append(mustRead(imagesTSV, 9, newImage), kubernetesImages()...)
 })

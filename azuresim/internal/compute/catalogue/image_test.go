@@ -50,7 +50,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestKubernetesVersions: the rows of the guide, and later releases have later dates.
+// TestKubernetesVersions compares dates with the rows of the guide and checks that later releases
+// have later dates.
 func TestKubernetesVersions(t *testing.T) {
 	latest := map[string]string{}
 	for _, i := range kubernetesImages() {
@@ -70,7 +71,8 @@ func TestKubernetesVersions(t *testing.T) {
 	}
 }
 
-// TestKeptImages: the images that CAPZ takes for Kubernetes 1.27.14 to 1.30.3, and what templates ask for besides.
+// TestKeptImages: the images that CAPZ uses for Kubernetes 1.27.14 to 1.30.3, and other images in
+// templates.
 func TestKeptImages(t *testing.T) {
 	for _, c := range [][4]string{
 		{"capi", "ubuntu-2204-gen1", "127.15.20240612", "127.15.20240612"},

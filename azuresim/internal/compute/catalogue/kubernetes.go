@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// series is the patches of a Kubernetes minor with reference images in the marketplace, under
-// the publisher cncf-upstream: 0 to last. Those up to first were published on one day.
+// series is a Kubernetes minor with reference images in the marketplace, under the publisher
+// cncf-upstream, for the patches 0 to last. The patches up to first were published on one day.
 type series struct {
 	minor, first int
 	began        string
@@ -14,8 +14,9 @@ type series struct {
 	ended        string
 }
 
-// marketplaceSeries: the first dates of 1.18 to 1.20 are the guide's (capz.sigs.k8s.io, Windows
-// clusters, its earlier form), all others those of the CHANGELOGs of kubernetes/kubernetes.
+// marketplaceSeries has the dates of the patches' images: the first dates of 1.18 to 1.20 come from
+// an earlier form of the guide to Windows clusters (capz.sigs.k8s.io), all others from the
+// CHANGELOGs of kubernetes/kubernetes.
 var marketplaceSeries = []series{
 	{18, 13, "2020-12-11", 20, "2021-06-18"}, {19, 5, "2020-12-11", 16, "2021-10-27"}, {20, 0, "2020-12-11", 15, "2022-01-19"},
 	{21, 0, "2021-04-08", 14, "2022-06-15"}, {22, 0, "2021-08-04", 17, "2022-12-08"}, {23, 0, "2021-12-07", 17, "2023-02-22"},
@@ -25,15 +26,17 @@ var marketplaceSeries = []series{
 // firstContainerd is the day of the first images with containerd, as the guide shows them.
 const firstContainerd = "2021-10-15"
 
-// newestMarketplace is the version of the last images there, of Kubernetes 1.30.3.
+// newestMarketplace is the version of the last images in the marketplace, which have Kubernetes
+// 1.30.3.
 const newestMarketplace = "130.3.20240717"
 
-// version returns the image version of a patch, the day of its publication: between the first
-// patch and the last it is estimated, as patches come about monthly.
+// version returns the image version of a patch, which is the day of its publication, but no earlier
+// than earliest. Between the first patch and the last the day is estimated, because patches appear
+// about monthly.
 func (s series) version(patch int, earliest string) string {
 	const day = 24 * time.Hour
 	date := func(text string) time.Time {
-		t, _ := time.Parse(time.DateOnly, text) // of the table above
+		t, _ := time.Parse(time.DateOnly, text) // the text is from the table above
 		return t
 	}
 	from, to := date(s.began), date(s.ended)
@@ -68,8 +71,9 @@ func kubernetesImages() []Image {
 			}
 		}
 	}
-	// From 1.24 on there is one SKU for all Kubernetes versions of a system, and the version names them: 128.5.20240102 is
-	// v1.28.5. Source: CAPZ v1.4 to v1.17, azure/services/virtualmachineimages; its table ends with 1.30.3.
+	// Since 1.24 there is one SKU for each operating system, and the image version contains the
+	// Kubernetes version: 128.5.20240102 is v1.28.5. Source: CAPZ v1.4 to v1.17,
+	// azure/services/virtualmachineimages; its table ends with 1.30.3.
 	for _, sku := range []string{"ubuntu-1804-gen1", "ubuntu-2004-gen1", "ubuntu-2204-gen1"} {
 		add("capi", "Linux", sku, newestMarketplace, 30)
 	}

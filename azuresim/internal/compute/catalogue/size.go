@@ -23,11 +23,11 @@ var seriesTSV string
 // Size is a VM size. The table has its figures; other capabilities follow from its name.
 // Source: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions.
 type Size struct {
-	// Name is in Azure's spelling; Family is the quota family of its cores.
+	// Name has Azure's spelling; Family is the quota family of the size's cores.
 	Name, Family     string
 	VCPUs, MemoryMiB int
 	GPUs             int
-	// Arm sizes have Arm64 processors.
+	// Arm means that the processors are Arm64.
 	Arm bool
 	// TempGiB and CacheGiB are the sizes of the temporary disk and of the cache on the
 	// host, either of which can contain an ephemeral OS disk; NVMeMiB is the size of the
@@ -36,7 +36,7 @@ type Size struct {
 	// DataDisks is the largest number of data disks.
 	DataDisks int
 
-	// The parts of the name: Standard_E16-4ads_v5 has the series E, 4 cores for use,
+	// The parts of the name: Standard_E16-4ads_v5 has the series E, 4 usable cores (constrained),
 	// the features "ads" and the version 5.
 	series, features string
 	constrained      int
@@ -45,9 +45,9 @@ type Size struct {
 	promo            bool
 }
 
-// RetiredOn returns the day since which Azure starts no machines of a size that it still lists; "" for
-// others.
-// Source: https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list.
+// RetiredOn returns the day since which Azure starts no machines of the size although the size is
+// still listed; "" for other sizes. Source:
+// https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list.
 func (s Size) RetiredOn() string {
 	switch {
 	case s.Name == "Standard_NC24rs_v3":
@@ -62,7 +62,7 @@ func (s Size) RetiredOn() string {
 	return ""
 }
 
-// Sizes are all sizes, sorted by name as in Azure's list.
+// Sizes returns all sizes, sorted by name as in Azure's list.
 var Sizes = sync.OnceValue(func() []Size {
 	list := mustRead(sizesTSV, 6, newSize)
 	slices.SortFunc(list, func(a, b Size) int { return strings.Compare(a.Name, b.Name) })
@@ -83,7 +83,7 @@ func SizeNamed(name string) (Size, bool) {
 	return s, ok
 }
 
-// nameParts matches a size's name; its groups are the parts with a meaning.
+// nameParts matches a size's name; its groups are the parts of the name that have a meaning.
 var nameParts = regexp.MustCompile(`^(?:Standard|Basic)_([A-Z]+)\d+(?:-(\d+))?([a-z]*)(_\w+?)??(?:_v(\d+))?(_Promo)?$`)
 
 // newSize parses a row of sizes.tsv.
@@ -159,8 +159,8 @@ func (f figure) of(vcpus int, smaller float64) int {
 	return int(f.n * smaller)
 }
 
-// mustRead parses an embedded table: fields are separated by tabs, "#" begins a comment. It
-// panics if the table is invalid, which the first test finds.
+// mustRead parses an embedded table: fields are separated by tabs, "#" begins a comment. It panics
+// if the table is invalid; any test of the package finds that.
 func mustRead[T any](table string, fields int, row func([]string) (T, error)) []T {
 	var out []T
 	for line := range strings.Lines(table) {

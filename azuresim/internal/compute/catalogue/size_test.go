@@ -11,7 +11,7 @@ import (
 //go:embed testdata/capabilities.tsv
 var capabilitiesTSV string
 
-// unruled are capabilities that no rule yields, and UltraSSDAvailable, which UltraDisks
+// unruled are capabilities that do not follow from a rule, and UltraSSDAvailable, which UltraDisks
 // computes.
 var unruled = []string{
 	"ACUs", "MemoryPreservingMaintenanceSupported", "CapacityReservationSupported",

@@ -1,9 +1,9 @@
 //go:build hollow
 
-// Command hollow is the real kubelet without a machine: Kubernetes' hollow node of the version in go.mod
-// over a fake container runtime. The tests in the folder above run it beside a simulated kubelet and
-// compare the reports of both about the same pods. The build tag keeps the kubelet's packages out of every
-// other build.
+// Command hollow is the real kubelet on a fake machine: Kubernetes' hollow node of the version in
+// go.mod over a fake container runtime. The tests in the folder above run it beside a simulated
+// kubelet and compare the reports of both about the same pods. The build tag keeps the kubelet's
+// packages out of every other build.
 package main
 
 import (
@@ -94,11 +94,11 @@ func run() error {
 	events := record.NewBroadcaster(record.WithContext(ctx))
 	events.StartRecordingToSink(newPatientSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")}))
 	hollow.KubeletDeps.Recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet", Host: *name})
-	hollow.KubeletDeps.ProbeManager = nil // the real one
+	hollow.KubeletDeps.ProbeManager = nil // nil makes the kubelet use the real one
 	hollow.KubeletDeps.HostUtil = hostutil.NewHostUtil()
 	hollow.KubeletDeps.Subpather = folders{}
 	hollow.KubeletDeps.VolumePlugins = append(slices.DeleteFunc(hollow.KubeletDeps.VolumePlugins, func(p volume.VolumePlugin) bool {
-		return p.GetPluginName() == "kubernetes.io/host-path" // the plug-in that checks no types
+		return p.GetPluginName() == "kubernetes.io/host-path" // this plug-in checks no types
 	}), slices.Concat(hostpath.ProbeVolumePlugins(volume.VolumeConfig{}), image.ProbeVolumePlugins())...)
 	hollow.KubeletDeps.OSInterface = &containertest.FakeOS{HostName: *name, StatFn: os.Stat}
 	go hollow.Run(ctx)
@@ -106,13 +106,14 @@ func run() error {
 	return nil
 }
 
-// patientSink writes events one after the other and never makes the recorder wait, which would drop events.
+// patientSink writes events one after another and never makes the recorder wait, because a waiting
+// recorder drops events.
 type patientSink struct {
 	record.EventSink
 	work chan func()
 }
 
-// maxEvents is far beyond the number of events of a run.
+// maxEvents is far more than the number of events of a run.
 const maxEvents = 1 << 17
 
 func newPatientSink(to record.EventSink) *patientSink {
@@ -143,7 +144,7 @@ func (s *patientSink) Patch(e *corev1.Event, data []byte) (*corev1.Event, error)
 	return e, nil
 }
 
-// machine is the machine that cadvisor sees.
+// machine is the machine in cadvisor's view.
 type machine struct {
 	cadvisortest.Fake
 	cores  int
@@ -166,7 +167,7 @@ func (m *machine) ContainerInfoV2(string, cadvisorapi.RequestOptions) (map[strin
 	}}, nil
 }
 
-// manager is the container manager without cgroups, on a machine with a disk.
+// manager is a container manager without cgroups, on a machine with a disk.
 type manager struct {
 	cm.ContainerManager
 	disk int64
@@ -181,7 +182,7 @@ func (m manager) NewPodContainerManager() cm.PodContainerManager {
 	return groups{m.ContainerManager.NewPodContainerManager()}
 }
 
-// groups are the cgroups of pods: each is as its pod asks.
+// groups replaces the cgroups of pods: each has the resources that its pod requests.
 type groups struct{ cm.PodContainerManager }
 
 func (groups) GetPodCgroupConfig(pod *corev1.Pod, _ corev1.ResourceName) (*cm.ResourceConfig, error) {
@@ -194,7 +195,7 @@ func (groups) GetPodCgroupMemoryUsage(*corev1.Pod) (uint64, error) { return 0, n
 
 func (groups) SetPodCgroupConfig(klog.Logger, *corev1.Pod, *cm.ResourceConfig) error { return nil }
 
-// folders are the subpaths of volumes without their bind mounts.
+// folders implements subpaths of volumes without bind mounts.
 type folders struct{ *subpath.FakeSubpath }
 
 func (folders) PrepareSafeSubpath(s subpath.Subpath) (string, func(), error) {
@@ -224,8 +225,8 @@ func (registry) ImageFsInfo(context.Context) (*runtimeapi.ImageFsInfoResponse, e
 	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: disk, ContainerFilesystems: disk}, nil
 }
 
-// runtime is the fake runtime with its gaps filled: pods have addresses of their own, on which nothing
-// listens, and containers of the images exit.example/NUMBER end with that code.
+// runtime adds the missing functions to the fake runtime: pods have their own addresses, on which
+// nothing listens, and containers of the images exit.example/NUMBER end with this exit code.
 type runtime struct {
 	*critesting.FakeRuntimeService
 	mu    sync.Mutex
@@ -296,7 +297,7 @@ func (r *runtime) end(id string, code int32) {
 	}
 }
 
-// StopContainer implements the runtime service: a container that is stopped has been killed.
+// StopContainer implements the runtime service: a stopped container counts as killed.
 func (r *runtime) StopContainer(_ context.Context, id string, _ int64) error {
 	r.end(id, 137)
 	return nil
@@ -329,7 +330,7 @@ func (r *runtime) ListContainerStats(context.Context, *runtimeapi.ContainerStats
 	return list, nil
 }
 
-// ExecSync implements the runtime service: the only program that fails is "false".
+// ExecSync implements the runtime service: only the program "false" fails.
 func (r *runtime) ExecSync(_ context.Context, _ string, command []string, _ time.Duration) (out, errOut []byte, err error) {
 	if command[0] == "false" {
 		return nil, nil, utilexec.CodeExitError{Err: fmt.Errorf("command '%s' exited with 1: ", strings.Join(command, " ")), Code: 1}
