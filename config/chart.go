@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ChartName is the name of the Helm chart, and of the directory that it is in.
+// ChartName is the name of the Helm chart and of its directory.
 const ChartName = "casement"
 
-// chartValues are the chart's defaults, each with a comment on its meaning.
+// chartValues are the chart's default values, each with a comment that explains it.
 const chartValues = `# The manager's image.
 image: IMAGE
 # Several replicas: one works, the others wait.
@@ -24,8 +24,8 @@ patchDay: false
 args: []
 `
 
-// Chart returns a Helm chart of the same objects that Components and SelfSignedComponents
-// have, by the names of its files. version is a release's, such as v0.1.0.
+// Chart returns, by file name, a Helm chart of the objects that Components and SelfSignedComponents return. version is
+// a release's, such as v0.1.0.
 func Chart(image, version string) (map[string][]byte, error) {
 	kinds, err := components(image, func(object map[string]any) bool {
 		// Objects of these kinds outlive a release of the chart.
@@ -69,8 +69,8 @@ func Chart(image, version string) (map[string][]byte, error) {
 
 func isCRD(object map[string]any) bool { return object["kind"] == "CustomResourceDefinition" }
 
-// ofChart reports whether an object belongs into the chart's template: not the kinds, which
-// are in another file, and not the Namespace, which is the release's.
+// ofChart reports whether an object belongs in the chart's template. CRDs do not, because they are in another file; nor
+// does the Namespace, because it is the release's.
 func ofChart(object map[string]any) bool { return !isCRD(object) && object["kind"] != "Namespace" }
 
 // literal escapes text so that the template engine prints it unchanged.

@@ -60,7 +60,7 @@ func TestChart(t *testing.T) {
 				}
 				isGate := func(a string) bool { return strings.HasPrefix(a, "--feature-gates=") }
 				gotArgs, wantArgs = slices.DeleteFunc(gotArgs, isGate), slices.DeleteFunc(wantArgs, isGate)
-				// Variables are clusterctl's; the manager has the same defaults.
+				// The variables are clusterctl's; the manager has the same defaults.
 				wantArgs = slices.DeleteFunc(wantArgs, func(a string) bool { return strings.Contains(a, "${") })
 				wantArgs = slices.Insert(wantArgs, 1, test.also...)
 				if diff := cmp.Diff(wantArgs, gotArgs); diff != "" {
@@ -76,7 +76,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// render renders the chart with Go's templates, whose functions suffice for it.
+// render renders the chart with Go's templates, which have all functions that the chart needs.
 func render(t *testing.T, chart map[string][]byte, namespace string, set map[string]any) map[string]map[string]any {
 	t.Helper()
 	values := map[string]any{}
@@ -103,7 +103,7 @@ func render(t *testing.T, chart map[string][]byte, namespace string, set map[str
 	return out
 }
 
-// chartObjects are manifests by kind and name.
+// chartObjects returns manifests by kind and name.
 func chartObjects(t *testing.T, manifests string) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}
@@ -119,7 +119,7 @@ func chartObjects(t *testing.T, manifests string) map[string]map[string]any {
 	return out
 }
 
-// takeArgs takes the arguments out of a Deployment; other objects have none.
+// takeArgs removes the arguments from a Deployment and returns them; other objects have none.
 func takeArgs(object map[string]any) []string {
 	var out []string
 	for _, c := range containers(object) {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The names that manager/manager.yaml has.
+// Names in manager/manager.yaml.
 const (
 	namespace      = "casement-system"
 	webhookService = "casement-webhook-service"
@@ -22,9 +22,9 @@ const (
 	Provider = "infrastructure-azure"
 )
 
-// Components returns the objects that clusterctl installs, as one YAML stream: the kinds, the manager that
-// runs image, its rights and its webhooks. The webhooks' certificate is cert-manager's, which clusterctl
-// installs first. Arguments contain variables of clusterctl, such as ${EXP_MACHINE_POOL:=true}.
+// Components returns the objects that clusterctl installs, as one YAML stream: the CRDs, the manager, which runs image,
+// its permissions and its webhooks. The webhooks' certificate comes from cert-manager, which clusterctl installs first.
+// Arguments contain variables of clusterctl, such as ${EXP_MACHINE_POOL:=true}.
 func Components(image string) ([]byte, error) {
 	return components(image, func(object map[string]any) bool {
 		injectCertificate(object)
@@ -32,9 +32,9 @@ func Components(image string) ([]byte, error) {
 	})
 }
 
-// SelfSignedComponents returns the same for a cluster without cert-manager: the manager
-// makes the webhooks' certificate itself, and has the rights that it needs for that.
-// It has no variables, so that kubectl applies it.
+// SelfSignedComponents returns the objects of Components for a cluster without cert-manager: the manager makes the
+// webhooks' certificate itself and has the permissions for that. The stream contains no variables, so that kubectl can
+// apply it.
 func SelfSignedComponents(image string) ([]byte, error) {
 	return components(image, func(object map[string]any) bool {
 		dropVariables(object)
@@ -42,11 +42,11 @@ func SelfSignedComponents(image string) ([]byte, error) {
 	}, selfSignedRights)
 }
 
-// selfSignedRights are the additional rights of a manager that makes the webhooks' certificate itself.
+// selfSignedRights is the file with the additional permissions of a manager that makes the webhooks' certificate itself.
 const selfSignedRights = "selfsigned/rights.yaml"
 
-// selfSigned makes the manager keep the webhooks' certificate itself; of cert-manager's
-// objects none is wanted.
+// selfSigned makes the manager create the webhooks' certificate itself. It reports whether the object is included:
+// cert-manager's objects are not.
 func selfSigned(object map[string]any) (wanted bool) {
 	if object["kind"] == "Deployment" {
 		delete(podOf(object), "volumes")
@@ -61,8 +61,7 @@ func selfSigned(object map[string]any) (wanted bool) {
 	return !strings.HasPrefix(version, "cert-manager.io/")
 }
 
-// dropVariables leaves out the arguments with variables, whose defaults are the
-// manager's own.
+// dropVariables removes the arguments with variables, whose defaults are the manager's own defaults.
 func dropVariables(object map[string]any) {
 	for _, container := range containers(object) {
 		args, _ := container["args"].([]any)
@@ -89,8 +88,8 @@ func containers(object map[string]any) []map[string]any {
 	return out
 }
 
-// components returns the manifests and those in more. adapt can change each object, and
-// reports whether it is included.
+// components returns the common manifests and the manifests in more. adapt may change each object, and reports whether
+// it is included.
 func components(image string, adapt func(map[string]any) bool, more ...string) ([]byte, error) {
 	var out bytes.Buffer
 	add := func(object map[string]any) error {
@@ -140,15 +139,14 @@ func label(object map[string]any) {
 	child(metadata, "labels")[ProviderLabel] = Provider
 }
 
-// injectCertificate lets cert-manager write the authority into a webhook configuration.
+// injectCertificate lets cert-manager write the certificate authority into a webhook configuration.
 func injectCertificate(object map[string]any) {
 	if _, ok := object["webhooks"]; ok {
 		child(child(object, "metadata"), "annotations")["cert-manager.io/inject-ca-from"] = namespace + "/" + certificate
 	}
 }
 
-// pointWebhooks names the installed service in a generated webhook
-// configuration.
+// pointWebhooks sets the installed service in a generated webhook configuration.
 func pointWebhooks(object map[string]any) {
 	webhooks, ok := object["webhooks"].([]any)
 	if !ok {
@@ -164,7 +162,7 @@ func pointWebhooks(object map[string]any) {
 	}
 }
 
-// child returns the map under a key, which it makes when missing.
+// child returns the map under a key, which it adds if it is missing.
 func child(object map[string]any, key string) map[string]any {
 	m, ok := object[key].(map[string]any)
 	if !ok {

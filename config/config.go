@@ -1,5 +1,5 @@
-// Package config embeds the generated manifests of casement's own kinds, so that installing
-// them needs no files. It changes nothing in them.
+// Package config embeds the generated manifests of casement's own kinds, so that installing them needs no files. It
+// does not change them.
 package config
 
 import (

@@ -31,8 +31,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// TestWebhooks: every kind is validated, under the path that controller-runtime
-// serves it at.
+// TestWebhooks: every kind is validated, at the path where controller-runtime serves it.
 func TestWebhooks(t *testing.T) {
 	mutating, validating, err := Webhooks()
 	if err != nil {

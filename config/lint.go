@@ -17,9 +17,9 @@ func LintWebhook() (*admissionv1.ValidatingWebhookConfiguration, error) {
 	return out, read("lint/webhook.yaml", out)
 }
 
-// LintComponents returns the objects for the webhook of the workload rules in a cluster in which casement
-// manages nothing, as one YAML stream: a manager from image that does nothing else and makes its
-// certificate itself, its rights, and the webhook configuration.
+// LintComponents returns, as one YAML stream, the objects for the webhook of the workload rules in a cluster in which
+// casement manages nothing: a manager that runs image for this webhook alone and makes its certificate itself, its
+// permissions, and the webhook configuration.
 func LintComponents(image string) ([]byte, error) {
 	manager, err := files.ReadFile("lint/manager.yaml")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// metric finds names of our metrics in expressions.
+// metric matches the names of casement's metrics in expressions.
 var metric = regexp.MustCompile(`\bcasement_[a-z0-9_]+\b`)
 
 // TestMonitoring: each alert has a description, and each of casement's metrics is used.

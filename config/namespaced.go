@@ -15,10 +15,9 @@ const OverlayName = "casement-namespaced"
 // exampleNamespace is the namespace that the overlay is written for.
 const exampleNamespace = "team-a"
 
-// NamespacedOverlay returns a kustomize directory, by the names of its files: the manager for some
-// namespaces alone, with rights in those and, without a namespace, only to read Namespaces and to ask the
-// API server about users. Another namespace needs another directory like the example's, and another
-// argument.
+// NamespacedOverlay returns, by file name, a kustomize directory with a manager for some namespaces only. The manager
+// has permissions in these namespaces; cluster-wide it may only read Namespaces and ask the API server about users.
+// Another namespace needs a copy of the example's directory, and another argument.
 func NamespacedOverlay(image string) (map[string][]byte, error) {
 	components, err := SelfSignedComponents(image)
 	if err != nil {
@@ -60,12 +59,11 @@ func NamespacedOverlay(image string) (map[string][]byte, error) {
 }
 
 func patch(kind, name string, operation map[string]any) map[string]any {
-	text, _ := yaml.Marshal([]any{operation}) // of maps and rules, which can be written
+	text, _ := yaml.Marshal([]any{operation}) // maps and rules can always be marshalled
 	return map[string]any{"target": map[string]string{"kind": kind, "name": name}, "patch": string(text)}
 }
 
-// splitRights splits the manager's rules into those about cluster-scoped resources and the
-// others, which it can have in single namespaces.
+// splitRights splits the manager's rules into rules for cluster-scoped resources and rules that a single namespace can grant.
 func splitRights() (everywhere, inside []rbacv1.PolicyRule, err error) {
 	roles, err := documents("rbac/role.yaml")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // User is the name under which the API server knows an installed manager.
 const User = "system:serviceaccount:" + namespace + ":casement-manager"
 
-// Rights returns the objects that give User its permissions, in the order in which they
-// have to be created: the manager's namespace, the generated roles and their bindings.
+// Rights returns the objects that give User its permissions, in the order in which they have to be created: the
+// manager's namespace, the generated roles and their bindings.
 func Rights() ([]client.Object, error) {
 	var out []client.Object
 	for _, name := range []string{"manager/manager.yaml", "rbac/role.yaml"} {
@@ -43,7 +43,7 @@ func Rights() ([]client.Object, error) {
 	return out, nil
 }
 
-// rightOf returns an empty object of a kind that has to do with rights, nil for others.
+// rightOf returns an empty object of a kind that grants permissions, nil for other kinds.
 func rightOf(kind string) client.Object {
 	switch kind {
 	case "Namespace":
@@ -60,7 +60,7 @@ func rightOf(kind string) client.Object {
 	return nil
 }
 
-// documents returns the documents of an embedded YAML stream that hold something.
+// documents returns the non-empty documents of an embedded YAML stream.
 func documents(name string) ([][]byte, error) {
 	data, err := files.ReadFile(name)
 	if err != nil {

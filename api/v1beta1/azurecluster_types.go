@@ -24,7 +24,7 @@ type BastionHostSkuName string
 type AzureClusterSpec struct {
 	AzureClusterClassSpec `json:",inline"`
 
-	// resourceGroup holds the cluster's resources. Default: the AzureCluster's name. One that exists
+	// resourceGroup holds the cluster's resources. Default: the AzureCluster's name. A resource group that exists
 	// without the cluster's ownership tag is used and never deleted.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
@@ -50,15 +50,15 @@ type AzureClusterSpec struct {
 	ControlPlaneEnabled bool `json:"controlPlaneEnabled"`
 }
 
-// APIEndpoint is where an API server answers. Cluster API's own type refuses an
-// empty host, which manifests written for CAPZ may hold until it is known.
+// APIEndpoint is the address of an API server. Cluster API's own type refuses an empty host, which manifests written
+// for CAPZ may have until the host is known.
 type APIEndpoint struct {
 	// host is a DNS name or an address.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Host string `json:"host,omitempty"`
 
-	// port is 1 to 65535, or 0 as long as it is not known.
+	// port is 1 to 65535; 0 means that it is not known yet.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	// +optional
@@ -84,8 +84,7 @@ type AzureClusterClassSpec struct {
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// identityRef names the AzureClusterIdentity with which to log in to Azure. It is demanded of new
-	// clusters.
+	// identityRef names the AzureClusterIdentity with which to log in to Azure. New clusters require it.
 	// +optional
 	IdentityRef *corev1.ObjectReference `json:"identityRef,omitempty"`
 
@@ -117,15 +116,14 @@ type ExtendedLocationSpec struct {
 	Type string `json:"type"`
 }
 
-// FailureDomains is a list, as the v1beta2 contract wants it.
+// FailureDomains is a list, as the v1beta2 contract requires.
 //
 // +listType=map
 // +listMapKey=name
 type FailureDomains []clusterv1.FailureDomain
 
-// UnmarshalJSON also accepts the map of the v1beta1 contract, which AzureClusters of CAPZ have until they
-// are adopted, and reads it as no failure domains: one unreadable object would hide all AzureClusters from
-// their controller.
+// UnmarshalJSON also accepts the map of the v1beta1 contract, which the AzureClusters of CAPZ have until they are
+// adopted, and returns no failure domains for it. An error would hide all AzureClusters from their controller.
 func (d *FailureDomains) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		*d = nil
@@ -134,9 +132,9 @@ func (d *FailureDomains) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]clusterv1.FailureDomain)(d))
 }
 
-// FailureDomainSpec says which machines a zone may be used for.
+// FailureDomainSpec limits the machines that a zone may be used for.
 type FailureDomainSpec struct {
-	// controlPlane says whether control plane machines may be placed in this zone.
+	// controlPlane is true if control plane machines may be placed in this zone.
 	// +optional
 	ControlPlane *bool `json:"controlPlane,omitempty"`
 
@@ -145,7 +143,7 @@ type FailureDomainSpec struct {
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
-// CloudProviderConfigOverrides are settings of cloud-provider-azure that go into azure.json.
+// CloudProviderConfigOverrides are settings of cloud-provider-azure that are written to azure.json.
 type CloudProviderConfigOverrides struct {
 	// rateLimits are the client rate limits of cloud-provider-azure per API family.
 	// +optional
@@ -191,17 +189,17 @@ type RateLimitConfig struct {
 	CloudProviderRateLimitBucketWrite int `json:"cloudProviderRateLimitBucketWrite,omitempty"`
 }
 
-// BackOffConfig is how cloud-provider-azure tries again.
+// BackOffConfig is the retry back-off of cloud-provider-azure.
 type BackOffConfig struct {
-	// cloudProviderBackoff turns it on.
+	// cloudProviderBackoff turns the back-off on.
 	// +optional
 	CloudProviderBackoff bool `json:"cloudProviderBackoff,omitempty"`
 
-	// cloudProviderBackoffRetries is how often to try again.
+	// cloudProviderBackoffRetries is the number of retries.
 	// +optional
 	CloudProviderBackoffRetries int `json:"cloudProviderBackoffRetries,omitempty"`
 
-	// cloudProviderBackoffExponent is by how much each pause is longer than the last.
+	// cloudProviderBackoffExponent is the factor by which each pause is longer than the pause before.
 	// +optional
 	CloudProviderBackoffExponent *resource.Quantity `json:"cloudProviderBackoffExponent,omitempty"`
 
@@ -214,7 +212,7 @@ type BackOffConfig struct {
 	CloudProviderBackoffJitter *resource.Quantity `json:"cloudProviderBackoffJitter,omitempty"`
 }
 
-// BastionSpec is how to reach machines without public addresses.
+// BastionSpec is the access to machines without public addresses.
 type BastionSpec struct {
 	// azureBastion requests an Azure Bastion host. It can be added later, but not changed or
 	// removed.
@@ -284,16 +282,16 @@ type AzureClusterInitializationStatus struct {
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// OperationService is the ServiceName of operations that casement has begun. Those of
-// another provider, whose tokens it cannot read, have another one.
+// OperationService is the ServiceName of operations that casement has begun. Operations of other providers, whose
+// tokens casement cannot read, have other names.
 const OperationService = "casement"
 
 // LongRunningOperationState is an operation that Azure has not finished.
 type LongRunningOperationState struct {
-	// type is PUT, PATCH, POST or DELETE.
+	// type is the HTTP method of the operation: PUT, PATCH, POST or DELETE.
 	Type string `json:"type"`
 
-	// name is the resource ID that the operation is about.
+	// name is the ID of the resource that the operation changes.
 	Name string `json:"name"`
 
 	// resourceGroup is the group of the resource.
@@ -345,7 +343,7 @@ type AzureClusterList struct {
 	Items           []AzureCluster `json:"items"`
 }
 
-// AzureClusterTemplateSpec is the wish for AzureClusters made from a template.
+// AzureClusterTemplateSpec is the desired state of an AzureClusterTemplate.
 type AzureClusterTemplateSpec struct {
 	Template AzureClusterTemplateResource `json:"template"`
 }

@@ -20,8 +20,8 @@ const (
 
 // AzureClusterIdentitySpec is the identity with which casement logs in to Azure.
 type AzureClusterIdentitySpec struct {
-	// type is the kind of authentication. It is immutable. ManualServicePrincipal is a deprecated
-	// name is the name of ServicePrincipal.
+	// type is the kind of authentication. It is immutable. ManualServicePrincipal is a deprecated name of
+	// ServicePrincipal.
 	// +kubebuilder:validation:Enum=ServicePrincipal;UserAssignedMSI;ManualServicePrincipal;ServicePrincipalCertificate;WorkloadIdentity;UserAssignedIdentityCredential
 	// +required
 	Type IdentityType `json:"type"`
@@ -64,8 +64,8 @@ type AzureClusterIdentitySpec struct {
 	UserAssignedIdentityCredentialsCloudType string `json:"userAssignedIdentityCredentialsCloudType,omitempty"`
 }
 
-// AllowedNamespaces are those whose AzureClusters may use the identity. A namespace needs to be in
-// the list or match the selector.
+// AllowedNamespaces are the namespaces whose AzureClusters may use the identity. A namespace needs to be in the list or
+// match the selector.
 type AllowedNamespaces struct {
 	// list are the names of allowed namespaces.
 	// +optional

@@ -32,18 +32,18 @@ type SecurityTypes string
 const (
 	SecurityTypesConfidentialVM SecurityTypes = "ConfidentialVM"
 	SecurityTypesTrustedLaunch  SecurityTypes = "TrustedLaunch"
-	// SecurityTypesStandard asks for neither, where an image or a subscription would make it
-	// trusted launch.
+	// SecurityTypesStandard requests neither trusted launch nor a confidential VM, even if the image or the
+	// subscription makes trusted launch the default.
 	SecurityTypesStandard SecurityTypes = "Standard"
 )
 
-// SecurityEncryptionType says which parts of a confidential VM's disk are encrypted.
+// SecurityEncryptionType is the set of parts of a confidential VM's disk that are encrypted.
 type SecurityEncryptionType string
 
-// BootDiagnosticsStorageAccountType says where boot diagnostics go.
+// BootDiagnosticsStorageAccountType is the kind of storage for boot diagnostics.
 type BootDiagnosticsStorageAccountType string
 
-// Places of boot diagnostics.
+// Kinds of storage for boot diagnostics.
 const (
 	DisabledDiagnosticsStorage    BootDiagnosticsStorageAccountType = "Disabled"
 	ManagedDiagnosticsStorage     BootDiagnosticsStorageAccountType = "Managed"
@@ -59,10 +59,10 @@ const (
 	SpotEvictionPolicyDelete     SpotEvictionPolicy = "Delete"
 )
 
-// DiffDiskPlacement is where an ephemeral OS disk is placed.
+// DiffDiskPlacement is the storage of the host on which an ephemeral OS disk is placed.
 type DiffDiskPlacement string
 
-// ProvisioningState is how far Azure is with a VM.
+// ProvisioningState is the provisioning state of a VM in Azure.
 type ProvisioningState string
 
 // States of a VM.
@@ -77,8 +77,7 @@ const (
 
 // AzureMachineSpec is the desired state of a machine in Azure.
 type AzureMachineSpec struct {
-	// providerID is azure:// and the VM's resource ID, set by the controller. Once it is set the VM is
-	// never made again.
+	// providerID is azure:// and the VM's resource ID, set by the controller. Once it is set, the VM is never created again.
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
@@ -153,7 +152,7 @@ type AzureMachineSpec struct {
 	// +optional
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 
-	// diagnostics is where the boot log and screenshots are stored. Default: storage that Azure manages.
+	// diagnostics is the storage of the boot log and screenshots. Default: storage that Azure manages.
 	// +optional
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 
@@ -218,7 +217,7 @@ type Image struct {
 	ComputeGallery *AzureComputeGalleryImage `json:"computeGallery,omitempty"`
 }
 
-// AzureSharedGalleryImage is an image in a gallery of one's own.
+// AzureSharedGalleryImage is an image in the user's own gallery.
 type AzureSharedGalleryImage struct {
 	// subscriptionID is the ID of the subscription of the gallery.
 	// +kubebuilder:validation:MinLength=1
@@ -230,7 +229,7 @@ type AzureSharedGalleryImage struct {
 	// +required
 	ResourceGroup string `json:"resourceGroup"`
 
-	// gallery is its name.
+	// gallery is the name of the gallery.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Gallery string `json:"gallery"`
@@ -258,7 +257,7 @@ type AzureSharedGalleryImage struct {
 	SKU *string `json:"sku,omitempty"`
 }
 
-// AzureMarketplaceImage is an image that others publish.
+// AzureMarketplaceImage is an image in the marketplace.
 type AzureMarketplaceImage struct {
 	ImagePlan `json:",inline"`
 
@@ -275,7 +274,7 @@ type AzureMarketplaceImage struct {
 
 // ImagePlan names an offer of the marketplace.
 type ImagePlan struct {
-	// publisher as the marketplace names it.
+	// publisher is the publisher's name in the marketplace.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Publisher string `json:"publisher"`
@@ -293,7 +292,7 @@ type ImagePlan struct {
 
 // AzureComputeGalleryImage is an image in a private or community gallery.
 type AzureComputeGalleryImage struct {
-	// gallery is its name; of a community gallery, the public one.
+	// gallery is the name of the gallery; of a community gallery, its public name.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Gallery string `json:"gallery"`
@@ -321,7 +320,7 @@ type AzureComputeGalleryImage struct {
 	Plan *ImagePlan `json:"plan,omitempty"`
 }
 
-// UserAssignedIdentity is a managed identity that exists.
+// UserAssignedIdentity is an existing managed identity.
 type UserAssignedIdentity struct {
 	// providerID is the identity's resource ID, with or without the prefix azure://.
 	// +required
@@ -345,8 +344,7 @@ type SystemAssignedIdentityRole struct {
 
 // OSDisk is the disk that a VM boots from.
 type OSDisk struct {
-	// osType is Linux or Windows. Windows machines get names of 15 characters, other images and other
-	// bootstrapping.
+	// osType is Linux or Windows. Windows machines have names of at most 15 characters, and other images and bootstrap data.
 	// +kubebuilder:default=Linux
 	// +required
 	OSType string `json:"osType"`
@@ -377,7 +375,7 @@ type ManagedDiskParameters struct {
 	// +optional
 	StorageAccountType string `json:"storageAccountType,omitempty"`
 
-	// diskEncryptionSet has the user's own key.
+	// diskEncryptionSet is the set that has the user's own key.
 	// +optional
 	DiskEncryptionSet *DiskEncryptionSetParameters `json:"diskEncryptionSet,omitempty"`
 
@@ -386,7 +384,7 @@ type ManagedDiskParameters struct {
 	SecurityProfile *VMDiskSecurityProfile `json:"securityProfile,omitempty"`
 }
 
-// DiskEncryptionSetParameters names a set of keys.
+// DiskEncryptionSetParameters names a disk encryption set.
 type DiskEncryptionSetParameters struct {
 	// id is the set's resource ID.
 	// +optional
@@ -395,7 +393,7 @@ type DiskEncryptionSetParameters struct {
 
 // VMDiskSecurityProfile is the encryption of a confidential VM's OS disk.
 type VMDiskSecurityProfile struct {
-	// diskEncryptionSet has the user's own key; it requires DiskWithVMGuestState.
+	// diskEncryptionSet is the set that has the user's own key; it requires DiskWithVMGuestState.
 	// +optional
 	DiskEncryptionSet *DiskEncryptionSetParameters `json:"diskEncryptionSet,omitempty"`
 
@@ -414,13 +412,13 @@ type DiffDiskSettings struct {
 	// +required
 	Option string `json:"option"`
 
-	// placement is where on the host the ephemeral disk is.
+	// placement is the storage of the host that the ephemeral disk is on.
 	// +kubebuilder:validation:Enum=CacheDisk;NvmeDisk;ResourceDisk
 	// +optional
 	Placement *DiffDiskPlacement `json:"placement,omitempty"`
 }
 
-// DataDisk is an empty disk made with the VM.
+// DataDisk is an empty disk that is created with the VM.
 type DataDisk struct {
 	// nameSuffix is the end of the disk's name, unique per machine.
 	// +required
@@ -434,12 +432,11 @@ type DataDisk struct {
 	// +optional
 	ManagedDisk *ManagedDiskParameters `json:"managedDisk,omitempty"`
 
-	// lun is 0 to 63, each once. Default: the lowest that is free.
+	// lun is 0 to 63, each once. Default: the lowest free number.
 	// +optional
 	Lun *int32 `json:"lun,omitempty"`
 
-	// cachingType is the caching of the host. Default: ReadWrite, or None for Ultra and PremiumV2 disks, which have
-	// none.
+	// cachingType is the caching of the host. Default: ReadWrite, or None for Ultra and PremiumV2 disks, which support no caching.
 	// +kubebuilder:validation:Enum=None;ReadOnly;ReadWrite
 	// +optional
 	CachingType string `json:"cachingType,omitempty"`
@@ -452,16 +449,16 @@ type AdditionalCapabilities struct {
 	UltraSSDEnabled *bool `json:"ultraSSDEnabled,omitempty"`
 }
 
-// Diagnostics is how to look into a VM from outside.
+// Diagnostics are the means to examine a VM from outside.
 type Diagnostics struct {
 	// boot is the boot log and screenshots.
 	// +optional
 	Boot *BootDiagnostics `json:"boot,omitempty"`
 }
 
-// BootDiagnostics is where the boot log and screenshots go.
+// BootDiagnostics is the storage of the boot log and screenshots.
 type BootDiagnostics struct {
-	// storageAccountType is where boot diagnostics are stored. Default: Managed.
+	// storageAccountType is the kind of storage for boot diagnostics. Default: Managed.
 	// +kubebuilder:validation:Enum=Managed;UserManaged;Disabled
 	// +required
 	StorageAccountType BootDiagnosticsStorageAccountType `json:"storageAccountType"`
@@ -473,14 +470,14 @@ type BootDiagnostics struct {
 
 // UserManagedBootDiagnostics names a storage account.
 type UserManagedBootDiagnostics struct {
-	// storageAccountURI is the blob endpoint of the storage account, for UserManaged.
+	// storageAccountURI is the blob endpoint of the storage account. It is for the type UserManaged.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https://`
 	// +required
 	StorageAccountURI string `json:"storageAccountURI"`
 }
 
-// SpotVMOptions makes a VM cheap, and Azure may take it away.
+// SpotVMOptions makes a VM a spot VM: it is cheaper, and Azure may evict it.
 type SpotVMOptions struct {
 	// maxPrice is the highest price in US dollars per hour. Default: the on-demand price.
 	// +optional
@@ -509,7 +506,7 @@ type SecurityProfile struct {
 	UefiSettings *UefiSettings `json:"uefiSettings,omitempty"`
 }
 
-// UefiSettings of a VM's firmware.
+// UefiSettings are the settings of a VM's firmware.
 type UefiSettings struct {
 	// secureBootEnabled requires securityType TrustedLaunch or a confidential VM.
 	// +optional
@@ -545,13 +542,11 @@ type VMExtension struct {
 
 // NetworkInterface is a network card of a VM.
 type NetworkInterface struct {
-	// subnetName is the subnet's name. The controller sets it if there is only one subnet of the
-	// machine's role.
+	// subnetName is the subnet's name. The controller sets it if only one subnet has the machine's role.
 	// +optional
 	SubnetName string `json:"subnetName,omitempty"`
 
-	// privateIPConfigs is the number of addresses of the interface, at least 1, which is the
-	// default.
+	// privateIPConfigs is the number of addresses of the interface, at least 1. Default: 1.
 	// +optional
 	PrivateIPConfigs int `json:"privateIPConfigs,omitempty"`
 

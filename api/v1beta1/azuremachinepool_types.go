@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// OrchestrationMode is how a scale set holds its instances.
+// OrchestrationMode is the relation between a scale set and its instances.
 type OrchestrationMode string
 
 // Orchestration modes.
@@ -17,13 +17,13 @@ const (
 	FlexibleOrchestrationMode OrchestrationMode = "Flexible"
 )
 
-// AzureMachinePoolDeploymentStrategyType is how a pool replaces its instances.
+// AzureMachinePoolDeploymentStrategyType is the way in which a pool replaces its instances.
 type AzureMachinePoolDeploymentStrategyType string
 
 // RollingUpdateAzureMachinePoolDeploymentStrategyType replaces instances a few at a time.
 const RollingUpdateAzureMachinePoolDeploymentStrategyType AzureMachinePoolDeploymentStrategyType = "RollingUpdate"
 
-// AzureMachinePoolDeletePolicyType is which instances go first.
+// AzureMachinePoolDeletePolicyType is the order in which instances are deleted.
 type AzureMachinePoolDeletePolicyType string
 
 // Delete policies.
@@ -37,8 +37,8 @@ const (
 // reports it to Cluster API.
 const AzureMachinePoolMachineKind = "AzureMachinePoolMachine"
 
-// MachinePoolFinalizer keeps an AzureMachinePool until its scale set is gone. It is Cluster API's own
-// name, as CAPZ has it, so that a pool of either is released by the other.
+// MachinePoolFinalizer keeps an AzureMachinePool until its scale set is gone. It is Cluster API's own name, as CAPZ has
+// it, so that each provider can release a pool of the other.
 const MachinePoolFinalizer = "machinepool.cluster.x-k8s.io"
 
 // MachinePoolMachineFinalizer keeps an AzureMachinePoolMachine until its instance is gone.
@@ -74,7 +74,7 @@ type AzureMachinePoolMachineTemplate struct {
 	// +optional
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 
-	// diagnostics is where the boot log and screenshots are stored. Default: storage that Azure manages.
+	// diagnostics is the storage of the boot log and screenshots. Default: storage that Azure manages.
 	// +optional
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 
@@ -116,25 +116,24 @@ type AzureMachinePoolMachineTemplate struct {
 
 // MachineRollingUpdateDeployment bounds a rolling update.
 type MachineRollingUpdateDeployment struct {
-	// maxUnavailable is how many instances may be missing, as a number or a percentage rounded down.
+	// maxUnavailable is the number of instances that may be missing, or a percentage, which is rounded down.
 	// +kubebuilder:default=0
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// maxSurge is how many instances there may be beyond the replicas while the model changes, as a
-	// number or a percentage rounded up.
+	// maxSurge is the number of instances beyond the replicas while the model changes, or a percentage, which is rounded up.
 	// +kubebuilder:default=1
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
-	// deletePolicy is which instances go first.
+	// deletePolicy is the order in which instances are deleted.
 	// +kubebuilder:validation:Enum=Random;Newest;Oldest
 	// +kubebuilder:default=Oldest
 	// +optional
 	DeletePolicy AzureMachinePoolDeletePolicyType `json:"deletePolicy,omitempty"`
 }
 
-// AzureMachinePoolDeploymentStrategy is how instances of an old model are replaced.
+// AzureMachinePoolDeploymentStrategy is the way in which instances of an old model are replaced.
 type AzureMachinePoolDeploymentStrategy struct {
 	// type is RollingUpdate.
 	// +kubebuilder:validation:Enum=RollingUpdate
@@ -188,7 +187,7 @@ type AzureMachinePoolSpec struct {
 	// +optional
 	RoleAssignmentName string `json:"roleAssignmentName,omitempty"`
 
-	// strategy is how instances of an old model are replaced.
+	// strategy is the way in which instances of an old model are replaced.
 	// +kubebuilder:default={type: "RollingUpdate", rollingUpdate: {maxSurge: 1, maxUnavailable: 0, deletePolicy: Oldest}}
 	// +optional
 	Strategy AzureMachinePoolDeploymentStrategy `json:"strategy,omitempty"`
@@ -199,7 +198,7 @@ type AzureMachinePoolSpec struct {
 	// +optional
 	OrchestrationMode OrchestrationMode `json:"orchestrationMode,omitempty"`
 
-	// platformFaultDomainCount is how many fault domains a zone's instances are spread over. Default: 1
+	// platformFaultDomainCount is the number of fault domains that the instances of a zone are spread over. Default: 1
 	// for Flexible, Azure's choice for Uniform.
 	// +optional
 	PlatformFaultDomainCount *int32 `json:"platformFaultDomainCount,omitempty"`
@@ -251,7 +250,7 @@ type AzureMachinePoolStatus struct {
 	// +optional
 	Replicas int32 `json:"replicas"`
 
-	// instances are declared as CAPZ declares them and never written: AzureMachinePoolMachines hold it.
+	// instances is a field of CAPZ that casement never writes: AzureMachinePoolMachines have this information.
 	// +optional
 	Instances []*AzureMachinePoolInstanceStatus `json:"instances,omitempty"`
 
@@ -259,7 +258,7 @@ type AzureMachinePoolStatus struct {
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
-	// version is declared as CAPZ declares it and never written.
+	// version is a field of CAPZ that casement never writes.
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -286,7 +285,7 @@ type AzureMachinePoolStatus struct {
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
 
-	// infrastructureMachineKind says to Cluster API that each instance has an object of this kind.
+	// infrastructureMachineKind is the kind of the object that each instance has, for Cluster API.
 	// +optional
 	InfrastructureMachineKind string `json:"infrastructureMachineKind,omitempty"`
 
@@ -331,8 +330,7 @@ func (p *AzureMachinePool) SetConditions(conditions []metav1.Condition) {
 	p.Status.Conditions = conditions
 }
 
-// MachineSpec returns the pool's template as the spec of one of its machines, so that code
-// for both kinds exists once.
+// MachineSpec returns the pool's template as the spec of one of its machines, so that the same code serves both kinds.
 func (p *AzureMachinePool) MachineSpec() AzureMachineSpec {
 	t := p.Spec.Template.DeepCopy()
 	return AzureMachineSpec{
@@ -343,12 +341,12 @@ func (p *AzureMachinePool) MachineSpec() AzureMachineSpec {
 		Identity: p.Spec.Identity, UserAssignedIdentities: p.Spec.UserAssignedIdentities,
 		SystemAssignedIdentityRole: p.Spec.SystemAssignedIdentityRole, RoleAssignmentName: p.Spec.RoleAssignmentName,
 		AdditionalTags: p.Spec.AdditionalTags,
-		// Scale sets of CAPZ always forward.
+		// CAPZ turns on IP forwarding for all scale sets.
 		EnableIPForwarding: true,
 	}
 }
 
-// SetMachineSpec is the way back from MachineSpec.
+// SetMachineSpec writes the fields of a machine's spec into the pool's template, the reverse of MachineSpec.
 func (p *AzureMachinePool) SetMachineSpec(s AzureMachineSpec) {
 	t := &p.Spec.Template
 	t.VMSize, t.Image, t.OSDisk, t.DataDisks, t.SSHPublicKey = s.VMSize, s.Image, s.OSDisk, s.DataDisks, s.SSHPublicKey

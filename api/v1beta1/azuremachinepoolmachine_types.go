@@ -27,7 +27,7 @@ type AzureMachinePoolMachineStatus struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// provisioningState is Azure's provisioning state of the instance in Azure.
+	// provisioningState is Azure's provisioning state of the instance.
 	// +optional
 	ProvisioningState *ProvisioningState `json:"provisioningState,omitempty"`
 
@@ -35,8 +35,7 @@ type AzureMachinePoolMachineStatus struct {
 	// +optional
 	InstanceName string `json:"instanceName,omitempty"`
 
-	// addresses are the instance's, in the order of its interfaces. They are as long
-	// as the instance.
+	// addresses are the addresses of the instance, in the order of its interfaces. They stay as long as the instance exists.
 	// +optional
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
@@ -54,7 +53,7 @@ type AzureMachinePoolMachineStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// longRunningOperationStates are the Azure operations under way.
+	// longRunningOperationStates are the Azure operations in progress.
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
 

@@ -5,7 +5,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// AzureMachinePoolTemplateSpec is the wish for AzureMachinePools made from a template.
+// AzureMachinePoolTemplateSpec is the desired state of an AzureMachinePoolTemplate.
 type AzureMachinePoolTemplateSpec struct {
 	Template AzureMachinePoolTemplateResource `json:"template"`
 }
@@ -22,8 +22,7 @@ type AzureMachinePoolTemplateResource struct {
 	Spec AzureMachinePoolSpec `json:"spec"`
 }
 
-// AzureMachinePoolTemplate is a template of AzureMachinePools, for the machine pools of
-// a ClusterClass. Nothing else reads it.
+// AzureMachinePoolTemplate is a template of AzureMachinePools, for the machine pools of a ClusterClass. Nothing else uses it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=azuremachinepooltemplates,scope=Namespaced,categories=cluster-api

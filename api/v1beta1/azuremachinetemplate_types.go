@@ -42,7 +42,7 @@ type AzureMachineTemplateStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// AzureMachineTemplateSpec is the wish for AzureMachines made from a template.
+// AzureMachineTemplateSpec is the desired state of an AzureMachineTemplate.
 type AzureMachineTemplateSpec struct {
 	Template AzureMachineTemplateResource `json:"template"`
 }

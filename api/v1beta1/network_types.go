@@ -20,10 +20,10 @@ const (
 	Public   LBType = "Public"
 )
 
-// SKU is a load balancer's SKU; Azure creates Standard ones only.
+// SKU is a load balancer's SKU; Azure creates only Standard load balancers.
 type SKU string
 
-// SKUStandard is the only SKU that casement makes.
+// SKUStandard is the only SKU that casement creates.
 const SKUStandard SKU = "Standard"
 
 // SecurityGroupProtocol is the protocol of a security rule.
@@ -58,7 +58,7 @@ const (
 // PrivateDNSZoneMode is System or None.
 type PrivateDNSZoneMode string
 
-// Who makes the private DNS zone of an internal API server.
+// Kinds of the private DNS zone of an internal API server.
 const (
 	PrivateDNSZoneModeSystem PrivateDNSZoneMode = "System"
 	PrivateDNSZoneModeNone   PrivateDNSZoneMode = "None"
@@ -84,8 +84,8 @@ type NetworkSpec struct {
 	// +optional
 	APIServerLB *LoadBalancerSpec `json:"apiServerLB,omitempty"`
 
-	// nodeOutboundLB is the way out of nodes. Default: none, because IPv4 nodes have NAT gateways; one
-	// for public clusters with IPv6 nodes.
+	// nodeOutboundLB is the load balancer for outbound traffic of nodes. Default: none, because IPv4 nodes have NAT
+	// gateways; one for public clusters with IPv6 nodes.
 	// +optional
 	NodeOutboundLB *LoadBalancerSpec `json:"nodeOutboundLB,omitempty"`
 
@@ -108,8 +108,7 @@ type NetworkClassSpec struct {
 	// +optional
 	PrivateDNSZoneName string `json:"privateDNSZoneName,omitempty"`
 
-	// privateDNSZoneResourceGroup is the resource group of that zone; it requires
-	// privateDNSZoneName.
+	// privateDNSZoneResourceGroup is the resource group of the private DNS zone; it requires privateDNSZoneName.
 	// +optional
 	PrivateDNSZoneResourceGroup string `json:"privateDNSZoneResourceGroup,omitempty"`
 
@@ -122,7 +121,8 @@ type NetworkClassSpec struct {
 
 // VnetSpec is the virtual network.
 type VnetSpec struct {
-	// resourceGroup is the resource group of the network, its security groups and route tables. Default: the cluster's.
+	// resourceGroup is the resource group of the network, its security groups and route tables. Default: the cluster's
+	// resource group.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
@@ -141,13 +141,13 @@ type VnetSpec struct {
 	VnetClassSpec `json:",inline"`
 }
 
-// VnetPeeringSpec joins the cluster's network with another, both ways.
+// VnetPeeringSpec is a peering between the cluster's virtual network and another one, in both directions.
 type VnetPeeringSpec struct {
 	// resourceGroup is the group of the remote network. Default: spec.resourceGroup.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// remoteVnetName is the other network.
+	// remoteVnetName is the name of the remote network.
 	// +required
 	RemoteVnetName string `json:"remoteVnetName"`
 
@@ -202,11 +202,11 @@ type SubnetSpec struct {
 	// +optional
 	SecurityGroup SecurityGroup `json:"securityGroup,omitempty"`
 
-	// routeTable is the subnet's; cloud-provider-azure writes the routes.
+	// routeTable is the subnet's route table; cloud-provider-azure writes its routes.
 	// +optional
 	RouteTable RouteTable `json:"routeTable,omitempty"`
 
-	// natGateway is the way out of the subnet's machines.
+	// natGateway is the gateway for outbound traffic of the subnet's machines.
 	// +optional
 	NatGateway NatGateway `json:"natGateway,omitempty"`
 
@@ -228,8 +228,8 @@ type SecurityGroup struct {
 
 // SecurityGroupClass is the part of a security group that a ClusterClass may carry.
 type SecurityGroupClass struct {
-	// securityRules are the group's rules. A rule that is removed from the spec is deleted; rules of
-	// others are kept.
+	// securityRules are the group's rules. A rule that is removed from the spec is deleted; rules that other programs
+	// added are kept.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
@@ -240,13 +240,13 @@ type SecurityGroupClass struct {
 	Tags Tags `json:"tags,omitempty"`
 }
 
-// SecurityRule lets traffic pass, or not.
+// SecurityRule allows or denies traffic.
 type SecurityRule struct {
 	// name is the name of the rule.
 	// +required
 	Name string `json:"name"`
 
-	// description is a text for people.
+	// description is a free text.
 	// +required
 	Description string `json:"description"`
 
@@ -268,8 +268,8 @@ type SecurityRule struct {
 	// +optional
 	SourcePorts *string `json:"sourcePorts,omitempty"`
 
-	// destinationPorts is a port, a range or *. A rule for exactly 22 or the API server's port
-	// replaces the default rule for it.
+	// destinationPorts is a port, a range or *. A rule for exactly 22 or the API server's port replaces the default
+	// rule for that port.
 	// +optional
 	DestinationPorts *string `json:"destinationPorts,omitempty"`
 
@@ -310,7 +310,7 @@ type NatGateway struct {
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// ip is its public address.
+	// ip is the public address of the NAT gateway.
 	// +optional
 	NatGatewayIP PublicIPSpec `json:"ip,omitempty"`
 
@@ -323,8 +323,7 @@ type NatGateway struct {
 
 // PublicIPSpec is a public IP address.
 type PublicIPSpec struct {
-	// name is the name of the address. One that exists without the cluster's ownership tag is used and never
-	// deleted.
+	// name is the name of the address. An address that exists without the cluster's ownership tag is used and never deleted.
 	// +required
 	Name string `json:"name"`
 
@@ -338,13 +337,13 @@ type PublicIPSpec struct {
 	IPTags []IPTag `json:"ipTags,omitempty"`
 }
 
-// IPTag is a tag that Azure's network reads.
+// IPTag is a tag that Azure's network interprets.
 type IPTag struct {
 	// type is the type of the tag.
 	// +required
 	Type string `json:"type"`
 
-	// tag is its value.
+	// tag is the value of the tag.
 	// +required
 	Tag string `json:"tag"`
 }
@@ -374,7 +373,7 @@ type SubnetClassSpec struct {
 	// +optional
 	CIDRBlocks []string `json:"cidrBlocks,omitempty"`
 
-	// serviceEndpoints lead to Azure's services without leaving its network.
+	// serviceEndpoints are the Azure services that the subnet reaches without leaving Azure's network.
 	// +listType=map
 	// +listMapKey=service
 	// +optional
@@ -387,7 +386,7 @@ type SubnetClassSpec struct {
 	PrivateEndpoints []PrivateEndpointSpec `json:"privateEndpoints,omitempty"`
 }
 
-// ServiceEndpointSpec is a way to a service of Azure.
+// ServiceEndpointSpec is direct access to an Azure service.
 type ServiceEndpointSpec struct {
 	// service is the name of an Azure service, such as Microsoft.Storage.
 	// +required
@@ -398,13 +397,13 @@ type ServiceEndpointSpec struct {
 	Locations []string `json:"locations"`
 }
 
-// PrivateEndpointSpec gives a service an address in the subnet.
+// PrivateEndpointSpec is an address in the subnet for a service.
 type PrivateEndpointSpec struct {
 	// name is the name of the endpoint.
 	// +required
 	Name string `json:"name"`
 
-	// location is the location of the endpoint. Default: the cluster's.
+	// location is the location of the endpoint. Default: the cluster's location.
 	// +optional
 	Location string `json:"location,omitempty"`
 
@@ -412,7 +411,7 @@ type PrivateEndpointSpec struct {
 	// +optional
 	PrivateLinkServiceConnections []PrivateLinkServiceConnection `json:"privateLinkServiceConnections,omitempty"`
 
-	// customNetworkInterfaceName is the name of its network card.
+	// customNetworkInterfaceName is the name of the endpoint's network interface.
 	// +optional
 	CustomNetworkInterfaceName string `json:"customNetworkInterfaceName,omitempty"`
 
@@ -420,11 +419,11 @@ type PrivateEndpointSpec struct {
 	// +optional
 	PrivateIPAddresses []string `json:"privateIPAddresses,omitempty"`
 
-	// applicationSecurityGroups are resource IDs of groups that it joins.
+	// applicationSecurityGroups are the resource IDs of the application security groups that the endpoint joins.
 	// +optional
 	ApplicationSecurityGroups []string `json:"applicationSecurityGroups,omitempty"`
 
-	// manualApproval asks the service's owner for approval.
+	// manualApproval requires the approval of the service's owner.
 	// +optional
 	ManualApproval bool `json:"manualApproval,omitempty"`
 }
@@ -460,16 +459,16 @@ type LoadBalancerSpec struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// frontendIPs are its addresses; the API server has exactly one.
+	// frontendIPs are the addresses of the load balancer; the API server has exactly one.
 	// +optional
 	FrontendIPs []FrontendIP `json:"frontendIPs,omitempty"`
 
-	// frontendIPsCount is how many addresses an outbound load balancer has: 0 to 16, default 1. Only 1
-	// for the API server.
+	// frontendIPsCount is the number of addresses of an outbound load balancer: 0 to 16, default 1. The API server's
+	// has exactly 1.
 	// +optional
 	FrontendIPsCount *int32 `json:"frontendIPsCount,omitempty"`
 
-	// backendPool holds the machines.
+	// backendPool is the pool of machines.
 	// +optional
 	BackendPool BackendPool `json:"backendPool,omitempty"`
 
@@ -522,12 +521,12 @@ type LoadBalancerClassSpec struct {
 	// +optional
 	Type LBType `json:"type,omitempty"`
 
-	// idleTimeoutInMinutes is when an idle TCP connection is forgotten: 4 to 30, default 4.
+	// idleTimeoutInMinutes is the time after which an idle TCP connection is dropped: 4 to 30, default 4.
 	// +optional
 	IdleTimeoutInMinutes *int32 `json:"idleTimeoutInMinutes,omitempty"`
 }
 
-// LoadBalancerPort is one more port of the API server's load balancer.
+// LoadBalancerPort is an additional port of the API server's load balancer.
 type LoadBalancerPort struct {
 	// name is the name of the rule.
 	// +required

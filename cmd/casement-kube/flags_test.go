@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/sim/staticpod"
 )
 
-// noFile are the flags whose value is text and not the name of a file, socket or program. A
-// flag that is new in a version belongs either here or in the table of package staticpod.
+// noFile are the flags whose value is text and not the name of a file, socket or program. A flag that is new in a
+// version has to be added here or to the table in package staticpod.
 var noFile = map[string]string{
 	"kube-apiserver": "admission-control advertise-address allow-metric-labels api-audiences audit-log-format " +
 		"audit-log-mode audit-log-version audit-webhook-mode " +
@@ -79,7 +79,8 @@ func TestEveryFlagIsDecided(t *testing.T) {
 	}
 }
 
-// commands are Kubernetes' programs. A process may make an API server's command once, as it takes the signals.
+// commands are Kubernetes' programs. A process can create an API server's command only once, because the command
+// registers signal handlers.
 var commands = sync.OnceValue(func() map[string]*cobra.Command {
 	return map[string]*cobra.Command{
 		"kube-apiserver": apiserver.NewAPIServerCommand(), "kube-controller-manager": controllermanager.NewControllerManagerCommand(),
@@ -94,8 +95,7 @@ func etcdFlags() *flag.FlagSet {
 	return flags
 }
 
-// textFlags returns the flags of each program that take more than a number, hidden ones
-// too.
+// textFlags returns the flags of each program whose values are texts, including hidden flags.
 func textFlags() map[string][]string {
 	out := map[string][]string{}
 	for program, command := range commands() {

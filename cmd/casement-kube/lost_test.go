@@ -12,15 +12,14 @@ import (
 	"casement.dev/casement/internal/sim/staticpod"
 )
 
-// TestEmbedded holds that the simulator knows the release of the programs that are linked.
+// TestEmbedded checks that the simulator has the release of the programs that are linked.
 func TestEmbedded(t *testing.T) {
 	if staticpod.Embedded != kuberelease.Minor() {
 		t.Errorf("staticpod.Embedded is %s and go.mod has %s", staticpod.Embedded, kuberelease.Default)
 	}
 }
 
-// TestLost: the embedded programs really do not know a flag, feature gate or admission plugin that is
-// dropped for older releases.
+// TestLost: the embedded programs do not know the flags, feature gates and admission plugins that are dropped for older releases.
 func TestLost(t *testing.T) {
 	for program, command := range commands() {
 		for _, name := range staticpod.LostFlags(program) {

@@ -1,7 +1,7 @@
 // Command casement-kube has the unchanged upstream Kubernetes programs in one file: etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler and kubectl, chosen by the name it is called by or by its first
-// argument; and boot, which does kubeadm's work on a control plane machine, and charts, which installs the
-// charts of HelmChartProxies.
+// kube-controller-manager, kube-scheduler and kubectl, selected by the name of the executable or by the first argument.
+// It also has boot, which does kubeadm's work on a control plane machine, and charts, which installs the charts of
+// HelmChartProxies.
 package main
 
 import (
@@ -32,8 +32,7 @@ import (
 	"casement.dev/casement/internal/tuning"
 )
 
-// programs have the main functions of the programs; each runs with os.Args of a separate
-// program.
+// programs are the main functions by program name; each runs with the os.Args of a separate program.
 var programs = map[string]func(){
 	"etcd":                    func() { etcdmain.Main(os.Args) },
 	"kube-apiserver":          func() { os.Exit(cli.Run(apiserver.NewAPIServerCommand())) },
@@ -76,7 +75,7 @@ func main() {
 // watching are the programs that watch each of their certificate files with an inotify instance.
 var watching = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// spareWatchers lets this program do without inotify, of which the user has few instances left.
+// spareWatchers makes this program work without inotify if the user has few instances left.
 func spareWatchers(usage string) {
 	if err := confine.NoWatchers(); err != nil {
 		fmt.Fprintln(os.Stderr, "warning:", err)

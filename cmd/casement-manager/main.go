@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // the image holds no certificate authorities
+	_ "golang.org/x/crypto/x509roots/fallback" // the image contains no certificate authorities
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"casement.dev/casement/internal/manager"

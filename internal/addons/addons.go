@@ -1,10 +1,10 @@
-// Package addons has the manifests that a self-managed cluster on Azure needs beside Cluster API: a CNI for
-// Linux and Windows, kube-proxy for Windows, the Azure cloud provider, csi-proxy and CSI drivers, and
-// monitors of Windows nodes, each with a version and the Cluster labels that ask for it. They are minimal
-// manifests of our own for the published images; users who need more install the projects' charts instead.
+// Package addons has the manifests that a self-managed cluster on Azure needs beside Cluster API: a CNI for Linux and
+// Windows, kube-proxy for Windows, the Azure cloud provider, csi-proxy and CSI drivers, and monitors of Windows nodes,
+// each with a version and the Cluster labels that request it. They are casement's own minimal manifests for the
+// published images; users who need more install the projects' charts instead.
 //
-// It renders text and makes ClusterResourceSets of it; it talks to no cluster. internal/plane,
-// internal/helm, internal/cli, hack/release and tests may import it.
+// It renders manifests as text and as ClusterResourceSets; it connects to no cluster. internal/plane, internal/helm,
+// internal/cli, hack/release and tests may import it.
 package addons
 
 import (
@@ -29,37 +29,34 @@ type Addon struct {
 	Name string
 	// Version is the version of the addon's software.
 	Version string
-	// Selectors are the label sets of a Cluster that ask for the addon; any one of
-	// them is enough.
+	// Selectors are the label sets of a Cluster that request the addon; any one of them is sufficient.
 	Selectors []map[string]string
 	// Charts are the names of the Helm charts that install the same software.
 	Charts []string
 	// About describes the addon in a few words.
 	About string
-	// manifest is the name, without extension, of the file in manifests/ that the addon is
-	// rendered from; "" means the addon's own name.
+	// manifest is the name, without extension, of the addon's file in manifests/; "" means the addon's own name.
 	manifest string
 }
 
 // Params are the inputs of manifests. Zero values have defaults.
 type Params struct {
-	// KubernetesVersion ("v1.36.3") picks the images that follow Kubernetes: the
-	// kube-proxy for Windows and the cloud provider.
+	// KubernetesVersion ("v1.36.3") selects the images whose version follows Kubernetes: kube-proxy for Windows and the
+	// cloud provider.
 	KubernetesVersion string
-	// ClusterName is the cloud provider's --cluster-name, after which it names load
-	// balancers; "kubernetes" when empty.
+	// ClusterName is the cloud provider's --cluster-name, which is part of the names of load balancers; "kubernetes" if
+	// it is empty.
 	ClusterName string
-	// PodCIDR is the pool of pod addresses. Calico finds it in the kubeadm
-	// configuration when it is empty; flannel then takes 10.244.0.0/16, and Azure CNI,
-	// for which it is the virtual network, 10.0.0.0/8.
+	// PodCIDR is the range of pod addresses. If it is empty, Calico reads the range from the kubeadm configuration,
+	// flannel uses 10.244.0.0/16, and Azure CNI, whose range is the virtual network, uses 10.0.0.0/8.
 	PodCIDR string
 	// ServiceCIDR is 10.96.0.0/12 when empty.
 	ServiceCIDR string
-	// APIServerHost and APIServerPort are where Windows nodes reach the API server
-	// before a kube-proxy runs there; empty leaves the cluster address.
+	// APIServerHost and APIServerPort are the API server's address for Windows nodes before kube-proxy runs there;
+	// empty means the cluster address.
 	APIServerHost string
 	APIServerPort int
-	// Digests pin images, by the reference that manifests have: sha256:... goes behind it.
+	// Digests are the digests (sha256:...) that are appended to images, by the image reference in the manifests.
 	Digests map[string]string
 }
 
@@ -76,14 +73,14 @@ const (
 	windowsExporterVersion = "0.31.6"
 	eventFlowVersion       = "v0.1.0"
 	problemDetectorVersion = "v1.36.0"
-	// hostProcessVersion is of the image of HostProcess containers that use the node's programs alone.
+	// hostProcessVersion is the version of the image of HostProcess containers that only use the node's programs.
 	// Source: github.com/microsoft/windows-host-process-containers-base-image, releases.
 	hostProcessVersion = "v1.0.0"
-	// azureNetwork is where the pods of Azure's CNI are when nothing says it.
+	// azureNetwork is the default range of the pods of Azure's CNI.
 	azureNetwork = "10.0.0.0/8"
 )
 
-// All returns the addons in the order in which they are best applied.
+// All returns the addons in the recommended order of installation.
 func All() []Addon {
 	windows, calico := map[string]string{"cni": "calico", "windows": "enabled"}, []string{"tigera-operator", "calico"}
 	_, provider := cloudProvider(kuberelease.Default)
@@ -132,10 +129,9 @@ func All() []Addon {
 	}
 }
 
-// cloudProvider returns the registry and the newest release of cloud-provider-azure that
-// was checked for a Kubernetes version; their minors go together. From 1.34 on they are
-// published under oss/v2. Source: github.com/kubernetes-sigs/cloud-provider-azure, version
-// matrix.
+// cloudProvider returns the registry and the newest checked release of cloud-provider-azure for a Kubernetes version;
+// both have the same minor version. From 1.34 on, the images are published under oss/v2. Source:
+// github.com/kubernetes-sigs/cloud-provider-azure, version matrix.
 func cloudProvider(kubernetes string) (registry, version string) {
 	const v1, v2 = "mcr.microsoft.com/oss/kubernetes", "mcr.microsoft.com/oss/v2/kubernetes"
 	_, rest, _ := strings.Cut(kubernetes, ".")
@@ -153,7 +149,7 @@ func cloudProvider(kubernetes string) (registry, version string) {
 	case minor == 33:
 		return v1, "v1.33.2"
 	case minor >= 30:
-		return v1, "v1.30.10" // of 1.31 and 1.32 none was checked
+		return v1, "v1.30.10" // no release for 1.31 and 1.32 was checked
 	default:
 		return v1, "v1.29.9"
 	}
@@ -162,13 +158,13 @@ func cloudProvider(kubernetes string) (registry, version string) {
 // values are the data of the manifests' templates.
 type values struct {
 	Params
-	// IPv4 and IPv6 are the families of Calico's pods.
+	// IPv4 and IPv6 are true for the address families of Calico's pods.
 	IPv4, IPv6 bool
 
 	Calico, Flannel, FlannelPlugin, FlannelWindows, CSIProxy string
 	CloudProvider, CloudProviderRepository                   string
 	AzureCNI, MasqAgent                                      string
-	// KubeProxyTag is the Kubernetes version as an image tag allows it.
+	// KubeProxyTag is the Kubernetes version in the form that image tags allow.
 	KubeProxyTag string
 	DNS          string
 	CalicoCRDs   []crd
@@ -234,11 +230,11 @@ func serviceDNS(cidr string) (string, error) {
 	return a.String(), nil
 }
 
-// crd is a custom resource definition of Calico, in short.
+// crd describes a custom resource definition of Calico.
 type crd struct{ Kind, Plural, Scope string }
 
-// calicoCRDs returns the kinds that Calico's Kubernetes datastore keeps. Their schemas are
-// left open here. Source: github.com/projectcalico/calico, manifests/crds.yaml.
+// calicoCRDs returns the kinds of Calico's Kubernetes datastore. Their schemas here accept any content. Source:
+// github.com/projectcalico/calico, manifests/crds.yaml.
 func calicoCRDs() []crd {
 	kinds := []string{
 		"BGPConfiguration", "BGPFilter", "BGPPeer", "BlockAffinity", "CalicoNodeStatus", "ClusterInformation",

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Find returns the addon of a name.
+// Find returns the addon with a name.
 func Find(name string) (Addon, error) {
 	var known []string
 	for _, a := range All() {
@@ -19,7 +19,7 @@ func Find(name string) (Addon, error) {
 	return Addon{}, fmt.Errorf("no addon is called %q; there are %s", name, strings.Join(known, ", "))
 }
 
-// Asked returns whether a Cluster with these labels gets the addon.
+// Asked reports whether a Cluster with these labels gets the addon.
 func (a Addon) Asked(labels map[string]string) bool {
 	return slices.ContainsFunc(a.Selectors, func(selector map[string]string) bool {
 		for key, value := range selector {
@@ -31,9 +31,9 @@ func (a Addon) Asked(labels map[string]string) bool {
 	})
 }
 
-// Ask returns the labels that a Cluster lacks to get the addon; none when it asks for
-// it already. It takes the first selector that contradicts no label the Cluster has,
-// and fails where each does: an operator chose another addon by that label.
+// Ask returns the labels that a Cluster lacks to get the addon; none if the Cluster gets it already. It takes the first
+// selector that contradicts none of the Cluster's labels. It fails if all selectors contradict them, because an
+// operator chose another addon by such a label.
 func (a Addon) Ask(labels map[string]string) (map[string]string, error) {
 	if a.Asked(labels) {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// rangesOfTest are the address ranges that the manifests of these tests are rendered with.
+// rangesOfTest are the address ranges for the manifests of these tests.
 var rangesOfTest = windows.Ranges{Pods: "10.244.0.0/16", Services: "10.96.0.0/12", Nodes: "10.1.0.0/16", DNS: "10.96.0.10"}
 
 // policy is one policy of a CNI configuration for Windows.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// imageLine is a line of a manifest that names an image.
+// imageLine matches a line of a manifest that names an image.
 var imageLine = regexp.MustCompile(`(?m)^(\s*(?:- )?image: )(\S+)$`)
 
 // Images returns the images of an addon, by tag, each once.

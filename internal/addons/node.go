@@ -37,7 +37,7 @@ type csiDriver struct {
 // Port returns the driver's reserved port with a last digit.
 func (d csiDriver) Port(digit int) int { return d.port + digit }
 
-// csiImages is where Microsoft publishes the drivers and their sidecars.
+// csiImages is the registry path of Microsoft's images of the drivers and their sidecars.
 const csiImages = "mcr.microsoft.com/oss/v2/kubernetes-csi"
 
 // csiDrivers are the CSI drivers by the name of their addon; the versions of the sidecars are from the
@@ -59,7 +59,7 @@ var csiDrivers = map[string]csiDriver{
 // problem is a condition that node-problem-detector monitors on a Windows node.
 type problem struct {
 	Name, Condition, Healthy, Unhealthy, Message string
-	// Path is a program on the node and Args are its arguments, both as JSON has them.
+	// Path is a program on the node and Args are its arguments, both encoded as JSON.
 	Path, Args string
 }
 

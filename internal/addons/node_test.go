@@ -34,7 +34,7 @@ func configMaps(t *testing.T, name string) map[string]map[string]string {
 	return out
 }
 
-// series finds names of windows-exporter's metrics, but not the names that the recording rules define.
+// series matches names of windows-exporter's metrics, but not the names that the recording rules define.
 var series = regexp.MustCompile(`\bwindows_[a-z0-9_]+\b[^:a-z]`)
 
 // TestWindowsExporter: dashboard and rules use metrics of enabled collectors, alerts have
@@ -117,8 +117,8 @@ func TestWindowsExporter(t *testing.T) {
 	}
 }
 
-// TestProblems: each monitor is a configuration that node-problem-detector reads, and the
-// DaemonSet names all of them and the script that one runs.
+// TestProblems: each monitor is a configuration that node-problem-detector can read, and the DaemonSet names all of
+// them and the script of one of them.
 func TestProblems(t *testing.T) {
 	data := configMaps(t, "node-problem-detector-windows")["node-problem-detector-windows"]
 	a, err := Find("node-problem-detector-windows")

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ClusterResourceSets returns the objects with which Cluster API installs the named addons, or all without
-// names, in the Clusters of a namespace that ask for them by label: for each addon one ConfigMap, and one
-// ClusterResourceSet for each of its selectors. They are applied once per cluster, so an addon changed
-// there by hand stays as it is.
+// ClusterResourceSets returns the objects with which Cluster API installs the named addons (all addons if there are no
+// names) in the Clusters of a namespace that request them by label: one ConfigMap for each addon, and one
+// ClusterResourceSet for each of its selectors. Cluster API applies them once per cluster, so later changes of an addon
+// in the cluster stay.
 func ClusterResourceSets(namespace string, p Params, names ...string) ([]client.Object, error) {
 	for _, name := range names {
 		if _, err := Find(name); err != nil {

@@ -1,11 +1,10 @@
-// Package adopt takes a cluster over from CAPZ (cluster-api-provider-azure) v1.26: the objects stay, their
-// Azure resources stay, and no machine is replaced. Kinds, names, tags and finalizers are the same; only
-// the fields that CAPZ leaves in the status differ, and CAPZ's additional objects of Azure Service Operator
-// have to go.
+// Package adopt takes a cluster over from CAPZ (cluster-api-provider-azure) v1.26: the objects and their Azure
+// resources stay, and no machine is replaced. Kinds, names, tags and finalizers are the same; only the fields that CAPZ
+// writes into the status differ, and CAPZ's additional objects of Azure Service Operator have to be deleted.
 //
-// Observe only reads, and lists the changes that Apply would make. Apply pauses the cluster, makes the
-// changes, and lets the cluster continue; after an interruption, another Apply does the rest. Neither calls
-// Azure: the manager reads it when the cluster continues. The command line imports it.
+// Observe only reads, and lists the changes that Apply would make. Apply pauses the cluster, makes the changes, and
+// unpauses the cluster; after an interruption, another Apply makes the remaining changes. Neither calls Azure: the
+// manager reads Azure when the cluster is unpaused. The command line imports this package.
 package adopt
 
 import (
@@ -47,9 +46,9 @@ type Change struct {
 type Plan struct {
 	Cluster string   `json:"cluster"`
 	Changes []Change `json:"changes"`
-	// Refusals are the reasons not to adopt the cluster, each with the step to do first.
+	// Refusals are the reasons not to adopt the cluster, each with the step that removes the reason.
 	Refusals []string `json:"refusals,omitempty"`
-	// Machines and Pools are how many objects keep their Azure resources.
+	// Machines and Pools are the numbers of objects that keep their Azure resources.
 	Machines int `json:"machines"`
 	Pools    int `json:"pools"`
 
@@ -58,7 +57,7 @@ type Plan struct {
 
 // Adopter reads and writes a management cluster.
 type Adopter struct {
-	// Client has a scheme with Cluster API's kinds, casement's kinds and Deployments.
+	// Client has a scheme with the kinds of Cluster API and casement, and Deployments.
 	Client client.Client
 }
 
@@ -105,7 +104,7 @@ func (a Adopter) Observe(ctx context.Context, key client.ObjectKey) (*Plan, erro
 	return p, nil
 }
 
-// Apply makes the changes of a plan, in their order. said is called with each before.
+// Apply makes the changes of a plan, in their order. It calls said before each change.
 func (p *Plan) Apply(ctx context.Context, said func(Change)) error {
 	if len(p.Refusals) > 0 {
 		return errors.New(strings.Join(p.Refusals, "; "))
@@ -159,8 +158,7 @@ func kinds() []string {
 	return []string{"AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"}
 }
 
-// objects returns the cluster's objects as they are stored: unstructured, so that fields that
-// casement's types lack are kept.
+// objects returns the cluster's objects as they are stored: unstructured, so that fields unknown to casement's types are kept.
 func (a Adopter) objects(ctx context.Context, cluster *clusterv1.Cluster) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range kinds() {

@@ -95,8 +95,8 @@ status:
 	}
 }
 
-// A cluster that was paused before remains paused; a cluster that adopt paused is unpaused,
-// also after an interruption.
+// TestPause: a cluster that was paused before remains paused; a cluster that adopt paused is unpaused, also after an
+// interruption.
 func TestPause(t *testing.T) {
 	for name, test := range map[string]struct {
 		paused      *bool

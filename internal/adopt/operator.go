@@ -15,9 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Azure Service Operator's marks. With the policy skip it leaves Azure alone, also when
-// the object is deleted.
-// Source: azure.github.io/azure-service-operator/guide/annotations.
+// Annotation and policy of Azure Service Operator. With the policy skip, the operator does not change Azure, even if
+// the object is deleted. Source: azure.github.io/azure-service-operator/guide/annotations.
 const (
 	operatorPolicy    = "serviceoperator.azure.com/reconcile-policy"
 	operatorSkip      = "skip"
@@ -25,9 +24,9 @@ const (
 	operatorGroup     = ".azure.com"
 )
 
-// operatorObjects lists the objects of Azure Service Operator that CAPZ made for the
-// cluster. They have to go without their resources: they belong to the AzureCluster, and
-// would take the network along when it is deleted, or put it back as it was.
+// operatorObjects lists the objects of Azure Service Operator that CAPZ created for the cluster. They have to be
+// deleted without their resources: their owner is the AzureCluster, and the operator would delete the network with it,
+// or undo later changes of the network.
 func (a Adopter) operatorObjects(ctx context.Context, cluster *clusterv1.Cluster) ([]Change, error) {
 	kinds, err := a.operatorKinds(ctx)
 	if err != nil {
@@ -96,8 +95,8 @@ func ownedBy(o client.Object, cluster *clusterv1.Cluster) bool {
 	})
 }
 
-// release sets the operator's skip policy on the object and only then deletes it, so that the
-// Azure resource stays. The operator need not run for that.
+// release sets the operator's skip policy on the object and only then deletes it, so that the Azure resource stays.
+// This works even if the operator is not running.
 func (a Adopter) release(ctx context.Context, o *unstructured.Unstructured) error {
 	err := a.patch(ctx, o, false, func(live *unstructured.Unstructured) {
 		annotate(live, operatorPolicy, operatorSkip)

@@ -11,12 +11,12 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// blockMove is held by CAPZ while it runs, and left behind when it is ended unpaused.
-// Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
+// blockMove is an annotation that CAPZ sets while it runs and that remains if CAPZ ends while the cluster is not
+// paused. Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
 const blockMove = "clusterctl.cluster.x-k8s.io/block-move"
 
-// tidy lists the fields of an object's metadata and status that only CAPZ writes. ours is true if casement
-// already works on the cluster: then it removes the annotation that blocks a move itself.
+// tidy lists the fields of an object's metadata and status that only CAPZ writes. ours is true if casement already
+// manages the cluster: casement then removes the annotation that blocks a move itself.
 func (a Adopter) tidy(o *unstructured.Unstructured, ours bool) []Change {
 	var out []Change
 	add := func(does, why string, apply func(context.Context) error) {
@@ -58,7 +58,7 @@ func (a Adopter) tidy(o *unstructured.Unstructured, ours bool) []Change {
 			add("set status.initialization.provisioned",
 				"the v1beta2 contract reads this where v1beta1 read status.ready", func(ctx context.Context) error {
 					return a.patch(ctx, o, true, func(live *unstructured.Unstructured) {
-						// On a status that is no map nothing can be set, and the patch is empty.
+						// On a status that is not a map nothing can be set, and the patch is empty.
 						_ = unstructured.SetNestedField(live.Object, true, "status", "initialization", "provisioned")
 					})
 				})
@@ -114,7 +114,7 @@ func oldConditions(o *unstructured.Unstructured) []string {
 
 func dropConditions(o *unstructured.Unstructured) {
 	kept := slices.DeleteFunc(conditionsOf(o), isOld)
-	_ = unstructured.SetNestedSlice(o.Object, kept, "status", "conditions") // status is a map: it had conditions
+	_ = unstructured.SetNestedSlice(o.Object, kept, "status", "conditions") // status is a map, because it had conditions
 }
 
 func operationsOf(o *unstructured.Unstructured) []any {

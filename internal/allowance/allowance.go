@@ -1,9 +1,9 @@
-// Package allowance bounds a wait by the processor time that the machine gave to a process. On a machine
-// with more to run than it has processors, a second of the clock counts only in part, so that a program is
-// not given up because others were run in its place.
+// Package allowance bounds a wait by the processor time that the machine gave to a process. On a machine with more
+// runnable programs than processors, a second counts only in part, so that a wait does not fail because other programs
+// ran instead.
 //
-// It is for waits for other processes of this machine; a wait for the network is bounded by attempts. It
-// imports nothing of the project, and anything may import it.
+// It is for waits for other processes of this machine; a wait for the network is bounded by attempts. It imports
+// nothing of the project, and any package may import it.
 package allowance
 
 import (
@@ -15,11 +15,10 @@ import (
 	"time"
 )
 
-// least is the part that a second counts for at least: no wait is more than ten
-// times as long as its limit.
+// least is the smallest part of a second that counts: no wait is more than ten times as long as its limit.
 const least = 0.1
 
-// Allowance is a limit that calls of Over and Wait use up. One goroutine may use it.
+// Allowance is a time limit that calls of Over and Wait use up. It is for one goroutine.
 type Allowance struct {
 	limit, spent time.Duration
 	last, read   time.Time
@@ -28,13 +27,12 @@ type Allowance struct {
 	share        func() float64
 }
 
-// New returns an allowance of a limit on an idle machine.
+// New returns an allowance; limit is the wait's limit on an idle machine.
 func New(limit time.Duration) *Allowance {
 	return &Allowance{limit: limit, now: time.Now, share: share}
 }
 
-// Over reports whether the allowance is used up. It counts the time since the last call, so
-// a wait calls it each time it looks.
+// Over reports whether the allowance is used up. It counts the time since its last call, so a wait calls it at each check.
 func (a *Allowance) Over() bool {
 	now := a.now()
 	if a.last.IsZero() {
@@ -48,8 +46,8 @@ func (a *Allowance) Over() bool {
 	return a.spent >= a.limit
 }
 
-// Wait pauses until the next check is due. It returns false if there is none, because the allowance is used
-// up or ctx has ended.
+// Wait pauses until the next check is due. It returns false if the allowance is used up or ctx has ended, so that there
+// is no next check.
 func (a *Allowance) Wait(ctx context.Context, pause time.Duration) bool {
 	if a.Over() {
 		return false
@@ -64,8 +62,7 @@ func (a *Allowance) Wait(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// share returns the part of the processors that each program which wants one has, by the
-// load of the last minute.
+// share returns the part of a processor that each runnable program gets, estimated from the load of the last minute.
 func share() float64 {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

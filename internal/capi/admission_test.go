@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAskOfChanges checks about which requests the API server asks Cluster API's webhooks: a policy with the same conditions
-// that refuses all that it is asked about.
+// TestAskOfChanges checks for which requests the API server calls Cluster API's webhooks, with a policy that has the
+// same conditions and refuses every request that it gets.
 func TestAskOfChanges(t *testing.T) {
 	ctx := t.Context()
 	var conditions []admissionv1.MatchCondition
 	asked := Provider{Validating: []*admissionv1.ValidatingWebhookConfiguration{{Webhooks: []admissionv1.ValidatingWebhook{{
 		Rules: []admissionv1.RuleWithOperations{{Rule: admissionv1.Rule{Resources: []string{"machines"}}}}}}}}}
-	askOfChanges(asked)
+	limitToChanges(asked)
 	conditions = asked.Validating[0].Webhooks[0].MatchConditions
 
 	before := newLease(t, "asked")
@@ -41,7 +41,7 @@ func TestAskOfChanges(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = api.Delete(context.Background(), o) })
 	}
-	for lease := lease("asked-too"); ; { // until the API server knows the policy
+	for lease := lease("asked-too"); ; { // until the API server uses the policy
 		if err := api.Create(ctx, lease, client.DryRunAll); err != nil {
 			break
 		}

@@ -1,11 +1,10 @@
-// Package capi runs Cluster API's own managers inside this process: the core provider, the kubeadm
-// bootstrap provider (CABPK) and the kubeadm control plane provider (KCP), from the same module and code
-// that run in production.
+// Package capi runs Cluster API's own managers inside this process: the core provider, the kubeadm bootstrap provider
+// (CABPK) and the kubeadm control plane provider (KCP), from the same module and code that run in production.
 //
-// By default it has the differences from upstream that Differences lists, so that a cluster is quick on a
-// small machine. With Config.Upstream only the wiring differs: leader election, metrics and probes are off,
-// because the local plane has one process; workers and limits of requests are those of a small machine;
-// ClusterClass and Ignition are on. Only internal/plane and tests may import it.
+// By default the managers differ from upstream as Differences lists, so that a cluster is created quickly on a small
+// machine. With Config.Upstream only the wiring differs: leader election, metrics and probes are off, because the local
+// plane has one process; workers and limits of requests are those of a small machine; ClusterClass and Ignition are on.
+// Only internal/plane and tests may import it.
 package capi
 
 import (
@@ -30,11 +29,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// Concurrency of every reconciler. Upstream's defaults (up to 100) are for a
-// management cluster of thousands of clusters.
+// workers is the concurrency of every reconciler. Upstream's defaults (up to 100) are for a management cluster with
+// thousands of clusters.
 const workers = 10
 
-// The periods of Cluster API's own defaults (v1.14).
+// These periods are Cluster API's own defaults (v1.14).
 const (
 	syncPeriod       = 10 * time.Minute
 	connectionGrace  = 50 * time.Second
@@ -43,24 +42,23 @@ const (
 	cacheSyncTimeout = 5 * time.Minute
 )
 
-// longPass bounds the passes over control planes, as in upstream's manager, and those over MachineSets.
+// longPass is the timeout of passes over control planes, as in upstream's manager, and over MachineSets.
 const longPass = 3 * time.Minute
 
-// connectRetry is how long the cluster cache waits after a failed connection to
-// a workload cluster. Upstream waits 30 s, which a control plane that boots in
-// seconds would mostly spend waiting.
+// connectRetry is the pause of the cluster cache after a failed connection to a workload cluster. Upstream's pause of
+// 30 s would mostly be a loss of time with a control plane that boots in seconds.
 const connectRetry = 2 * time.Second
 
-// User is the name of Cluster API's managers to the management API server.
+// User is the user name of Cluster API's managers at the management API server.
 const User = "casement-cluster-api"
 
-// Config says where the managers find their API server and serve webhooks.
+// Config has the managers' API server and the addresses of their webhooks.
 type Config struct {
-	// REST reaches the management API server, as User.
+	// REST is the configuration for connections to the management API server, as User.
 	REST *restclient.Config
 	// WebhookHost is the address that the webhook servers listen on.
 	WebhookHost string
-	// Certificate is for WebhookHost.
+	// Certificate is the certificate for WebhookHost.
 	Certificate *tls.Certificate
 	// Ports of the three webhook servers.
 	Ports Ports
@@ -73,9 +71,8 @@ type Ports struct {
 	Core, Bootstrap, ControlPlane int
 }
 
-// EnableFeatures sets the feature gates of the local plane, and then those in more, as
-// NAME=true,NAME=false. Gates are global to the process in Cluster API, so call it once, before New.
-// upstream is Config.Upstream.
+// EnableFeatures sets the feature gates of the local plane, and then the gates in more, such as NAME=true,NAME=false.
+// Gates are global to the process in Cluster API, so it has to be called once, before New. upstream is Config.Upstream.
 func EnableFeatures(more string, upstream bool) error {
 	gates := map[string]bool{
 		string(feature.ClusterTopology):                true,
@@ -107,8 +104,8 @@ func EnableFeatures(more string, upstream bool) error {
 	return nil
 }
 
-// New returns the three managers, ready to be started. Their CRDs have to be
-// established before; their webhooks answer once they are started.
+// New returns the three managers, ready to be started. Their CRDs have to be established before; their webhooks respond
+// once the managers are started.
 func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 	var managers []ctrl.Manager
 	for _, p := range []struct {
@@ -136,7 +133,7 @@ func (c Config) client(mgr ctrl.Manager) client.Client {
 	return newOwnWrites(mgr.GetClient(), mgr.GetAPIReader())
 }
 
-// newManager makes a manager of a provider. port is the port of its webhooks.
+// newManager returns a manager for a provider. port is the port of its webhooks.
 func newManager(cfg Config, scheme *runtime.Scheme, userAgent string, port int,
 	cacheOptions cache.Options, clientOptions client.Options) (ctrl.Manager, error) {
 	rc := restclient.CopyConfig(cfg.REST)
@@ -156,7 +153,7 @@ func newManager(cfg Config, scheme *runtime.Scheme, userAgent string, port int,
 		Cache:                  cacheOptions,
 		Client:                 clientOptions,
 		WebhookServer: webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, TLSOpts: []func(*tls.Config){
-			// Otherwise the server watches the files, with one of the user's 128 inotify instances.
+			// Without this, the server watches the files, with one of the user's 128 inotify instances.
 			func(c *tls.Config) {
 				c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cfg.Certificate, nil }
 			},
@@ -168,7 +165,7 @@ func concurrency(n int) controller.Options {
 	return controller.Options{MaxConcurrentReconciles: n}
 }
 
-// connect keeps connections to workload clusters.
+// connect sets up the cache of connections to workload clusters.
 func (c Config) connect(ctx context.Context, mgr ctrl.Manager, o clustercache.Options) (clustercache.ClusterCache, error) {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, o, concurrency(workers))
 	if cache, ok := clusters.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok && !c.Upstream {
@@ -177,7 +174,7 @@ func (c Config) connect(ctx context.Context, mgr ctrl.Manager, o clustercache.Op
 	return clusters, err
 }
 
-// newScheme collects AddToScheme functions.
+// newScheme returns a scheme with the types of AddToScheme functions.
 func newScheme(adders ...func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range adders {

@@ -17,14 +17,13 @@ import (
 
 //go:generate go run ./generate
 
-// manifests.json.gz holds the CRDs and webhook configurations of the three
-// providers as the cluster-api module publishes them, without descriptions
-// (they cost the API server 200 MB). Made by `go generate`.
+// manifests contains the CRDs and webhook configurations of the three providers as the cluster-api module publishes
+// them, without descriptions, which would cost the API server 200 MB. `go generate` makes the file.
 //
 //go:embed manifests.json.gz
 var manifests []byte
 
-// Provider is one provider's manifests.
+// Provider is the manifests of one provider.
 type Provider struct {
 	// Name is the value of the provider label, such as cluster-api.
 	Name       string
@@ -33,9 +32,9 @@ type Provider struct {
 	Validating []*admissionv1.ValidatingWebhookConfiguration
 }
 
-// Manifests returns the objects that the API server needs, with every webhook and
-// conversion at https://host:port of its provider and with caBundle (PEM) as its CA.
-// Unless upstream is set, the API server asks webhooks less often by them.
+// Manifests returns the objects that the API server needs, with every webhook and conversion at https://host:port of
+// its provider and with caBundle (PEM) as its CA. Unless upstream is set, they are changed so that the API server calls
+// webhooks less often.
 func Manifests(host string, ports Ports, caBundle []byte, upstream bool) ([]Provider, error) {
 	r, err := gzip.NewReader(bytes.NewReader(manifests))
 	if err != nil {
@@ -56,16 +55,16 @@ func Manifests(host string, ports Ports, caBundle []byte, upstream bool) ([]Prov
 		}
 		PointWebhooks(p.Name, base, caBundle, p.Mutating, p.Validating)
 		if !upstream {
-			askOfChanges(p)
+			limitToChanges(p)
 		}
 	}
 	return providers, nil
 }
 
-// askOfChanges limits the webhooks to updates that change the fields that Cluster API's admission checks:
+// limitToChanges limits the webhooks to updates that change the fields that Cluster API's admission checks:
 // the spec, the labels and the annotations. Its controllers write owners and finalizers, and apply
 // unchanged objects, many times for each machine.
-func askOfChanges(p Provider) {
+func limitToChanges(p Provider) {
 	var changed []string
 	for _, field := range []string{"spec", "metadata.labels", "metadata.annotations"} {
 		changed = append(changed, fmt.Sprintf("has(object.%[1]s) != has(oldObject.%[1]s) || (has(object.%[1]s) "+
@@ -76,19 +75,20 @@ func askOfChanges(p Provider) {
 	}
 	for _, w := range p.Mutating {
 		for i := range w.Webhooks {
-			w.Webhooks[i].MatchConditions = slices.Concat(conditions, strangers(w.Webhooks[i].Rules))
+			w.Webhooks[i].MatchConditions = slices.Concat(conditions, exemptOwnManagers(w.Webhooks[i].Rules))
 		}
 	}
 	for _, w := range p.Validating {
 		for i := range w.Webhooks {
-			w.Webhooks[i].MatchConditions = slices.Concat(conditions, strangers(w.Webhooks[i].Rules))
+			w.Webhooks[i].MatchConditions = slices.Concat(conditions, exemptOwnManagers(w.Webhooks[i].Rules))
 		}
 	}
 }
 
-// strangers exempts updates of Machines and KubeadmConfigs by Cluster API's own managers from the webhooks,
-// which run in the same process and check the input of users.
-func strangers(rules []admissionv1.RuleWithOperations) []admissionv1.MatchCondition {
+// exemptOwnManagers returns a match condition that exempts updates by Cluster API's own managers from a webhook for Machines or
+// KubeadmConfigs: the managers run in the same process, and the webhooks check the input of users. It returns nil for
+// webhooks for other kinds.
+func exemptOwnManagers(rules []admissionv1.RuleWithOperations) []admissionv1.MatchCondition {
 	for _, r := range rules {
 		if !slices.Contains(r.Resources, "machines") && !slices.Contains(r.Resources, "kubeadmconfigs") {
 			return nil
@@ -98,8 +98,8 @@ func strangers(rules []admissionv1.RuleWithOperations) []admissionv1.MatchCondit
 		Expression: fmt.Sprintf("request.operation != 'UPDATE' || request.userInfo.username != '%s'", User)}}
 }
 
-// pointConversion makes crd convert through the webhook server at base and
-// labels it with the contract versions that Cluster API looks for.
+// pointConversion makes crd use the conversion webhook of the server at base, and adds the labels with the contract
+// versions that Cluster API requires.
 func pointConversion(crd *apiextensionsv1.CustomResourceDefinition, base string, caBundle []byte) {
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
@@ -113,12 +113,11 @@ func pointConversion(crd *apiextensionsv1.CustomResourceDefinition, base string,
 	}
 }
 
-// byControllers are the kinds that Cluster API's controllers write and no template has.
+// byControllers are the kinds that only Cluster API's controllers write and that no template contains.
 var byControllers = []string{"Machine", "MachineSet", "ClusterResourceSetBinding"}
 
-// serveStored lets a kind that only controllers write be served in the version that is
-// stored and in no older one. An API server converts every change of an object, by
-// webhook, to each version that it serves: 20 of a machine alone until its node is ready.
+// serveStored makes a kind that only controllers write served only in its stored version. An API server converts every
+// change of an object, by webhook, to each served version: 20 times for each machine until its node is ready.
 func serveStored(crd *apiextensionsv1.CustomResourceDefinition) {
 	if !slices.Contains(byControllers, crd.Spec.Names.Kind) {
 		return
@@ -128,13 +127,12 @@ func serveStored(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// webhookTimeout is how many seconds an API server waits for an answer, the most that it allows: upstream's ten are
-// not enough for servers that share the processors of a busy machine with all else.
+// webhookTimeout is the timeout of webhook calls in seconds, the maximum that an API server allows: upstream's ten
+// seconds are too short for servers that share the processors of a busy machine.
 const webhookTimeout int32 = 30
 
-// PointWebhooks replaces the service references of webhook configurations by
-// URLs below base, and their timeouts by webhookTimeout. prefix makes the names
-// unique, which are the same in all providers.
+// PointWebhooks replaces the service references of webhook configurations by URLs below base, and their timeouts by
+// webhookTimeout. prefix makes the names unique, because all providers use the same names.
 func PointWebhooks(prefix, base string, caBundle []byte, mutating []*admissionv1.MutatingWebhookConfiguration,
 	validating []*admissionv1.ValidatingWebhookConfiguration) {
 	point := func(c *admissionv1.WebhookClientConfig, timeout **int32) {
@@ -158,8 +156,7 @@ func PointWebhooks(prefix, base string, caBundle []byte, mutating []*admissionv1
 	}
 }
 
-// newestVersion returns the newest of the versions in a contract label, which
-// joins them by underscores.
+// newestVersion returns the newest of the versions in a contract label, where they are separated by underscores.
 func newestVersion(label string) string {
 	versions := strings.Split(label, "_")
 	return slices.MaxFunc(versions, version.CompareKubeAwareVersionStrings)

@@ -49,8 +49,8 @@ func newControlPlane(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	// As in Cluster API's own manager: a pass asks every etcd member. A pass that times out while it
-	// creates a machine leaves it in doubt whether the machine exists.
+	// The timeout is that of Cluster API's own manager: a pass connects to every etcd member. If a pass times out while
+	// it creates a machine, it is uncertain whether the machine exists.
 	options := concurrency(workers)
 	options.ReconciliationTimeout = longPass
 	err = (&kubeadmcontrolplane.Reconciler{

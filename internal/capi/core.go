@@ -109,7 +109,8 @@ func coreReconcilers(ctx context.Context, cfg Config, mgr ctrl.Manager, clusters
 			}).SetupWithManager(ctx, mgr, concurrency(4*workers))
 		},
 		func() error {
-			// It creates all missing machines one after the other, and is ended in the middle of one.
+			// A pass creates all missing machines one after the other; a shorter timeout would end it during the
+			// creation of one of them.
 			long := opts
 			if !cfg.Upstream {
 				long.ReconciliationTimeout = longPass
@@ -182,9 +183,8 @@ func setUpWebhooks(mgr ctrl.Manager, hooks ...webhookSetup) error {
 	return nil
 }
 
-// apiVersionGetter finds the API version that serves the newest contract of a
-// kind, from the contract label of its CRD. Conversion from v1beta1 needs it,
-// because v1beta2 references carry no version.
+// apiVersionGetter returns a function that finds the API version with the newest contract of a kind, from the contract
+// label of its CRD. Conversion from v1beta1 needs it, because v1beta2 references contain no version.
 func apiVersionGetter(c client.Reader) func(context.Context, schema.GroupKind) (string, error) {
 	return func(ctx context.Context, gk schema.GroupKind) (string, error) {
 		crd := &metav1.PartialObjectMetadata{}

@@ -2,14 +2,15 @@ package capi
 
 import "fmt"
 
-// Difference is one way in which Cluster API on a local plane is not as upstream ships it.
+// Difference is one difference between Cluster API on a local plane and upstream's Cluster API.
 type Difference struct {
-	// What differs from upstream, Why, and the rule that keeps the difference Safe. Test is the name of
-	// that rule's test, or "" if the rule is upstream's own. Buys is what it costs to leave the difference out, as measured.
+	// What describes the difference, Why is its reason, and Safe is the rule that makes it safe. Test is the name of
+	// that rule's test, or "" if the rule is upstream's own. Buys is the measured cost of leaving the difference out.
 	What, Why, Safe, Test, Buys string
 }
 
-// Differences returns all of them. They are for a machine with a few processors that runs everything; --upstream turns them off.
+// Differences returns all differences. They are for a machine with a few processors that runs everything; --upstream
+// turns them off.
 func Differences() []Difference {
 	return []Difference{
 		{"The gate ReconcilerRateLimiting is off; reads of a manager's cache wait for the manager's own writes (own.go).",
@@ -39,7 +40,7 @@ func Differences() []Difference {
 	}
 }
 
-// Describe returns a line about how Cluster API runs.
+// Describe returns one line about the mode in which Cluster API runs.
 func Describe(upstream bool) string {
 	if upstream {
 		return "as upstream ships it"

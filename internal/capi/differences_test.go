@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// measured is what the differences were judged by.
+// measured are the measurements by which the differences were chosen.
 const measured = `
 ## What they were judged by
 

@@ -18,13 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ownWrites is a client whose cached reads wait until the cache shows all that the client itself has
-// written: if the list of a control plane lacked its first machine, another first machine would be created.
-// Upstream's gate ReconcilerRateLimiting waits for the same, but permits one pass over an object per second
-// and one over a machine in five seconds, which is most of the time that a small cluster takes here.
+// ownWrites is a client whose cached reads wait until the cache contains everything that the client itself has written:
+// if a list of a control plane's machines lacked the first machine, another first machine would be created. Upstream's
+// gate ReconcilerRateLimiting waits for the same, but permits one pass over an object per second and one over a machine
+// in five seconds, which would be most of the time that a small cluster needs here.
 //
-// A read waits as long as its context, which is the context of a pass: after it, the pass can write
-// nothing. Writes of others are seen as late as the cache shows them, as upstream sees them.
+// A read waits until its context ends, which is the context of a pass, so that the pass can write nothing after it.
+// Writes of others are visible when the cache receives them, as upstream.
 type ownWrites struct {
 	client.Client
 	live client.Reader
@@ -36,19 +36,18 @@ type ownWrites struct {
 // write is the last write of an object.
 type write struct {
 	uid     types.UID
-	version string // the object's resource version after it
-	created bool   // the cache may not have the object at all
-	deleted bool   // the object is deleted, or about to be
+	version string // the object's resource version after the write
+	created bool   // the cache may not contain the object yet
+	deleted bool   // the object is deleted, or marked for deletion
 }
 
-// newOwnWrites returns a client that writes by a client, reads from that client's cache, and asks the API server for an
-// object that the cache does not get.
+// newOwnWrites returns a client that writes with c and reads from c's cache. It reads an object that does not appear in
+// the cache from the API server with live.
 func newOwnWrites(c client.Client, live client.Reader) *ownWrites {
 	return &ownWrites{Client: c, live: live, written: map[schema.GroupKind]map[types.NamespacedName]write{}}
 }
 
-// note remembers a write of an object, if the cache keeps whole objects of its kind: those of custom
-// resources.
+// note remembers a write of an object, if the cache keeps complete objects of its kind: those of custom resources.
 func (o *ownWrites) note(obj client.Object, w write) {
 	kind, err := o.GroupVersionKindFor(obj)
 	_, metadata := obj.(*metav1.PartialObjectMetadata)
@@ -69,7 +68,7 @@ func (o *ownWrites) note(obj client.Object, w write) {
 	of[key] = w
 }
 
-// last returns the last write of an object.
+// last returns the last remembered write of an object.
 func (o *ownWrites) last(kind schema.GroupKind, key types.NamespacedName) (w write, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -87,7 +86,7 @@ func (o *ownWrites) keys(kind schema.GroupKind) (keys []types.NamespacedName) {
 	return keys
 }
 
-// forget forgets a write, unless another one followed.
+// forget drops a remembered write, unless another one followed.
 func (o *ownWrites) forget(kind schema.GroupKind, key types.NamespacedName, w write) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,7 +95,7 @@ func (o *ownWrites) forget(kind schema.GroupKind, key types.NamespacedName, w wr
 	}
 }
 
-// wait returns when the cache has the last write of an object.
+// wait waits until the cache contains the last write of an object.
 func (o *ownWrites) wait(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) error {
 	w, ok := o.last(kind.GroupKind(), key)
 	if !ok {
@@ -104,7 +103,7 @@ func (o *ownWrites) wait(ctx context.Context, kind schema.GroupVersionKind, key 
 	}
 	object, err := o.Scheme().New(kind)
 	if err != nil {
-		return nil // of no type of the cache
+		return nil // the cache does not have this type
 	}
 	cached, ok := object.(client.Object)
 	if !ok {
@@ -119,12 +118,12 @@ func (o *ownWrites) wait(ctx context.Context, kind schema.GroupVersionKind, key 
 		case !apierrors.IsNotFound(err):
 			return false, err
 		case !w.created || w.deleted:
-			return true, nil // the cache had it, and has its end
+			return true, nil // the object was in the cache and has been removed from it
 		case time.Since(began) < askAfter:
 			return false, nil
 		}
 		began = time.Now()
-		return apierrors.IsNotFound(o.live.Get(ctx, key, cached)), nil // somebody else deleted it
+		return apierrors.IsNotFound(o.live.Get(ctx, key, cached)), nil // another client may have deleted it
 	})
 	if err != nil {
 		return fmt.Errorf("wait until the cache has the last write of %s %s: %w", kind.Kind, key, err)
@@ -133,13 +132,14 @@ func (o *ownWrites) wait(ctx context.Context, kind schema.GroupVersionKind, key 
 	return nil
 }
 
-// pollCache is how often a read that waits looks into the cache, which has most writes within a few milliseconds.
+// pollCache is the interval at which a waiting read checks the cache, which receives most writes within a few
+// milliseconds.
 const pollCache = 5 * time.Millisecond
 
-// askAfter is how long a read waits for a new object before it asks the API server whether the object is gone.
+// askAfter is the time after which a read that waits for a new object asks the API server whether the object is gone.
 const askAfter = time.Second
 
-// seen reports whether a cached object has a write.
+// seen reports whether a cached object includes a write.
 func (w write) seen(cached client.Object) bool {
 	if w.deleted {
 		return cached.GetUID() != w.uid || !cached.GetDeletionTimestamp().IsZero()

@@ -25,7 +25,7 @@ import (
 	"casement.dev/casement/internal/testing/kubetest"
 )
 
-// api reaches the API server of the tests, whose address is in reach.
+// api is a client of the test's API server, and reach its address.
 var (
 	api   client.Client
 	reach *rest.Config
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// late is a client whose cached reads show an earlier state, as those of a real cache may, until catchUp.
+// late is a client whose cached reads return an earlier state, as those of a real cache may, until catchUp.
 type late struct {
 	client.Client
 	mu   sync.Mutex
@@ -120,7 +120,7 @@ func TestOwnWrites(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name  string
-		seen  func(t *testing.T, name string) *coordinationv1.Lease // in the cache before the write
+		seen  func(t *testing.T, name string) *coordinationv1.Lease // the lease in the cache before the write
 		write func(ctx context.Context, c client.Client, name string) error
 		read  func(t *testing.T, c client.Client, name string) bool
 	}{
@@ -169,7 +169,7 @@ func TestOwnWrites(t *testing.T) {
 			}
 			done := make(chan bool)
 			go func() { done <- test.read(t, c, test.name) }()
-			for range 3 { // it reads the cache again and again
+			for range 3 { // the read checks the cache repeatedly
 				select {
 				case <-cache.asked:
 				case <-done:

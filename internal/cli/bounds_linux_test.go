@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/cli/app"
 )
 
-// TestNamedFiles: an endless file is refused immediately wherever a user may name a file.
+// TestNamedFiles: an endless file is refused immediately wherever a user can name a file.
 func TestNamedFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("CASEMENT_HOME", filepath.Join(dir, "home"))

@@ -26,8 +26,7 @@ import (
 // Source: https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/.
 const pluginComplete = "kubectl_complete-casement"
 
-// pluginArgs returns the arguments of a call, without the program's name; kubectl's call
-// for completions becomes one of cobra's.
+// pluginArgs returns the arguments of a call without the program's name; it converts kubectl's call for completions to cobra's.
 func pluginArgs(args []string) []string {
 	if filepath.Base(args[0]) == pluginComplete {
 		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
@@ -35,12 +34,12 @@ func pluginArgs(args []string) []string {
 	return args[1:]
 }
 
-// choices matches the words in a flag's usage text that are permitted values of the flag.
+// choices matches the words in a flag's usage text that are values of the flag.
 var choices = regexp.MustCompile(`\b(?:(?:jsonpath|go-template|custom-columns)(?:-file)?=|table|wide|json|yaml|` +
 	`text|sarif|github|junit|tar|name|kubeconfig|clusterctl)`)
 
-// widenOutput adds kubectl's templates to the formats of --output, in all commands below c that print an
-// object as YAML. Output that is printed line by line has no templates.
+// widenOutput adds kubectl's templates to the formats of --output in c and all its subcommands that print an object as
+// YAML. Output that is printed line by line has no templates.
 func widenOutput(c *cobra.Command) {
 	if f := c.Flags().Lookup("output"); f != nil && strings.Contains(f.Usage, "yaml") && !strings.Contains(f.Usage, "--follow") {
 		f.Usage += "; or kubectl's " + strings.Join(app.Templates, ", ")
@@ -50,8 +49,7 @@ func widenOutput(c *cobra.Command) {
 	}
 }
 
-// completeOutput adds completion of the values of --output, which the flag's help lists, to
-// c and all commands below it.
+// completeOutput adds completion of the values of --output, which the flag's help lists, to c and all its subcommands.
 func completeOutput(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "output" {
@@ -69,7 +67,7 @@ func completeOutput(c *cobra.Command) {
 	}
 }
 
-// strictOutput refuses a value of --output before a command does its work.
+// strictOutput makes commands refuse an invalid value of --output before they do their work.
 func strictOutput(c *cobra.Command) {
 	if run, f := c.RunE, c.Flags().Lookup("output"); run != nil && f != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
@@ -97,7 +95,7 @@ func directive(name string) cobra.ShellCompDirective {
 	return cobra.ShellCompDirectiveNoFileComp
 }
 
-// completing returns the target that the flags of a partly typed command line select.
+// completing returns the target that the flags of an incomplete command line select.
 func completing(a *app.App, c *cobra.Command) app.Target {
 	text := func(name string) string {
 		if f := c.Flags().Lookup(name); f != nil {
@@ -105,11 +103,11 @@ func completing(a *app.App, c *cobra.Command) app.Target {
 		}
 		return ""
 	}
-	_ = a.Settle(text("state")) // without a state directory nothing is found
+	_ = a.Settle(text("state")) // without a state directory there is nothing to offer
 	return app.Target{Kubeconfig: text("kubeconfig"), Context: text("context"), Namespace: cmp.Or(text("namespace"), "default")}
 }
 
-// namesOf returns the names of the objects of some kinds in the management cluster.
+// namesOf returns the names of the objects of the given kinds in the management cluster.
 func namesOf(a *app.App, c *cobra.Command, kinds []string) (names []string) {
 	t := completing(a, c)
 	k, err := a.Client(t)

@@ -42,7 +42,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestWidened: a command that prints YAML also prints by templates.
+// TestWidened: a command that prints YAML also prints with templates.
 func TestWidened(t *testing.T) {
 	for usage, c := range map[string]struct {
 		value string

@@ -27,12 +27,12 @@ import (
 // valuesOf returns the possible values of an argument or flag.
 type valuesOf func(a *app.App, c *cobra.Command) []string
 
-// these returns fixed values.
+// these returns the given values.
 func these(values ...string) valuesOf {
 	return func(*app.App, *cobra.Command) []string { return values }
 }
 
-// ofPlane returns values that are read from the local plane.
+// ofPlane returns values that read gets from the local plane.
 func ofPlane(read func(context.Context, *plane.Client) []string) valuesOf {
 	return func(a *app.App, c *cobra.Command) []string {
 		completing(a, c)
@@ -42,13 +42,12 @@ func ofPlane(read func(context.Context, *plane.Client) []string) valuesOf {
 	}
 }
 
-// objects returns the names of the objects of some kinds.
+// objects returns the names of the objects of the given kinds.
 func objects(kinds ...string) valuesOf {
 	return func(a *app.App, c *cobra.Command) []string { return namesOf(a, c, kinds) }
 }
 
-// argumentValues are the values of commands' positional arguments, by the command's path. They complete
-// every argument of a command.
+// argumentValues are the values of positional arguments, by the command's path. They apply to every argument of a command.
 var argumentValues = map[string]valuesOf{
 	"why": objects("Cluster", "Machine", "MachineDeployment", "MachinePool"), "doctor": objects("Cluster", "Machine"),
 	"tree": objects("Cluster"), "wait": objects("Cluster"), "support": objects("Cluster"), "adopt": objects("Cluster"),
@@ -75,8 +74,8 @@ func addonNames(*app.App, *cobra.Command) []string {
 	return app.Names(addons.All(), func(x addons.Addon) string { return x.Name })
 }
 
-// flagValues are the values of flags, by the flag's name, or by the command's path and the name where commands have
-// different flags of that name.
+// flagValues are the values of flags, by the flag's name, or by the command's path and the flag's name if commands have
+// different flags of the same name.
 var flagValues = map[string]valuesOf{
 	"cluster": objects("Cluster"), "namespace": objects("Namespace"), "target-namespace": objects("Namespace"),
 	"context": contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"),
@@ -102,8 +101,8 @@ var flagValues = map[string]valuesOf{
 	"images retire identity": objects("AzureClusterIdentity"),
 }
 
-// completeNames completes arguments and flags of all commands below c. It offers nothing where no server can be asked,
-// and files only for arguments and flags that name files.
+// completeNames adds completion of arguments and flags to all commands below c. It offers nothing if no server
+// responds, and files only for arguments and flags that name files.
 func completeNames(a *app.App, c *cobra.Command) {
 	_, path, _ := strings.Cut(c.CommandPath(), " ")
 	if values, ok := argumentValues[path]; ok {
@@ -152,12 +151,12 @@ func logNames() []string {
 }
 
 func faultIDs(ctx context.Context, k *plane.Client) []string {
-	list, _ := k.Faults(ctx) // no plane, nothing to offer
+	list, _ := k.Faults(ctx) // without a plane there is nothing to offer
 	return app.Names(list, func(r fault.Rule) string { return r.ID })
 }
 
 func resourceGroups(ctx context.Context, k *plane.Client) (out []string) {
-	list, _ := k.AzureResources(ctx) // no plane, nothing to offer
+	list, _ := k.AzureResources(ctx) // without a plane there is nothing to offer
 	for _, r := range list {
 		if strings.HasSuffix(r.Type, "/resourceGroups") {
 			out = append(out, r.Name)

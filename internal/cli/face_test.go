@@ -56,7 +56,7 @@ const (
 	compatibilityPage = "docs/compatibility.md"
 )
 
-// outputs are the types that -o json prints, by command. A list is represented by its element.
+// outputs are the types that -o json prints, by command. A list is represented by its element type.
 var outputs = map[string][]any{
 	"addons list":               {cluster.AddonRow{}},
 	"adopt":                     {adopt.Plan{}},
@@ -85,7 +85,7 @@ var outputs = map[string][]any{
 	"why":                       {walk.Answer{}},
 }
 
-// reasons are files beside api/v1beta1/conditions.go with the reasons of conditions.
+// reasons are the files with reasons of conditions, in addition to api/v1beta1/conditions.go.
 var reasons = []string{"api/v1beta1/patchday.go", "internal/azure/plan/owner.go", "internal/controller/bootdata/secret.go",
 	"internal/controller/credential/credential.go", "internal/controller/cloud/opener.go", "internal/controller/cloud/outcome.go",
 	"internal/controller/cloud/view.go",
@@ -178,8 +178,8 @@ func TestFaceIsCompared(t *testing.T) {
 	})
 }
 
-// removed returns the lines of before that now lacks and no deprecation matches. A deprecation that ends in * matches all
-// that begins as it does.
+// removed returns the lines of before that are missing in now without a matching deprecation. A deprecation that ends
+// in * matches all lines with the same beginning.
 func removed(before, now []byte, deprecated []string) (out []string) {
 	there := map[string]bool{}
 	for line := range strings.Lines(string(now)) {
@@ -210,7 +210,7 @@ func deprecations(page []byte) (out []string) {
 	return out
 }
 
-// released returns the last release before this commit with its two pages, or nothing where there is none.
+// released returns the last release before this commit with its two pages, or nothing if there is none.
 func released(dir string) (tag string, face, page []byte) {
 	git := func(args ...string) []byte {
 		out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).Output()
@@ -386,7 +386,7 @@ func constants(t *testing.T, file string) map[string]string {
 	return out
 }
 
-// keys adds the JSON keys of a type. A type with a marshaller of its own has none that reflection sees.
+// keys adds the JSON keys of a type. A type with its own marshaller has no keys that reflection shows.
 func keys(at string, typ reflect.Type, above []reflect.Type, add func(string, ...any)) {
 	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Array || typ.Kind() == reflect.Map {
 		switch typ.Kind() {

@@ -2,8 +2,7 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// groups are the headings of the help with their commands. A command that is in no group is listed under the last
-// heading.
+// groups are the headings of the help with their commands. A command without a group is listed under the last heading.
 var groups = []struct {
 	title    string
 	commands []string
@@ -16,7 +15,7 @@ var groups = []struct {
 	{"More:", nil},
 }
 
-// group puts the commands below their headings.
+// group assigns the commands to their headings.
 func group(root *cobra.Command) {
 	of := map[string]string{}
 	for _, g := range groups {

@@ -48,12 +48,12 @@ func texts(file *ast.File) (out []string) {
 var (
 	verb  = regexp.MustCompile(`%(\[\d\])?[svdq]`)
 	glued = regexp.MustCompile(`(\w)%(\[\d\])?[svdq]`)
-	// after ends a command in a sentence.
+	// after matches the end of a command in a sentence.
 	after = regexp.MustCompile("['`\");|\n]|, | \\(|: |\\. |\\.$| &&")
 )
 
-// suggested returns the commands in a text: the words after the program's name up to the sentence's next
-// punctuation mark. Examples of help texts, which begin with two spaces, have a test of their own.
+// suggested returns the commands in a text: the words after the program's name up to the sentence's next punctuation
+// mark. Examples in help texts, which begin with two spaces, have their own test.
 func suggested(pattern *regexp.Regexp, text string) (out [][]string) {
 	if strings.HasPrefix(text, "  ") {
 		return nil
@@ -69,15 +69,14 @@ func suggested(pattern *regexp.Regexp, text string) (out [][]string) {
 	return out
 }
 
-// runs returns an error if neither the words nor a beginning of them can be run as a command; the rest of
-// the sentence may have no flag. Words without arguments are a command's name, and the last flag may have
-// no value.
+// runs returns an error if neither the words nor a prefix of them can be run as a command; the remaining words of the
+// sentence must not contain a flag. Words without arguments are a command's name, and the last flag may have no value.
 func runs(root *cobra.Command, words []string) (err error) {
 	if c, rest, err := root.Find(words); err == nil && len(rest) == 0 && c != root {
 		return nil
 	}
 	if strings.HasPrefix(words[len(words)-1], "--") {
-		words = append(words, "X") // a flag that is named without its value
+		words = append(words, "X") // a flag that is mentioned without its value
 	}
 	for n := len(words); n > 0; n-- {
 		failed := parses(words[:n])

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// placed is a pod on Windows with a warning (WIN002) and other findings; tidy has no findings.
+	// placedHead begins the pods on Windows: warned has a warning (WIN002), wrong has other findings. tidy has no findings.
 	placedHead = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  nodeSelector: {kubernetes.io/os: windows}\n"
 	warned     = placedHead + "  containers:\n  - {name: a, image: 'contoso.example/a:1', resources: {limits: " +
 		"{memory: 1Gi, cpu: 1}, requests: {memory: 1Gi, cpu: 1}}}\n"
@@ -53,7 +53,7 @@ func runLint(t *testing.T, files map[string]string, stdin string, args ...string
 	return code, stdout.String(), stderr.String()
 }
 
-// TestLintExitCodes is the table of docs/lint.md.
+// TestLintExitCodes checks the table in docs/lint.md.
 func TestLintExitCodes(t *testing.T) {
 	files := map[string]string{
 		"warned.yaml": warned, "wrong.yaml": wrong, "tidy.yaml": tidy, "torn.yaml": "a: [\n", "torn-and-wrong.yaml": wrong + "---\na: [\n",
@@ -103,7 +103,7 @@ func TestLintExitCodes(t *testing.T) {
 	}
 }
 
-// TestLintFixExitCode: after --fix the remaining findings decide the exit code.
+// TestLintFixExitCode: after --fix, the remaining findings determine the exit code.
 func TestLintFixExitCode(t *testing.T) {
 	const text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  os:\n    name: windows\n" +
 		"  nodeSelector:\n    kubernetes.io/os: windows\n  containers:\n  - name: a\n" +
@@ -136,8 +136,8 @@ func findings(t *testing.T, out string) []finding {
 	return file.Findings
 }
 
-// TestLintRegistry: with --check-images the registry's manifest list decides; without the flag no registry is called. A
-// registry that does not answer changes no exit code.
+// TestLintRegistry: with --check-images the registry's manifest list is decisive; without the flag no registry is
+// called. A registry that does not respond does not change the exit code.
 func TestLintRegistry(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)

@@ -51,7 +51,7 @@ management cluster of --kubeconfig; docs/mcp.md shows how to add it to a client.
 	return c
 }
 
-// source answers an agent's questions as the commands answer a person's.
+// source serves an agent's questions with the functions of the commands.
 func source(a *app.App, t app.Target) mcp.Source {
 	at := func(namespace string) app.Target {
 		own := t
@@ -136,7 +136,7 @@ func mcpTimeline(ctx context.Context, a *app.App, t app.Target, in mcp.Machine) 
 	return explain.Timeline(ctx, a, c, t.Namespace, in.Machine)
 }
 
-// Bounds of the lines of each log that an agent gets.
+// mcpLines and mcpMaxLines are the default and the maximum number of lines that an agent gets of each log.
 const mcpLines, mcpMaxLines = 100, 2000
 
 func mcpLogs(ctx context.Context, a *app.App, t app.Target, in mcp.Logs) (mcp.LogText, error) {
@@ -158,7 +158,7 @@ func mcpLogs(ctx context.Context, a *app.App, t app.Target, in mcp.Logs) (mcp.Lo
 	return text, nil
 }
 
-// given reads the manifests of a question; inputs that could not be read are reported beside the findings.
+// given reads the manifests of a question; inputs that could not be read are returned beside them.
 func given(in mcp.Manifests) (set *lint.Set, unread []string, err error) {
 	set, errs := lint.Read([]string{"-"}, lint.Options{Stdin: strings.NewReader(in.Manifests)})
 	for _, err := range errs {
@@ -189,7 +189,7 @@ func mcpPreflight(ctx context.Context, a *app.App, t app.Target, in mcp.Manifest
 		NotAsked: result.NotAsked, NotRendered: result.NotRendered, Unread: unread}, err
 }
 
-// leveled returns findings, never nil, with their severities as words.
+// leveled returns the findings, never nil, with their severities as words.
 func leveled(findings []lint.Finding) []lint.Finding {
 	out := make([]lint.Finding, len(findings))
 	for i, f := range findings {
@@ -228,7 +228,7 @@ func mcpExplain(_ context.Context, in mcp.Name) (mcp.Explanation, error) {
 	return found, nil
 }
 
-// rows returns the branch and those below it, each with its owner.
+// rows returns a branch and all branches below it, each with its owner.
 func rows(b explain.Branch, owner string) []mcp.Row {
 	out := []mcp.Row{{Kind: b.Kind, Name: b.Name, Owner: owner, Ready: b.Ready, Reason: b.Reason, Message: b.Message,
 		Detail: b.Detail, FirstWrong: b.FirstWrong}}

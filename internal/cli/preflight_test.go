@@ -28,7 +28,7 @@ func TestPreflightTopology(t *testing.T) {
 		edit         [2]string
 		code         int
 		machines     int
-		says         []string // rules and objects of errors, or why nothing was rendered
+		says         []string // rules and objects of errors, or the reason why nothing was rendered
 	}{
 		{name: "machines", flavor: "topology-windows", machines: 6},
 		{name: "pools", flavor: "topology-machinepool-windows", machines: 6},

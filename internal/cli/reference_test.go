@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/cli/app"
 )
 
-// every calls check for each command in the help, and for each hidden command that has examples.
+// every calls check for each command in the help, and for each hidden command with examples.
 func every(t *testing.T, check func(t *testing.T, c *cobra.Command)) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -72,7 +72,7 @@ func TestWrongExamples(t *testing.T) {
 	}
 }
 
-// parses finds the command of a call and parses its flags and arguments.
+// parses returns an error if the command of a call does not exist, or its flags or arguments are invalid.
 func parses(args []string) error {
 	root := newRoot(app.New(app.Streams{}), "casement")
 	root.InitDefaultCompletionCmd()
@@ -89,8 +89,8 @@ func parses(args []string) error {
 	return c.ValidateArgs(c.Flags().Args())
 }
 
-// commands splits shell text into the words of its simple commands. Quotes keep words
-// together; $(...) inside of them is a command too.
+// commands splits shell text into the words of its simple commands. Quotes keep words together; $(...) inside of them
+// is a command too.
 func commands(text string) [][]string {
 	var out [][]string
 	var words []string

@@ -1,8 +1,8 @@
-// Package cli is the command line of casement: the root of the commands, their completion, and the commands over all of
-// them (mcp, docs, version). Each family of commands is a package below with a file per command, which has its flags and a
-// function over app.App.
+// Package cli is the command line of casement: the root command, the completion, and the general commands (mcp, docs,
+// version). Each family of commands is a subpackage with a file per command, which has the flags and a function that
+// uses app.App.
 //
-// It holds no domain logic. Only cmd/casement may import it.
+// It contains no domain logic. Only cmd/casement may import it.
 package cli
 
 import (
@@ -36,8 +36,8 @@ import (
 // Main runs the command line args (with the program's name first) and returns
 // the exit code.
 func Main(args []string, streams app.Streams) int {
-	// Kubernetes' client logs errors that it also returns, such as a read that a deadline cut off. Such lines would be
-	// mixed with a command's output, so they are discarded. The local plane sets its own logger.
+	// Kubernetes' client logs errors that it also returns, such as a read that ended at its deadline. Such lines would
+	// be mixed with a command's output, so they are discarded. The local plane sets its own logger.
 	klog.SetLogger(logr.Discard())
 	a := app.New(streams)
 	defer a.Flush()
@@ -72,8 +72,8 @@ func Main(args []string, streams app.Streams) int {
 	}
 }
 
-// misdirected says of an error for kinds that the cluster does not serve that it is the wrong
-// cluster: most often a workload cluster's kubeconfig is in KUBECONFIG.
+// misdirected adds to an error about kinds that the cluster does not serve that it is probably the wrong cluster: most
+// often, KUBECONFIG contains a workload cluster's kubeconfig.
 func misdirected(err error) error {
 	lacks := meta.IsNoMatchError(err)
 	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
@@ -88,11 +88,10 @@ func misdirected(err error) error {
 		"cluster's by --kubeconfig or KUBECONFIG; the local plane's is that of 'casement status -o kubeconfig' (%w)", err)
 }
 
-// unknown returns an error for a command that does not exist. Below a command group cobra would print the help and
-// report success.
+// unknown returns an error for a command that does not exist. In a command group, cobra would print the help and report success.
 func unknown(root *cobra.Command, args []string) (*cobra.Command, error) {
 	if len(args) > 0 && strings.HasPrefix(args[0], "__") {
-		return nil, nil // completion
+		return nil, nil // the completion command
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
@@ -111,7 +110,7 @@ func unknown(root *cobra.Command, args []string) (*cobra.Command, error) {
 	return group, app.Usagef("unknown command %q for %q%s", name, group.CommandPath(), like)
 }
 
-// commandPath returns the command as the user called it, for messages that point to its help.
+// commandPath returns the command as the user called it, for messages that refer to its help.
 func commandPath(root, ran *cobra.Command) string {
 	if ran == nil {
 		ran = root
@@ -119,7 +118,7 @@ func commandPath(root, ran *cobra.Command) string {
 	return ran.CommandPath()
 }
 
-// programName returns the name shown in help: "kubectl casement" when called as a kubectl plugin, else casement.
+// programName returns the program's name for the help: "kubectl casement" if called as a kubectl plugin, otherwise casement.
 func programName(arg0 string) string {
 	if base := filepath.Base(arg0); base == "kubectl-casement" || base == pluginComplete {
 		return "kubectl casement"
@@ -192,7 +191,7 @@ func strictArgs(c *cobra.Command) {
 	}
 }
 
-// commandsOf returns the pattern of a text's commands: the program's name and a command after it.
+// commandsOf returns the pattern of commands in a text: the program's name followed by a command.
 func commandsOf(root *cobra.Command) *regexp.Regexp {
 	var names []string
 	for _, c := range root.Commands() {

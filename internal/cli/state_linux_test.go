@@ -10,10 +10,10 @@ import (
 	"casement.dev/casement/internal/cli/app"
 )
 
-// stranger is a user that owns nothing.
+// stranger is a user who owns nothing.
 const stranger = 65534
 
-// TestForeignState: no command takes the directory of another user as its state, and none changes it.
+// TestForeignState: no command uses the directory of another user as its state, and none changes it.
 func TestForeignState(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give a directory to another user")

@@ -72,8 +72,8 @@ func TestHostileCommandLinesReachNoTerminal(t *testing.T) {
 	}
 }
 
-// A command's data is the same bytes through a pipe, and escaped on a terminal; its tables are always escaped;
-// casement's own control sequences are never escaped.
+// TestDataIsEscapedOnATerminalAlone: a command's data is unchanged through a pipe, and escaped on a terminal; its
+// tables are always escaped; casement's own control sequences are never escaped.
 func TestDataIsEscapedOnATerminalAlone(t *testing.T) {
 	log := func(a *app.App) {
 		l := (&logs.Printer{Out: a.Data(), Notes: a.Err}).Log("kubelet of "+hostile, logs.Options{})
@@ -142,7 +142,7 @@ func onTerminal(t *testing.T, write func(*os.File)) string {
 	}
 	shown := make(chan string)
 	go func() {
-		data, _ := io.ReadAll(user) // ends with EIO, as the far end is closed
+		data, _ := io.ReadAll(user) // the read ends with EIO, because the other end is closed
 		shown <- string(data)
 	}()
 	write(far)

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/cli/app"
 )
 
-// TestHelpFits: a list of commands in a help has no line that a terminal of 80 columns breaks.
+// TestHelpFits: the list of commands in a help has no line that is too long for a terminal of 80 columns.
 func TestHelpFits(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -1,10 +1,10 @@
-// Package confine puts walls around programs that do a guest's work on the real
-// machine: which directories they may read and write, and that they start no other
-// program; and bounds around programs that run the documents of others. The walls are
-// the kernel's (Landlock and seccomp), need no privilege and cannot be taken down again.
-// They are the second line: which names a guest may use is decided before. A kernel without them is an error that wraps ErrUnsupported.
+// Package confine restricts programs that do a guest's work on the real machine: they can only read and write given
+// directories, and cannot start other programs. It also limits the resources of programs that run documents of others.
+// The restrictions are the kernel's (Landlock and seccomp), need no privilege and cannot be removed again. They are the
+// second line of defence: the simulation decides before which names a guest may use. On a kernel without them, the
+// functions return an error that wraps ErrUnsupported.
 //
-// It knows nothing of guests. internal/sim/host, internal/helm and cmd/casement-kube import it.
+// It does not depend on guests. internal/sim/host, internal/helm and cmd/casement-kube import it.
 package confine
 
 import (
@@ -18,27 +18,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnsupported is returned where the kernel lacks Landlock or seccomp.
+// ErrUnsupported is the error if the kernel lacks Landlock or seccomp.
 var ErrUnsupported = errors.New("the kernel does not support it")
 
-// Marker is the environment variable that makes casement-kube call NoPrograms
-// before anything else.
+// Marker is the environment variable that makes casement-kube call NoPrograms before anything else.
 const Marker = "CASEMENT_CONFINED"
 
 // Folders are directories and files of this computer; everything below a directory is
 // included. A path that does not exist is ignored.
 type Folders struct {
-	// Write may be read, written and emptied; links cannot be made there.
+	// Write are the paths that may be read and written; links cannot be created there.
 	Write []string
-	// Read may be read and listed.
+	// Read are the paths that may be read and listed.
 	Read []string
 }
 
-// System are the paths that a Go program reads on the machine it runs on.
+// System are the paths that a Go program reads on the machine that it runs on.
 var System = []string{"/dev", "/etc", "/lib", "/lib64", "/proc", "/run/systemd/resolve", "/sys", "/usr"}
 
-// Rights of Landlock below a directory and of a file. NoPrograms decides on running
-// programs.
+// Access rights of Landlock for a directory and for a file. NoPrograms restricts running programs.
 const (
 	readFile  = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	readDir   = unix.LANDLOCK_ACCESS_FS_READ_DIR
@@ -49,9 +47,8 @@ const (
 	never = unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 )
 
-// Thread confines the calling thread to the folders, and with it every program that
-// it starts from now on. The goroutine must be locked to its thread and never be
-// unlocked.
+// Thread confines the calling thread to the folders, and every program that the thread starts later. The goroutine must
+// be locked to its thread and never be unlocked.
 func (f Folders) Thread() error {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -92,8 +89,7 @@ func (f Folders) Thread() error {
 	return nil
 }
 
-// allow adds a rule for a path; for a file that is no directory it grants the rights of files
-// only.
+// allow adds a rule for a path; for a path that is not a directory it grants only the rights of files.
 func allow(ruleset int, p string, access, file uint64) error {
 	info, err := os.Stat(p)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,26 +115,24 @@ func allow(ruleset int, p string, access, file uint64) error {
 	return nil
 }
 
-// NoPrograms makes this process, all of its threads, unable to start another
-// program: execve fails with EACCES.
+// NoPrograms makes all threads of this process unable to start another program: execve fails with EACCES.
 func NoPrograms() error {
-	return without("start no programs", unix.EACCES, unix.SYS_EXECVE, unix.SYS_EXECVEAT)
+	return failCalls("start no programs", unix.EACCES, unix.SYS_EXECVE, unix.SYS_EXECVEAT)
 }
 
-// NoWatchers makes this process, all of its threads, unable to watch files with inotify,
-// which fails with ENOSYS as on a kernel without it. Kubernetes' programs then read their
-// certificate files once a minute.
-// Source: k8s.io/apiserver/pkg/server/dynamiccertificates, watchCertKeyFile and watchCAFile.
-func NoWatchers() error { return without("watch no files", unix.ENOSYS, unix.SYS_INOTIFY_INIT1) }
+// NoWatchers makes all threads of this process unable to watch files with inotify, which fails with ENOSYS as on a
+// kernel without it. Kubernetes' programs then read their certificate files once a minute. Source:
+// k8s.io/apiserver/pkg/server/dynamiccertificates, watchCertKeyFile and watchCAFile.
+func NoWatchers() error { return failCalls("watch no files", unix.ENOSYS, unix.SYS_INOTIFY_INIT1) }
 
-// without makes system calls fail with an error, for all threads and for good.
-func without(what string, with unix.Errno, calls ...uint32) error {
+// failCalls makes system calls fail with an error, in all threads and permanently.
+func failCalls(what string, with unix.Errno, calls ...uint32) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	filter := refuse(with, calls)
+	filter := callFilter(with, calls)
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
 		uintptr(unsafe.Pointer(&program)))
@@ -151,15 +145,15 @@ func without(what string, with unix.Errno, calls ...uint32) error {
 	return fmt.Errorf("%s: %w", what, errno)
 }
 
-// refuse returns the seccomp filter: with the native calling convention it allows every system call that is
-// not in calls, and with any other convention none.
-func refuse(with unix.Errno, calls []uint32) []unix.SockFilter {
+// callFilter returns the seccomp filter. With the native calling convention it allows every system call that is not in
+// calls; with any other convention it allows none.
+func callFilter(with unix.Errno, calls []uint32) []unix.SockFilter {
 	const (
 		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 		atLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 		done    = unix.BPF_RET | unix.BPF_K
-		number  = 0 // of seccomp_data: the call, then the convention
+		number  = 0 // offsets in seccomp_data: the call's number, then the convention
 		arch    = 4
 	)
 	own := uint32(unix.AUDIT_ARCH_X86_64)
@@ -176,7 +170,7 @@ func refuse(with unix.Errno, calls []uint32) []unix.SockFilter {
 		filter = append(filter, unix.SockFilter{Code: equal, K: call, Jt: n - uint8(i) + 1})
 	}
 	return append(filter,
-		unix.SockFilter{Code: atLeast, K: 0x40000000, Jt: 1}, // x32 has numbers of its own
+		unix.SockFilter{Code: atLeast, K: 0x40000000, Jt: 1}, // x32 has its own numbers
 		unix.SockFilter{Code: done, K: unix.SECCOMP_RET_ALLOW},
 		unix.SockFilter{Code: done, K: unix.SECCOMP_RET_ERRNO | uint32(with)})
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary be a program that is confined.
+// TestMain lets the test binary act as a program that is confined.
 func TestMain(m *testing.M) {
 	switch os.Getenv("CONFINE_TEST") {
 	case "":
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 			os.Stdout.WriteString("error: " + err.Error())
 			os.Exit(1)
 		}
-		for range 8 { // from other threads too
+		for range 8 { // also from other threads
 			done := make(chan error)
 			go func() {
 				runtime.LockOSThread()
@@ -155,8 +155,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestThread holds that a program which a confined thread starts writes and reads
-// where it may, and nowhere else.
+// TestThread checks that a program that a confined thread starts can write and read the permitted paths, and no others.
 func TestThread(t *testing.T) {
 	inside, outside := t.TempDir(), t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(inside, "out")); err != nil {
@@ -177,7 +176,7 @@ func TestThread(t *testing.T) {
 	}
 	got := make(chan result)
 	go func() {
-		runtime.LockOSThread() // and never unlocked, so that the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		if err := (Folders{
 			Write: []string{inside}, Read: append([]string{filepath.Dir(cmd.Path), "/nonexistent"}, System...),
 		}).Thread(); err != nil {

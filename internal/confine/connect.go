@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reaches is the environment variable with the address of a machine whose own sockets are all that casement-kube
-// connects to; see Connections.
+// Reaches is the environment variable with the address of a machine: casement-kube then connects only to this machine's
+// sockets; see Connections.
 const Reaches = "CASEMENT_REACHES"
 
 // notice and answer are the kernel's struct seccomp_notif and struct seccomp_notif_resp (linux/seccomp.h).
@@ -33,44 +33,43 @@ type answer struct {
 	flags uint32
 }
 
-// Connections makes this process, with all of its threads, call may before each connection to an address of
-// IPv4 or IPv6; network is "tcp" or "udp". A refused connection fails with EACCES, and the first one to
-// each address is reported on standard error. may itself must not connect. Sockets in the file system are
-// exempt.
+// Connections makes this process, with all of its threads, call may before each connection to an address of IPv4 or
+// IPv6; network is "tcp" or "udp". A refused connection fails with EACCES, and the first refusal for each address is
+// reported on standard error. may itself must not connect. Sockets in the file system are exempt.
 //
-// The answer comes from the process itself (SECCOMP_RET_USER_NOTIF, seccomp(2)): this limits a known
-// program that reads the data of others, and does not contain foreign code.
+// The process itself makes the decision (SECCOMP_RET_USER_NOTIF, seccomp(2)): this limits a known program that reads
+// the data of others; it is no protection against foreign code.
 func Connections(may func(network string, to netip.AddrPort) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("watch connections: %w", err)
 	}
-	filter := refuse(0, []uint32{unix.SYS_CONNECT})
+	filter := callFilter(0, []uint32{unix.SYS_CONNECT})
 	filter[len(filter)-1].K = unix.SECCOMP_RET_USER_NOTIF
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC|
 		unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH|unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
 	switch errno {
 	case 0:
-	case unix.ENOSYS, unix.EINVAL, unix.EBUSY: // EBUSY: a filter of whoever started this has a listener
+	case unix.ENOSYS, unix.EINVAL, unix.EBUSY: // EBUSY: the parent process has installed a filter with a listener
 		return fmt.Errorf("watch connections: seccomp: %w (%w)", ErrUnsupported, errno)
 	default:
 		return fmt.Errorf("watch connections: %w", errno)
 	}
 	unix.CloseOnExec(int(listener))
-	go answers(listener, may)
+	go respond(listener, may)
 	return nil
 }
 
-// answers answers for as long as the process lives.
-func answers(listener uintptr, may func(network string, to netip.AddrPort) error) {
+// respond answers the kernel's notices until the process ends.
+func respond(listener uintptr, may func(network string, to netip.AddrPort) error) {
 	runtime.LockOSThread()
 	said := map[string]bool{}
 	for {
 		var n notice
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); errno != 0 {
-			continue // EINTR, or ENOENT: the thread that asked was interrupted
+			continue // EINTR, or ENOENT: the thread that made the call was interrupted
 		}
 		a := answer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 		if err := judge(n, may); err != nil {
@@ -80,7 +79,7 @@ func answers(listener uintptr, may func(network string, to netip.AddrPort) error
 			}
 			a = answer{id: n.id, error: -int32(unix.EACCES)}
 		}
-		// ENOENT: the thread that asked was interrupted, and asks again.
+		// ENOENT: the thread that made the call was interrupted, and repeats the call.
 		_, _, _ = unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&a)))
 	}
 }
@@ -103,12 +102,12 @@ func judge(n notice, may func(network string, to netip.AddrPort) error) error {
 	return nil
 }
 
-// destination returns where a call of connect leads, and the zero value for no network.
+// destination returns the address of a call of connect, and the zero value for a socket that is not of IP.
 func destination(n notice) (netip.AddrPort, error) {
-	var address [28]byte // struct sockaddr_in6, the larger one
+	var address [28]byte // struct sockaddr_in6, the larger of the two
 	size := min(int(uint32(n.args[2])), len(address))
 	if size < 2 {
-		return netip.AddrPort{}, nil // the kernel refuses it
+		return netip.AddrPort{}, nil // the kernel refuses the call
 	}
 	local, remote := unix.Iovec{Base: &address[0]}, unix.RemoteIovec{Base: uintptr(n.args[1]), Len: size}
 	local.SetLen(size)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/componentconfigs"
 )
 
-// coreDNS is the CoreDNS that kubeadm of a Kubernetes 1.MINOR installs. Source: CoreDNSVersion in
+// coreDNS is the CoreDNS version that kubeadm of Kubernetes 1.MINOR installs, by minor. Source: CoreDNSVersion in
 // cmd/kubeadm/app/constants of the last patch release of each minor.
 var coreDNS = map[uint]string{
 	19: "1.7.0", 20: "1.7.0", 21: "v1.8.0", 22: "v1.8.4", 23: "v1.8.6", 24: "v1.8.6", 25: "v1.9.3", 26: "v1.9.3",
@@ -18,15 +18,15 @@ var coreDNS = map[uint]string{
 	36: "v1.14.2", 37: "v1.14.6",
 }
 
-// kubeadm writes kube-proxy's default mode into its configuration since 1.37, and left it empty before: an empty mode is
-// kernelspace on Windows, where a named one fails. Source: kubernetes pull request 139777.
+// kubeadm writes kube-proxy's default mode into its configuration since 1.37, and left it empty before: an empty mode
+// is kernelspace on Windows, where the name of the Linux mode fails. Source: kubernetes pull request 139777.
 const (
 	proxyModeNamed   = 37
 	defaultProxyMode = "iptables"
 )
 
-// addonsOf returns a configuration with the addons of the requested version, and not of the
-// embedded Kubernetes. A tag that the user sets is kept.
+// addonsOf returns a configuration with the addon versions of the requested Kubernetes version, instead of those of the
+// embedded one. A tag that the user sets is kept.
 func addonsOf(cfg *kubeadmapi.ClusterConfiguration, asked string) *kubeadmapi.ClusterConfiguration {
 	out := cfg.DeepCopy()
 	v, err := version.ParseSemantic(asked)

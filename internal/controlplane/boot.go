@@ -1,8 +1,7 @@
-// Package controlplane does the work of `kubeadm init` and `kubeadm join --control-plane` on a control
-// plane machine, with kubeadm's own packages, inside the root directory of a simulated VM: PKI, kubeconfigs
-// and static pod manifests and, once the API server answers, the objects that kubeadm uploads to it. It
-// starts no component: the VM's kubelet runs the manifests. Only cmd/casement-kube may import it, as it
-// links Kubernetes.
+// Package controlplane does the work of `kubeadm init` and `kubeadm join --control-plane` on a control plane machine,
+// with kubeadm's own packages, inside the root directory of a simulated VM: PKI, kubeconfigs and static pod manifests
+// and, once the API server responds, the objects that kubeadm uploads to it. It starts no component: the VM's kubelet
+// runs the manifests. Only cmd/casement-kube may import it, because it links Kubernetes.
 package controlplane
 
 import (
@@ -37,14 +36,13 @@ import (
 	"casement.dev/casement/internal/sim/staticpod"
 )
 
-// readyTimeout bounds the wait for the API server when the configuration does
-// not (kubeadm's own default is four minutes).
+// readyTimeout is the default limit of the wait for the API server (kubeadm's own default is four minutes).
 const readyTimeout = 4 * time.Minute
 
-// readyzTimeout bounds one request to the API server.
+// readyzTimeout is the timeout of one request to the API server.
 const readyzTimeout = 30 * time.Second
 
-// guestPKI is where a guest keeps its certificates, as kubeadm's default has it.
+// guestPKI is the directory of a guest's certificates, kubeadm's default.
 const guestPKI = "/etc/kubernetes/pki"
 
 type options struct {
@@ -53,7 +51,7 @@ type options struct {
 	out                                      io.Writer
 }
 
-// Main is `boot init` and `boot join`. It returns the exit code.
+// Main runs `boot init` or `boot join` and returns the exit code.
 func Main(args []string, out, errOut io.Writer) int {
 	o := options{out: out}
 	commands := map[string]func(context.Context) error{
@@ -85,15 +83,14 @@ func Main(args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// path returns the path on this computer of a path in the guest; ".." cannot leave the root
-// directory.
+// path returns the path on this computer of a path in the guest; ".." cannot leave the root directory.
 func (o options) path(guest string) string { return filepath.Join(o.root, path.Clean("/"+guest)) }
 
 func (o options) say(phase, format string, args ...any) {
 	fmt.Fprintf(o.out, "[%s] "+format+"\n", append([]any{phase}, args...)...)
 }
 
-// init is idempotent: it keeps the files of an earlier run that was cut off.
+// init is idempotent: it keeps the files of an earlier interrupted run.
 func (o options) init(ctx context.Context) error {
 	data, err := o.read(o.config)
 	if err != nil {
@@ -115,7 +112,7 @@ func (o options) init(ctx context.Context) error {
 	return o.upload(ctx, cfg, asked, client)
 }
 
-// load reads the configuration, which is for the asked release, and fills in the values that only this machine knows.
+// load reads the configuration for the requested release, and sets the values that only this machine knows.
 func (o options) load(asked string, data []byte) (*kubeadmapi.InitConfiguration, error) {
 	data, converted, err := convert(data, asked)
 	if err != nil {
@@ -157,7 +154,7 @@ func appendNew(list []string, item string) []string {
 	return append(list, item)
 }
 
-// write makes the files that the kubelet and the components start from.
+// write writes the files that the kubelet and the components need to start.
 func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 	o.say("certs", "Using certificateDir folder %q", guestPKI)
 	keys := cheapKeys(cfg)
@@ -188,9 +185,9 @@ func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 	return o.manifests(cfg)
 }
 
-// cheapKeys returns a configuration whose keys are of ECDSA where kubeadm's default is RSA-2048: ten RSA
-// keys take two seconds of a processor to generate, and each connection to the API server costs a
-// signature. The uploaded configuration keeps the user's setting.
+// cheapKeys returns a configuration with ECDSA keys where kubeadm's default is RSA-2048: generating ten RSA keys takes
+// two seconds of processor time, and each connection to the API server needs a signature. The uploaded configuration
+// keeps the user's setting.
 func cheapKeys(cfg *kubeadmapi.InitConfiguration) *kubeadmapi.InitConfiguration {
 	if cmp.Or(cfg.EncryptionAlgorithm, kubeadmapi.EncryptionAlgorithmRSA2048) != kubeadmapi.EncryptionAlgorithmRSA2048 {
 		return cfg
@@ -200,7 +197,7 @@ func cheapKeys(cfg *kubeadmapi.InitConfiguration) *kubeadmapi.InitConfiguration 
 	return cheap
 }
 
-// manifests writes the static pods with the paths that hold inside the guest.
+// manifests writes the static pods with the paths inside the guest.
 func (o options) manifests(cfg *kubeadmapi.InitConfiguration) error {
 	dir := o.path(filepath.Join(constants.KubernetesDir, constants.ManifestsSubDirName))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -235,7 +232,7 @@ func stagedEtcd(cfg *kubeadmapi.InitConfiguration, root string) *kubeadmapi.Init
 	return cfg
 }
 
-// unroot puts the guest's paths back into a manifest.
+// unroot restores the guest's paths in a manifest.
 func unroot(file, root string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -244,14 +241,13 @@ func unroot(file, root string) error {
 	return os.WriteFile(file, []byte(strings.ReplaceAll(string(data), root, "")), 0o600)
 }
 
-// kubeconfigs writes the kubeconfigs of the named components. They name the control plane endpoint
-// or the VM's own address, as in a real guest; the program that runs the components on this
-// machine translates the addresses.
+// kubeconfigs writes the kubeconfigs of the named components. They contain the control plane endpoint or the VM's own
+// address, as in a real guest; the program that runs the components on this machine translates the addresses.
 func (o options) kubeconfigs(cfg *kubeadmapi.InitConfiguration, names ...string) error {
 	for _, name := range names {
 		file := filepath.Join(o.path(constants.KubernetesDir), name)
 		if _, err := os.Stat(file); err == nil {
-			continue // of a run that was cut off
+			continue // from an interrupted run
 		}
 		if err := kubeconfig.CreateKubeConfigFile(name, o.path(constants.KubernetesDir), cfg); err != nil {
 			return err
@@ -263,8 +259,8 @@ func (o options) kubeconfigs(cfg *kubeadmapi.InitConfiguration, names ...string)
 	return nil
 }
 
-// redirect makes a kubeconfig name this machine's own API server at the loopback
-// address, where the load balancer's frontend does not answer yet.
+// redirect sets this machine's own API server at the loopback address in a kubeconfig, for the time in which the load
+// balancer's frontend does not respond yet.
 func (o options) redirect(file string, cfg *kubeadmapi.InitConfiguration) error {
 	c, err := clientcmd.LoadFromFile(file)
 	if err != nil {
@@ -281,8 +277,8 @@ func (o options) read(guest string) ([]byte, error) {
 	return guestfs.At(o.root).ReadFile(strings.TrimPrefix(path.Clean("/"+guest), "/"))
 }
 
-// kubeconfig reads one of the machine's kubeconfigs. It keeps only the known fields, as the guest
-// may have written the file and this machine's own client uses it.
+// kubeconfig reads one of the machine's kubeconfigs. It keeps only known fields, because the guest may have written the
+// file and this machine's own client uses it.
 func (o options) kubeconfig(name string) (*clientcmdapi.Config, error) {
 	data, err := o.read(path.Join(constants.KubernetesDir, name))
 	if err != nil {
@@ -295,8 +291,7 @@ func (o options) kubeconfig(name string) (*clientcmdapi.Config, error) {
 	return clientcmd.Load(made)
 }
 
-// local returns a client with one of the machine's kubeconfigs, for the API server that the file
-// names.
+// local returns a client with one of the machine's kubeconfigs, for the API server in that file.
 func (o options) local(name string) (clientset.Interface, error) {
 	config, err := o.kubeconfig(name)
 	if err != nil {

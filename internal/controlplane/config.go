@@ -18,7 +18,7 @@ import (
 // documentEnd is the line between two YAML documents.
 var documentEnd = regexp.MustCompile(`(?m)^---[ \t]*$`)
 
-// versionLine is the asked-for version in a ClusterConfiguration.
+// versionLine matches the requested version in a ClusterConfiguration.
 var versionLine = regexp.MustCompile(`(?m)^kubernetesVersion:[ \t]*"?([^\s"]+)"?[ \t]*$`)
 
 // replaceVersion replaces the requested version by the embedded one, because kubeadm
@@ -53,9 +53,9 @@ func edit(data []byte, change func(object map[string]any)) ([]byte, error) {
 	return bytes.Join(out, []byte("---\n")), nil
 }
 
-// setAdvertiseAddress fills localAPIEndpoint.advertiseAddress and the node's
-// name in the InitConfiguration, where they are empty; 0.0.0.0 and :: mean the machine's address of that family. kubeadm
-// would look for them on the host's interfaces, which are not the guest's.
+// setAdvertiseAddress sets localAPIEndpoint.advertiseAddress and the node's name in the InitConfiguration if they are
+// empty; 0.0.0.0 and :: mean the machine's address of that family. kubeadm would read them from the host's interfaces,
+// which are not the guest's.
 func setAdvertiseAddress(data []byte, addresses []string, nodeName string) ([]byte, error) {
 	found := false
 	out, err := edit(data, func(object map[string]any) {
@@ -78,15 +78,15 @@ func setAdvertiseAddress(data []byte, addresses []string, nodeName string) ([]by
 	return out, err
 }
 
-// lostGates are kubeadm's feature gates that were removed before the embedded release, each after
-// its behaviour had become unconditional; but PublicKeysECDSA, in whose place v1beta4 has a field.
+// lostGates are kubeadm's feature gates that were removed before the embedded release because their behaviour had
+// become unconditional. PublicKeysECDSA is in the list because v1beta4 has a field instead.
 var lostGates = []string{"ControlPlaneKubeletLocalMode", "EtcdLearnerMode", "IPv6DualStack", "NodeLocalCRISocket", publicKeysECDSA,
 	"UnversionedKubeletConfigMap", "UpgradeAddonsBeforeControlPlane", "WaitForAllControlPlaneComponents"}
 
 const publicKeysECDSA = "PublicKeysECDSA"
 
-// dropLostGates removes lostGates from a ClusterConfiguration of an older release and returns the
-// names that it removed. Any other unknown gate fails, as it would in a real cluster.
+// dropLostGates removes lostGates from a ClusterConfiguration of an older release and returns the removed names. Any
+// other unknown gate is an error, as in a real cluster.
 func dropLostGates(data []byte) (out []byte, dropped []string, err error) {
 	out, err = edit(data, func(object map[string]any) {
 		gates, ok := object["featureGates"].(map[string]any)
@@ -117,9 +117,9 @@ const (
 // Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go.
 const withoutV1beta3 = 37
 
-// convert rewrites v1beta3 as v1beta4 for a release whose own kubeadm reads it. Cluster API writes v1beta3 for releases
-// before 1.31. For a newer release it changes nothing: kubeadm refuses v1beta3 then.
-// Source: kubernetes v1.36 cmd/kubeadm/app/apis/kubeadm/v1beta3/conversion.go.
+// convert rewrites v1beta3 as v1beta4 for a release whose own kubeadm reads v1beta3. Cluster API writes v1beta3 for
+// releases before 1.31. For a newer release it changes nothing, so that kubeadm refuses v1beta3. Source: kubernetes
+// v1.36 cmd/kubeadm/app/apis/kubeadm/v1beta3/conversion.go.
 func convert(data []byte, asked string) (out []byte, converted bool, err error) {
 	if v, err := version.ParseGeneric(asked); err != nil || v.AtLeast(version.MajorMinor(1, withoutV1beta3)) {
 		return data, false, nil
@@ -155,7 +155,7 @@ func convert(data []byte, asked string) (out []byte, converted bool, err error) 
 	return out, converted, err
 }
 
-// listArgs makes the map of arguments that v1beta3 has the list that v1beta4 has.
+// listArgs converts a map of arguments of v1beta3 to the list of v1beta4.
 func listArgs(object map[string]any, parent, key string) {
 	section, ok := object[parent].(map[string]any)
 	if !ok {
@@ -183,7 +183,7 @@ func fill(object map[string]any, part, key string, value any) {
 	}
 }
 
-// initConfiguration makes an InitConfiguration from the machine's part of a JoinConfiguration.
+// initConfiguration returns an InitConfiguration with the machine's part of a JoinConfiguration.
 func initConfiguration(join []byte) ([]byte, error) {
 	for _, doc := range documentEnd.Split(string(join), -1) {
 		var object map[string]any

@@ -50,7 +50,8 @@ func TestInitConfigurationOfJoin(t *testing.T) {
 	}
 }
 
-// TestConvert checks that the embedded kubeadm reads v1beta3 for releases whose own kubeadm does, and refuses it for newer ones.
+// TestConvert checks that the embedded kubeadm reads v1beta3 for releases whose own kubeadm does, and refuses it for
+// newer releases.
 func TestConvert(t *testing.T) {
 	const old = `apiVersion: kubeadm.k8s.io/v1beta3
 kind: ClusterConfiguration
@@ -95,7 +96,7 @@ nodeRegistration:
 	}
 }
 
-// TestAdvertiseAddress: nothing and unspecified addresses are the machine's, an address that is given stays.
+// TestAdvertiseAddress: missing and unspecified addresses become the machine's, and a given address is kept.
 func TestAdvertiseAddress(t *testing.T) {
 	for asked, want := range map[string]string{"": "10.0.0.4", "0.0.0.0": "10.0.0.4", "'::'": "2001:db8::4", "10.9.9.9": "10.9.9.9"} {
 		o := options{root: t.TempDir(), nodeName: "a", addresses: []string{"10.0.0.4", "2001:db8::4"}, loopback: "127.0.0.4", out: io.Discard}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestKubeconfigsOfAGuest: boot, which works on the real machine, uses only the known parts of a kubeconfig
-// that the guest wrote.
+// TestKubeconfigsOfAGuest: boot, which runs on the real machine, uses only the known parts of a kubeconfig that the
+// guest wrote.
 func TestKubeconfigsOfAGuest(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "rootfs")
 	if err := os.MkdirAll(filepath.Join(root, "etc/kubernetes"), 0o700); err != nil {

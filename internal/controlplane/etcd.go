@@ -25,16 +25,15 @@ import (
 	"casement.dev/casement/internal/allowance"
 )
 
-// etcdTimeout bounds each wait of the join of an etcd member, in this machine's time;
-// callTimeout bounds one call.
+// etcdTimeout limits each wait during the join of an etcd member, in this machine's time; callTimeout limits one call.
 const (
 	etcdTimeout = 2 * time.Minute
 	callTimeout = 30 * time.Second
 )
 
-// joinEtcd adds this machine to the etcd cluster as a learner, writes its static
-// pod and has it promoted, as kubeadm has done since 1.31 (KEP-3614). kubeadm's
-// own phase cannot be used: it dials the members' addresses from the host.
+// joinEtcd adds this machine to the etcd cluster as a learner, writes its static pod and promotes it, as kubeadm has
+// done since 1.31 (KEP-3614). kubeadm's own phase cannot be used, because it connects to the members' addresses from
+// the host.
 func (o options) joinEtcd(ctx context.Context, guest *kubeadmapi.InitConfiguration, dir string) error {
 	endpoints, err := o.etcdEndpoints(ctx)
 	if err != nil {
@@ -46,7 +45,7 @@ func (o options) joinEtcd(ctx context.Context, guest *kubeadmapi.InitConfigurati
 	}
 	defer client.Close()
 	name := guest.NodeRegistration.Name
-	// Members know each other by the addresses that their sockets are really on.
+	// Members use the actual addresses of their sockets for each other.
 	peer := "https://" + net.JoinHostPort(o.loopback, strconv.Itoa(constants.EtcdListenPeerPort))
 	id, members, err := addMember(ctx, client, name, peer)
 	if err != nil {
@@ -108,8 +107,7 @@ func (o options) etcdClient(ctx context.Context, endpoints []string) (*clientv3.
 	})
 }
 
-// addMember returns the new member's ID and all members by name. One that an
-// earlier run added is used.
+// addMember returns the new member's ID and all members by name. It uses a member that an earlier run added.
 func addMember(ctx context.Context, client *clientv3.Client, name, peer string) (uint64, []etcdutil.Member, error) {
 	var list *clientv3.MemberListResponse
 	err := untilDone(ctx, func(ctx context.Context) (err error) {
@@ -139,7 +137,7 @@ func addMember(ctx context.Context, client *clientv3.Client, name, peer string) 
 	for _, m := range list.Members {
 		member := etcdutil.Member{Name: m.Name, PeerURL: m.PeerURLs[0]}
 		if m.ID == id {
-			member.Name = name // unknown to the cluster until the member starts
+			member.Name = name // the cluster does not know the name until the member starts
 		}
 		if member.Name == "" {
 			continue // another machine that is about to join
@@ -173,8 +171,8 @@ func promote(ctx context.Context, client *clientv3.Client, id uint64) error {
 	return nil
 }
 
-// untilDone asks again for as long as the time of this machine lasts: etcd refuses a
-// change of members while it is unhealthy or another change is under way.
+// untilDone retries until this machine's time is used up: etcd refuses a change of members while it is unhealthy or
+// another change is in progress.
 func untilDone(ctx context.Context, try func(context.Context) error) error {
 	for left := allowance.New(etcdTimeout); ; {
 		call, cancel := context.WithTimeout(ctx, callTimeout)

@@ -23,8 +23,8 @@ import (
 	"casement.dev/casement/internal/allowance"
 )
 
-// join does the control plane's part of `kubeadm join --control-plane`, for a machine
-// whose kubelet has joined already. It is idempotent, as init is.
+// join does the control plane's part of `kubeadm join --control-plane`, for a machine whose kubelet has already joined.
+// It is idempotent, like init.
 func (o options) join(ctx context.Context) error {
 	data, err := o.read(o.config)
 	if err != nil {
@@ -67,8 +67,8 @@ func (o options) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The node is marked before the components are up, as kubeadm does: Cluster API reads the
-	// marks when the components are up, and not again for minutes.
+	// The node is marked before the components are ready, as kubeadm does: Cluster API reads the marks when the
+	// components are ready, and not again for minutes.
 	if err := markNode(ctx, cfg, client); err != nil {
 		return fmt.Errorf("mark-control-plane: %w", err)
 	}
@@ -80,12 +80,11 @@ func (o options) join(ctx context.Context) error {
 	return nil
 }
 
-// configTimeout bounds the read of the cluster's configuration, as kubeadm does its
-// calls of an API server (kubernetesAPICall of its timeouts).
+// configTimeout is the timeout of the read of the cluster's configuration, as in kubeadm (kubernetesAPICall in its timeouts).
 const configTimeout = time.Minute
 
-// joined returns the configuration that init would have had: the cluster's part from its
-// ConfigMap, the machine's from the JoinConfiguration.
+// joined returns the configuration that init would use: the cluster's part from its ConfigMap, and the machine's part
+// from the JoinConfiguration.
 func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfiguration, error) {
 	init, err := initConfiguration(data)
 	if err != nil {
@@ -137,7 +136,7 @@ func (o options) client(name string) (clientset.Interface, error) {
 	return clientset.NewForConfig(o.dialing(config))
 }
 
-// dialing makes a client leave through the machine's own network.
+// dialing makes a client connect through the machine's own network.
 func (o options) dialing(config *rest.Config) *rest.Config {
 	if o.egress != "" {
 		config.Dial = func(ctx context.Context, _, address string) (net.Conn, error) { return o.dial(ctx, address) }
@@ -145,8 +144,8 @@ func (o options) dialing(config *rest.Config) *rest.Config {
 	return config
 }
 
-// dial connects from inside the machine, by HTTP CONNECT on its egress socket: the guest may have written
-// the addresses, so they must have the meaning that they have inside the machine.
+// dial connects from inside the machine, by HTTP CONNECT on its egress socket: the guest may have written the
+// addresses, so they must be interpreted inside the machine.
 func (o options) dial(ctx context.Context, address string) (net.Conn, error) {
 	var d net.Dialer
 	if o.egress == "" {

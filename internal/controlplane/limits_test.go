@@ -42,7 +42,7 @@ func TestKubeletLimits(t *testing.T) {
 		} {
 			err := refused(l.Path, value)
 			if err != nil && (strings.Contains(err.Error(), "cannot unmarshal") || strings.Contains(err.Error(), "must be less than")) {
-				continue // of another type, or less than another setting, which lint calls wrong as well
+				continue // a value of another type, or smaller than another setting, which lint reports as well
 			}
 			if fits := l.Fits(value); l.Path != "containerLogMaxSize" && fits != (err == nil) {
 				t.Errorf("%s: %s: fits %t, and the kubelet says %v", l.Path, value, fits, err)

@@ -24,12 +24,12 @@ import (
 	"casement.dev/casement/internal/allowance"
 )
 
-// nodeTimeout bounds the wait for the kubelet to register this machine's node.
+// nodeTimeout limits the wait for the kubelet to register this machine's node.
 const nodeTimeout = 2 * time.Minute
 
-// upload does the phases of kubeadm that need the API server. The kubeadm-config
-// ConfigMap comes first, as with kubeadm: Cluster API takes it as the sign that the control
-// plane is initialized, and looks for it once the load balancer opens.
+// upload runs the phases of kubeadm that need the API server. The kubeadm-config ConfigMap is first, as in kubeadm:
+// Cluster API takes it as the sign that the control plane is initialized, and reads it once the load balancer forwards
+// connections.
 func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, asked string, super clientset.Interface) error {
 	admin, err := o.local(constants.AdminKubeConfigFileName)
 	if err != nil {

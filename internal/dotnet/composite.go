@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// maxWidth bounds widths in a composite format, and precisions, as .NET does.
+// maxWidth limits the widths in a composite format, and precisions, as .NET does.
 const maxWidth = 1_000_000
 
 // items matches the parts of a composite format that are not literal: {index,alignment:format}, and braces.
 // Source: https://learn.microsoft.com/dotnet/standard/base-types/composite-formatting.
 var items = regexp.MustCompile(`\{\{|\}\}|\{([0-9]+) *(?:, *(-?[0-9]+) *)?(?::([^{}]*))?\}|[{}]`)
 
-// Composite formats args arguments by a composite format. item writes an argument in its own format, and
-// grow is called with the number of bytes before they are added.
+// Composite formats a number of arguments (args) with a composite format. item formats argument i with its own format;
+// grow is called with a number of bytes before they are appended.
 func Composite(form string, args int, item func(i int, spec string) (string, error), grow func(bytes int) error) (string, error) {
 	var out strings.Builder
 	at := 0

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// standard returns the custom format that a standard one means; "" is how a DateTimeOffset is written without a format.
-// Source: https://learn.microsoft.com/dotnet/standard/base-types/standard-date-and-time-format-strings.
+// standard returns the custom format for a standard format; "" is the default format of a DateTimeOffset. Source:
+// https://learn.microsoft.com/dotnet/standard/base-types/standard-date-and-time-format-strings.
 func (c *Culture) standard(spec string) (string, bool) {
 	form, ok := map[string]string{"": c.day + " " + c.longClock + " zzz", "d": c.day, "D": c.longDay, "t": c.clock, "T": c.longClock,
 		"f": c.longDay + " " + c.clock, "F": c.longDay + " " + c.longClock, "U": c.longDay + " " + c.longClock,
@@ -20,11 +20,11 @@ func (c *Culture) standard(spec string) (string, bool) {
 	return form, ok
 }
 
-// parts matches the parts of a custom format of dates or spans: literals, and letters that may be repeated.
-// Source: https://learn.microsoft.com/dotnet/standard/base-types/custom-date-and-time-format-strings.
+// parts matches the parts of a custom format of dates or spans: literals, and letters that may be repeated. Source:
+// https://learn.microsoft.com/dotnet/standard/base-types/custom-date-and-time-format-strings.
 var parts = regexp.MustCompile(`(?s)'[^']*'|"[^"]*"|\\.|%[^%]|d+|f+|F+|g+|h+|H+|K+|m+|M+|s+|t+|y+|z+|.`)
 
-// split takes a custom format apart: emit has each part and the letter that it repeats, which a literal has not.
+// split splits a custom format: it calls emit with each part and the letter that the part repeats, which is 0 for a literal.
 func split(custom string, emit func(letter byte, part string) error) error {
 	for _, part := range parts.FindAllString(custom, -1) {
 		var err error
@@ -46,18 +46,16 @@ func split(custom string, emit func(letter byte, part string) error) error {
 	return nil
 }
 
-// dateForms are, in Go's own form, the layouts for a letter of a custom format that is repeated once, twice
-// and so on.
+// dateForms are the layouts, in Go's form, for a letter of a custom format that is repeated once, twice and so on.
 var dateForms = map[byte][]string{'d': {"2", "02", "Mon", "Monday"}, 'M': {"1", "01", "Jan", "January"}, 'H': {"15"}, 'h': {"3", "03"},
 	'm': {"4", "04"}, 's': {"5", "05"}, 't': {"PM"}, 'y': {"2006"}, 'z': {"-07", "-07", "-07:00"}, 'g': {"A.D."}}
 
-// Date writes a time in a format. zone is the text for K: "Z", an offset, or nothing if the kind of the
-// time is unspecified.
+// Date formats a time. zone is the text for K: "Z", an offset, or "" if the kind of the time is unspecified.
 func (c *Culture) Date(t time.Time, zone, spec string) (string, error) {
 	custom, standard := c.standard(spec)
 	if !standard {
 		if custom = spec; len(spec) == 1 {
-			return "", ErrInput // a letter by itself is a standard format
+			return "", ErrInput // a single letter is a standard format
 		}
 	}
 	out := ""
@@ -69,7 +67,7 @@ func (c *Culture) Date(t time.Time, zone, spec string) (string, error) {
 			out += strings.Repeat(zone, len(part))
 		default:
 			text := datePart(t, part)
-			if letter == 'F' && text == "" { // without a fraction there is no point
+			if letter == 'F' && text == "" { // an empty fraction has no point
 				out = strings.TrimSuffix(out, ".")
 			}
 			out += text
@@ -106,7 +104,8 @@ func datePart(t time.Time, part string) string {
 	return text
 }
 
-// spanLetters are the letters of a custom format of spans: how many of each there may be, and how many of its unit make one of the next.
+// spanLetters are the letters of a custom format of spans: the maximum number of repetitions, and the number of units
+// that make one unit of the next letter.
 var spanLetters = map[byte]struct {
 	most       int
 	unit, next time.Duration
@@ -115,8 +114,8 @@ var spanLetters = map[byte]struct {
 	's': {2, time.Second, time.Minute}, 'f': {7, 1, time.Second}, 'F': {7, 1, time.Second},
 }
 
-// Span writes a TimeSpan in a format, "" is c.
-// Source: https://learn.microsoft.com/dotnet/standard/base-types/standard-timespan-format-strings.
+// Span formats a TimeSpan; the format "" means c. Source:
+// https://learn.microsoft.com/dotnet/standard/base-types/standard-timespan-format-strings.
 func Span(d time.Duration, spec string) (string, error) {
 	sign, size := cond(d < 0, "-", ""), max(d, -d)
 	days, fraction := size >= 24*time.Hour, size%time.Second/100 > 0

@@ -1,12 +1,11 @@
-// Package dotnet writes and reads numbers, dates, spans of time and GUIDs as .NET does, has its composite
-// formats, escapes addresses, and counts, changes and orders texts as it does. It is for programs that
-// simulate one of .NET: Azure's deployment engine, and Windows PowerShell in a simulated machine. A Culture
-// selects the output of .NET Framework, in which Windows PowerShell runs, where it differs from today's
-// .NET.
+// Package dotnet formats and parses numbers, dates, time spans and GUIDs as .NET does, has its composite formats,
+// escapes URIs, and measures, changes and orders strings as .NET does. It is for simulations of programs on .NET:
+// Azure's deployment engine, and Windows PowerShell in a simulated machine. A Culture selects the output of .NET
+// Framework, on which Windows PowerShell runs, where it differs from current .NET.
 //
-// It has the invariant culture and en-US alone, knows no type of its callers, and limits no output:
-// Composite reports how much it is about to write. It is pure and imports the standard library and
-// golang.org/x/text alone. The local Azure and guests may import it.
+// It has only the invariant culture and en-US, uses no types of its callers, and limits no output: Composite reports
+// the number of bytes that it is about to write. It is pure and imports only the standard library and
+// golang.org/x/text. The local Azure and guests may import it.
 package dotnet
 
 import (
@@ -14,12 +13,12 @@ import (
 	"strings"
 )
 
-// Culture is how a runtime writes in a culture.
+// Culture has the formats of a culture in a .NET runtime.
 type Culture struct {
 	currency                       string
 	day, longDay, clock, longClock string
 	monthAndDay, yearAndMonth      string
-	framework                      bool // doubles have 15 digits, precisions two, zero no sign
+	framework                      bool // doubles have 15 digits, precisions have two, and a zero has no sign
 }
 
 // Invariant returns the invariant culture of .NET.
@@ -44,7 +43,7 @@ func FrameworkUS() *Culture {
 // Error is the message of a FormatException.
 type Error string
 
-// The messages of .NET Framework.
+// Messages of .NET Framework.
 const (
 	ErrInput     = Error("Input string was not in a correct format.")
 	ErrSpecifier = Error("Format specifier was invalid.")
@@ -57,7 +56,7 @@ const (
 // Error implements error.
 func (e Error) Error() string { return string(e) }
 
-// GUID writes a GUID, given in the form D, in a form: N, D, B, P or X, "" is D.
+// GUID formats a GUID, given in the form D, in the form N, D, B, P or X; "" means D.
 func GUID(guid, form string) (string, error) {
 	bare := strings.ReplaceAll(guid, "-", "")
 	switch strings.ToUpper(form) {
@@ -75,7 +74,7 @@ func GUID(guid, form string) (string, error) {
 	return "", Error(`Format String can be only "D", "d", "N", "n", "P", "p", "B", "b", "X" or "x".`)
 }
 
-// pairs cuts a text in parts of two.
+// pairs splits a text into parts of two characters.
 func pairs(s string) []string {
 	var out []string
 	for ; len(s) >= 2; s = s[2:] {
@@ -84,7 +83,7 @@ func pairs(s string) []string {
 	return out
 }
 
-// cond returns one of two values.
+// cond returns then if is is true, otherwise other.
 func cond[T any](is bool, then, other T) T {
 	if is {
 		return then

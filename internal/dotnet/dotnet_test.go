@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// rows yields the rows of a table that PowerShell 7.6 (.NET 10) wrote: the fields of each.
+// rows calls each with the fields of each row of a table that PowerShell 7.6 (.NET 10) wrote.
 func rows(t *testing.T, file string, each func(row []string)) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + file)
@@ -27,7 +27,7 @@ func rows(t *testing.T, file string, each func(row []string)) {
 	}
 }
 
-// numberOf is the number of a type by its text.
+// numberOf returns the number of a type with a text.
 func numberOf(kind, text string) Number {
 	bits := map[string]int{"Byte": 8, "SByte": 8, "Int16": 16, "Int32": 32, "UInt32": 32, "Int64": 64}
 	switch f, _ := strconv.ParseFloat(text, 64); kind {
@@ -42,14 +42,14 @@ func numberOf(kind, text string) Number {
 	return Whole(n, bits[kind])
 }
 
-// newer reports whether .NET 10 differs from the .NET of Azure's engine, whose recorded answers judge
-// package template: it writes R for values that are not floats, and 10^15 and 10^16 without an exponent.
+// newer reports whether .NET 10 differs from the .NET of Azure's engine, whose recorded answers are the reference for
+// package template: it supports R for values that are not floats, and writes 10^15 and 10^16 without an exponent.
 func newer(kind, text, spec string) bool {
 	return spec == "R" && kind != "Double" && kind != "Single" ||
 		strings.HasPrefix(text, "1000000000000000") && strings.ContainsAny(spec, "GgR")
 }
 
-// TestNumbers: standard and custom formats, each as .NET writes it; "!" is refused, "long" a length in letters.
+// TestNumbers compares standard and custom formats with .NET's output; "!" means refused, "long" a length in letters.
 func TestNumbers(t *testing.T) {
 	rows(t, "numbers.tsv", func(row []string) {
 		got, err := Invariant().Number(numberOf(row[0], row[1]), row[2])
@@ -67,8 +67,8 @@ func TestNumbers(t *testing.T) {
 	})
 }
 
-// TestFrameworkNumbers: where .NET Framework writes otherwise.
-// Source: https://learn.microsoft.com/dotnet/core/compatibility/3.0#floating-point-formatting-and-parsing-behavior-changed.
+// TestFrameworkNumbers checks the formats in which .NET Framework differs. Source:
+// https://learn.microsoft.com/dotnet/core/compatibility/3.0#floating-point-formatting-and-parsing-behavior-changed.
 func TestFrameworkNumbers(t *testing.T) {
 	for _, row := range [][4]string{
 		{"Double", "0.1", "", "0.1"}, {"Double", "0.30000000000000004", "", "0.3"},
@@ -97,8 +97,7 @@ func TestFrameworkNumbers(t *testing.T) {
 
 var noon = time.Date(2024, 3, 5, 16, 7, 8, 90123400, time.UTC)
 
-// TestDates: each format of a DateTime in UTC and of a DateTimeOffset, which has no format U, as .NET
-// writes it.
+// TestDates compares each format of a DateTime in UTC and of a DateTimeOffset, which has no format U, with .NET's output.
 func TestDates(t *testing.T) {
 	rows(t, "dates.tsv", func(row []string) {
 		for i, zone := range []string{"Z", "+00:00"} {
@@ -121,7 +120,7 @@ func TestDates(t *testing.T) {
 
 var today = time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
 
-// read is a time that was read, "!" where it was not.
+// read returns a parsed time as text, "!" if it was not parsed.
 func read(at time.Time, zoned bool, err error) string {
 	if err != nil {
 		return "!"
@@ -129,7 +128,7 @@ func read(at time.Time, zoned bool, err error) string {
 	return at.Format("2006-01-02T15:04:05.999999999") + cond(zoned, "Z", "")
 }
 
-// TestParseDate: forms without a format, as PowerShell's [datetime] took them on 2026-11-27.
+// TestParseDate checks texts without a given format, as PowerShell's [datetime] parsed them on 2026-11-27.
 func TestParseDate(t *testing.T) {
 	rows(t, "parse.tsv", func(row []string) {
 		if got := read(Invariant().ParseDate(row[0], today)); got != row[1] {
@@ -141,7 +140,7 @@ func TestParseDate(t *testing.T) {
 	}
 }
 
-// TestParseExact: forms with a format, as [datetime]::ParseExact took them.
+// TestParseExact checks texts with a given format, as [datetime]::ParseExact parsed them.
 func TestParseExact(t *testing.T) {
 	for _, row := range [][3]string{
 		{"2024-01-02", "yyyy-MM-dd", "2024-01-02T00:00:00"}, {"20240102150405123", "yyyyMMddHHmmssfff", "2024-01-02T15:04:05.123"},
@@ -167,7 +166,7 @@ func TestParseExact(t *testing.T) {
 	}
 }
 
-// TestSpans: formats of spans, and texts that are read as spans.
+// TestSpans checks formats of spans, and texts that are parsed as spans.
 func TestSpans(t *testing.T) {
 	long, short := 26*time.Hour+3*time.Minute+4*time.Second+50*time.Millisecond, -time.Second
 	for spec, want := range map[string][3]string{
@@ -203,7 +202,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestGUIDs: the five forms.
+// TestGUIDs checks the five forms.
 func TestGUIDs(t *testing.T) {
 	const guid = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
 	for form, want := range map[string]string{"N": "6f9619ff8b86d011b42d00c04fc964ff", "n": "6f9619ff8b86d011b42d00c04fc964ff",
@@ -218,7 +217,7 @@ func TestGUIDs(t *testing.T) {
 	}
 }
 
-// TestComposite: braces, indexes, alignments and formats.
+// TestComposite checks braces, indexes, alignments and formats.
 func TestComposite(t *testing.T) {
 	for form, want := range map[string]string{"{0}": "1.5", "{0": "!", "0}": "!", "{ 0}": "!", "{0 }": "1.5", "{0,5}|": "  1.5|",
 		"{0, 5 }": "  1.5",
@@ -245,7 +244,7 @@ func composite(form string) (string, error) {
 		})
 }
 
-// TestTexts: texts are counted in UTF-16, each letter changes by itself, and accents and capitals count last.
+// TestTexts: texts are measured in UTF-16, each letter changes by itself, and accents and case are compared last.
 func TestTexts(t *testing.T) {
 	if Len("a\U0001f600") != 3 || FromUnits(Units("a\U0001f600")[:1]) != "a" {
 		t.Error("a sign of two units is not counted as two")
@@ -265,7 +264,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestURIs: addresses as Uri writes them, and escapes of their parts.
+// TestURIs checks URIs as Uri writes them, and escapes of their parts.
 func TestURIs(t *testing.T) {
 	for text, want := range map[string]string{"HTTPS://A.b:443": "https://a.b/", "http://a:80/c?d=e f": "http://a/c?d=e%20f",
 		"http://a:8080/%20": "http://a:8080/%20"} {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Number is a number to be written: 0.digits times ten to the power of point, digits without zeros at either end.
+// Number is a number to be formatted: 0.digits times ten to the power of point. digits has no zeros at either end.
 type Number struct {
 	negative bool
 	digits   string
@@ -16,40 +16,40 @@ type Number struct {
 
 	isFloat, isWhole bool
 	float            float64
-	bits             int // of a whole number or of a float
-	scale            int // digits that a Decimal has after its point
+	bits             int // size of the type of a whole number or float
+	scale            int // number of digits after the point of a Decimal
 }
 
-// Whole returns a whole number of a type of so many bits.
+// Whole returns a whole number of a type with this number of bits.
 func Whole(n *big.Int, bits int) Number {
 	d := Number{isWhole: true, bits: bits}
 	return d.read(n.String())
 }
 
-// Int is Whole of an integer.
+// Int is like Whole, for an int64.
 func Int(n int64, bits int) Number { return Whole(big.NewInt(n), bits) }
 
-// Decimal returns a System.Decimal of its text.
+// Decimal returns the System.Decimal in a text.
 func Decimal(text string) Number {
 	_, fraction, _ := strings.Cut(text, ".")
 	return Number{scale: len(fraction)}.read(text)
 }
 
-// Float returns a Double, or a Single where bits are 32.
+// Float returns a Double, or a Single if bits is 32.
 func Float(f float64, bits int) Number {
 	d := Number{isFloat: true, float: f, bits: bits}
 	return d.read(d.text('e', d.most()-1))
 }
 
-// most is how many digits .NET Framework and custom formats take of a float.
+// most returns the number of digits of a float that .NET Framework and custom formats use.
 func (d Number) most() int { return cond(d.bits == 32, 7, 15) }
 
-// text is FormatFloat of a float.
+// text returns the float formatted by strconv.FormatFloat.
 func (d Number) text(form byte, decimals int) string {
 	return strconv.FormatFloat(d.float, form, decimals, d.bits)
 }
 
-// read takes the digits of a text.
+// read sets sign, digits and point from a text.
 func (d Number) read(text string) Number {
 	text, d.negative = strings.CutPrefix(text, "-")
 	mantissa, exponent, _ := strings.Cut(text, "e")
@@ -67,7 +67,7 @@ func (d Number) with(digits string) Number {
 	return d
 }
 
-// round keeps so many digits, and rounds half away from zero.
+// round rounds to keep digits, half away from zero.
 func (d Number) round(keep int) Number {
 	if keep >= len(d.digits) {
 		return d
@@ -85,7 +85,7 @@ func (d Number) round(keep int) Number {
 
 func zeros(n int) string { return strings.Repeat("0", max(0, n)) }
 
-// fixed returns the number with so many digits after its point, without its sign.
+// fixed returns the number with this number of decimals, without its sign.
 func (d Number) fixed(decimals int) (whole, fraction string) {
 	d = d.round(d.point + decimals)
 	padded := zeros(-d.point) + d.digits + zeros(d.point+decimals-len(d.digits))
@@ -93,7 +93,7 @@ func (d Number) fixed(decimals int) (whole, fraction string) {
 	return cond(at == 0, "0", padded[:at]), padded[at : at+decimals]
 }
 
-// pointed returns the number with a point, if there are digits after it, and with commas between thousands if it is grouped.
+// pointed returns the number with a point if there are decimals, and with commas between thousands if grouped is true.
 func (d Number) pointed(decimals int, grouped bool) string {
 	whole, fraction := d.fixed(decimals)
 	for i := len(whole) - 3; i > 0 && grouped; i -= 3 {
@@ -102,7 +102,7 @@ func (d Number) pointed(decimals int, grouped bool) string {
 	return whole + cond(decimals > 0, ".", "") + fraction
 }
 
-// scientific returns the number with an exponent of at least so many digits, without its sign.
+// scientific returns the number with an exponent of at least least digits, without its sign.
 func (d Number) scientific(decimals int, e byte, least int) string {
 	d = d.round(decimals + 1)
 	exponent := cond(d.digits == "", 0, d.point-1)
@@ -115,7 +115,7 @@ func exponentText(n int, plus bool, least int) string {
 	return cond(n < 0, "-", cond(plus, "+", "")) + zeros(least-len(t)) + t
 }
 
-// general returns the number with so many digits, without its sign.
+// general returns the number rounded to this number of digits, without its sign.
 func (d Number) general(digits int, e byte) string {
 	if d = d.round(digits); d.point > digits || d.point < -3 {
 		return d.scientific(max(len(d.digits)-1, 0), e, 2)
@@ -123,7 +123,7 @@ func (d Number) general(digits int, e byte) string {
 	return d.pointed(max(len(d.digits)-d.point, 0), false)
 }
 
-// shortest returns a float with the fewest digits that no other number has, without its sign.
+// shortest returns a float with the fewest digits that identify it, without its sign.
 func (d Number) shortest(e byte) string {
 	a := math.Abs(d.float)
 	if a == 0 || a >= 1e-4 && a < cond(d.bits == 32, 1e8, 1e15) {
@@ -149,7 +149,7 @@ func (c *Culture) exact(d Number, form byte, decimals int) Number {
 	return d
 }
 
-// sign is the sign of a number as it is written.
+// sign returns the sign of a number in its text.
 func (c *Culture) sign(d Number) string {
 	return cond(d.negative && (!c.framework || d.digits != ""), "-", "")
 }
@@ -160,8 +160,8 @@ var (
 	bases          = map[byte]int{'d': 10, 'x': 16, 'b': 2}
 )
 
-// Number writes a number in a format, "" is G.
-// Source: https://learn.microsoft.com/dotnet/standard/base-types/standard-numeric-format-strings.
+// Number formats a number; the format "" means G. Source:
+// https://learn.microsoft.com/dotnet/standard/base-types/standard-numeric-format-strings.
 func (c *Culture) Number(d Number, spec string) (string, error) {
 	if spec == "" {
 		spec = "G"
@@ -210,7 +210,7 @@ func (c *Culture) Number(d Number, spec string) (string, error) {
 	return "", ErrSpecifier
 }
 
-// whole returns all of a number, without its sign, for the formats G and R.
+// whole returns a number with all its digits, without its sign, for the formats G and R.
 func (c *Culture) whole(d Number, kind byte) string {
 	e := byte('E')
 	if kind == 'g' {
@@ -229,7 +229,7 @@ func (c *Culture) whole(d Number, kind byte) string {
 	return d.general(d.most(), e)
 }
 
-// based returns a whole number to a base, negative ones as the two's complement of their type.
+// based returns a whole number in a base; negative numbers are in two's complement of their type.
 func (d Number) based(base, precision int, kind byte) string {
 	number, _ := new(big.Int).SetString(d.pointed(0, false), 10)
 	if base != 10 && d.negative {

@@ -9,20 +9,20 @@ import (
 // Source: https://learn.microsoft.com/dotnet/standard/base-types/custom-numeric-format-strings.
 var pictureParts = regexp.MustCompile(`(?s)'[^']*'?|"[^"]*"?|\\.?|[eE][-+]?0+|.`)
 
-// picture is a section of a custom format.
-type picture struct {
+// formatSection is a section of a custom format.
+type formatSection struct {
 	parts         []string
-	before, after int // places of digits before and after the point
-	zeros, keep   int // digits that are always there before and after it
-	scale         int // the power of ten that the number is multiplied with
+	before, after int // digit placeholders before and after the point
+	zeros, keep   int // digits that are always written before and after the point
+	scale         int // the power of ten by which the number is multiplied
 	group, e      bool
 }
 
 // isExponent reports whether a part of a custom format is an exponent.
 func isExponent(part string) bool { return part[0]|0x20 == 'e' && len(part) > 1 }
 
-func pictureOf(parts []string) picture {
-	p := picture{parts: parts}
+func parseSection(parts []string) formatSection {
+	p := formatSection{parts: parts}
 	point, commas := false, 0
 	for _, part := range parts {
 		switch c := part[0]; {
@@ -52,8 +52,8 @@ func pictureOf(parts []string) picture {
 	return p
 }
 
-// rounded returns the number as the picture shows it.
-func (p picture) rounded(d Number) Number {
+// rounded returns the number as the section shows it.
+func (p formatSection) rounded(d Number) Number {
 	if d.digits == "" {
 		return d
 	}
@@ -61,7 +61,7 @@ func (p picture) rounded(d Number) Number {
 	return d.round(cond(p.e, p.before, d.point) + p.after)
 }
 
-// custom formats with a picture of digits: sections are for positive, negative and zero.
+// custom formats a number with a custom format; its sections are for positive, negative and zero values.
 func (c *Culture) custom(d Number, spec string) string {
 	sections := [][]string{nil}
 	for _, part := range pictureParts.FindAllString(spec, -1) {
@@ -73,10 +73,10 @@ func (c *Culture) custom(d Number, spec string) string {
 	}
 	use := func(i int) int { return cond(i < len(sections) && sections[min(i, len(sections)-1)] != nil, i, 0) }
 	section := use(cond(d.digits == "", 2, cond(d.negative, 1, 0)))
-	p := pictureOf(sections[section])
+	p := parseSection(sections[section])
 	n := p.rounded(d)
 	if zero := use(2); n.digits == "" && d.digits != "" && zero != section {
-		section, p = zero, pictureOf(sections[zero])
+		section, p = zero, parseSection(sections[zero])
 		n = p.rounded(Number{})
 	}
 	exponent := 0
@@ -94,10 +94,10 @@ func (c *Culture) custom(d Number, spec string) string {
 	return cond(d.negative && section == 0 && signed, "-", "") + text
 }
 
-// fill writes the digits of a number into the picture.
-func (p picture) fill(whole, fraction string, exponent int) string {
+// fill writes the digits of a number into the placeholders of the section.
+func (p formatSection) fill(whole, fraction string, exponent int) string {
 	var out strings.Builder
-	places, used, point := p.before, 0, false // places of digits to come, digits written
+	places, used, point := p.before, 0, false // placeholders that follow, digits written
 	digits := func(upTo int) {
 		for ; used < upTo; used++ {
 			out.WriteByte(whole[used])
@@ -112,7 +112,7 @@ func (p picture) fill(whole, fraction string, exponent int) string {
 			next := min(1, len(fraction))
 			out.WriteString(fraction[:next])
 			fraction = fraction[next:]
-		case c == '0' || c == '#': // the first place takes all digits for which there is none
+		case c == '0' || c == '#': // the first placeholder takes all surplus digits
 			places--
 			digits(len(whole) - places)
 		case c == '.' && !point:

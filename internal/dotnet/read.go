@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// fields are the parts of a time that was read; -1 is none.
+// fields are the parts of a parsed time; -1 means that a part is missing.
 type fields struct {
 	year, month, day, hour, minute, second, nanosecond int
-	afternoon                                          int // 0 is before noon, 1 after it
+	afternoon                                          int // 0 is before noon, 1 is after it
 	weekday                                            int
 	offset                                             int // seconds east of UTC
 	zoned                                              bool
@@ -22,8 +22,8 @@ func noFields() fields {
 	return fields{year: -1, month: -1, day: -1, hour: -1, minute: -1, second: -1, afternoon: -1, weekday: -1}
 }
 
-// time returns the time of the fields in UTC. Without a date it is today, without a year it is this year;
-// other missing fields have their first value.
+// time returns the time of the fields in UTC. A missing date means today, and a missing year this year; other missing
+// fields have their smallest value.
 func (f fields) time(now time.Time) (time.Time, error) {
 	switch {
 	case f.afternoon == 1 && f.hour < 12:
@@ -79,7 +79,7 @@ func (f *fields) set(letter byte, text string) {
 	}
 }
 
-// fullYear completes a year of two digits: up to 2049.
+// fullYear completes a year of two digits; the latest is 2049.
 func fullYear(n, digits int) int {
 	if digits > 2 {
 		return n
@@ -87,13 +87,13 @@ func fullYear(n, digits int) int {
 	return n + cond(n < 50, 2000, 1900)
 }
 
-// fraction returns the nanoseconds of the digits behind a point, rounded to seven.
+// fraction returns the nanoseconds for the digits after a point, rounded to seven digits.
 func fraction(digits string) int {
 	f, _ := strconv.ParseFloat("0."+digits, 64)
 	return int(f*1e7+0.5) * 100
 }
 
-// zone takes Z, GMT or an offset; nothing is none.
+// zone sets the offset for Z, GMT or an offset; "" sets none.
 func (f *fields) zone(text string) {
 	if f.zoned = text != ""; !f.zoned || strings.ContainsAny(text[:1], "ZzGg") {
 		return
@@ -108,7 +108,7 @@ func (f *fields) zone(text string) {
 	f.offset = cond(text[0] == '-', -60, 60) * (60*h + m)
 }
 
-// named returns the number of a month or day by its name, or by the first three letters of it, else -1.
+// named returns the number of a month or day with a name or its first three letters, or -1.
 func named[T interface {
 	~int
 	String() string
@@ -121,8 +121,7 @@ func named[T interface {
 	return -1
 }
 
-// readForms are the patterns that a letter of a custom format reads if it is repeated once, twice and so
-// on.
+// readForms are the patterns that match a letter of a custom format that is repeated once, twice and so on.
 var readForms = map[byte][]string{'d': {`\d{1,2}`, `\d{2}`, days, days}, 'M': {`\d{1,2}`, `\d{2}`, months, months},
 	'H': {`\d{1,2}`, `\d{2}`}, 'h': {`0?[1-9]|1[0-2]`, `0[1-9]|1[0-2]`}, 'm': {`\d{1,2}`, `\d{2}`}, 's': {`\d{1,2}`, `\d{2}`},
 	't': {`[AP]`, `[AP]M`}, 'y': {`\d{1,2}`, `\d{2}`, `\d{3,4}`, `\d{4}`}, 'z': {`[-+]\d{1,2}`, `[-+]\d{2}`, `[-+]\d{2}:?\d{2}`},
@@ -133,10 +132,10 @@ const (
 	months = `(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*`
 )
 
-// maxForm bounds the format of a time that is read.
+// maxForm limits the length of a format for parsing a time.
 const maxForm = 1000
 
-// ParseExact reads a time that is written in one format, in UTC; zoned says that the text has a zone.
+// ParseExact parses a time in a given format and returns it in UTC; zoned is true if the text has a zone.
 func (c *Culture) ParseExact(text, spec string, now time.Time) (t time.Time, zoned bool, err error) {
 	custom, standard := c.standard(spec)
 	switch {
@@ -156,7 +155,7 @@ func (c *Culture) ParseExact(text, spec string, now time.Time) (t time.Time, zon
 		switch n := strconv.Itoa(len(part)); {
 		case letter == 'f':
 			forms = []string{`\d{` + n + `}`}
-		case letter == 'F': // without a fraction there is no point
+		case letter == 'F': // an empty fraction has no point
 			pattern, forms = strings.TrimSuffix(pattern, `\.`)+`\.?`, []string{`\d{0,` + n + `}`}
 		case !is:
 			pattern += regexp.QuoteMeta(part)
@@ -170,7 +169,7 @@ func (c *Culture) ParseExact(text, spec string, now time.Time) (t time.Time, zon
 		return t, false, err
 	}
 	form, err := regexp.Compile(pattern + `$`)
-	if err != nil { // the format is no UTF-8
+	if err != nil { // the format is not UTF-8
 		return t, false, ErrInput
 	}
 	m := form.FindStringSubmatch(text)
@@ -188,7 +187,7 @@ func (c *Culture) ParseExact(text, spec string, now time.Time) (t time.Time, zon
 	return t, f.zoned, err
 }
 
-// clocks matches a time of a day with its zone; zones a zone behind a day.
+// clocks matches a time of day with its zone; zones matches a zone after a date.
 var (
 	clocks = regexp.MustCompile(`(?i)(?:^|T|[\s,])\s*(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?(?:\s*([AP]M))?|\s*([AP]M))` +
 		`(?:\s*(Z|GMT|[-+]\d{2}(?::?\d{2})?))?(?:$|[\s,])`)
@@ -196,8 +195,9 @@ var (
 	separator = regexp.MustCompile(`\s*,\s*|\.\s+|[-/.]|\s+`)
 )
 
-// ParseDate reads a time in any form that .NET takes without one being named, in UTC; zoned says that the text has a zone.
-// (Of the forms with three parts of one separator and names in English; seen in answers of PowerShell.)
+// ParseDate parses a time in any form that .NET accepts without a given format, and returns it in UTC; zoned is true if
+// the text has a zone. It supports the forms with three parts, one separator and English names, as observed in
+// PowerShell's output.
 func (c *Culture) ParseDate(text string, now time.Time) (t time.Time, zoned bool, err error) {
 	f := noFields()
 	text = strings.TrimSpace(text)
@@ -218,7 +218,7 @@ func (c *Culture) ParseDate(text string, now time.Time) (t time.Time, zoned bool
 		}
 		f.zone(group(7))
 		before, after := strings.Trim(text[:m[0]], " ,"), strings.Trim(text[m[1]:], " ,")
-		if before != "" && after != "" { // a date is in one piece
+		if before != "" && after != "" { // the date has to be in one piece
 			return t, false, ErrDate
 		}
 		text = before + after
@@ -236,10 +236,10 @@ func (c *Culture) ParseDate(text string, now time.Time) (t time.Time, zoned bool
 	return t, f.zoned, err
 }
 
-// readDay reads the words of a date: numbers, and names of a month and a day of the week.
+// readDay parses the words of a date: numbers, and names of a month and a day of the week.
 func (c *Culture) readDay(f *fields, words []string) bool {
 	var numbers []string
-	first := 0 // how many numbers come before the month's name
+	first := 0 // the number of numbers before the month's name
 	for _, w := range words {
 		month, weekday := named(w, time.January, time.December), named(w, time.Sunday, time.Saturday)
 		switch {
@@ -255,7 +255,7 @@ func (c *Culture) readDay(f *fields, words []string) bool {
 			return false
 		}
 	}
-	// order has a letter for each number: the field that it belongs to.
+	// order has a letter for each number: the field that the number sets.
 	order, long := "", slices.IndexFunc(numbers, func(n string) bool { return len(n) > 2 })
 	switch named := f.month > 0; {
 	case named && len(numbers) == 1:
@@ -278,14 +278,14 @@ func (c *Culture) readDay(f *fields, words []string) bool {
 	return f.month != 0 && f.day != 0
 }
 
-// spans matches a span: days alone, or hours and minutes with optional other parts.
+// spans matches a span: only days, or hours and minutes with optional other parts.
 var spans = regexp.MustCompile(`^(-?)(?:(\d{1,8})|(?:(\d{1,8})\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,7}))?)?|` +
 	`(\d{1,8}):(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,7}))?)$`)
 
-// maxDays bounds the days of a span: more are no time.Duration.
+// maxDays limits the days of a span: more days do not fit into a time.Duration.
 const maxDays = 106_750
 
-// ParseSpan reads a span: [-][d.]hh:mm[:ss[.fffffff]], d:hh:mm:ss or days.
+// ParseSpan parses a span: [-][d.]hh:mm[:ss[.fffffff]], d:hh:mm:ss or days.
 func ParseSpan(text string) (time.Duration, bool) {
 	m := spans.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {

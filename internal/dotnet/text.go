@@ -10,13 +10,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Units returns a text as .NET has it: texts are counted and cut in units of UTF-16.
+// Units returns the UTF-16 code units of a text, in which .NET counts and cuts strings.
 func Units(s string) []uint16 { return utf16.Encode([]rune(s)) }
 
-// FromUnits returns the text of units.
+// FromUnits returns the text of UTF-16 code units.
 func FromUnits(u []uint16) string { return string(utf16.Decode(u)) }
 
-// Len returns how many units a text has.
+// Len returns the number of UTF-16 code units of a text.
 func Len(s string) int {
 	n := utf8.RuneCountInString(s)
 	for _, r := range s {
@@ -25,11 +25,11 @@ func Len(s string) int {
 	return n
 }
 
-// Upper returns a text in capitals, each letter by itself, as .NET does without a culture. Texts that differ in case alone
-// are equal in it.
+// Upper returns a text in upper case, each letter by itself, as .NET does without a culture. Texts that only differ in
+// case have the same result.
 func Upper(s string) string { return each(s, unicode.ToUpper) }
 
-// Lower returns a text in small letters, each letter by itself.
+// Lower returns a text in lower case, each letter by itself.
 func Lower(s string) string { return each(s, unicode.ToLower) }
 
 func each(s string, to func(rune) rune) string {
@@ -41,8 +41,8 @@ func each(s string, to func(rune) rune) string {
 	}, s)
 }
 
-// Compare orders texts as a culture does: by letters, then by accents, then small letters before capitals; signs come before
-// digits and digits before letters.
+// Compare orders texts as a culture does: by letters, then by accents, then lower case before upper case; punctuation
+// is before digits, and digits are before letters.
 func Compare(a, b string, ignoreCase bool) int {
 	p, pm := lettersAndMarks(a)
 	q, qm := lettersAndMarks(b)
@@ -50,12 +50,12 @@ func Compare(a, b string, ignoreCase bool) int {
 	for i := range min(len(p), len(q)) {
 		c, d := unicode.ToLower(p[i]), unicode.ToLower(q[i])
 		letters = cmp.Or(letters, cmp.Compare(class(c), class(d)), cmp.Compare(c, d))
-		capitals = cmp.Or(capitals, -cmp.Compare(p[i], q[i])) // capitals have the smaller codes
+		capitals = cmp.Or(capitals, -cmp.Compare(p[i], q[i])) // capital letters have the smaller codes
 	}
 	return cmp.Or(letters, cmp.Compare(len(p), len(q)), strings.Compare(pm, qm), cond(ignoreCase, 0, capitals))
 }
 
-// lettersAndMarks takes the accents off a text.
+// lettersAndMarks separates the accents from the letters of a text.
 func lettersAndMarks(s string) (letters []rune, marks string) {
 	for _, c := range norm.NFD.String(s) {
 		if unicode.Is(unicode.Mn, c) {
@@ -67,11 +67,11 @@ func lettersAndMarks(s string) (letters []rune, marks string) {
 	return letters, marks
 }
 
-// signs are the signs of ASCII in the order in which Unicode's collation has them.
-// Source: https://www.unicode.org/Public/UCA/latest/allkeys.txt.
+// signs is the punctuation of ASCII in the order of Unicode's collation. Source:
+// https://www.unicode.org/Public/UCA/latest/allkeys.txt.
 const signs = "\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 
-// class returns a number by which characters are ordered first.
+// class returns the number by which characters are ordered first.
 func class(r rune) int {
 	switch i := strings.IndexRune(signs, r); {
 	case unicode.IsLetter(r):

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// URI returns the text of an address as Uri has it.
+// URI returns the text of a URL as .NET's Uri writes it.
 func URI(u *url.URL) string {
 	if p := u.Port(); p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http" {
 		u.Host = strings.TrimSuffix(u.Host, ":"+p)
@@ -29,7 +29,7 @@ var (
 	percents = regexp.MustCompile("(?:%[0-9a-fA-F]{2})+")
 )
 
-// UnescapeData resolves %XX as Uri.UnescapeDataString does; other text is unchanged.
+// UnescapeData decodes %XX as Uri.UnescapeDataString does; other text is unchanged.
 func UnescapeData(s string) string {
 	return strings.ToValidUTF8(percents.ReplaceAllStringFunc(s, func(escaped string) string {
 		data, _ := hex.DecodeString(strings.ReplaceAll(escaped, "%", ""))

@@ -18,14 +18,13 @@ const activityVersion = "2015-04-01"
 // Event is a write in the activity log.
 type Event struct {
 	At time.Time `json:"at"`
-	// By is who wrote: a user's name, or the object ID of a program's identity.
+	// By is the author: a user's name, or the object ID of a program's identity.
 	By        string `json:"by"`
 	Operation string `json:"operation"`
 	resource  string
 }
 
-// name finds the authors of the findings in the activity log. Without permission to read the log, the
-// findings have no authors.
+// name finds the authors of the findings in the activity log. Without permission to read the log, findings have no authors.
 func (f *finder) name(ctx context.Context, since time.Time) {
 	groups := map[string]bool{}
 	for _, found := range f.report.Findings {
@@ -40,7 +39,7 @@ func (f *finder) name(ctx context.Context, since time.Time) {
 		for i := range f.report.Findings {
 			found := &f.report.Findings[i]
 			for _, e := range events {
-				if under(e.resource, arm.Key(found.ID)) && (found.Last == nil || e.At.After(found.Last.At)) {
+				if isPartOf(e.resource, arm.Key(found.ID)) && (found.Last == nil || e.At.After(found.Last.At)) {
 					found.Last = &e
 				}
 			}
@@ -48,10 +47,12 @@ func (f *finder) name(ctx context.Context, since time.Time) {
 	}
 }
 
-// under reports whether a resource is another one or a part of it.
-func under(resource, of string) bool { return resource == of || strings.HasPrefix(resource, of+"/") }
+// isPartOf reports whether a resource is the parent, or a part of it.
+func isPartOf(resource, parent string) bool {
+	return resource == parent || strings.HasPrefix(resource, parent+"/")
+}
 
-// events returns the writes in a group that Azure took.
+// events returns the writes in a group that Azure accepted.
 func (f *finder) events(ctx context.Context, group string, since time.Time) ([]Event, error) {
 	collection := fmt.Sprintf("/subscriptions/%s/providers/Microsoft.Insights/eventtypes/management/values", f.azureC.Spec.SubscriptionID)
 	filter := fmt.Sprintf("eventTimestamp ge '%s' and resourceGroupName eq '%s'", since.UTC().Format(time.RFC3339), group)
@@ -76,7 +77,7 @@ func (f *finder) events(ctx context.Context, group string, since time.Time) ([]E
 	return out, nil
 }
 
-// Who returns the last write in a few words.
+// Who returns a short description of the last write.
 func (f Finding) Who() string {
 	if f.Last == nil {
 		return ""

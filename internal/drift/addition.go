@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// lists are the lists of a resource type that a spec gives in full, and to which others add. Load balancers
-// are missing because machines add to their lists too.
+// lists are the lists of a resource type that a spec contains completely, and to which others add elements. Load
+// balancers are missing because machines add to their lists too.
 var lists = map[string][]string{
 	"microsoft.network/networksecuritygroups": {"securityRules"},
 	"microsoft.network/routetables":           {"routes"},
@@ -20,14 +20,13 @@ var lists = map[string][]string{
 		"outboundRules"},
 }
 
-// cloudProvider matches the names of objects that the cloud provider of Kubernetes adds: its shared rules,
-// and names with a Service's UID. Backend pools have the cluster's name.
-// Source: https://github.com/kubernetes-sigs/cloud-provider-azure, pkg/provider/loadbalancer
-// (k8s-azure-lb_allow_), azure_standard.go (getBackendPoolName) and, in k8s.io/cloud-provider,
-// DefaultLoadBalancerName.
+// cloudProvider matches the names of objects that the cloud provider of Kubernetes adds: shared rules, and names with a
+// Service's UID. Backend pools have the cluster's name. Source:
+// https://github.com/kubernetes-sigs/cloud-provider-azure, pkg/provider/loadbalancer (k8s-azure-lb_allow_),
+// azure_standard.go (getBackendPoolName) and, in k8s.io/cloud-provider, DefaultLoadBalancerName.
 var cloudProvider = regexp.MustCompile(`^(k8s-azure-|a[0-9a-f]{31}(-|$))`)
 
-// element is an element of one of lists.
+// element is an element of one of the lists.
 type element struct {
 	ID         string         `json:"id"`
 	Name       string         `json:"name"`
@@ -79,8 +78,8 @@ func elements(live json.RawMessage) (map[string][]element, error) {
 	return out, nil
 }
 
-// byCloudProvider reports whether the cloud provider has added an element. It names a route
-// after its node and, with two stacks, the range of addresses.
+// byCloudProvider reports whether the cloud provider has added an element. It names a route after its node and, in
+// dual-stack clusters, the address range.
 func (f *finder) byCloudProvider(list string, e element) bool {
 	switch list {
 	case "routes":

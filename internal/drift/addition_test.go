@@ -37,7 +37,7 @@ func TestUnder(t *testing.T) {
 		resource, of string
 		want         bool
 	}{{"/a/b", "/a/b", true}, {"/a/b/c/d", "/a/b", true}, {"/a/bc", "/a/b", false}, {"/a", "/a/b", false}} {
-		if got := under(test.resource, test.of); got != test.want {
+		if got := isPartOf(test.resource, test.of); got != test.want {
 			t.Errorf("%s is a part of %s: %v", test.resource, test.of, got)
 		}
 	}

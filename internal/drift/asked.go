@@ -23,7 +23,7 @@ type objects struct {
 	paused   bool
 	machines []infrav1.AzureMachine
 	pools    []infrav1.AzureMachinePool
-	// machineOf and poolOf have the Cluster API objects, by the names of the infrastructure objects.
+	// machineOf and poolOf have the Cluster API objects, by name of the infrastructure object.
 	machineOf map[string]*clusterv1.Machine
 	poolOf    map[string]*clusterv1.MachinePool
 	// nodes are the names of the cluster's nodes in lower case.
@@ -74,8 +74,8 @@ func readObjects(ctx context.Context, c client.Reader, key client.ObjectKey) (*o
 	return o, nil
 }
 
-// asked returns every resource that the cluster's objects ask for. Machines and pools that
-// have none yet, or that go, are left out.
+// asked returns every resource that the cluster's objects request, except for machines and pools that have no resources
+// yet or are being deleted.
 func (f *finder) asked(ctx context.Context) ([]asked, error) {
 	all, err := f.ofCluster(ctx)
 	if err != nil {
@@ -104,8 +104,7 @@ func (f *finder) asked(ctx context.Context) ([]asked, error) {
 	return all, nil
 }
 
-// append adds the resources of an object; an object whose spec cannot become resources is
-// noted.
+// append adds the resources of an object. For an object whose spec cannot become resources it adds a note.
 func (f *finder) append(all []asked, object string, resources []desired.Resource, err error) ([]asked, error) {
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		f.note("%s was not compared: %v", object, invalid)
@@ -140,9 +139,8 @@ func (f *finder) ofCluster(ctx context.Context) ([]asked, error) {
 	return all, err
 }
 
-// ofMachine returns the resources of a machine. Values that the spec leaves open are taken from the live
-// resources: whether interfaces are accelerated, and the image of a machine whose default image has
-// changed.
+// ofMachine returns the resources of a machine. Values that the spec does not set are taken from the live resources:
+// whether interfaces are accelerated, and the image of a machine whose default image has changed.
 func (f *finder) ofMachine(ctx context.Context, m *infrav1.AzureMachine) ([]desired.Resource, error) {
 	machine := f.machineOf[m.Name]
 	_, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]
@@ -184,7 +182,7 @@ func (f *finder) ofPool(ctx context.Context, p *infrav1.AzureMachinePool) ([]des
 	in.PrincipalID = principalOf(live)
 	var set struct{ SKU struct{ Capacity int32 } }
 	if live != nil && json.Unmarshal(live, &set) == nil {
-		in.Capacity = set.SKU.Capacity // a roll and an autoscaler change it
+		in.Capacity = set.SKU.Capacity // rolling updates and autoscalers change the capacity
 	}
 	return desired.ScaleSet(in)
 }

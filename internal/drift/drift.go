@@ -1,8 +1,8 @@
-// Package drift finds the differences between Azure and the specs of a cluster's objects, the parts that
-// others have added, and the resources without an owner, each with the author of the last write. It
-// compares as plan does before a write, and writes nothing.
+// Package drift finds the differences between Azure and the specs of a cluster's objects, the parts that others have
+// added, and the resources without an owner, each with the author of the last write. It compares in the same way as
+// package plan before a write, and writes nothing.
 //
-// It refuses to judge: a difference may be intended. The command line imports it.
+// It does not judge the differences, because they may be intended. The command line imports it.
 package drift
 
 import (
@@ -27,13 +27,13 @@ import (
 type Kind string
 
 const (
-	// Changed: the resource differs from the spec.
+	// Changed means that the resource differs from the spec.
 	Changed Kind = "changed"
-	// Added: others have added a part to a resource of the cluster.
+	// Added means that others have added a part to a resource of the cluster.
 	Added Kind = "added"
-	// Missing: a resource of the spec is not in Azure.
+	// Missing means that a resource of the spec does not exist in Azure.
 	Missing Kind = "missing"
-	// Stray: the resource is in the cluster's group or has its tags, and nothing asks for it.
+	// Stray means that the resource is in the cluster's group or has its tags, but no object requests it.
 	Stray Kind = "stray"
 )
 
@@ -41,12 +41,12 @@ const (
 type Finding struct {
 	Kind Kind   `json:"kind"`
 	ID   string `json:"id"`
-	// What describes the difference; for Changed as "path: have -> want".
+	// What describes the difference; for Changed it is "path: have -> want".
 	What string `json:"what"`
-	// Object is the object that asks for the resource, Field its field that does.
+	// Object is the object that requests the resource, and Field the field of its spec.
 	Object string `json:"object,omitempty"`
 	Field  string `json:"field,omitempty"`
-	// Then is the consequence: for example that casement writes the resource again.
+	// Then is the consequence, for example that casement writes the resource again.
 	Then string `json:"then"`
 	// Last is the last write of the resource in the activity log; nil if it has none.
 	Last *Event `json:"last,omitempty"`
@@ -55,22 +55,22 @@ type Finding struct {
 // Report is the drift of one cluster.
 type Report struct {
 	Cluster string `json:"cluster"`
-	// Compared is how many resources were compared.
+	// Compared is the number of resources that were compared.
 	Compared int       `json:"compared"`
 	Findings []Finding `json:"findings"`
-	// Notes name the parts that could not be compared.
+	// Notes describe the parts that could not be compared.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Input is where to look.
+// Input selects the cluster to compare, and has the clients.
 type Input struct {
 	// Kube reads the management cluster.
 	Kube client.Reader
 	// Azure reads the cluster's subscription.
 	Azure *arm.Client
-	// Cluster is the Cluster to look at.
+	// Cluster is the key of the Cluster.
 	Cluster client.ObjectKey
-	// Since is how far back the activity log is read.
+	// Since is the earliest time for which the activity log is read.
 	Since time.Time
 }
 
@@ -121,7 +121,7 @@ type finder struct {
 	*objects
 	azure   *arm.Client
 	planner *plan.Planner
-	// wanted are the keys of all resources that something asks for.
+	// wanted are the keys of all resources that some object requests.
 	wanted map[string]bool
 	report *Report
 }
@@ -155,21 +155,21 @@ func (f *finder) compare(ctx context.Context) error {
 			return err
 		}
 		f.report.Compared++
-		if err := f.one(a, live); err != nil {
+		if err := f.compareOne(a, live); err != nil {
 			return fmt.Errorf("compare %s with %s: %w", a.resource.ID, a.object, err)
 		}
 	}
 	return nil
 }
 
-// asked is a resource with the object that asks for it.
+// asked is a resource with the object that requests it.
 type asked struct {
 	resource desired.Resource
 	object   string
 }
 
-// one compares one resource.
-func (f *finder) one(a asked, live json.RawMessage) error {
+// compareOne compares one resource.
+func (f *finder) compareOne(a asked, live json.RawMessage) error {
 	found := Finding{ID: a.resource.ID, Object: a.object, Field: a.resource.Field}
 	if live == nil {
 		found.Kind, found.What, found.Then = Missing, "it is not in Azure", "casement makes it again"
@@ -199,7 +199,7 @@ func (f *finder) one(a asked, live json.RawMessage) error {
 		tag := strings.HasPrefix(d, "tags")
 		switch wants, _ := tagsOf(body(a.resource)); {
 		case wants[owner] != "" && tags[owner] != desired.Owned && !strings.HasPrefix(d, "tags."+owner+":"):
-			continue // without the tag it is not the cluster's, and all else follows
+			continue // without the tag the resource is not the cluster's, and the other differences follow from that
 		case wants[owner] != "" && tags[owner] != desired.Owned:
 			found.Then = "casement takes it for somebody else's, and leaves it"
 		case a.resource.Policy == desired.CreateOnly && !tag:
@@ -212,11 +212,11 @@ func (f *finder) one(a asked, live json.RawMessage) error {
 	return f.additions(a, live)
 }
 
-// body returns the body with which a resource would be written.
+// body returns the body of a write of a resource.
 func body(r desired.Resource) json.RawMessage {
 	data, err := json.Marshal(r.Body)
 	if err != nil {
-		return nil // plan.Differences has said so
+		return nil // plan.Differences has reported the error
 	}
 	return data
 }

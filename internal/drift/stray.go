@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// listed is a resource as the list of a group shows it.
+// listed is a resource in the list of a group.
 type listed struct {
 	ID        string            `json:"id"`
 	ManagedBy string            `json:"managedBy"`
@@ -56,15 +56,15 @@ func (f *finder) strays(ctx context.Context) error {
 	return nil
 }
 
-// stray returns why a resource has no owner; "" if it has one. own is true for a resource group that
-// belongs to the cluster; in any other group, resources without the cluster's tag belong to others.
+// stray returns the reason why a resource has no owner; "" if it has one. own is true for a resource group that belongs
+// to the cluster; in any other group, resources without the cluster's tag belong to others.
 func (f *finder) stray(ctx context.Context, r listed, own bool) (string, error) {
 	mine := desired.IsOwned(r.Tags, f.cluster.Name)
 	switch {
 	case f.wanted[arm.Key(r.ID)], f.kubernetes(r), !mine && !own:
 		return "", nil
 	case mine && strings.EqualFold(arm.TypeOf(r.ID), "Microsoft.Compute/availabilitySets"):
-		return "", nil // the machines of a group share it
+		return "", nil // all machines of a group share it
 	case mine && r.Tags[desired.ObjectTag] != "":
 		if f.exists(r.Tags[desired.ObjectTag]) {
 			return "", nil
@@ -84,8 +84,8 @@ func (f *finder) stray(ctx context.Context, r listed, own bool) (string, error) 
 	return "it is in the cluster's group without an owner", nil
 }
 
-// kubernetes reports whether a resource is of the cloud provider or of a storage driver in the
-// cluster: by its tags, or as the load balancer of Services.
+// kubernetes reports whether a resource belongs to the cloud provider or to a storage driver in the cluster, according
+// to its tags or as the load balancer of Services.
 func (f *finder) kubernetes(r listed) bool {
 	for key := range r.Tags {
 		if strings.HasPrefix(key, "k8s-azure-") || strings.HasPrefix(key, "kubernetes.io-created-for-") {
@@ -112,7 +112,7 @@ func (f *finder) exists(mark string) bool {
 	return false
 }
 
-// holder returns the ID of the resource that a resource is a part of, or "".
+// holder returns the ID of the resource of which a resource is a part, or "".
 func (f *finder) holder(ctx context.Context, r listed) (string, error) {
 	switch {
 	case r.ManagedBy != "":
@@ -146,7 +146,7 @@ func (f *finder) holder(ctx context.Context, r listed) (string, error) {
 	return "", nil
 }
 
-// member reports whether a resource is in the cluster's specs, or is an instance of such a scale set.
+// member reports whether a resource is in the cluster's specs, or is an instance of a scale set in them.
 func (f *finder) member(ctx context.Context, id string) bool {
 	if f.wanted[arm.Key(id)] || f.wanted[arm.Key(arm.ParentOf(id))] {
 		return true

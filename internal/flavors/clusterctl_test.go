@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 )
 
-// judge compares Fill with clusterctl's processor, which defines the meaning of a template. Fill may be
-// stricter only by its MissingError.
+// judge compares Fill with clusterctl's processor, which defines the meaning of a template. Fill may only be stricter
+// by its MissingError.
 func judge(t *testing.T, template string, lookup func(string) (string, bool)) {
 	t.Helper()
 	want, refused := yamlprocessor.NewSimpleProcessor().Process([]byte(template), func(name string) (string, error) {
@@ -31,7 +31,7 @@ func judge(t *testing.T, template string, lookup func(string) (string, bool)) {
 	}
 }
 
-// TestClusterctl lets clusterctl fill every flavor and class as well.
+// TestClusterctl compares Fill with clusterctl for every flavor and class.
 func TestClusterctl(t *testing.T) {
 	templates := map[string][]byte{}
 	for _, name := range List() {

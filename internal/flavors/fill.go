@@ -18,10 +18,10 @@ import (
 // Variable is a variable of a template.
 type Variable struct {
 	Name string
-	// Default is the value that the template gives at the first use; nil if the variable must be set. A
-	// default may contain other variables.
+	// Default is the value that the template has at the first use; nil if the variable must be set. A default may
+	// contain other variables.
 	Default *string
-	// Lines are the lines of the template that name it, from 1.
+	// Lines are the lines of the template that use the variable, from 1.
 	Lines []int
 }
 
@@ -62,7 +62,7 @@ func Variables(template []byte) ([]Variable, error) {
 
 func parseTemplate(template []byte) (string, *parse.Tree, error) {
 	if !utf8.Valid(template) || bytes.IndexByte(template, 0) >= 0 {
-		// The parser would silently stop at the first such byte.
+		// Without this check, the parser would silently stop at the first invalid byte.
 		return "", nil, errors.New("parse the template: it is not UTF-8 text")
 	}
 	text := legacy(string(template))
@@ -76,14 +76,14 @@ func parseTemplate(template []byte) (string, *parse.Tree, error) {
 	return text, tree, nil
 }
 
-// use matches where a template names a variable.
-var use = regexp.MustCompile(`\$\{#?([\pL\p{Nd}_]+)`)
+// variableUse matches the use of a variable in a template.
+var variableUse = regexp.MustCompile(`\$\{#?([\pL\p{Nd}_]+)`)
 
 func list(text string, found map[string]*Variable) []Variable {
 	at := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		at++
-		for _, m := range use.FindAllStringSubmatch(line, -1) {
+		for _, m := range variableUse.FindAllStringSubmatch(line, -1) {
 			if v := found[m[1]]; v != nil && (len(v.Lines) == 0 || v.Lines[len(v.Lines)-1] != at) {
 				v.Lines = append(v.Lines, at)
 			}
@@ -96,14 +96,13 @@ func list(text string, found map[string]*Variable) []Variable {
 	return out
 }
 
-// The limits of a template: the filled template of a cluster has some 100 KiB, and none nests deeper than
-// two.
+// The limits of a template: a filled cluster template has about 100 KiB, and none has variables nested deeper than two.
 const (
 	maxFilled = 64 << 20
 	maxNested = 100
 )
 
-// nested returns how deep the variables of a text are in each other.
+// nested returns the nesting depth of the variables in a text.
 func nested(text string) (deepest int) {
 	depth := 0
 	for i := range len(text) {
@@ -118,7 +117,7 @@ func nested(text string) (deepest int) {
 	return deepest
 }
 
-// filled returns how long a part of a template can become.
+// filled returns the maximum length of a part of a template after it is filled.
 func filled(n parse.Node, lookup func(string) (string, bool)) (size int) {
 	switch n := n.(type) {
 	case *parse.TextNode:
@@ -134,7 +133,7 @@ func filled(n parse.Node, lookup func(string) (string, bool)) (size int) {
 		for _, a := range n.Args {
 			args = min(args+filled(a, lookup), maxFilled+1)
 		}
-		if n.Name == "//" && len(n.Args) > 1 { // each letter may be replaced
+		if n.Name == "//" && len(n.Args) > 1 { // each match may be replaced
 			times := len(value) + 1
 			if of, ok := n.Args[0].(*parse.TextNode); ok {
 				times = strings.Count(value, of.Value)
@@ -146,13 +145,11 @@ func filled(n parse.Node, lookup func(string) (string, bool)) (size int) {
 	return 0
 }
 
-// Fill puts values into a template with the semantics of clusterctl: ${VAR},
-// ${VAR:=default} and ${VAR:-default} (a default also replaces an empty
-// value and may name other variables), bash's other substitutions as far as
-// drone/envsubst has them, $${VAR} for a literal ${VAR}, and blanks inside the
-// braces. It differs in one point: a variable that only a default names, and that
-// default is needed, is missing too and not silently empty. All missing variables
-// come back in one MissingError.
+// Fill puts values into a template with the semantics of clusterctl: ${VAR}, ${VAR:=default} and ${VAR:-default} (a
+// default also replaces an empty value and may name other variables), bash's other substitutions as far as
+// drone/envsubst supports them, $${VAR} for a literal ${VAR}, and blanks inside the braces. It differs in one point: a
+// variable that occurs only in a default counts as missing, and is not silently empty, if the default is needed. One
+// MissingError lists all missing variables.
 func Fill(template []byte, lookup func(name string) (string, bool)) ([]byte, []Variable, error) {
 	text, tree, err := parseTemplate(template)
 	if err != nil {
@@ -185,7 +182,7 @@ func Fill(template []byte, lookup func(name string) (string, bool)) ([]byte, []V
 	return []byte(out), variables, nil
 }
 
-// collect finds variables with the defaults of their first use, outermost first.
+// collect finds variables with the defaults of their first use, outermost variables first.
 func collect(n parse.Node, found map[string]*Variable) {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -206,8 +203,7 @@ func collect(n parse.Node, found map[string]*Variable) {
 	}
 }
 
-// defaultOf renders the arguments of a node; clusterctl treats the arguments of any
-// function as a default.
+// defaultOf returns the text of a node's arguments; clusterctl treats the arguments of any function as a default.
 func defaultOf(n *parse.FuncNode) string {
 	var b strings.Builder
 	for _, a := range n.Args {
@@ -225,7 +221,7 @@ func defaultOf(n *parse.FuncNode) string {
 	return b.String()
 }
 
-// needed finds the variables without a value that the result depends on.
+// needed finds the variables without a value on which the result depends.
 func needed(n parse.Node, found map[string]*Variable, lookup func(string) (string, bool), missing map[string]bool) {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -245,7 +241,7 @@ func needed(n parse.Node, found map[string]*Variable, lookup func(string) (strin
 	}
 }
 
-// spaced finds variables with blanks inside the braces, as clusterctl once wrote them.
+// spaced matches variables with blanks inside the braces, which old versions of clusterctl allowed.
 var spaced = regexp.MustCompile(`\$\{(\s+[A-Za-z0-9_$]+\s*|[A-Za-z0-9_$]+\s+)\}`)
 
 func legacy(text string) string {

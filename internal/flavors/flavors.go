@@ -1,10 +1,9 @@
-// Package flavors has the cluster templates that casement publishes and fills templates as clusterctl does.
-// The templates are rendered from base.yaml, those of clusters with a ClusterClass from topology.yaml and
-// clusterclass.yaml, all with the pieces in parts.yaml. The flavor decides the values in [[ ]];
-// clusterctl's variables remain.
+// Package flavors has the cluster templates that casement publishes and fills templates as clusterctl does. The
+// templates are rendered from base.yaml or, for clusters with a ClusterClass, from topology.yaml and clusterclass.yaml,
+// all with the parts in parts.yaml. The flavor determines the values in [[ ]]; clusterctl's variables remain.
 //
-// It is no templating language and knows no cluster: it turns text into text. internal/cli, hack/release
-// and tests may import it.
+// It is no templating language and accesses no cluster: it converts text to text. internal/cli, hack/release and tests
+// may import it.
 package flavors
 
 import (
@@ -24,21 +23,20 @@ var base embed.FS
 // flavor has the values from which a template is generated.
 type flavor struct {
 	name, about string
-	Windows     bool // a group of Windows workers beside the Linux one
+	Windows     bool // a group of Windows workers in addition to the Linux group
 	Private     bool // API server behind an internal load balancer
-	Pools       bool // workers are machine pools, not machine deployments
+	Pools       bool // workers are machine pools instead of machine deployments
 	Topology    bool // the cluster is made from the ClusterClass
-	AzureCNI    bool // pods have addresses of the virtual network
+	AzureCNI    bool // pods have addresses in the virtual network
 	Joined      bool // Windows workers join a domain
-	Plugin      bool // Windows workers fetch passwords of a domain by a plug-in of their image
+	Plugin      bool // Windows workers get domain passwords through a plug-in of their image
 }
 
-// podsPerNode is the number of pods of a node with Azure's CNI, each with an address of the node's
-// interface. It is the default of AKS.
-// Source: learn.microsoft.com/azure/aks/quotas-skus-regions.
+// podsPerNode is the maximum number of pods on a node with Azure's CNI, each with an address of the node's interface.
+// It is the default of AKS. Source: learn.microsoft.com/azure/aks/quotas-skus-regions.
 const podsPerNode = 30
 
-// CNI returns the label of the add-on.
+// CNI returns the label of the addon.
 func (f flavor) CNI() string {
 	if f.AzureCNI {
 		return "azure"
@@ -46,7 +44,7 @@ func (f flavor) CNI() string {
 	return "calico"
 }
 
-// PodsPerNode returns the limit of Azure's CNI, 0 for another.
+// PodsPerNode returns the limit with Azure's CNI, 0 with another CNI.
 func (f flavor) PodsPerNode() int {
 	if f.AzureCNI {
 		return podsPerNode
@@ -54,8 +52,8 @@ func (f flavor) PodsPerNode() int {
 	return 0
 }
 
-// Addresses returns the number of IP addresses of a node's interface: its own and one for
-// each pod. 0 leaves the interface to its defaults.
+// Addresses returns the number of IP addresses of a node's interface: its own and one for each pod. 0 means the
+// interface's default.
 func (f flavor) Addresses() int {
 	if f.AzureCNI {
 		return podsPerNode + 1
@@ -67,8 +65,8 @@ func (f flavor) Addresses() int {
 type workers struct {
 	Suffix, Replicas, Size string
 	Windows                bool
-	// Joined is whether the machines join a domain; Plugin is whether they fetch the gMSA
-	// passwords with a plug-in of their image.
+	// Joined is true if the machines join a domain; Plugin is true if they get the gMSA passwords through a plug-in of
+	// their image.
 	Joined, Plugin bool
 	// Class is the group's worker class in the ClusterClass; SizeVariable is the variable that
 	// sets its VM size.
@@ -85,7 +83,7 @@ type variable struct {
 
 // Variables returns the variables of the ClusterClass.
 func (f flavor) Variables() []variable {
-	const size, windowsSize = "Standard_D2s_v3", "Standard_D4s_v3" // Windows wants 4 processors
+	const size, windowsSize = "Standard_D2s_v3", "Standard_D4s_v3" // Windows needs 4 processors
 	return []variable{
 		{Name: "location", About: "Azure region of the cluster", Required: true},
 		{Name: "subscriptionID", About: "subscription that the cluster is made in", Required: true},
@@ -167,7 +165,7 @@ func Describe(name string) string {
 // ClassName is the ClusterClass that topology flavors refer to.
 const ClassName = "casement-windows"
 
-// Class returns the template of the ClusterClass with all that it refers to.
+// Class returns the template of the ClusterClass with all objects that it refers to.
 func Class() ([]byte, error) {
 	text, err := render("clusterclass.yaml", flavor{Windows: true, Topology: true})
 	if err != nil {
@@ -176,8 +174,7 @@ func Class() ([]byte, error) {
 	return text, nil
 }
 
-// WithClass is Get with the ClusterClass before it, as clusterctl adds it where the
-// management cluster has none.
+// WithClass returns the same as Get, preceded by the ClusterClass, as clusterctl adds it if the management cluster lacks it.
 func WithClass(name string) ([]byte, error) {
 	class, err := Class()
 	if err != nil {
@@ -217,8 +214,7 @@ func Get(name string) ([]byte, error) {
 
 func render(file string, f flavor) ([]byte, error) {
 	t := template.New(file).Delims("[[", "]]")
-	// part renders a named template with an indentation, for parts that occur at several
-	// depths.
+	// part renders a named template with an indentation, for parts that are used at several depths.
 	part := func(name string, dot any, depth int) (string, error) {
 		var out bytes.Buffer
 		if err := t.ExecuteTemplate(&out, name, dot); err != nil {
@@ -227,7 +223,7 @@ func render(file string, f flavor) ([]byte, error) {
 		indent := strings.Repeat(" ", depth)
 		return indent + strings.ReplaceAll(strings.Trim(out.String(), "\n"), "\n", "\n"+indent), nil
 	}
-	// controlPlane is the dot of the part of that name.
+	// controlPlane returns the template data for the part of the same name.
 	controlPlane := func(cluster, secret string) map[string]any {
 		return map[string]any{"Cluster": cluster, "Secret": secret, "PodsPerNode": f.PodsPerNode()}
 	}
@@ -239,10 +235,10 @@ func render(file string, f flavor) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// ClassFileName is the name under which clusterctl looks for the ClusterClass.
+// ClassFileName is the file name under which clusterctl looks for the ClusterClass.
 const ClassFileName = "clusterclass-" + ClassName + ".yaml"
 
-// FileName returns the name under which clusterctl looks for a flavor's template.
+// FileName returns the file name under which clusterctl looks for a flavor's template.
 func FileName(name string) string {
 	if name == "" || name == "default" {
 		return "cluster-template.yaml"

@@ -189,7 +189,7 @@ func FuzzFill(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if utf8.ValidString(s) && !strings.Contains(s, "\x00") { // Fill takes text alone
+		if utf8.ValidString(s) && !strings.Contains(s, "\x00") { // Fill only accepts text
 			judge(t, s, func(string) (string, bool) { return "v", true })
 		}
 		out, _, err := Fill([]byte(s), func(string) (string, bool) { return "v", true })
@@ -199,8 +199,8 @@ func FuzzFill(f *testing.F) {
 	})
 }
 
-// TestEveryWorkerIsRepaired: each group of workers of each flavor has a MachineHealthCheck,
-// its own or its class's, with a timeout that suffices for Windows.
+// TestEveryWorkerIsRepaired: each group of workers of each flavor has a MachineHealthCheck, its own or its class's,
+// with a timeout that is long enough for Windows.
 func TestEveryWorkerIsRepaired(t *testing.T) {
 	class, err := Class()
 	if err != nil {
@@ -225,8 +225,7 @@ func TestEveryWorkerIsRepaired(t *testing.T) {
 	}
 }
 
-// TestFillIsBounded: the size of the result has a limit, which is checked before it is built, and a
-// template with many variables is read once.
+// TestFillIsBounded: the size of the result is limited before it is built, and a template with many variables is parsed once.
 func TestFillIsBounded(t *testing.T) {
 	long := strings.Repeat("a", 100_000)
 	for name, c := range map[string]struct{ template, want string }{

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// IdentityType returns the type of the AzureClusterIdentity of a name in manifests, "" where there is none.
+// IdentityType returns the type of the AzureClusterIdentity with a name in manifests, or "".
 func IdentityType(manifests []byte, name string) string {
 	for documents := yaml.NewDecoder(bytes.NewReader(manifests)); ; {
 		var o struct {

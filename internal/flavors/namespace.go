@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// clusterScoped are the kinds of templates that live in no namespace.
+// clusterScoped are the kinds in templates that have no namespace.
 var clusterScoped = []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "StorageClass"}
 
 // InNamespace sets the namespace of the objects in a filled template, as clusterctl's
@@ -19,7 +19,7 @@ var clusterScoped = []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "
 func InNamespace(manifest []byte, namespace string) ([]byte, error) {
 	lines := strings.SplitAfter(string(manifest), "\n")
 	decoder := yaml.NewDecoder(bytes.NewReader(manifest))
-	insert := map[int]string{} // before a line, from 1
+	insert := map[int]string{} // lines to insert before a line number, from 1
 	for {
 		var document yaml.Node
 		err := decoder.Decode(&document)

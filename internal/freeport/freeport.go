@@ -1,8 +1,8 @@
-// Package freeport chooses ports for servers that are started with a port's number and not with a listener:
-// processes, and webhook servers of controller-runtime.
+// Package freeport chooses ports for servers that need a port number instead of a listener: processes, and webhook
+// servers of controller-runtime.
 //
-// It remembers no port: a caller that needs the same port again has to store it. Any package that starts
-// such a server may import it.
+// It does not store ports: a caller that needs the same port again has to store it. Any package that starts such a
+// server may import it.
 package freeport
 
 import (
@@ -12,9 +12,8 @@ import (
 	"strconv"
 )
 
-// The range of ports is below the ports that Linux gives to outgoing connections
-// (net.ipv4.ip_local_port_range, from 32768), which could take a port between its choice and its use, and
-// below NodePorts.
+// The range is below the ports that Linux uses for outgoing connections (net.ipv4.ip_local_port_range, from 32768),
+// which could take a port between its choice and its use, and below NodePorts.
 const (
 	first = 20000
 	count = 10000

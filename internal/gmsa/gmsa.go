@@ -1,8 +1,7 @@
-// Package gmsa makes the manifests by which pods have the identity of a group managed service
-// account: the credential spec with who may use it, and the admission webhook of
-// kubernetes-sigs/windows-gmsa.
+// Package gmsa renders the manifests that give pods the identity of a group managed service account: the credential
+// spec, the permissions to use it, and the admission webhook of kubernetes-sigs/windows-gmsa.
 //
-// It renders text. It knows no cluster and no domain. internal/cli and tests may import it.
+// It renders text, and accesses no cluster and no domain. internal/cli and tests may import it.
 package gmsa
 
 import (
@@ -24,7 +23,7 @@ import (
 //go:embed spec.yaml webhook.yaml
 var manifests embed.FS
 
-// Image is the webhook's.
+// Image is the webhook's image.
 const Image = "registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook:v0.13.0"
 
 // KeyVaultPlugin is the plug-in of Container Credential Guard that reads a user's credential
@@ -34,17 +33,17 @@ const KeyVaultPlugin = "{CCC2A336-D7F3-4818-A213-272B7924213E}"
 
 // Spec is a credential spec with its users.
 type Spec struct {
-	// Account is the gMSA, without $.
+	// Account is the name of the gMSA, without $.
 	Account string
-	// Domain is the DNS name of its domain, NetBIOS the short one.
+	// Domain is the DNS name of the account's domain, and NetBIOS its short name.
 	Domain, NetBIOS string
-	// SID and GUID are the domain's (Get-ADDomain).
+	// SID and GUID identify the domain (Get-ADDomain).
 	SID, GUID string
-	// Secret is the address of a key vault's secret with DOMAIN\USER:PASSWORD, and Identity
-	// the principal ID of the machines' identity that reads it, for machines that are not
-	// joined; empty for joined ones.
+	// Secret is the URL of a key vault's secret with DOMAIN\USER:PASSWORD, and Identity is the principal ID of the
+	// machines' identity that reads it. Both are for machines that are not joined to the domain, and "" for joined
+	// machines.
 	Secret, Identity string
-	// Users are the service accounts that may use it.
+	// Users are the service accounts that may use the credential spec.
 	Users []User
 }
 
@@ -65,11 +64,11 @@ var (
 	labelText   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 )
 
-// maxAccount is how many characters a gMSA's name has, without its $.
-// Source: learn.microsoft.com/powershell/module/activedirectory/new-adserviceaccount.
+// maxAccount is the maximum number of characters of a gMSA's name, without its $. Source:
+// learn.microsoft.com/powershell/module/activedirectory/new-adserviceaccount.
 const maxAccount = 15
 
-// check returns which value Active Directory or Kubernetes does not allow, or "".
+// check returns an error for a value that Active Directory or Kubernetes does not allow.
 func (s Spec) check() error {
 	switch {
 	case !accountText.MatchString(s.Account) || len(s.Account) > maxAccount:
@@ -101,7 +100,7 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Manifest returns the GMSACredentialSpec, a ClusterRole to use it, and its bindings.
+// Manifest returns the GMSACredentialSpec, a ClusterRole for its use, and the bindings.
 func (s Spec) Manifest() ([]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -109,11 +108,11 @@ func (s Spec) Manifest() ([]byte, error) {
 	return render("spec.yaml", s)
 }
 
-// webhookLife is how long the webhook's certificate is good.
+// webhookLife is the validity of the webhook's certificate.
 const webhookLife = 10 * 365 * 24 * time.Hour
 
-// Webhook returns the manifest of the admission webhook with the CRD, in a namespace of its
-// own. Each call creates a new certificate with its key, so each manifest differs.
+// Webhook returns the manifest of the admission webhook with the CRD, in its own namespace. Each call creates a new
+// certificate and key, so each manifest differs.
 func Webhook(namespace, image string) ([]byte, error) {
 	if !labelText.MatchString(namespace) {
 		return nil, fmt.Errorf("namespace %q: it is no name of a namespace", namespace)

@@ -63,8 +63,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestWebhook: the certificate is one for the service's name, signed by the authority that
-// both configurations have.
+// TestWebhook: the certificate is for the service's name, and is signed by the authority in both configurations.
 func TestWebhook(t *testing.T) {
 	out, err := Webhook("gmsa", Image)
 	if err != nil {

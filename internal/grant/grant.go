@@ -1,11 +1,11 @@
-// Package grant decides which Secrets of other namespaces an AzureClusterIdentity may use, and records
-// admission's findings about it.
+// Package grant decides which Secrets of other namespaces an AzureClusterIdentity may use, and records admission's
+// findings about it.
 //
-// A user who may write an identity in one namespace must not thereby make the manager read a Secret in
-// another. A record says that the author of the reference could read the Secret. It is a ConfigMap in the
-// manager's own namespace, where users do not write, and belongs to one identity by its UID and to one
-// Secret, so that it can be neither forged nor copied. The package refuses to read a Secret's data. The
-// webhooks write records, internal/controller/credential reads them, and the manager makes the Book.
+// A user who may write an identity in one namespace must not thereby make the manager read a Secret in another. A
+// record means that the author of the reference could read the Secret. It is a ConfigMap in the manager's own
+// namespace, where users do not write, and belongs to one identity by its UID and to one Secret, so that it can be
+// neither forged nor copied. The package never reads a Secret's data. The webhooks write records,
+// internal/controller/credential reads them, and the manager creates the Book.
 package grant
 
 import (
@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	// IdentitiesAnnotation on a Secret names the identities of other namespaces that may
-	// use it, as namespace/name by commas.
+	// IdentitiesAnnotation on a Secret lists the identities of other namespaces that may use it, as namespace/name,
+	// separated by commas.
 	IdentitiesAnnotation = "infrastructure.cluster.x-k8s.io/identities"
 
 	recordLabel = "infrastructure.cluster.x-k8s.io/grant"
@@ -43,14 +43,13 @@ const (
 	userKey     = "user"
 )
 
-// SecretOf returns the Secret that an identity keeps its credentials in; the name is empty
-// when it has none.
+// SecretOf returns the name of the Secret with an identity's credentials; it is empty if the identity has none.
 func SecretOf(i *infrav1.AzureClusterIdentity) types.NamespacedName {
 	ref := i.Spec.ClientSecret
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, i.Namespace), Name: ref.Name}
 }
 
-// Foreign reports whether an identity keeps its credentials in another namespace.
+// Foreign reports whether an identity's credentials are in another namespace.
 func Foreign(i *infrav1.AzureClusterIdentity) bool {
 	secret := SecretOf(i)
 	return secret.Name != "" && secret.Namespace != i.Namespace
@@ -62,15 +61,15 @@ func Names(secret *corev1.Secret, i *infrav1.AzureClusterIdentity) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == i.Namespace+"/"+i.Name })
 }
 
-// Book keeps the records. A nil Book has none.
+// Book stores the records. A nil Book has none.
 type Book struct {
 	client    client.Client
 	namespace string
 	log       logr.Logger
 }
 
-// New makes the book in a namespace that only administrators and the manager write in.
-// The client has to read ConfigMaps from the API server, not from a cache.
+// New returns the book in a namespace to which only administrators and the manager write. The client has to read
+// ConfigMaps from the API server, not from a cache.
 func New(c client.Client, namespace string, log logr.Logger) *Book {
 	return &Book{client: c, namespace: namespace, log: log}
 }
@@ -81,8 +80,7 @@ func recordName(i *infrav1.AzureClusterIdentity) string {
 	return recordKind + "-" + hex.EncodeToString(sum[:16])
 }
 
-// Write records that user, who may read the Secret that an identity refers to, wrote the
-// reference.
+// Write records that the user who wrote an identity's reference to a Secret may read the Secret.
 func (b *Book) Write(ctx context.Context, i *infrav1.AzureClusterIdentity, user string) error {
 	if i.UID == "" {
 		return fmt.Errorf("record the reference of AzureClusterIdentity %s: it has no UID yet", i.Name)
@@ -99,7 +97,7 @@ func (b *Book) Write(ctx context.Context, i *infrav1.AzureClusterIdentity, user 
 	return nil
 }
 
-// Holds reports whether there is a record for the identity in its present form.
+// Holds reports whether there is a record for the current reference of an identity.
 func (b *Book) Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error) {
 	if b == nil {
 		return false, nil
@@ -117,14 +115,13 @@ func (b *Book) Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool
 }
 
 const (
-	// sweepEvery is how often records are looked through, sweepAge how long one is kept
-	// whose identity was not seen: admission records before the object is stored.
+	// sweepEvery is the interval at which records are checked; sweepAge is the time for which a record without an
+	// identity is kept, because admission writes records before the object is stored.
 	sweepEvery = time.Hour
 	sweepAge   = time.Hour
 )
 
-// Start deletes records of identities that are gone, until ctx ends. It implements
-// manager.Runnable, for the leader alone.
+// Start deletes records of deleted identities, until ctx ends. It implements manager.Runnable, for the leader only.
 func (b *Book) Start(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()

@@ -55,8 +55,7 @@ func create(t *testing.T, name, secretNamespace string) *infrav1.AzureClusterIde
 	return i
 }
 
-// TestBook: a record is of one identity and one Secret, and goes when the identity has
-// been gone for long enough.
+// TestBook: a record is for one identity and one Secret, and is deleted when the identity has been gone for long enough.
 func TestBook(t *testing.T) {
 	book := New(api, "default", logr.Discard())
 	holds := func(what string, i *infrav1.AzureClusterIdentity, want bool) {
@@ -67,7 +66,7 @@ func TestBook(t *testing.T) {
 	}
 	i, other := create(t, "i", "elsewhere"), create(t, "other", "elsewhere")
 	holds("before", i, false)
-	for range 2 { // again changes nothing
+	for range 2 { // the second time changes nothing
 		if err := book.Write(t.Context(), i, "admin"); err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestCanaries runs random operations of a guest, of a container in its tree and of an intruder that plants
-// links, FIFOs and devices, and checks the invariants: no file outside of the tree is read or changed,
-// written data is read again under each of its names, and no operation waits or reads without end.
+// TestCanaries runs random operations of a guest, of a container in its tree and of an intruder that plants links,
+// FIFOs and devices, and checks the invariants: no file outside of the tree is read or changed, written data is read
+// back under each of its names, and no operation waits or reads without end.
 func TestCanaries(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -52,7 +52,7 @@ type world struct {
 	machine    *Root
 }
 
-// name returns a path of few names, so that they meet.
+// name returns a path of a few names, so that paths coincide.
 func (w *world) name() string {
 	parts := make([]string, 1+w.r.IntN(4))
 	for i := range parts {
@@ -73,7 +73,7 @@ func (w *world) target() string {
 	return w.name()
 }
 
-// root returns the machine's files, or the files of a container somewhere in it.
+// root returns the machine's files, or the files of a container somewhere in them.
 func (w *world) root() *Root {
 	if w.r.IntN(4) > 0 {
 		return w.machine
@@ -94,7 +94,7 @@ func (w *world) step() {
 	root, p, q := w.root(), w.name(), w.name()
 	switch w.r.IntN(12) {
 	case 0, 1:
-		_ = root.MkdirAll(p) // a refusal is an answer, here and below
+		_ = root.MkdirAll(p) // a refusal is a valid result, here and below
 	case 2:
 		_ = root.Symlink(w.target(), p)
 	case 3:
@@ -183,7 +183,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestImagesHaveNoEscape: a disk that is packed and laid again has no link out of it.
+// TestImagesHaveNoEscape: a disk that is packed and extracted again has no link out of it.
 func TestImagesHaveNoEscape(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	r := linux(t, from)

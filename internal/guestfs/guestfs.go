@@ -1,12 +1,11 @@
-// Package guestfs is the only access to files that a simulated machine can name: the trees of its drives,
-// the folders of the containers in them, and the files that a container keeps beside its tree. Whatever a
-// guest does with links, renames and mounts, an access through this package reads and writes below the
-// guest's own folder (os.Root), opens no device, FIFO or socket, and reads a limited amount.
+// Package guestfs is the only access to files that a simulated machine can name: the trees of its drives, the folders
+// of the containers in them, and the files of a container beside its tree. Whatever a guest does with links, renames
+// and mounts, an access through this package only reads and writes below the guest's own folder (os.Root), opens no
+// device, FIFO or socket, and reads a limited amount.
 //
-// It refuses to know the meaning of the files, and runs nothing. Where a program of this computer needs a
-// path (Root.Host), the program is confined by other means (internal/confine). The simulator and
-// internal/controlplane may import it; a test of the module names the packages that may open files
-// otherwise.
+// It does not depend on the meaning of the files, and runs nothing. If a program of this computer needs a path
+// (Root.Host), the program is confined by other means (internal/confine). The simulator and internal/controlplane may
+// import it; a test of the module names the packages that may open files otherwise.
 package guestfs
 
 import (
@@ -24,12 +23,12 @@ import (
 // socket could wait without end, read without end, or reach a part of this computer.
 var ErrKind = errors.New("neither a file nor a directory")
 
-// MaxRead bounds a file that is read whole, in bytes.
+// MaxRead is the maximum size of a file that is read completely, in bytes.
 const MaxRead = 64 << 20
 
 // open opens a file or a directory below root.
 func open(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
-	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, perm) // a FIFO does not hold it up
+	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, perm) // with these flags, a FIFO does not block the call
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +43,8 @@ func open(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, err
 	return f, nil
 }
 
-// enter opens a directory below root as a root of its own. It first refuses other files: OpenRoot would
-// wait for the other end of a FIFO.
+// enter opens a directory below root as its own os.Root. It first refuses other files, because OpenRoot would wait for
+// the other end of a FIFO.
 func enter(root *os.Root, name string) (*os.Root, error) {
 	info, err := root.Stat(name)
 	if err != nil {
@@ -57,7 +56,7 @@ func enter(root *os.Root, name string) (*os.Root, error) {
 	return root.OpenRoot(name)
 }
 
-// readAll returns the rest of a file, or an error if that is larger than bound.
+// readAll returns the rest of a file, or an error if the rest is larger than bound.
 func readAll(f *os.File, name string, bound int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -67,7 +66,7 @@ func readAll(f *os.File, name string, bound int64) ([]byte, error) {
 	if info.Size() > bound {
 		return nil, tooLarge
 	}
-	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // it does not grow, unless the file does
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // the buffer does not grow, unless the file does
 	if _, err := data.ReadFrom(io.LimitReader(f, bound+1)); err != nil {
 		return nil, err
 	}
@@ -87,8 +86,7 @@ func writeAll(root *os.Root, name string, data []byte, flag int, perm fs.FileMod
 	return errors.Join(err, f.Close())
 }
 
-// Folder is the folder of one guest: the trees of its drives, and beside them the host's own files about
-// it.
+// Folder is the folder of one guest: the trees of its drives, and beside them the host's own files about the guest.
 type Folder struct {
 	name  string
 	open  func() (*os.Root, error)
@@ -96,13 +94,14 @@ type Folder struct {
 	quota *quota
 }
 
-// At returns the folder dir of this computer. No guest can change a part of its path. It need not exist.
+// At returns a directory of this computer as a Folder. No guest may be able to change a part of its path. The directory
+// need not exist.
 func At(dir string) Folder {
 	open := func() (*os.Root, error) { return os.OpenRoot(dir) }
 	return Folder{dir, open, func() error { return os.MkdirAll(dir, 0o700) }, quotaOf(open)}
 }
 
-// Folder returns a folder in a guest's tree as the folder of a container. Its size counts for the guest.
+// Folder returns a directory in a guest's tree as the Folder of a container. Its size counts for the guest.
 func (r *Root) Folder(dir string) Folder {
 	return Folder{dir, func() (*os.Root, error) {
 		root, rel, err := r.locate(dir)
@@ -114,13 +113,13 @@ func (r *Root) Folder(dir string) Folder {
 	}, func() error { return r.MkdirAll(dir) }, r.quota}
 }
 
-// Name returns the folder's path: the guest's where a guest has it, else this computer's.
+// Name returns the folder's path: the guest's path for a folder in a guest, otherwise this computer's.
 func (d Folder) Name() string { return d.name }
 
-// Make makes the folder if it is missing.
+// Make creates the folder if it is missing.
 func (d Folder) Make() error { return d.make() }
 
-// do runs something on the folder.
+// do calls f with the opened folder.
 func (d Folder) do(f func(root *os.Root) error) error {
 	root, err := d.open()
 	if err != nil {
@@ -130,7 +129,7 @@ func (d Folder) do(f func(root *os.Root) error) error {
 	return f(root)
 }
 
-// ReadFile returns the content of a file that is kept beside the drives.
+// ReadFile returns the content of a file beside the drives.
 func (d Folder) ReadFile(name string) (data []byte, err error) {
 	return data, d.do(func(root *os.Root) error {
 		f, err := open(root, name, os.O_RDONLY, 0)
@@ -143,12 +142,12 @@ func (d Folder) ReadFile(name string) (data []byte, err error) {
 	})
 }
 
-// WriteFile replaces a file that is kept beside the drives, in one step.
+// WriteFile replaces a file beside the drives atomically.
 func (d Folder) WriteFile(name string, data []byte) error {
 	return d.do(func(root *os.Root) error { return replace(root, name, data, 0o600) })
 }
 
-// Rename gives a file that is kept beside the drives another name.
+// Rename renames a file beside the drives.
 func (d Folder) Rename(from, to string) error {
 	return d.do(func(root *os.Root) error { return move(root, from, to) })
 }
@@ -158,12 +157,13 @@ func (d Folder) RemoveAll(name string) error {
 	return d.do(func(root *os.Root) error { return root.RemoveAll(name) })
 }
 
-// Exists reports whether a name below the folder leads to something.
+// Exists reports whether a name below the folder leads to an existing file.
 func (d Folder) Exists(name string) bool {
 	return d.do(func(root *os.Root) error { _, err := root.Stat(name); return err }) == nil
 }
 
-// Keep is WriteFile that returns when the disk has the file, so that a loss of power leaves the old one or the new one.
+// Keep is like WriteFile, but returns after the disk has stored the file, so that a loss of power leaves the old file
+// or the new one.
 func (d Folder) Keep(name string, data []byte) error {
 	return d.do(func(root *os.Root) error {
 		fresh := path.Join(path.Dir(name), "."+path.Base(name)+".new")
@@ -186,7 +186,7 @@ func (d Folder) Keep(name string, data []byte) error {
 	})
 }
 
-// replace writes a file beside the old one and moves it into its place, so that a reader sees the old or the new one whole.
+// replace writes a file beside the old one and renames it, so that a reader sees either the old file or the new one completely.
 func replace(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	fresh := path.Join(path.Dir(name), "."+path.Base(name)+".new")
 	if err := writeAll(root, fresh, data, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm); err != nil {

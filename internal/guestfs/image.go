@@ -13,15 +13,14 @@ import (
 	"syscall"
 )
 
-// maxPacked bounds a packed disk, in bytes after compression: it is kept with the image and
-// with each machine of it.
+// maxPacked is the maximum compressed size of a packed disk, in bytes: it is stored with the image and with each of its machines.
 const maxPacked = 256 << 10
 
-// maxUnpacked bounds the files of a packed disk, in bytes.
+// maxUnpacked is the maximum size of the files of a packed disk, in bytes.
 const maxUnpacked = 64 << 20
 
-// Pack returns the system's drive of a guest that is off, and the files named beside it. Of the folders for which
-// leftOut says so, by a path that begins with the drive's folder, it has no contents.
+// Pack returns an archive of the system drive of a stopped guest, and of the files named in beside. It omits the
+// contents of the folders for which leftOut returns true; their paths begin with the drive's folder.
 func (d Folder) Pack(leftOut func(name string) bool, beside ...string) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -99,14 +98,14 @@ func (p *packing) add(name string, d fs.DirEntry, err error) error {
 	return err
 }
 
-// Unpack lays a packed disk into the folder. A link that would lead out of its drive is left out.
+// Unpack extracts a packed disk into the folder. It omits links that would lead out of their drive.
 func (d Folder) Unpack(packed []byte) error {
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return err
 	}
 	return d.do(func(root *os.Root) error {
-		files := tar.NewReader(io.LimitReader(z, 2*maxUnpacked)) // with the heads of empty files
+		files := tar.NewReader(io.LimitReader(z, 2*maxUnpacked)) // including the headers of empty files
 		for {
 			h, err := files.Next()
 			if errors.Is(err, io.EOF) {
@@ -115,14 +114,14 @@ func (d Folder) Unpack(packed []byte) error {
 			if err != nil {
 				return err
 			}
-			if err := lay(root, h, files); err != nil {
+			if err := unpackEntry(root, h, files); err != nil {
 				return err
 			}
 		}
 	})
 }
 
-func lay(root *os.Root, h *tar.Header, content io.Reader) error {
+func unpackEntry(root *os.Root, h *tar.Header, content io.Reader) error {
 	name := path.Clean(h.Name)
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -134,7 +133,7 @@ func lay(root *os.Root, h *tar.Header, content io.Reader) error {
 		if err != nil {
 			return err
 		}
-		if climbs(h.Linkname) >= depth(folder) { // the first folder is the drive's
+		if climbs(h.Linkname) >= depth(folder) { // the first folder of the path is the drive's
 			return nil
 		}
 		return root.Symlink(h.Linkname, real)

@@ -12,18 +12,17 @@ import (
 	"syscall"
 )
 
-// linking serialises all operations that could break this rule: no link in a guest's tree leads out of it,
-// because its target is relative, climbs first and descends then, and climbs no higher than the root. So a
-// program of the host that is given a path below the root stays below it, whatever the guest does
-// meanwhile. Symlink, Link, Rename and the code that lays an image are the only ones that could break it.
-// One lock serves all trees, as the tree of a container is a part of its machine's.
+// linking serialises all operations that could break this rule: no link in a guest's tree leads out of it, because its
+// target is relative, has ".." only at its beginning and climbs no higher than the root. So a program of the host with
+// a path below the root stays below it, whatever the guest does meanwhile. Only Symlink, Link, Rename and the code that
+// extracts an image could break the rule. One lock serves all trees, because the tree of a container is part of its
+// machine's tree.
 var linking sync.Mutex
 
-// maxLinks is how many links a path may lead through, as on Linux.
+// maxLinks is the maximum number of links in a path, as on Linux.
 const maxLinks = 40
 
-// Symlink makes the link p. A target that climbs above the root ends there, as it
-// does for a process whose root it is.
+// Symlink creates the link p. A target that climbs above the root ends at the root, as for a process with that root directory.
 func (r *Root) Symlink(target, p string) error {
 	root, rel, err := r.change("symlink", p)
 	if err != nil {
@@ -44,8 +43,8 @@ func (r *Root) Symlink(target, p string) error {
 	return rename(root.Symlink(target, path.Join(folder, path.Base(rel))), p)
 }
 
-// Readlink returns the target of the link p: absolute where the link was made so, else
-// as seen from its folder.
+// Readlink returns the target of the link p: absolute if the link was created with an absolute target, otherwise
+// relative to its folder.
 func (r *Root) Readlink(p string) (string, error) {
 	root, rel, err := r.locate(p)
 	if err != nil {
@@ -59,7 +58,7 @@ func (r *Root) Readlink(p string) (string, error) {
 	return meant(folder, target), rename(err, p)
 }
 
-// meant returns the target of a link as it was given, for a link in a folder.
+// meant returns the target of a link in a folder as it was given to Symlink.
 func meant(folder, target string) string {
 	if inner, absolute := strings.CutPrefix(target, absoluteMark); absolute {
 		return path.Join("/", folder, inner)
@@ -67,7 +66,7 @@ func meant(folder, target string) string {
 	return target
 }
 
-// confined returns a link's target as seen from its folder.
+// confined returns a link's target relative to its folder.
 func confined(folder, target string) (string, error) {
 	if !path.IsAbs(target) {
 		return filepath.Rel(path.Join("/", folder), path.Join("/", folder, target))
@@ -76,8 +75,8 @@ func confined(folder, target string) (string, error) {
 	return absoluteMark + rel, err
 }
 
-// absoluteMark starts the target of a link that was made with an absolute one: the link
-// on the host's disk must be relative to stay in the tree.
+// absoluteMark is the beginning of the target of a link that was created with an absolute target: the link on the
+// host's disk must be relative to stay in the tree.
 const absoluteMark = "././"
 
 // physical resolves the links of a path; a missing file resolves to itself.
@@ -90,7 +89,7 @@ func physical(root *os.Root, rel string) (string, error) {
 			return "", &fs.PathError{Op: "open", Path: rel, Err: ErrEscape}
 		}
 		target, err := root.Readlink(next)
-		if err != nil { // no link
+		if err != nil { // not a link
 			at = next
 			continue
 		}
@@ -102,16 +101,16 @@ func physical(root *os.Root, rel string) (string, error) {
 	return at, nil
 }
 
-// places returns the place of each of two paths.
-func places(root *os.Root, from, to string) (folderA, realA, folderB, realB string, err error) {
+// resolveBoth returns place of each of two paths.
+func resolveBoth(root *os.Root, from, to string) (folderA, realA, folderB, realB string, err error) {
 	if folderA, realA, err = place(root, from); err == nil {
 		folderB, realB, err = place(root, to)
 	}
 	return folderA, realA, folderB, realB, err
 }
 
-// Link gives a file a second name on the same drive. For a link it makes another link with the same target,
-// because the stored form of a target depends on its place.
+// Link gives a file a second name on the same drive. For a link it creates another link with the same target, because
+// the stored form of a target depends on its place.
 func (r *Root) Link(from, to string) error {
 	a, relA, relB, err := r.pair("link", from, to)
 	if err != nil {
@@ -126,7 +125,7 @@ func (r *Root) Link(from, to string) error {
 func link(root *os.Root, from, to string) error {
 	linking.Lock()
 	defer linking.Unlock()
-	folderA, realA, folderB, realB, err := places(root, from, to)
+	folderA, realA, folderB, realB, err := resolveBoth(root, from, to)
 	if err != nil {
 		return err
 	}
@@ -149,8 +148,7 @@ func link(root *os.Root, from, to string) error {
 	return root.Symlink(target, realB)
 }
 
-// Rename moves from to to, on one drive. It refuses a move after which a moved link would
-// lead out of the guest.
+// Rename moves a file on one drive. It refuses a move after which a moved link would lead out of the guest.
 func (r *Root) Rename(from, to string) error {
 	a, relA, relB, err := r.pair("rename", from, to)
 	if err != nil {
@@ -162,7 +160,7 @@ func (r *Root) Rename(from, to string) error {
 func move(root *os.Root, from, to string) error {
 	linking.Lock()
 	defer linking.Unlock()
-	folderA, realA, folderB, realB, err := places(root, from, to)
+	folderA, realA, folderB, realB, err := resolveBoth(root, from, to)
 	if err != nil {
 		return err
 	}
@@ -174,7 +172,7 @@ func move(root *os.Root, from, to string) error {
 	return root.Rename(realA, realB)
 }
 
-// pair locates two names on one drive.
+// pair returns the locations of two names on one drive.
 func (r *Root) pair(op, from, to string) (root *os.Root, relA, relB string, err error) {
 	a, relA, err := r.change(op, from)
 	if err != nil {
@@ -187,15 +185,15 @@ func (r *Root) pair(op, from, to string) (root *os.Root, relA, relB string, err 
 	return a, relA, relB, err
 }
 
-// place returns where a name is: its folder without links, and the name in it.
+// place returns the location of a name: its folder with links resolved, and the name in that folder.
 func place(root *os.Root, rel string) (folder, name string, err error) {
 	folder, err = physical(root, path.Dir(rel))
 	return folder, path.Join(folder, path.Base(rel)), err
 }
 
-// Escapes reports whether an error says that a path leads out of the guest.
+// Escapes reports whether an error means that a path leads out of the guest.
 func Escapes(err error) bool {
-	const ofRoot = "path escapes from parent" // of os.Root, whose error has no name
+	const ofRoot = "path escapes from parent" // the text of os.Root's error, which is not exported
 	return errors.Is(err, ErrEscape) || err != nil && strings.HasSuffix(err.Error(), ofRoot)
 }
 
@@ -206,8 +204,7 @@ func depth(folder string) int {
 	return strings.Count(folder, "/") + 1
 }
 
-// escaping returns a link at or below a path that would lead out of the tree if
-// the path were another, or nothing.
+// escaping returns a link at or below the path at that would lead out of the tree if at were moved to moved, or "".
 func escaping(root *os.Root, at, moved string) (found string) {
 	walk(root, at, func(in *os.Root, name, p string, e fs.DirEntry) bool {
 		if e.Type()&fs.ModeSymlink == 0 {
@@ -222,13 +219,13 @@ func escaping(root *os.Root, at, moved string) (found string) {
 	return found
 }
 
-// rootEvery is the number of levels after which a walk opens a new root. A root goes through all folders of
-// a path on each access, and each open root is an open file of this process.
+// rootEvery is the number of levels after which a walk opens a new os.Root. An os.Root passes through all folders of a
+// path on each access, and each open os.Root is an open file of this process.
 const rootEvery = 32
 
-// walk calls visit for a path and, if it is a folder, for everything below it, until visit returns false.
-// in and name are where to open a file, p its path in root. Files that cannot be read are skipped. The time
-// is linear in the number of files, at any depth.
+// walk calls visit for a path and, if it is a folder, for everything below it, until visit returns false. in and name
+// locate the file for opening; p is its path in root. Unreadable files are skipped. The time is linear in the number of
+// files, at any depth.
 func walk(root *os.Root, at string, visit func(in *os.Root, name, p string, e fs.DirEntry) bool) {
 	info, err := root.Lstat(at)
 	if err == nil {
@@ -251,7 +248,7 @@ func walkBelow(in *os.Root, name, p string, level int, e fs.DirEntry, visit func
 		defer below.Close()
 		in, name, level = below, ".", 0
 	}
-	entries, _ := fs.ReadDir(&Tree{in}, name) // those before an error
+	entries, _ := fs.ReadDir(&Tree{in}, name) // the entries before an error
 	for _, e := range entries {
 		if !walkBelow(in, path.Join(name, e.Name()), path.Join(p, e.Name()), level+1, e, visit) {
 			return false
@@ -260,8 +257,8 @@ func walkBelow(in *os.Root, name, p string, level int, e fs.DirEntry, visit func
 	return true
 }
 
-// climbs returns how many directories the target of a link begins with as ".."; for a
-// target that Symlink cannot have written, it returns more than any directory is deep.
+// climbs returns the number of ".." elements at the beginning of a link's target. For a target that Symlink cannot have
+// written, it returns a number larger than any directory's depth.
 func climbs(target string) int {
 	parts := strings.Split(strings.TrimPrefix(target, absoluteMark), "/")
 	up := 0
@@ -276,8 +273,7 @@ func climbs(target string) int {
 	return up
 }
 
-// DropEscapes removes links that lead out, which a tree of an earlier version may
-// have.
+// DropEscapes removes links that lead out of the tree, which an earlier version may have created.
 func (r *Root) DropEscapes() error {
 	for _, d := range r.drives {
 		if err := d.dropEscapes(); err != nil {
@@ -288,7 +284,7 @@ func (r *Root) DropEscapes() error {
 }
 
 func (d *drive) dropEscapes() error {
-	root, err := d.below() // not the drive's own, which may never be used
+	root, err := d.below() // not the drive's own root, which may never be needed
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestLinksStayInside: no link leads out of the tree, however it is made.
+// TestLinksStayInside: no link leads out of the tree, however it is created.
 func TestLinksStayInside(t *testing.T) {
 	dir := t.TempDir()
 	r := linux(t, dir)
@@ -27,7 +27,7 @@ func TestLinksStayInside(t *testing.T) {
 		{"sub/../../../y", "/a/mixed", "../y"},
 		{"d/file", "/a/b/c/plain", "d/file"},
 		{"/a/b/c/d", "/s", "././a/b/c/d"},
-		// The folder of this link is itself a link; its target decides.
+		// The folder of this link is itself a link, so the linked folder's depth counts.
 		{"../../../../../..", "/s/deep", "../../../.."},
 		{"s/../../..", "/a/over", "s/../../.."},
 	} {
@@ -41,7 +41,7 @@ func TestLinksStayInside(t *testing.T) {
 		}
 		got, err := os.Readlink(filepath.Join(host, filepath.Base(c.link)))
 		if c.link == "/a/over" {
-			c.want = ".." // dots behind a name are resolved by name
+			c.want = ".." // ".." after a name is resolved without following links
 		}
 		if err != nil || got != c.want {
 			t.Errorf("%s -> %s became %q, want %q (%v)", c.link, c.target, got, c.want, err)
@@ -82,7 +82,7 @@ func TestOldEscapes(t *testing.T) {
 	}
 }
 
-// linux opens the tree of a guest of Linux in a folder.
+// linux opens the tree of a Linux guest in a folder.
 func linux(t *testing.T, dir string) *Root {
 	t.Helper()
 	folder := At(dir)
@@ -97,7 +97,7 @@ func linux(t *testing.T, dir string) *Root {
 	return r
 }
 
-// inside fails for each link below a guest's directory that leads out of its root.
+// inside fails the test for each link below a guest's directory that leads out of its root.
 func inside(t *testing.T, dir string) {
 	t.Helper()
 	root := filepath.Join(dir, "rootfs")
@@ -112,7 +112,7 @@ func inside(t *testing.T, dir string) {
 		if filepath.IsAbs(target) {
 			t.Errorf("%s -> %s is absolute", p, target)
 		}
-		// The kernel's own way: each part of the target from the real folder.
+		// In the same way as the kernel: each part of the target is resolved from the real folder.
 		at, err := filepath.EvalSymlinks(filepath.Dir(p))
 		if err != nil {
 			return err
@@ -133,9 +133,8 @@ func inside(t *testing.T, dir string) {
 	}
 }
 
-// FuzzLinks makes folders and links, moves them and writes through them in any
-// order, with the operating system's own resolution as the judge: nothing beside
-// the tree changes.
+// FuzzLinks creates folders and links, moves them and writes through them in any order, and checks with the operating
+// system's own resolution that nothing outside the tree changes.
 func FuzzLinks(f *testing.F) {
 	f.Add("m a/b/c\nl ../../.. a/b/c/x\nr a/b/c c\nw c/x/file")
 	f.Add("m a/b\nl a/b s\nl ../../.. s/y\nr s/y y\nw y/z")
@@ -155,7 +154,7 @@ func FuzzLinks(f *testing.F) {
 			if len(words) < 2 {
 				continue
 			}
-			last := words[len(words)-1] // errors are fine: the resulting tree decides
+			last := words[len(words)-1] // errors are allowed: only the resulting tree is checked
 			switch words[0] {
 			case "m":
 				_ = root.MkdirAll(words[1])
@@ -167,7 +166,7 @@ func FuzzLinks(f *testing.F) {
 				_ = root.Link(words[1], last)
 			case "w":
 				if host, err := root.Host(words[1]); err == nil {
-					_ = os.WriteFile(host, nil, 0o600) // as a program of the host does
+					_ = os.WriteFile(host, nil, 0o600) // like a program of the host
 				}
 			}
 		}
@@ -181,7 +180,7 @@ func FuzzLinks(f *testing.F) {
 	})
 }
 
-// randomLinks returns a script of FuzzLinks with few names, so that they meet.
+// randomLinks returns a script for FuzzLinks with few names, so that paths coincide.
 func randomLinks(r *rand.Rand) string {
 	name := func() string {
 		parts := make([]string, 1+r.IntN(4))
@@ -197,7 +196,7 @@ func randomLinks(r *rand.Rand) string {
 	return b.String()
 }
 
-// TestDeepTrees: how deep folders lie is bounded, and a tree that is deeper is walked in time that grows with its files.
+// TestDeepTrees: the depth of folders is limited, and the time of a walk through a deeper tree grows only with its files.
 func TestDeepTrees(t *testing.T) {
 	dir := t.TempDir()
 	r := linux(t, dir)
@@ -210,7 +209,7 @@ func TestDeepTrees(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A link that an earlier version permitted, as no path names it.
+	// A link that an earlier version permitted, because no path names it.
 	at, err := os.OpenRoot(filepath.Join(dir, "rootfs"))
 	if err != nil {
 		t.Fatal(err)

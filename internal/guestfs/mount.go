@@ -9,37 +9,37 @@ import (
 	"syscall"
 )
 
-// Mount shows a folder, or one file of it, at a path of a tree, as a container runtime mounts a volume.
+// Mount shows a folder, or one file in it, at a path of a tree, as a container runtime mounts a volume.
 type Mount struct {
-	// Path is where the guest sees it.
+	// Path is the path in the guest.
 	Path string
-	// Folder has the files.
+	// Folder is the folder with the files.
 	Folder Folder
-	// Sub is the directory or file of the folder that is shown; "" is all of it. It has no links.
+	// Sub is the shown directory or file in the folder; "" means the whole folder. Its path has no links.
 	Sub string
-	// ReadOnly refuses writes.
+	// ReadOnly is true if writes are refused.
 	ReadOnly bool
 }
 
-// mount is a Mount of a tree that is open.
+// mount is a Mount of an open tree.
 type mount struct {
 	letter   byte
-	point    string // relative to the drive
+	point    string // the mount point relative to the drive
 	root     *os.Root
 	sub      string
 	readOnly bool
 	quota    *quota
 }
 
-// Mount mounts folders until the tree is closed. The mount points are made in the tree where they are missing. It is
-// called before anybody else uses the tree.
+// Mount mounts folders until the tree is closed. It creates missing mount points in the tree. It has to be called
+// before the tree is used otherwise.
 func (r *Root) Mount(mounts ...Mount) error {
 	for _, m := range mounts {
 		if err := r.mount(m); err != nil {
 			return fmt.Errorf("mount %s: %w", m.Path, err)
 		}
 	}
-	// The longest point first, so that a mount in a mount is found.
+	// The longest mount points come first, so that a mount inside a mount is found.
 	slices.SortStableFunc(r.mounts, func(a, b mount) int { return len(b.point) - len(a.point) })
 	return nil
 }
@@ -76,8 +76,8 @@ func (r *Root) mount(m Mount) error {
 	return nil
 }
 
-// mounted finds where a path of a drive leads if that is in a mount. With follow a link at the end of the path is
-// followed, too.
+// mounted returns the location in a mount of a path on a drive, if the path leads to a mount. With follow, a link at
+// the end of the path is followed too.
 func (r *Root) mounted(letter byte, on *os.Root, rel string, follow bool) (*mount, string, bool) {
 	if len(r.mounts) == 0 {
 		return nil, "", false
@@ -103,7 +103,7 @@ func (r *Root) mounted(letter byte, on *os.Root, rel string, follow bool) (*moun
 	return nil, "", false
 }
 
-// below returns the part of a path under a point, "" for the point itself.
+// below returns the part of a path below a point; "" for the point itself.
 func below(point, p string, fold bool) (string, bool) {
 	if len(p) < len(point) || p[:len(point)] != point && !(fold && strings.EqualFold(p[:len(point)], point)) {
 		return "", false
@@ -115,10 +115,10 @@ func below(point, p string, fold bool) (string, bool) {
 	return strings.TrimPrefix(rest, "/"), true
 }
 
-// readOnly is the error of a write to a volume that is mounted so.
+// readOnly returns the error for a write to a volume that is mounted read-only.
 func readOnly(op, p string) error { return &os.PathError{Op: op, Path: p, Err: syscall.EROFS} }
 
-// MakeAll makes a directory below the folder, unless it exists.
+// MakeAll creates a directory below the folder, unless it exists.
 func (d Folder) MakeAll(name string) error {
 	return d.do(func(root *os.Root) error {
 		if _, err := root.Stat(name); err == nil {

@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// maxKept is the size limit of a guest's folder, in bytes of this computer's disk: beyond it, the
-	// guest's disk is full.
+	// maxKept is the maximum size of a guest's folder, in bytes on this computer's disk: beyond it, the guest's disk is full.
 	maxKept = 4 << 30
 	// block is the minimum size of each file, folder and link.
 	block = 4 << 10
-	// rest is how long a full folder is not measured again, in times of the last measurement.
+	// rest is the time for which a full folder is not measured again, in multiples of the duration of the last
+	// measurement.
 	rest = 10
-	// slack is the part of the limit that must be free after a measurement, so that the next one is not due
+	// slack is the fraction of the limit that must be free after a measurement, so that the next measurement is not due
 	// immediately.
 	slack = 64
 )
 
-// quota limits the size of a folder. It counts written bytes, and measures the folder when the count
-// reaches the limit, because files are also replaced and removed.
+// quota limits the size of a folder. It counts written bytes, and measures the folder when the count reaches the limit,
+// because files are also replaced and removed.
 type quota struct {
 	bound   int64
 	measure func() (int64, error)
-	kept    atomic.Int64 // the last measurement and all writes since
+	kept    atomic.Int64 // the last measured size plus all writes since
 
 	mu   sync.Mutex
-	next time.Time // not before is measured again
+	next time.Time // the earliest time of the next measurement
 }
 
-// quotaOf returns the quota of a folder that is opened by open.
+// quotaOf returns the quota of the folder that open opens.
 func quotaOf(open func() (*os.Root, error)) *quota {
 	return &quota{bound: maxKept, measure: func() (size int64, err error) {
 		root, err := open()
@@ -46,12 +46,12 @@ func quotaOf(open func() (*os.Root, error)) *quota {
 	}}
 }
 
-// measured returns the size of a tree on the disk, in bytes, without files that vanish meanwhile.
+// measured returns the size of a tree on the disk, in bytes, without files that disappear meanwhile.
 func measured(root *os.Root) (size int64, err error) {
 	err = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
 		size += block
 		if err != nil {
-			if d != nil && d.IsDir() && !errors.Is(err, fs.ErrNotExist) { // its mode keeps the host's user out
+			if d != nil && d.IsDir() && !errors.Is(err, fs.ErrNotExist) { // the directory's mode denies access to the host's user
 				return fs.SkipDir
 			}
 			return nil
@@ -66,7 +66,7 @@ func measured(root *os.Root) (size int64, err error) {
 	return size, err
 }
 
-// take counts bytes that are about to be written to p.
+// take counts bytes that are about to be written to p; it returns an error if they exceed the quota.
 func (q *quota) take(p string, n int) error {
 	if q.kept.Add(int64(n)) <= q.bound || q.hasRoom() {
 		return nil
@@ -74,12 +74,12 @@ func (q *quota) take(p string, n int) error {
 	return &fs.PathError{Op: "write", Path: p, Err: syscall.ENOSPC}
 }
 
-// hasRoom measures the folder.
+// hasRoom measures the folder and reports whether more may be written.
 func (q *quota) hasRoom() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	start := time.Now()
-	if q.kept.Load() <= q.bound { // somebody else has just measured it
+	if q.kept.Load() <= q.bound { // another goroutine has just measured it
 		return true
 	}
 	if start.Before(q.next) {
@@ -98,10 +98,10 @@ func (q *quota) hasRoom() bool {
 	return false
 }
 
-// File is an open file of a guest, whose writes count for its quota.
+// File is an open file of a guest; its writes count for the guest's quota.
 type File struct {
 	f     *os.File
-	path  string // the guest's
+	path  string // the path in the guest
 	quota *quota
 }
 

@@ -17,30 +17,29 @@ import (
 )
 
 var (
-	// ErrEscape is returned for a path that leads out of the guest.
+	// ErrEscape is the error for a path that leads out of the guest.
 	ErrEscape = errors.New("the path leads out of the guest")
-	// ErrDrive is returned for a Windows drive that the guest has not.
+	// ErrDrive is the error for a Windows drive that the guest does not have.
 	ErrDrive = errors.New("the system cannot find the drive specified")
-	// ErrName is returned for a name that the guest's file system refuses.
+	// ErrName is the error for a name that the guest's file system refuses.
 	ErrName = errors.New("the filename, directory name, or volume label syntax is incorrect")
 )
 
-// Root is a guest's file tree. Guest paths go in: POSIX ones for Linux; for
-// Windows with or without a drive, with either slash, in any case. A path
-// without a drive is on C:, as it is for a process that an agent starts there.
-// No operation leaves the tree: os.Root sees to links.
+// Root is a guest's file tree. Its methods take guest paths: POSIX paths for Linux; for Windows, paths with or without
+// a drive, with either slash, in any case. A path without a drive is on C:, as for a process that an agent starts
+// there. os.Root makes sure that no operation leaves the tree.
 type Root struct {
 	windows bool
 	drives  map[byte]*drive
 	mounts  []mount
-	opened  []*os.Root // of the mounts
+	opened  []*os.Root // the roots of the mounts
 	quota   *quota
-	over    atomic.Bool // the guest has ended: its files are refused
-	large   sync.Mutex  // is held while a large file is read whole
+	over    atomic.Bool // the guest has ended, and access to its files is refused
+	large   sync.Mutex  // locked while a large file is read completely
 }
 
-// drives returns the folders of the file trees in a guest's folder: on Windows for C: and Azure's temporary
-// disk D:, on Linux for the one tree.
+// drives returns the folders of the file trees in a guest's folder: on Windows for C: and Azure's temporary disk D:, on
+// Linux for the only tree.
 func drives(windows bool) map[byte]string {
 	if windows {
 		return map[byte]string{'C': "C", 'D': "D"}
@@ -48,17 +47,17 @@ func drives(windows bool) map[byte]string {
 	return map[byte]string{0: "rootfs"}
 }
 
-// drive is a file tree that is opened when it is first used, since few programs use D:.
+// drive is a file tree that is opened at its first use, because few programs use D:.
 type drive struct {
 	folder Folder
 	name   string
 
 	mu     sync.Mutex
-	root   *os.Root // nil until it is used
+	root   *os.Root // nil until the first use
 	closed bool
 }
 
-// open opens the drive. One that could not be opened, such as without a free file, is tried again.
+// open opens the drive. If this fails, for example without a free file descriptor, the next call retries.
 func (d *drive) open() (root *os.Root, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +70,7 @@ func (d *drive) open() (root *os.Root, err error) {
 	return d.root, err
 }
 
-// below opens the tree once more.
+// below opens the tree another time.
 func (d *drive) below() (root *os.Root, err error) {
 	return root, d.folder.do(func(in *os.Root) (err error) {
 		root, err = enter(in, d.name)
@@ -79,7 +78,7 @@ func (d *drive) below() (root *os.Root, err error) {
 	})
 }
 
-// close ends the drive, which cannot be opened any more.
+// close closes the drive, which cannot be opened again.
 func (d *drive) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +89,7 @@ func (d *drive) close() error {
 	return d.root.Close()
 }
 
-// Root opens the file trees of the guest, and makes those that are missing.
+// Root opens the file trees of the guest, and creates missing ones.
 func (d Folder) Root(windows bool) (*Root, error) {
 	r := &Root{windows: windows, drives: map[byte]*drive{}, quota: d.quota}
 	for letter, name := range drives(windows) {
@@ -102,7 +101,7 @@ func (d Folder) Root(windows bool) (*Root, error) {
 	return r, nil
 }
 
-// Close gives back the handles.
+// Close closes the file trees.
 func (r *Root) Close() error {
 	var errs []error
 	for _, d := range r.drives {
@@ -114,8 +113,7 @@ func (r *Root) Close() error {
 	return errors.Join(errs...)
 }
 
-// Abs makes a guest path absolute and clean in the OS's own spelling, against
-// the guest directory cwd.
+// Abs returns a guest path in absolute and clean form, in the OS's own spelling, relative to the guest directory cwd.
 func (r *Root) Abs(cwd, p string) string {
 	if !r.windows {
 		if !path.IsAbs(p) {
@@ -146,7 +144,7 @@ func splitDrive(p string) (byte, string) {
 	return 0, p
 }
 
-// onDrive returns the drive of p and the path on it, in the spelling of existing files.
+// onDrive returns the drive of p and the path on the drive, in the spelling of existing files.
 func (r *Root) onDrive(p string) (letter byte, root *os.Root, rel string, err error) {
 	rest := p
 	if r.windows {
@@ -170,14 +168,14 @@ func (r *Root) onDrive(p string) (letter byte, root *os.Root, rel string, err er
 	return letter, root, rel, nil
 }
 
-// locate returns the tree of p and the path in it: on a drive, or in a mount. A link at the end of p is not
-// followed to a mount.
+// locate returns the tree of p and the path in the tree: on a drive, or in a mount. A link to a mount at the end of p
+// is not followed.
 func (r *Root) locate(p string) (*os.Root, string, error) {
 	root, rel, _, err := r.find(p, false)
 	return root, rel, err
 }
 
-// change is locate for operations that write.
+// change is like locate, for operations that write.
 func (r *Root) change(op, p string) (*os.Root, string, error) {
 	root, rel, fixed, err := r.find(p, false)
 	if err == nil && fixed {
@@ -186,7 +184,7 @@ func (r *Root) change(op, p string) (*os.Root, string, error) {
 	return root, rel, err
 }
 
-// find is locate that says whether the place is mounted to be read only.
+// find is like locate, and also reports whether the location is mounted read-only.
 func (r *Root) find(p string, follow bool) (root *os.Root, rel string, fixed bool, err error) {
 	if r.over.Load() {
 		return nil, "", false, &fs.PathError{Op: "find", Path: p, Err: context.Canceled}
@@ -205,12 +203,11 @@ func (r *Root) find(p string, follow bool) (root *os.Root, rel string, fixed boo
 	return m.root, in, m.readOnly, nil
 }
 
-// lateFiles is how long programs may use files after they were to end.
+// lateFiles is the time for which programs may use files after they should have ended.
 const lateFiles = time.Second
 
-// Until makes every access to the files fail from a second after ctx has ended until lift is called. It
-// ends programs that go through files without checking for their end; programs that check have ended by
-// then.
+// Until makes every access to the files fail, from a second after ctx has ended until lift is called. It ends programs
+// that process files without checking whether they should end; other programs have ended by then.
 func (r *Root) Until(ctx context.Context) (lift func()) {
 	var mu sync.Mutex
 	lifted := false
@@ -230,8 +227,7 @@ func (r *Root) Until(ctx context.Context) (lift func()) {
 	}
 }
 
-// clean makes p relative to its root; it refuses a path that climbs above the root and, on Windows, names
-// that NTFS refuses.
+// clean returns p relative to its root. It refuses a path that climbs above the root and, on Windows, names that NTFS refuses.
 func (r *Root) clean(p string) (string, error) {
 	if strings.ContainsRune(p, 0) {
 		return "", ErrName
@@ -247,7 +243,7 @@ func (r *Root) clean(p string) (string, error) {
 		parts := strings.Split(rel, "/")
 		for i, part := range parts {
 			if part != "." {
-				parts[i] = strings.TrimRight(part, ". ") // NTFS drops them
+				parts[i] = strings.TrimRight(part, ". ") // NTFS drops trailing dots and spaces
 			}
 			if parts[i] == "" {
 				return "", ErrName
@@ -261,12 +257,12 @@ func (r *Root) clean(p string) (string, error) {
 	return rel, nil
 }
 
-// maxPath is the maximum length of a path in bytes, Linux's PATH_MAX (path_resolution(7)). On Linux it
-// limits a name in one call; here it limits the depth of folders, since each call goes through all of them.
+// maxPath is the maximum length of a path in bytes, Linux's PATH_MAX (path_resolution(7)). On Linux it limits a name in
+// one call; here it limits the depth of folders, because each call passes through all of them.
 const maxPath = 4095
 
-// foldCase gives each part of rel the spelling of the existing entry. It begins at the last part, which is
-// most often the only missing one.
+// foldCase returns rel with each part in the spelling of the existing entry. It begins at the last part, which is
+// usually the only missing one.
 func foldCase(root *os.Root, rel string) string {
 	if _, err := root.Lstat(rel); err == nil || rel == "." {
 		return rel
@@ -291,8 +287,7 @@ func findFold(root *os.Root, dir, name string) (string, bool) {
 	return "", false
 }
 
-// Host returns the host path of a guest path. Every link on the way must stay
-// inside the guest; the last part need not exist.
+// Host returns the host path of a guest path. Every link in the path must stay inside the guest; the last part need not exist.
 func (r *Root) Host(p string) (string, error) {
 	root, rel, err := r.locate(p)
 	if err != nil {
@@ -306,7 +301,7 @@ func (r *Root) Host(p string) (string, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", &fs.PathError{Op: "map", Path: p, Err: fmt.Errorf("%w: %w", ErrEscape, errors.Unwrap(err))}
 		}
-		if _, err := root.Lstat(at); err == nil { // a link to nowhere
+		if _, err := root.Lstat(at); err == nil { // a dangling link
 			return "", &fs.PathError{Op: "map", Path: p, Err: ErrEscape}
 		}
 		if at == "." {
@@ -316,7 +311,7 @@ func (r *Root) Host(p string) (string, error) {
 	return filepath.Join(root.Name(), filepath.FromSlash(rel)), nil
 }
 
-// OpenFile opens a file with os flags, and no device, FIFO or socket.
+// OpenFile opens a file with os flags. It refuses devices, FIFOs and sockets.
 func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*File, error) {
 	f, quota, err := r.open(p, flag, perm)
 	if err != nil {
@@ -356,8 +351,7 @@ func (r *Root) quotaOf(root *os.Root) *quota {
 	return r.quota
 }
 
-// openLocked opens a file whose mode keeps the host's user out: in the guest root runs
-// the programs.
+// openLocked opens a file whose mode denies access to the host's user, because root runs the programs in the guest.
 func openLocked(root *os.Root, rel string, flag int, perm fs.FileMode) (*os.File, error) {
 	info, err := root.Stat(rel)
 	if err != nil || !info.Mode().IsRegular() {
@@ -373,7 +367,7 @@ func openLocked(root *os.Root, rel string, flag int, perm fs.FileMode) (*os.File
 // ReadFile returns a file's content, of at most MaxRead bytes.
 func (r *Root) ReadFile(p string) ([]byte, error) { return r.ReadAtMost(p, MaxRead) }
 
-// ReadAtMost returns a file's content. One with more bytes than the bound is an error that names both.
+// ReadAtMost returns a file's content. For a file with more bytes than bound it returns an error with both sizes.
 func (r *Root) ReadAtMost(p string, bound int64) ([]byte, error) {
 	f, _, err := r.open(p, os.O_RDONLY, 0)
 	if err != nil {
@@ -388,16 +382,16 @@ func (r *Root) ReadAtMost(p string, bound int64) ([]byte, error) {
 	return data, rename(err, p)
 }
 
-// largeRead is the size from which files are read one after the other: programs of a guest that read the
-// same large file concurrently would have it in memory many times before their memory is accounted for.
+// largeRead is the size in bytes from which files are read one after the other: if programs of a guest read the same
+// large file concurrently, it would be in memory many times before their memory is accounted for.
 const largeRead = 1 << 20
 
-// WriteFile replaces a file. The parent must exist.
+// WriteFile replaces a file. The parent directory must exist.
 func (r *Root) WriteFile(p string, data []byte, perm fs.FileMode) error {
 	return r.write(p, data, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 }
 
-// AppendFile writes at a file's end, making it if need be.
+// AppendFile appends data to a file, which it creates if it is missing.
 func (r *Root) AppendFile(p string, data []byte, perm fs.FileMode) error {
 	return r.write(p, data, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
 }
@@ -411,8 +405,8 @@ func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Replace replaces a file in one step, so that every reader sees the old or the new file whole. It makes
-// the directories above it.
+// Replace replaces a file atomically, so that every reader sees either the old or the new file completely. It creates
+// missing parent directories.
 func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
 	root, rel, err := r.change("open", p)
 	if err != nil {
@@ -427,7 +421,7 @@ func (r *Root) Replace(p string, data []byte, perm fs.FileMode) error {
 	return rename(replace(root, rel, data, perm), p)
 }
 
-// MkdirAll makes a directory and its parents.
+// MkdirAll creates a directory and its parents.
 func (r *Root) MkdirAll(p string) error {
 	root, rel, fixed, err := r.find(p, true)
 	if err != nil || rel == "." {
@@ -442,7 +436,7 @@ func (r *Root) MkdirAll(p string) error {
 	return rename(root.MkdirAll(rel, 0o755), p)
 }
 
-// Stat describes the file that p leads to.
+// Stat describes the file that p leads to, following links.
 func (r *Root) Stat(p string) (fs.FileInfo, error) {
 	root, rel, _, err := r.find(p, true)
 	if err != nil {
@@ -452,7 +446,7 @@ func (r *Root) Stat(p string) (fs.FileInfo, error) {
 	return info, rename(err, p)
 }
 
-// Lstat describes p itself.
+// Lstat describes p itself, without following a link.
 func (r *Root) Lstat(p string) (fs.FileInfo, error) {
 	root, rel, err := r.locate(p)
 	if err != nil {
@@ -462,8 +456,8 @@ func (r *Root) Lstat(p string) (fs.FileInfo, error) {
 	return info, rename(err, p)
 }
 
-// Appender returns a function that opens a file to write at its end, and creates it and the directories
-// above it if they are missing.
+// Appender returns a function that opens a file for appending, and creates the file and its parent directories if they
+// are missing.
 func (r *Root) Appender(p string, perm fs.FileMode) func() (*os.File, error) {
 	return func() (*os.File, error) {
 		root, rel, err := r.locate(p)
@@ -478,7 +472,7 @@ func (r *Root) Appender(p string, perm fs.FileMode) func() (*os.File, error) {
 	}
 }
 
-// Exists reports whether p leads to something.
+// Exists reports whether p leads to an existing file.
 func (r *Root) Exists(p string) bool { _, err := r.Stat(p); return err == nil }
 
 // IsDir reports whether p leads to a directory.
@@ -487,7 +481,7 @@ func (r *Root) IsDir(p string) bool {
 	return err == nil && info.IsDir()
 }
 
-// ReadDir lists a directory by name.
+// ReadDir lists a directory, sorted by name.
 func (r *Root) ReadDir(p string) ([]fs.DirEntry, error) {
 	root, rel, _, err := r.find(p, true)
 	if err != nil {
@@ -529,7 +523,7 @@ func (r *Root) Chmod(p string, mode fs.FileMode) error {
 	return rename(root.Chmod(rel, mode.Perm()), p)
 }
 
-// Chtimes sets when a file was changed.
+// Chtimes sets the modification time of a file.
 func (r *Root) Chtimes(p string, at time.Time) error {
 	root, rel, err := r.change("chtimes", p)
 	if err != nil {
@@ -538,7 +532,7 @@ func (r *Root) Chtimes(p string, at time.Time) error {
 	return rename(root.Chtimes(rel, at, at), p)
 }
 
-// Tree is a directory of a guest with everything below it. A link does not lead out of it.
+// Tree is a directory of a guest with everything below it. Links do not lead out of it.
 type Tree struct{ root *os.Root }
 
 // Tree opens a directory.
@@ -561,15 +555,15 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	}
 	f, err := open(t.root, name, os.O_RDONLY, 0)
 	if err != nil {
-		return nil, err // a nil *os.File would be a file
+		return nil, err // a nil *os.File in the interface would not be nil
 	}
 	return f, nil
 }
 
-// Close gives back the handle.
+// Close closes the directory.
 func (t *Tree) Close() error { return t.root.Close() }
 
-// rename puts the guest's path for the host's into an error.
+// rename replaces the host's path in an error by the guest's path.
 func rename(err error, p string) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestUntil: every access to a guest's files fails after the guest's end, and works again for the work that
-// is left.
+// TestUntil: every access to a guest's files fails after the guest's end, and works again for remaining work.
 func TestUntil(t *testing.T) {
 	dir := t.TempDir()
 	r, err := At(dir).Root(false)
@@ -21,7 +20,7 @@ func TestUntil(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	for err == nil { // as a program that does not look whether it is to end
+	for err == nil { // like a program that does not check whether it should end
 		err = r.WriteFile("/f", nil, 0o600)
 	}
 	if !errors.Is(err, context.Canceled) {

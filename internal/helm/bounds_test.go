@@ -20,7 +20,8 @@ import (
 )
 
 // bombs are templates that would exhaust a machine, each with an expression for its error. Those that only compute have
-// few seconds of the processor; for the others its bound is far off, as a slow machine needs more of it for the same memory.
+// a limit of a few seconds of processor time; for the others the limit is far higher, because a slow machine needs more
+// time for the same memory.
 var bombs = map[string]struct {
 	template, want string
 	cpu            uint64
@@ -36,7 +37,7 @@ var bombs = map[string]struct {
 	"a growing list": {`{{ $l := list "aaaaaaaaaaaaaaaaaaaaaaaa" }}{{ range until 60 }}{{ $l = concat $l $l }}{{ end }}`, "memory", 0},
 }
 
-// TestBoundedTemplates fills each template in a process of its own, as the controller does.
+// TestBoundedTemplates fills each template in a separate process, like the controller.
 func TestBoundedTemplates(t *testing.T) {
 	for name, tc := range bombs {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +70,7 @@ func chartOf(t *testing.T, charts, name, text string) {
 	}
 }
 
-// refused waits until Ready is False for a reason of an object in its present generation.
+// refused waits until Ready is False with a reason for the current generation of an object.
 func (s scene) refused(o client.Object, reason string, conditions func() []metav1.Condition) (message string) {
 	s.Helper()
 	s.until(reason, func() (bool, string) {
@@ -84,8 +85,8 @@ func (s scene) refused(o client.Object, reason string, conditions func() []metav
 	return message
 }
 
-// TestExceeded: a template that exceeds the limits fails with that error and is not tried again, also by
-// the next manager, until it changes; a name that no chart can have is refused once.
+// TestExceeded: a template that exceeds the limits fails with that error and is not retried until it changes, also by
+// the next manager; a name that no chart can have is refused once.
 func TestExceeded(t *testing.T) {
 	charts, tries := t.TempDir(), filepath.Join(t.TempDir(), "tries")
 	t.Setenv(triesEnv, tries)
@@ -108,7 +109,7 @@ func TestExceeded(t *testing.T) {
 	elsewhere.Spec.RepoURL, elsewhere.Spec.TLSConfig = huge.URL, &v1alpha1.TLSConfig{InsecureSkipTLSVerify: true}
 	impossible := proxy("impossible", "../../../../etc", selector, "")
 	t.Run("said", func(t *testing.T) {
-		s := begin(t, charts) // until the end of this part
+		s := begin(t, charts) // runs until the end of this part
 		c := s.cluster("bounded", selector)
 		s.initialize(c)
 		for _, p := range []*v1alpha1.HelmChartProxy{inValues, inChart, elsewhere, impossible} {
@@ -135,7 +136,7 @@ func TestExceeded(t *testing.T) {
 	})
 	before := count(t, tries)
 
-	again := begin(t, charts) // a manager that starts
+	again := begin(t, charts) // a restarted manager
 	fine := proxy("fine", "harmless", selector, "a: {{ .Cluster.metadata.name }}")
 	again.must(again.Create(t.Context(), fine))
 	again.ready("fine", 1)
@@ -153,10 +154,10 @@ func TestExceeded(t *testing.T) {
 	}
 }
 
-// triesEnv names a file to which each step of the test adds a line.
+// triesEnv is the environment variable with the name of a file to which each step of the test adds a line.
 const triesEnv = "CASEMENT_TEST_TRIES"
 
-// count returns how many steps had a word in their input.
+// count returns the numbers of steps by a word in their input.
 func count(t *testing.T, file string) map[string]int {
 	t.Helper()
 	data, err := os.ReadFile(file)

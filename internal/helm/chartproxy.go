@@ -25,7 +25,7 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// chartProxies makes a HelmReleaseProxy for each Cluster that a HelmChartProxy selects.
+// chartProxies reconciles HelmChartProxies: it creates a HelmReleaseProxy for each Cluster that a HelmChartProxy selects.
 type chartProxies struct{ client.Client }
 
 func (r *chartProxies) setUp(mgr ctrl.Manager) error {
@@ -34,8 +34,7 @@ func (r *chartProxies) setUp(mgr ctrl.Manager) error {
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), changed).Complete(r)
 }
 
-// ofCluster returns the HelmChartProxies of a Cluster's namespace. One that does not select
-// it any more has to be asked too.
+// ofCluster returns the HelmChartProxies in a Cluster's namespace, including those that may no longer select it.
 func (r *chartProxies) ofCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	var all v1alpha1.HelmChartProxyList
 	if err := r.List(ctx, &all, client.InNamespace(o.GetNamespace())); err != nil {
@@ -77,7 +76,7 @@ func (r *chartProxies) patch(ctx context.Context, p, before *v1alpha1.HelmChartP
 	return client.IgnoreNotFound(r.Status().Patch(ctx, p, client.MergeFrom(before)))
 }
 
-// remove deletes the releases, and lets the object go when all of them have ended.
+// remove deletes the releases, and removes the finalizer when all of them are gone.
 func (r *chartProxies) remove(ctx context.Context, p *v1alpha1.HelmChartProxy, releases []v1alpha1.HelmReleaseProxy) error {
 	for i := range releases {
 		if err := r.Delete(ctx, &releases[i]); client.IgnoreNotFound(err) != nil {
@@ -85,13 +84,12 @@ func (r *chartProxies) remove(ctx context.Context, p *v1alpha1.HelmChartProxy, r
 		}
 	}
 	if len(releases) > 0 || !controllerutil.RemoveFinalizer(p, v1alpha1.ChartProxyFinalizer) {
-		return nil // the end of each release brings the object back
+		return nil // the deletion of each release triggers the next reconcile of this object
 	}
 	return client.IgnoreNotFound(r.Update(ctx, p))
 }
 
-// place creates, changes and deletes releases until they are the ones that the object selects, and sets its
-// conditions.
+// place creates, changes and deletes releases so that they match the clusters that the object selects, and sets its conditions.
 func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, releases []v1alpha1.HelmReleaseProxy) error {
 	fail := func(reason string, err error) error {
 		set(&p.Status.Conditions, p.Generation, v1alpha1.ReleaseProxySpecsUpToDateCondition, reason, err.Error())
@@ -144,8 +142,8 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 	return nil
 }
 
-// placeOn creates or changes the release for one cluster. A release of another chart, name
-// or namespace is removed first; its deletion triggers this function again.
+// placeOn creates or changes the release for one cluster. A release with another chart, name or namespace is removed
+// first; its deletion triggers this function again.
 func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, c *clusterv1.Cluster,
 	have *v1alpha1.HelmReleaseProxy) (reason string, err error) {
 	prefix := p.Spec.ChartName + "-" + c.Name + "-"
@@ -186,15 +184,14 @@ func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, 
 	return v1alpha1.ReleaseProxyReinstallingReason, r.Patch(ctx, have, client.MergeFrom(before))
 }
 
-// nameError is returned for a name or a repository that no chart can have.
+// nameError is the error for a name or a repository that no chart can have.
 type nameError struct{ error }
 
 func reference(c *clusterv1.Cluster) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: c.Namespace, Name: c.Name}
 }
 
-// unready returns why releases are not ready, with their names; both are empty if all are
-// ready.
+// unready returns the reason why releases are not ready, with their names; both are "" if all are ready.
 func unready(releases []v1alpha1.HelmReleaseProxy) (reason, message string) {
 	var waits []string
 	for i := range releases {
@@ -219,8 +216,7 @@ func paused(o client.Object) bool {
 	return yes
 }
 
-// errorsOf returns the first error that a later pass can repair: a conflict is only the
-// next event.
+// errorsOf returns the first error other than a conflict: after a conflict, the next event triggers another pass.
 func errorsOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil && !apierrors.IsConflict(err) {

@@ -19,8 +19,8 @@ func set(conditions *[]metav1.Condition, generation int64, kind, reason, message
 	meta.SetStatusCondition(conditions, c)
 }
 
-// finalBefore reports whether a condition says, by one of the reasons, that the object in its present
-// generation always fails the same way.
+// finalBefore reports whether a condition shows, by one of the reasons, that the current generation of the object
+// always fails in the same way.
 func finalBefore(c *metav1.Condition, generation int64, reasons ...string) bool {
 	return c != nil && slices.Contains(reasons, c.Reason) && c.ObservedGeneration == generation
 }

@@ -10,8 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// getter connects Helm to a cluster by a configuration in memory, and so to no kubeconfig
-// or environment of the user.
+// getter connects Helm to a cluster with a configuration in memory, without any kubeconfig or environment of the user.
 type getter struct {
 	config    *rest.Config
 	discovery discovery.CachedDiscoveryInterface

@@ -1,13 +1,11 @@
-// Package helm serves HelmChartProxy and HelmReleaseProxy, the kinds of Cluster API's
-// addon provider for Helm, on the local plane: templates that bring their addons as charts
-// get them without that provider. Charts that casement has manifests for are answered by
-// stubs, which say that they are simulated; any other chart is rendered and installed
-// by the Helm library from its repository, a registry or a folder.
+// Package helm serves HelmChartProxy and HelmReleaseProxy, the kinds of Cluster API's addon provider for Helm, on the
+// local plane: it installs the charts of templates without that provider. Charts for which casement has manifests are
+// replaced by stubs, which report that they are simulated; any other chart is rendered and installed by the Helm
+// library from its repository, a registry or a folder.
 //
-// It is no second implementation for production, where the provider itself is installed.
-// The Helm library is large, so this runs as a process of its own beside the plane:
-// cmd/casement-kube and tests may import it; internal/helm/v1alpha1 and internal/helm/crds
-// link nothing of Helm and are for the plane too.
+// It is no second implementation for production, where the provider itself is installed. The Helm library is large, so
+// this runs as a separate process beside the plane: cmd/casement-kube and tests may import it; internal/helm/v1alpha1
+// and internal/helm/crds link nothing of Helm, so the plane may import them too.
 package helm
 
 import (
@@ -27,7 +25,7 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// hookTimeout limits one of Helm's operations, above all the wait for a hook's Job.
+// hookTimeout is the timeout of one of Helm's operations, mainly of the wait for a hook's Job.
 const hookTimeout = 2 * time.Minute
 
 // workers is the number of releases that are reconciled concurrently.
@@ -35,17 +33,16 @@ const workers = 10
 
 // Options are the settings of the plane.
 type Options struct {
-	// Charts is a folder of charts that are taken from there and not from their
-	// repositories: NAME-VERSION.tgz, NAME.tgz or a folder NAME. "" is none.
+	// Charts is a folder of charts that are used instead of those in their repositories: NAME-VERSION.tgz, NAME.tgz or
+	// a folder NAME; "" means none.
 	Charts string
 	// Cache is the folder of downloaded charts.
 	Cache string
-	// OwnRepositories lets charts come from this computer's own addresses, where tests have repositories.
+	// OwnRepositories permits charts from this computer's own addresses, where tests have repositories.
 	OwnRepositories bool
 }
 
-// New returns a manager of the two kinds, ready to be started. Their CRDs and Cluster API's
-// have to be established before.
+// New returns a manager of the two kinds, ready to be started. Their CRDs and Cluster API's CRDs have to be established before.
 func New(rc *rest.Config, o Options) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -64,7 +64,7 @@ func tries() io.Writer {
 	return io.Discard
 }
 
-// scene is a running manager, whose management cluster is the workload cluster as well.
+// scene is a running manager whose management cluster is also the workload cluster.
 type scene struct {
 	*testing.T
 	client.Client
@@ -118,7 +118,7 @@ func (s scene) until(what string, observe func() (bool, string)) {
 	}
 }
 
-// cluster makes a Cluster whose kubeconfig is of the test's API server.
+// cluster creates a Cluster whose kubeconfig is for the test's API server.
 func (s scene) cluster(name string, labels map[string]string) *clusterv1.Cluster {
 	s.Helper()
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: labels}}
@@ -193,7 +193,7 @@ func proxy(name, chart string, selector map[string]string, values string) *v1alp
 	return p
 }
 
-// calicoValues ask for Windows as CAPZ's templates do.
+// calicoValues request Windows like CAPZ's templates.
 const calicoValues = `installation:
   cni: {type: Calico}
   registry: capzcicommunity.azurecr.io

@@ -21,7 +21,7 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// member returns a gzip stream that a tar file may have many times in a row: gzip's members are one text.
+// member returns a gzip stream that a file may contain many times in a row: the members of a gzip file are one text.
 func member(t *testing.T, write func(io.Writer)) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -36,7 +36,7 @@ func member(t *testing.T, write func(io.Writer)) []byte {
 	return out.Bytes()
 }
 
-// file writes a file of a tar archive with as many bytes as it says, or fewer.
+// file writes a file of a tar archive whose header states a number of bytes; text may be shorter.
 func file(t *testing.T, w io.Writer, name string, says int64, text []byte) {
 	t.Helper()
 	a := tar.NewWriter(w)
@@ -106,8 +106,7 @@ func hostileStep(t *testing.T, repository string) step {
 		Release: &v1alpha1.HelmReleaseProxySpec{Chart: v1alpha1.Chart{ChartName: "bomb", ReleaseName: "bomb", RepoURL: repository}}}
 }
 
-// TestHostileArchives: an archive of a chart that is far more than it seems ends within the bounds of a step, and is not
-// tried again.
+// TestHostileArchives: a step with a chart archive that is far larger than it seems ends within its limits, and is not retried.
 func TestHostileArchives(t *testing.T) {
 	for name, c := range archives(t) {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +122,8 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
-// said checks that an error contains one of some texts; without a text, that the chart was read and its
-// cluster does not answer.
+// said checks that an error contains one of some texts; without a text, that the chart was read and its cluster does
+// not respond.
 func said(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" {
@@ -141,7 +140,7 @@ func said(t *testing.T, err error, want string) {
 	t.Errorf("error %.400v, want %s", err, want)
 }
 
-// TestHostileIndexes: an index of a repository that is huge or has no end.
+// TestHostileIndexes: a repository's index is huge or endless.
 func TestHostileIndexes(t *testing.T) {
 	for name, c := range map[string]struct {
 		line, want string
@@ -168,7 +167,7 @@ func TestHostileIndexes(t *testing.T) {
 			}))
 			defer server.Close()
 			_, err := hostileStep(t, server.URL).run(t.Context())
-			if name == "a redirect to here" { // the repository may repair it
+			if name == "a redirect to here" { // the repository's owner may repair this
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("error %v", err)
 				}
@@ -179,8 +178,7 @@ func TestHostileIndexes(t *testing.T) {
 	}
 }
 
-// TestRepositoriesOfThisComputer: a chart causes no connection to a service of this computer, however its
-// repository is written.
+// TestRepositoriesOfThisComputer: a chart causes no connection to a service of this computer, however its repository is written.
 func TestRepositoriesOfThisComputer(t *testing.T) {
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
@@ -216,7 +214,7 @@ func TestRepositoriesOfThisComputer(t *testing.T) {
 			s.Options.OwnRepositories = false
 			_, err := s.run(t.Context())
 			if strings.Contains(fmt.Sprint(err), "no such host") || strings.Contains(fmt.Sprint(err), "invalid reference") {
-				continue // nothing was asked
+				continue // no request was sent
 			}
 			if err == nil || !strings.Contains(err.Error(), "is an address of this computer") || !strings.Contains(err.Error(), "not tried again") {
 				t.Errorf("%s://%s: error %v", scheme, host, err)

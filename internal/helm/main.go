@@ -15,8 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Main runs the manager of the two kinds as a program until a signal ends it, and returns
-// its exit code: 2 for a wrong command line, 1 for a manager that failed.
+// Main runs the manager of the two kinds as a program until a signal ends it, and returns the exit code: 2 for an
+// invalid command line, 1 for a failed manager.
 func Main(args []string, errOut io.Writer) int {
 	var o Options
 	flags := flag.NewFlagSet("charts", flag.ContinueOnError)

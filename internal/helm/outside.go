@@ -16,9 +16,9 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// outside is the network of a step: a chart's repository, and any address that it redirects to, must not be
-// this computer. In production the program that fetches charts has a network of its own, where loopback has
-// nothing of others.
+// outside restricts the network of one step: a chart's repository, and any address to which it redirects, must not be
+// on this computer. In production the program that fetches charts has its own network, where loopback has no services
+// of others.
 type outside struct {
 	// known are the addresses of the cluster's API server, and of proxies that this computer's user has set.
 	known []netip.AddrPort
@@ -41,7 +41,7 @@ func newOutside(ctx context.Context, config *rest.Config) (*outside, error) {
 			if proxy == nil {
 				continue
 			}
-			// The kubeconfig's proxy serves all requests, the environment's only requests to outside.
+			// The kubeconfig's proxy is for all requests, the environment's proxy only for requests to other computers.
 			if p, err := proxy(&http.Request{URL: &url.URL{Scheme: scheme, Host: "charts.example.com"}}); err == nil && p != nil {
 				o.know(ctx, p)
 			}
@@ -79,12 +79,12 @@ func (o *outside) know(ctx context.Context, u *url.URL) {
 	}
 }
 
-// may is the rule of confine.Connections.
+// may is the function for confine.Connections.
 func (o *outside) may(network string, to netip.AddrPort) error {
 	ip := to.Addr().Unmap().WithZone("")
 	inside := ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || slices.Contains(o.own, ip)
 	if !inside || to.Port() == 53 || network == "udp" || slices.Contains(o.known, to) {
-		return nil // port 53, and datagrams, are how names are looked up
+		return nil // name lookups use port 53 and datagrams
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +109,7 @@ func (o *outside) explain(err error) error {
 // repositorySchemes are the schemes of a repository's URL.
 var repositorySchemes = []string{"http", "https", "oci"}
 
-// checkRepository refuses the URL of a repository that no network leads to, such as a file of this computer.
+// checkRepository refuses the URL of a repository that is not in a network, such as a file of this computer.
 func checkRepository(repository string) error {
 	if repository == "" {
 		return nil

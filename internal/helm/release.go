@@ -26,17 +26,17 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// workload does Helm's actions in one workload cluster, for one release.
+// workload runs Helm's actions for one release in one workload cluster.
 type workload struct {
 	spec    *v1alpha1.HelmReleaseProxySpec
 	options Options
-	// trust are the files that reach the chart's repository.
+	// trust has the credentials and CA for the chart's repository.
 	trust  trust
 	getter *getter
 	action *action.Configuration
 }
 
-// trust are files with the credentials and the CA of a repository, "" for none.
+// trust has the files with the credentials and the CA of a repository; "" means none.
 type trust struct{ Credentials, CA string }
 
 func newWorkload(config *rest.Config, spec *v1alpha1.HelmReleaseProxySpec, o Options, t trust) (*workload, error) {
@@ -53,7 +53,7 @@ func newWorkload(config *rest.Config, spec *v1alpha1.HelmReleaseProxySpec, o Opt
 	return w, err
 }
 
-// apply installs the release, or upgrades it where the chart or the values have changed.
+// apply installs the release, or upgrades it if the chart or the values have changed.
 func (w *workload) apply(ctx context.Context) (*release.Release, error) {
 	values, err := chartutil.ReadValues([]byte(w.spec.Values))
 	if err != nil {
@@ -73,8 +73,7 @@ func (w *workload) apply(ctx context.Context) (*release.Release, error) {
 	case last == nil:
 		return w.install(ctx, c, values)
 	case last.Info.Status.IsPending():
-		// The process that began the operation has ended. Helm refuses an upgrade until the
-		// release counts as failed.
+		// The process that began the operation has ended. Helm refuses an upgrade until the release counts as failed.
 		last.SetStatus(release.StatusFailed, "interrupted")
 		if err := w.action.Releases.Update(last); err != nil {
 			return nil, err
@@ -126,7 +125,7 @@ func (w *workload) upgrade(ctx context.Context, c *chart.Chart, values chartutil
 	return u.RunWithContext(ctx, w.spec.ReleaseName, c, values)
 }
 
-// remove uninstalls the release, where there is one.
+// remove uninstalls the release, if there is one.
 func (w *workload) remove() error {
 	if w.spec.ReleaseName == "" {
 		return nil
@@ -140,7 +139,7 @@ func (w *workload) remove() error {
 	return err
 }
 
-// chart returns the chart: a stub, one from the folder of charts, or one from its repository.
+// chart returns the chart: a stub, a chart in the folder of charts, or one from its repository.
 func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 	if s, ok := findStub(w.spec.ChartName); ok {
 		version, err := w.getter.discovery.ServerVersion()
@@ -178,21 +177,19 @@ func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 	return load(path)
 }
 
-// beyond are parts of the errors with which Helm and its YAML library refuse a chart that exceeds their
-// limits.
-var beyond = []string{"larger than the maximum", "excessive aliasing", "exceeded max depth"}
+// limitErrors are parts of the error messages of Helm and its YAML library about a chart that exceeds their limits.
+var limitErrors = []string{"larger than the maximum", "excessive aliasing", "exceeded max depth"}
 
 // load loads a chart. The error for a chart that exceeds limits is final.
 func load(path string) (*chart.Chart, error) {
 	c, err := loader.Load(path)
-	if err != nil && slices.ContainsFunc(beyond, func(text string) bool { return strings.Contains(err.Error(), text) }) {
+	if err != nil && slices.ContainsFunc(limitErrors, func(text string) bool { return strings.Contains(err.Error(), text) }) {
 		return nil, exceeded("%v", err)
 	}
 	return c, err
 }
 
-// local returns the chart of the folder of charts, as NAME-VERSION.tgz, NAME.tgz or a
-// folder NAME, or nil.
+// local returns the chart from the folder of charts, as NAME-VERSION.tgz, NAME.tgz or a folder NAME, or nil.
 func (w *workload) local() (*chart.Chart, error) {
 	if w.options.Charts == "" {
 		return nil, nil

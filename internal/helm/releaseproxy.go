@@ -28,7 +28,7 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// releaseProxies makes the release of each HelmReleaseProxy.
+// releaseProxies reconciles HelmReleaseProxies: it installs, upgrades and removes their releases.
 type releaseProxies struct {
 	client.Client
 	options Options
@@ -87,8 +87,8 @@ func (r *releaseProxies) Reconcile(ctx context.Context, request ctrl.Request) (c
 	return ctrl.Result{}, errorsOf(err, r.save(ctx, p, before))
 }
 
-// save writes the release's name and annotations first, and then the status: a release
-// whose name is lost would be installed twice.
+// save writes the object's release name and annotations first, and then its status: a release whose name is lost would
+// be installed twice.
 func (r *releaseProxies) save(ctx context.Context, p, before *v1alpha1.HelmReleaseProxy) error {
 	status := p.Status
 	if err := r.Patch(ctx, p, client.MergeFrom(before)); err != nil {
@@ -98,7 +98,7 @@ func (r *releaseProxies) save(ctx context.Context, p, before *v1alpha1.HelmRelea
 	return client.IgnoreNotFound(r.Status().Patch(ctx, p, client.MergeFrom(before)))
 }
 
-// release makes or removes the release, and sets the conditions.
+// release installs, upgrades or removes the release, and sets the conditions.
 func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleaseProxy) error {
 	gone := !p.DeletionTimestamp.IsZero()
 	condition := func(kind, reason, message string) {
@@ -121,7 +121,7 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 		condition(v1alpha1.ClusterAvailableCondition, reason, err.Error())
 		return err
 	case gone && config == nil:
-		return nil // with its cluster the release is gone
+		return nil // without its cluster the release is gone
 	case reason == v1alpha1.GetClusterFailedReason:
 		condition(v1alpha1.ClusterAvailableCondition, reason, "there is no Cluster "+p.Spec.ClusterRef.Name)
 		return nil
@@ -173,14 +173,14 @@ func note(p *v1alpha1.HelmReleaseProxy, m *made) {
 	p.Status.Status, p.Status.Revision, p.Spec.ReleaseName = m.Status, m.Revision, m.Name
 }
 
-// isStub reports whether a chart is a stub of casement.
+// isStub reports whether a chart is one of casement's stubs.
 func isStub(c *chart.Chart) bool {
 	return c != nil && c.Metadata != nil && strings.HasPrefix(c.Metadata.Description, simulated)
 }
 
-// connect returns the kubeconfig of the cluster. It is nil without an error if there is no cluster or its
-// control plane is not ready, both of which end with an event of the Cluster, and, for a release that is
-// being removed, if the cluster is being deleted or does not exist any more.
+// connect returns the kubeconfig of the cluster. It returns nil without an error if there is no cluster or its control
+// plane is not ready, because an event of the Cluster then triggers another pass; and, for a release that is being
+// removed, if the cluster is being deleted or no longer exists.
 func (r *releaseProxies) connect(ctx context.Context, p *v1alpha1.HelmReleaseProxy, gone bool) ([]byte, string, error) {
 	key := client.ObjectKey{Namespace: cmp.Or(p.Spec.ClusterRef.Namespace, p.Namespace), Name: p.Spec.ClusterRef.Name}
 	var c clusterv1.Cluster
@@ -202,8 +202,8 @@ func (r *releaseProxies) connect(ctx context.Context, p *v1alpha1.HelmReleasePro
 	return config, "", nil
 }
 
-// trust writes the credentials and the CA that the object names to files, as Helm wants
-// them, and returns how to remove them again.
+// trust writes the credentials and the CA that the object refers to into files, as Helm requires, and returns a
+// function that removes them.
 func (r *releaseProxies) trust(ctx context.Context, p *v1alpha1.HelmReleaseProxy) (trust, func(), error) {
 	var t trust
 	credentials, tls := p.Spec.Credentials, p.Spec.TLSConfig
@@ -220,11 +220,11 @@ func (r *releaseProxies) trust(ctx context.Context, p *v1alpha1.HelmReleaseProxy
 	done := func() { _ = os.RemoveAll(dir) }
 	if credentials != nil {
 		t.Credentials = filepath.Join(dir, "config.json")
-		err = r.write(ctx, p.Namespace, credentials.Secret, cmp.Or(credentials.Key, "config.json"), t.Credentials)
+		err = r.writeSecretKey(ctx, p.Namespace, credentials.Secret, cmp.Or(credentials.Key, "config.json"), t.Credentials)
 	}
 	if tls != nil && tls.CASecretRef != nil {
 		t.CA = filepath.Join(dir, "ca.crt")
-		err = errors.Join(err, r.write(ctx, p.Namespace, *tls.CASecretRef, "ca.crt", t.CA))
+		err = errors.Join(err, r.writeSecretKey(ctx, p.Namespace, *tls.CASecretRef, "ca.crt", t.CA))
 	}
 	if err != nil {
 		done()
@@ -233,7 +233,8 @@ func (r *releaseProxies) trust(ctx context.Context, p *v1alpha1.HelmReleaseProxy
 	return t, done, nil
 }
 
-func (r *releaseProxies) write(ctx context.Context, namespace string, ref corev1.SecretReference, key, file string) error {
+// writeSecretKey writes one key of a Secret to a file.
+func (r *releaseProxies) writeSecretKey(ctx context.Context, namespace string, ref corev1.SecretReference, key, file string) error {
 	var s corev1.Secret
 	at := client.ObjectKey{Namespace: cmp.Or(ref.Namespace, namespace), Name: ref.Name}
 	if err := r.Get(ctx, at, &s); err != nil {

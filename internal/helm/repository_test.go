@@ -43,8 +43,8 @@ func repository(t *testing.T) (url string, ca []byte) {
 	return server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// TestRepository installs a chart from a repository, whose CA a Secret has, and shows why
-// one is not installed that its repository does not have.
+// TestRepository installs a chart from a repository whose CA is in a Secret, and checks the error for a chart that the
+// repository lacks.
 func TestRepository(t *testing.T) {
 	url, ca := repository(t)
 	s := begin(t, "")
@@ -92,7 +92,7 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// TestStubs: each chart that an addon counts as the same has a stub.
+// TestStubs: each chart that an addon lists has a stub.
 func TestStubs(t *testing.T) {
 	for _, addon := range addons.All() {
 		for _, name := range addon.Charts {

@@ -26,13 +26,12 @@ import (
 	"casement.dev/casement/internal/kubeconfig"
 )
 
-// StepName is the first argument of the program that does one step: it fills a template of
-// values, or installs or removes a release. Templates and charts are programs of others, so
-// each step has a process of its own with bounds.
+// StepName is the first argument of the program that performs one step: it fills a template of values, or installs or
+// removes a release. Templates and charts are third-party code, so each step has its own process with limits.
 const StepName = "chart"
 
-// The limits of a step. Helm takes some 150 MiB for a large chart; the record of a release has to be below
-// 1 MiB, the limit of a Secret.
+// The limits of a step. Helm uses about 150 MiB for a large chart; the record of a release has to be smaller than 1
+// MiB, the limit of a Secret.
 const (
 	stepMemory = 768 << 20
 	stepCPU    = 30 // seconds
@@ -44,26 +43,26 @@ const (
 
 // step is the program's input on standard input.
 type step struct {
-	// Template, when set, is filled with Data.
+	// Template, if set, is filled with Data.
 	Template string
 	Data     json.RawMessage
-	// Release, when set, is installed in the cluster of Kubeconfig, or removed.
+	// Release, if set, is installed in the cluster of Kubeconfig, or removed.
 	Release    *v1alpha1.HelmReleaseProxySpec
 	Remove     bool
 	Kubeconfig []byte
 	Options    Options
 	Trust      trust
-	// CPU is how many seconds of the processor it may use; zero is stepCPU.
+	// CPU is the limit of processor time in seconds; zero means stepCPU.
 	CPU uint64
 }
 
 // result is the program's output on standard output.
 type result struct {
 	Values string
-	// Made is the release as it is now, if there is one.
+	// Made is the current release, if there is one.
 	Made  *made
 	Error string
-	// Final is the reason of a finalError.
+	// Final is the reason in a finalError.
 	Final string
 }
 
@@ -75,11 +74,10 @@ type made struct {
 	Note string
 }
 
-// finalError is the error of a step that would fail the same way again, above all one that exceeded its
-// limits.
+// finalError is the error of a step that would fail in the same way again, usually because it exceeded its limits.
 type finalError struct {
 	what string
-	// reason is the reason of a condition.
+	// reason is the reason for a condition.
 	reason string
 }
 
@@ -91,7 +89,7 @@ func exceeded(format string, args ...any) error {
 	return finalError{what: fmt.Sprintf(format, args...), reason: v1alpha1.LimitExceededReason}
 }
 
-// Step is the program: it does the step that in has, within its bounds, and returns the exit code.
+// Step performs the step in the document on in, within its limits, and returns the exit code.
 func Step(in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -158,8 +156,8 @@ func (s step) release(ctx context.Context, errOut io.Writer) (*made, error) {
 	return m, err
 }
 
-// fill executes a template of values. It has the functions of Helm's charts except those that read this
-// process or its network.
+// fill executes a template of values. It has the functions of Helm's charts except those that access this process or
+// its network.
 func fill(text string, input []byte) (string, error) {
 	var data map[string]any
 	// Numbers without a fraction stay integers, as in the objects.
@@ -179,7 +177,7 @@ func fill(text string, input []byte) (string, error) {
 	return out.text.String(), err
 }
 
-// limited is a writer with an end.
+// limited is a writer that fails after a number of bytes.
 type limited struct {
 	text bytes.Buffer
 	left int
@@ -192,7 +190,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// run does a step in a process of its own.
+// run performs a step in its own process.
 func (s step) run(ctx context.Context) (result, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -238,11 +236,11 @@ func (s step) run(ctx context.Context) (result, error) {
 	return r, nil
 }
 
-// outOfMemory are parts of the messages of a Go program that is refused memory, the stack of a thread
-// included; the last is the race detector's.
+// outOfMemory are parts of the messages of a Go program that cannot allocate memory or the stack of a thread; the last
+// one is the race detector's.
 var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed", "failed to allocate"}
 
-// ended returns why the program ended without a result.
+// ended returns the reason why the program ended without a result.
 func (s step) ended(err error, errOut string) error {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {

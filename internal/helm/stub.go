@@ -17,25 +17,24 @@ import (
 	"casement.dev/casement/internal/addons"
 )
 
-// A stub answers a chart that the local plane knows, with the manifests of
-// casement's addons, for whose containers the plane has stubs. It honours the values on
-// which the readiness of nodes depends.
+// stub replaces a chart by the manifests of casement's addons, for whose containers the local plane has stubs. It
+// respects the values on which the readiness of nodes depends.
 type stub struct {
 	// charts are the names of the charts.
 	charts []string
-	// render returns the objects, and a note on the values that have no effect, which may be empty.
+	// render returns the objects, and a note on the values that have no effect, or "".
 	render func(stubInput) (objects, note string, err error)
 }
 
 // stubInput has the inputs of a stub.
 type stubInput struct {
 	chart string
-	// version is the chart's, "" for the newest. kubernetes is the cluster's.
+	// version is the chart's version, "" for the newest; kubernetes is the cluster's version.
 	version, kubernetes string
 	values              map[string]any
 }
 
-// stubs returns the charts that are not rendered.
+// stubs returns the stubs of the charts that are not rendered.
 func stubs() []stub {
 	return []stub{
 		{[]string{"tigera-operator", "calico"}, calico},
@@ -56,10 +55,10 @@ func findStub(name string) (stub, bool) {
 	return all[i], true
 }
 
-// simulated begins every text about a stub, in its chart and in conditions.
+// simulated is the beginning of every text about a stub, in its chart and in conditions.
 const simulated = "simulated: casement answers this chart with manifests of its own"
 
-// build makes a chart of the stub, which Helm installs like any other.
+// build returns the stub as a chart, which Helm installs like any other.
 func (s stub) build(in stubInput) (*chart.Chart, error) {
 	text, note, err := s.render(in)
 	if err != nil {
@@ -89,7 +88,7 @@ func (s stub) build(in stubInput) (*chart.Chart, error) {
 	}, nil
 }
 
-// text returns a value that is a text or a number, "" where there is none.
+// text returns a value of the chart that is a text or a number, or "".
 func (in stubInput) text(path ...string) string {
 	v, ok, _ := unstructured.NestedFieldNoCopy(in.values, path...)
 	if !ok || v == nil {
@@ -142,16 +141,16 @@ func without(text string, names ...string) (string, error) {
 	return strings.Join(out, "\n---\n"), nil
 }
 
-// calicoSystem is the namespace that Calico's operator creates, with its service accounts: templates put their own
-// configuration and their own DaemonSets for Windows there.
+// calicoSystem is the namespace that Calico's operator creates, with its service accounts: templates create their own
+// configuration and their own DaemonSets for Windows in it.
 const calicoSystem = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: calico-system\n---\n" +
 	"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: calico-node\n  namespace: calico-system\n---\n" +
 	"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: calico-kube-controllers\n  namespace: calico-system\n---\n" +
 	"apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: calico-typha\n  namespace: calico-system\n---\n"
 
-// calico returns the manifests that Calico's operator creates for its Installation: Calico
-// for the families of its pools, and for Windows if the dataplane HNS is set with all
-// values that the operator needs for it. It contains no kube-proxy.
+// calico returns the manifests that Calico's operator creates for its Installation: Calico for the address families of
+// its pools, and for Windows if the dataplane HNS is set with all values that the operator needs for it. They contain
+// no kube-proxy.
 func calico(in stubInput) (string, string, error) {
 	if kind := cmp.Or(in.text("installation", "cni", "type"), "Calico"); kind != "Calico" || !in.on("installation", "enabled") {
 		return calicoSystem, "no CNI is configured, as installation.cni.type is " + kind, nil
@@ -196,7 +195,7 @@ func calico(in stubInput) (string, string, error) {
 	return calicoSystem + text, note, nil
 }
 
-// cloudProvider returns the cloud controller manager and the node managers.
+// cloudProvider returns the manifests of the cloud controller manager and the node managers.
 func cloudProvider(in stubInput) (string, string, error) {
 	text, err := render(addons.Params{KubernetesVersion: in.kubernetes, ClusterName: in.text("infra", "clusterName")},
 		"cloud-provider-azure")
@@ -220,7 +219,7 @@ func cloudProvider(in stubInput) (string, string, error) {
 //go:embed stubs/csi-driver.yaml
 var stubFiles embed.FS
 
-// csiDriver returns a CSI driver of Azure whose containers run and do nothing.
+// csiDriver returns the manifests of a CSI driver of Azure whose containers run without any effect.
 func csiDriver(in stubInput) (string, string, error) {
 	t, err := template.New("csi-driver.yaml").Delims("[[", "]]").ParseFS(stubFiles, "stubs/csi-driver.yaml")
 	if err != nil {
@@ -242,13 +241,13 @@ func csiDriver(in stubInput) (string, string, error) {
 	return strings.TrimSpace(out.String()), "volumes are not provisioned", nil
 }
 
-// csiProxy returns the proxy of CSI drivers on Windows nodes.
+// csiProxy returns the manifests of the proxy of CSI drivers on Windows nodes.
 func csiProxy(in stubInput) (string, string, error) {
 	text, err := render(addons.Params{KubernetesVersion: in.kubernetes}, "csi-proxy")
 	return text, "", err
 }
 
-// flannel is flannel for Linux nodes.
+// flannel returns the manifests of flannel for Linux nodes.
 func flannel(in stubInput) (string, string, error) {
 	text, err := render(addons.Params{KubernetesVersion: in.kubernetes, PodCIDR: in.text("podCidr")}, "flannel")
 	return text, "", err

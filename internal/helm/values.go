@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// fillValues executes a HelmChartProxy's template of values for one cluster. The template
-// sees the Cluster, and its control plane and infrastructure where it names them.
+// fillValues executes a HelmChartProxy's template of values for one cluster. The template can use the Cluster and, if
+// the Cluster refers to them, its control plane and infrastructure.
 func fillValues(ctx context.Context, c client.Reader, proxy *v1alpha1.HelmChartProxy, cluster *clusterv1.Cluster) (string, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
 	if err != nil {

@@ -27,7 +27,7 @@ type azure struct {
 	sleep  func(ctx context.Context, d time.Duration) error
 }
 
-// pollPause is the time between two polls where Azure's answer names none.
+// pollPause is the time between two polls if Azure's response does not request one.
 const pollPause = 5 * time.Second
 
 // resource contains the fields of a resource that the steps read.
@@ -75,8 +75,8 @@ func (a azure) get(ctx context.Context, id, version string, options ...arm.Optio
 	return r, true, nil
 }
 
-// maxAgain is how often a call is retried after a passing refusal: it was throttled, was cut off, or met another
-// operation.
+// maxAgain is the maximum number of retries of a call after temporary errors: throttling, an interrupted connection, or
+// a concurrent operation.
 const maxAgain = 6
 
 // passing are the error classes after which a call is retried.
@@ -95,7 +95,7 @@ func (a azure) again(ctx context.Context, call func() error) error {
 	}
 }
 
-// wait begins an operation and polls it to its end.
+// wait begins an operation and polls it until it ends.
 func (a azure) wait(ctx context.Context, begin func() (arm.Result, error)) error {
 	var r arm.Result
 	err := a.again(ctx, func() (err error) {
@@ -119,7 +119,7 @@ func (a azure) put(ctx context.Context, id, version string, body object) error {
 	return a.wait(ctx, func() (arm.Result, error) { return a.client.Put(ctx, id, version, body) })
 }
 
-// patch changes a resource once no operation of an earlier process is in progress on it.
+// patch changes a resource after any operation of an earlier process on it has ended.
 func (a azure) patch(ctx context.Context, id, version string, body object) error {
 	if _, _, err := a.settled(ctx, id, version); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (a azure) patch(ctx context.Context, id, version string, body object) error
 	return a.wait(ctx, func() (arm.Result, error) { return a.client.Patch(ctx, id, version, body) })
 }
 
-// post calls an action of a resource once no operation of an earlier process is in progress on it.
+// post invokes an action of a resource, after any operation of an earlier process on it has ended.
 func (a azure) post(ctx context.Context, id, action, version string) error {
 	if _, _, err := a.settled(ctx, id, version); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (a azure) delete(ctx context.Context, id, version string) error {
 	return a.wait(ctx, func() (arm.Result, error) { return a.client.Delete(ctx, id, version) })
 }
 
-// ensure creates a resource that does not exist, or waits for a create that an earlier process began.
+// ensure creates a resource that does not exist, or waits for its creation by an earlier process.
 func (a azure) ensure(ctx context.Context, id, version string, body object) error {
 	r, ok, err := a.settled(ctx, id, version)
 	switch {
@@ -153,7 +153,7 @@ func (a azure) ensure(ctx context.Context, id, version string, body object) erro
 	return nil
 }
 
-// settled reads a resource once no operation is in progress on it.
+// settled reads a resource after any operation on it has ended.
 func (a azure) settled(ctx context.Context, id, version string, options ...arm.Option) (resource, bool, error) {
 	for {
 		r, ok, err := a.get(ctx, id, version, options...)

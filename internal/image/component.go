@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// download is a component with how it is installed.
+// download is a component with its kind of installation.
 type download struct {
 	Component
 	// as is the kind of installation: file, tar or msi.
 	as string
 }
 
-// Where programs are on a Windows machine.
+// The places of programs on a Windows machine.
 const (
 	kubeDir       = `C:\k`
 	containerdDir = `C:\Program Files\containerd`
 	cniDir        = `C:\opt\cni\bin`
 )
 
-// standard returns the downloads of every Windows image, without checksums. Sources: https://dl.k8s.io, the release
-// pages of containerd, runc, containernetworking/plugins and cloudbase-init.
+// standard returns the downloads of every Windows image, without their checksums. Sources: https://dl.k8s.io, the
+// release pages of containerd, runc, containernetworking/plugins and cloudbase-init.
 func (s Spec) standard() []download {
 	if s.os() == osLinux {
 		return s.standardLinux()
@@ -65,32 +65,31 @@ func (s Spec) standardLinux() []download {
 	return out
 }
 
-// csiProxy is the component that CSI drivers of Windows need where pods cannot be HostProcess
-// containers.
+// csiProxy is the component that CSI drivers for Windows need if pods cannot be HostProcess containers.
 const csiProxy = "csi-proxy"
 
-// lastProxied is the last Kubernetes minor whose kubelet runs HostProcess containers only with a feature gate. Source:
-// https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates-removed/.
+// lastProxied is the last Kubernetes minor version whose kubelet runs HostProcess containers only with a feature gate.
+// Source: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates-removed/.
 const lastProxied = 22
 
-// ownPrograms are the components without a standard download address, with their paths on the machine.
+// ownPrograms are the components without a standard download URL, with their paths on the machine.
 var ownPrograms = map[string]string{"nssm": kubeDir + `\nssm.exe`, csiProxy: kubeDir + `\csi-proxy.exe`}
 
-// has reports whether the build file names a component.
+// has reports whether the build file has a component with this name.
 func (s Spec) has(name string) bool {
 	return slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == name })
 }
 
-// minorOf returns the minor of a Kubernetes version.
+// minorOf returns the minor version of a Kubernetes version.
 func minorOf(version string) int {
 	var minor int
-	// An invalid version was refused before.
+	// Validation has refused invalid versions.
 	_, _ = fmt.Sscanf(strings.TrimPrefix(version, "v"), "1.%d", &minor)
 	return minor
 }
 
 // downloads returns all downloads of a build: the standard ones, replaced or extended by the build file's components,
-// with addresses at the mirror if there is one.
+// with URLs at the mirror if there is one.
 func (s Spec) downloads() []download {
 	out := s.standard()
 	for _, c := range s.Components {
@@ -123,7 +122,7 @@ func mirrored(mirror, address string) string {
 	return strings.TrimSuffix(mirror, "/") + "/" + u.Host + u.Path
 }
 
-// Downloads returns the addresses from which a build downloads, in order.
+// Downloads returns the URLs from which a build downloads, in order.
 func (b *ImageBuild) Downloads() []string {
 	var out []string
 	for _, d := range b.Spec.withDefaults().downloads() {
@@ -132,7 +131,7 @@ func (b *ImageBuild) Downloads() []string {
 	return out
 }
 
-// Pin sets checksums from a list, a line "SHA256  URL" for each download. Checksums in the build file are kept.
+// Pin sets checksums from a list with a line "SHA256  URL" for each download. It does not change checksums in the build file.
 func (b *ImageBuild) Pin(list io.Reader) error {
 	pins := map[string]string{}
 	lines := bufio.NewScanner(list)

@@ -17,10 +17,10 @@ var kubernetesEnds = map[string]string{
 // KubernetesEnds returns the last days of support of Kubernetes minors ("1.36"), as 2006-01-02.
 func KubernetesEnds() map[string]string { return maps.Clone(kubernetesEnds) }
 
-// oldestKnown is the oldest minor in the table; older ones have ended.
+// oldestKnown is the oldest minor version in the table; the support of older ones has ended.
 const oldestKnown = "1.28"
 
-// kubernetesEnd returns the last day of support of a version; ok is false for a version newer than the table.
+// kubernetesEnd returns the last day of support of a version; ok is false for a version that is newer than the table.
 func kubernetesEnd(version string) (end time.Time, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(parts) != 3 {

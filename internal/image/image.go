@@ -1,7 +1,7 @@
-// Package image builds node images: from a marketplace Windows Server or Ubuntu to a version in a Compute Gallery, as a
-// list of steps that use Azure Resource Manager only. A build records its last finished step as a tag of its resource
-// group, so that another process can resume it; that group contains everything that it creates except the image
-// version.
+// Package image builds node images: from a Windows Server or Ubuntu image in the marketplace to an image version in a
+// Compute Gallery, as a list of steps that use only Azure Resource Manager. A build records its last finished step as a
+// tag of its resource group, so that another process can resume it; that group contains everything that it creates
+// except the image version.
 //
 // The package does not log in to machines, does not depend on which Azure it calls, and does not print secrets. The
 // command line imports it.
@@ -30,15 +30,15 @@ type Config struct {
 	Out io.Writer
 	// Sleep waits between two polls; nil waits in real time.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Now is the time that end-of-life dates are compared with; nil is now.
+	// Now returns the time with which end-of-life dates are compared; nil means time.Now.
 	Now func() time.Time
-	// Keep leaves the build's resource group after a failure, for inspection.
+	// Keep is true to keep the build's resource group after a failure, for inspection.
 	Keep bool
-	// Join lets a machine of the version join a throw-away cluster before the version is published; nil skips that.
+	// Join lets a machine with the image version join a throw-away cluster before the version is published; nil skips this test.
 	Join Joiner
 }
 
-// Step is one part of a build. Running it twice has the same effect as once.
+// Step is one part of a build. Running it twice has the same effect as running it once.
 type Step struct {
 	Name string
 	// Does describes the step in a few words.
@@ -72,13 +72,13 @@ type Result struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// StepError is the failure of a build: its step, and how to fix it.
+// StepError is the failure of a build, with its step and the remedy.
 type StepError struct {
 	// Step is the name of the step; Part is the script in it that failed, if any.
 	Step, Part string
-	// Fix says how to solve the problem.
+	// Fix is the remedy.
 	Fix string
-	// Left names resources that could not be deleted after the failure, or are kept on request.
+	// Left names resources that could not be deleted after the failure, or that are kept on request.
 	Left string
 	Err  error
 }
@@ -101,7 +101,7 @@ func (e *StepError) Error() string {
 // Unwrap returns the underlying error.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// fixed is an error with advice on how to fix it.
+// fixed is an error with its remedy.
 type fixed struct {
 	part, fix string
 	err       error
@@ -120,14 +120,14 @@ type builder struct {
 	azure    azure
 	spec     Spec
 	release  release
-	sum      string // of the file
+	sum      string // checksum of the build file
 	warnings []string
 	holds    map[string]string
-	trial    string // name of the throw-away cluster, once there may be one
+	trial    string // name of the throw-away cluster, once it may exist
 }
 
-// Run builds the image, or resumes the build of that name after its last finished step. If ctx ends, everything is kept
-// for the next Run; after any other failure the resources of the build are deleted.
+// Run builds the image, or resumes the build of the same name after its last finished step. If ctx ends, everything is
+// kept for the next Run; after any other failure the resources of the build are deleted.
 func Run(ctx context.Context, c Config) (Result, error) {
 	b, err := newBuilder(c)
 	if err != nil {
@@ -159,7 +159,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return b.result(), nil
 }
 
-// clock returns the given clock and pauses or, for nil, those of real time.
+// clock returns the given clock and pause function; nil values are replaced by the real ones.
 func clock(now func() time.Time, pause func(context.Context, time.Duration) error) (func() time.Time,
 	func(context.Context, time.Duration) error) {
 	if now == nil {
@@ -181,7 +181,7 @@ func newBuilder(c Config) (*builder, error) {
 		return nil, fmt.Errorf("read the build: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	rel, _ := releaseNamed(c.Build.Spec.Source.Release) // validated
+	rel, _ := releaseNamed(c.Build.Spec.Source.Release) // the name is valid
 	spec := c.Build.Spec.withDefaults()
 	if major, ok := strings.CutSuffix(spec.Target.Version, ".date"); ok {
 		spec.Target.Version = major + "." + c.Now().UTC().Format("20060102")
@@ -199,7 +199,7 @@ func (b *builder) warnf(format string, args ...any) {
 	fmt.Fprintf(b.Out, "warning: "+format+"\n", args...)
 }
 
-// cleanupTimeout bounds the cleanup after a failure.
+// cleanupTimeout is the timeout of the cleanup after a failure.
 const cleanupTimeout = 30 * time.Minute
 
 // failed cleans up after a failed step and returns its error.
@@ -227,7 +227,7 @@ func (b *builder) failed(ctx context.Context, step string, err error) error {
 	return e
 }
 
-// fixOf returns advice for an error of Azure.
+// fixOf returns the remedy for an error of Azure.
 func fixOf(err error) string {
 	switch arm.ClassOf(err) {
 	case arm.Quota:

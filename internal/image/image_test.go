@@ -26,7 +26,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// rack simulates machines that answer a script by the function call at its end.
+// rack simulates machines that respond to a script by the function call at its end.
 type rack struct {
 	mu sync.Mutex
 	// answers are exit codes and outputs by a part of the call; each is used once, in order.
@@ -84,7 +84,7 @@ type stage struct {
 	*azuresim.Azure
 	rack   *rack
 	client *arm.Client
-	// cut is called before each call; an answer that is not nil ends it.
+	// cut is called before each call; a result that is not nil is returned instead of the call.
 	cut func() error
 }
 
@@ -185,7 +185,7 @@ func (s *stage) run(ctx context.Context, t *testing.T, change func(*ImageBuild))
 	return r, out.String(), err
 }
 
-// left returns the resources that exist beside the gallery's.
+// left returns the resources that exist in addition to the gallery's.
 func (s *stage) left() []string {
 	return slices.DeleteFunc(s.Resources(), func(id string) bool { return strings.Contains(strings.ToLower(id), "resourcegroups/images") })
 }
@@ -340,7 +340,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestBuildLinux: the machine, the definition and the version are of Linux.
+// TestBuildLinux: the machine, the definition and the version are for Linux.
 func TestBuildLinux(t *testing.T) {
 	s := newStage(t)
 	s.rack.answers["test_node"] = slices.Repeat([]answer{{out: "holds kubelet v1.36.3\nholds kubeadm v1.36.3\n" +
@@ -370,7 +370,7 @@ func TestBuildLinux(t *testing.T) {
 	}
 }
 
-// TestSystem: a build file for Ubuntu must not set fields for Windows, and the other way round.
+// TestSystem: a build file for Ubuntu must not set fields for Windows, and vice versa.
 func TestSystem(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Spec)
@@ -508,7 +508,7 @@ func TestSchema(t *testing.T) {
 	golden.Compare(t, "../../docs/reference/imagebuild.schema.json", append(text, '\n'))
 }
 
-// TestCSIProxy: a component csi-proxy is a service, and the checks of the image ask for it.
+// TestCSIProxy: a component csi-proxy becomes a service, and the checks of the image require it.
 func TestCSIProxy(t *testing.T) {
 	b := sample(t)
 	b.Spec.KubernetesVersion = "v1.22.17"
@@ -550,7 +550,8 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// TestJudge: a build warns of the regressions of the Windows that it starts from, and says where nothing is known.
+// TestJudge: a build warns about the regressions of the Windows build that it starts from, and if nothing is known
+// about the build.
 func TestJudge(t *testing.T) {
 	for version, want := range map[string]string{
 		"20348.2700.240905": "KB5040437", "20348.99999.280905": "not known", "20348.4294.251014": "", "1.36.3": "",

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Joiner lets a machine of an image version join a throw-away cluster. The caller implements it, as this package calls
-// Azure only.
+// Joiner lets a machine with an image version join a throw-away cluster. The caller implements it, because this package
+// only calls Azure.
 type Joiner interface {
-	// Join creates the cluster, unless an earlier process has created it, and returns when
-	// a machine of the version is a Ready node. Its error explains why no machine is.
+	// Join creates the cluster, unless an earlier process has created it, and returns when a machine with the version
+	// is a Ready node. Its error explains why none is.
 	Join(ctx context.Context, t Trial) error
-	// Leave deletes the cluster of that name with all its resources and waits until it is gone. It returns nil if there
+	// Leave deletes the cluster with a name and all its resources, and waits until it is gone. It returns nil if there
 	// is no such cluster.
 	Leave(ctx context.Context, name string) error
 }
@@ -32,10 +32,10 @@ type Trial struct {
 	Timeout time.Duration
 }
 
-// errNoJoiner is returned if a build has a throw-away cluster and there is no management cluster in which to delete it.
+// errNoJoiner is the error if a build has a throw-away cluster but no management cluster is given in which to delete it.
 var errNoJoiner = errors.New("it has a throw-away cluster: give the management cluster that has it by --kubeconfig")
 
-// longestTrial is the number of characters of a build's name that its cluster's name contains: machine names add a
+// longestTrial is the number of characters of a build's name that the name of its cluster contains: machine names add a
 // suffix, and a hostname has at most 63 characters.
 const longestTrial = 24
 
@@ -49,15 +49,15 @@ func (b *builder) trialName() string {
 	return "img-" + name
 }
 
-// join lets a machine of the version join, if Config.Join is set. The cluster is deleted with the build's resource
-// group, by the last step or after a failure.
+// join lets a machine with the version join a cluster, if Config.Join is set. The cluster is deleted with the build's
+// resource group, by the last step or after a failure.
 func (b *builder) join(ctx context.Context) error {
 	if b.Join == nil {
 		fmt.Fprintln(b.Out, "      not asked for (--join)")
 		return nil
 	}
 	b.trial = b.trialName()
-	// The resource group is tagged before the cluster exists, so that a killed build's cluster is found.
+	// The resource group is tagged before the cluster exists, so that the cluster of a killed build is found.
 	if err := b.mark(ctx, "trial"); err != nil {
 		return err
 	}

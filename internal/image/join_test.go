@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// yard is a Joiner that records which throw-away clusters exist.
+// yard is a Joiner that records the existing throw-away clusters.
 type yard struct {
 	clusters map[string]Trial
 	joins    int
@@ -60,7 +60,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinFails: the cluster and the version are deleted, and the error has the cause.
+// TestJoinFails: the cluster and the version are deleted, and the error contains the cause.
 func TestJoinFails(t *testing.T) {
 	s, y := newStage(t), &yard{clusters: map[string]Trial{}, fails: errors.New("NotANodeImage at Machine/x")}
 	err := s.join(t.Context(), t, y)
@@ -112,7 +112,7 @@ func TestJoinPruned(t *testing.T) {
 	}
 }
 
-// TestJoinResumes ends the process at random calls; nothing is left when it comes to an end.
+// TestJoinResumes ends the process at random calls; nothing is left when the build ends.
 func TestJoinResumes(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 11))
 	for round := range 4 {

@@ -14,38 +14,38 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// tagRetired is when a version was taken out of latest, on the version.
+// tagRetired is the tag of a version with the time at which the version was excluded from latest.
 const tagRetired = "casement-image-retired"
 
 // Old is a version of a definition that is not one of the newest.
 type Old struct {
 	Version string `json:"version"`
 	ID      string `json:"id"`
-	// Retired is when the version was taken out of latest, zero if it was not.
+	// Retired is the time at which the version was excluded from latest, zero if it is not excluded.
 	Retired time.Time `json:"retired,omitzero"`
-	// UsedBy are machines and objects that name it.
+	// UsedBy are the machines and objects that refer to the version.
 	UsedBy []string `json:"usedBy,omitempty"`
 }
 
-// Retirement finds the old versions of an image definition, takes them out of latest and later deletes
-// them.
+// Retirement finds the old versions of an image definition, excludes them from latest and later deletes them.
 type Retirement struct {
 	Client *arm.Client
 	// Definition is the resource ID of the image definition.
 	Definition string
-	// Keep is how many of the newest published versions are not old.
+	// Keep is the number of newest published versions that do not count as old.
 	Keep int
-	// After is how long a version has to be out of latest before it is deleted.
+	// After is the time after its exclusion from latest at which a version is deleted.
 	After time.Duration
 	// Objects are objects of management clusters that may refer to a version.
 	Objects []map[string]any
-	// Now is the time that After is counted to; nil is now. Sleep waits between two polls; nil waits in real time.
+	// Now returns the time for comparison with After; nil means time.Now. Sleep waits between two polls; nil waits in real time.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration) error
 	Out   io.Writer
 }
 
-// Olds lists the old versions, the oldest first. A version of a build that has not published it is none: Prune deletes it.
+// Olds lists the old versions, the oldest first. It omits versions that their build has not published, because Prune
+// deletes them.
 func (r Retirement) Olds(ctx context.Context) ([]Old, error) {
 	var published []resource
 	for v, err := range r.list(ctx, r.Definition+"/versions", galleryVersion) {
@@ -63,7 +63,7 @@ func (r Retirement) Olds(ctx context.Context) ([]Old, error) {
 		return 1
 	})
 	keep := r.Keep
-	for keep > 0 && len(published) > 0 { // those out of latest are none that a new machine gets
+	for keep > 0 && len(published) > 0 { // versions excluded from latest do not count as the newest
 		last := len(published) - 1
 		if !published[last].Properties.PublishingProfile.ExcludeFromLatest {
 			keep--
@@ -81,7 +81,7 @@ func (r Retirement) Olds(ctx context.Context) ([]Old, error) {
 	for _, v := range published {
 		old := Old{Version: v.Name, ID: v.ID, UsedBy: users.of(r.Definition, v.Name)}
 		if v.Properties.PublishingProfile.ExcludeFromLatest {
-			// Without a valid tag someone else took the version out of latest: the time counts from now.
+			// Without a valid tag, someone else excluded the version from latest: the time counts from now.
 			old.Retired, _ = time.Parse(time.RFC3339, v.Tags[tagRetired])
 		}
 		out = append(out, old)
@@ -89,8 +89,7 @@ func (r Retirement) Olds(ctx context.Context) ([]Old, error) {
 	return out, nil
 }
 
-// Run takes the old versions out of latest, and deletes versions that have been out for long enough and are
-// not in use.
+// Run excludes the old versions from latest, and deletes versions that have been excluded for long enough and are not in use.
 func (r Retirement) Run(ctx context.Context) error {
 	r.Now, r.Sleep = clock(r.Now, r.Sleep)
 	olds, err := r.Olds(ctx)
@@ -123,7 +122,7 @@ func (r Retirement) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// exclude takes a version out of latest and notes when. Azure replaces tags and the profile as wholes.
+// exclude excludes a version from latest and records the time. Azure replaces tags and the profile as a whole.
 func (r Retirement) exclude(ctx context.Context, a azure, id string) error {
 	body, err := r.Client.Get(ctx, id, galleryVersion)
 	if err != nil {
@@ -141,7 +140,7 @@ func (r Retirement) exclude(ctx context.Context, a azure, id string) error {
 	}
 	v.Tags[tagRetired] = r.Now().UTC().Format(time.RFC3339)
 	v.Properties.PublishingProfile["excludeFromLatest"] = true
-	delete(v.Properties.PublishingProfile, "publishedDate") // Azure's own
+	delete(v.Properties.PublishingProfile, "publishedDate") // a read-only field of Azure
 	return a.patch(ctx, id, galleryVersion, object{"tags": v.Tags, "properties": object{"publishingProfile": v.Properties.PublishingProfile}})
 }
 
@@ -159,7 +158,7 @@ func (r Retirement) list(ctx context.Context, path, version string) iter.Seq2[re
 	}
 }
 
-// user is something whose description may name an image version.
+// user is a machine or object that may refer to an image version.
 type user struct {
 	name string
 	says any
@@ -202,9 +201,9 @@ func (u users) of(definition, version string) []string {
 	return out
 }
 
-// names reports whether an object contains the name of a version anywhere: its ID, or gallery, name and
-// version as CAPZ's fields have them. A machine that requested the latest version has the definition's ID,
-// and beside it the version that it got.
+// names reports whether an object contains a reference to a version anywhere: its ID, or gallery, name and version as
+// in CAPZ's fields. A machine that requested the latest version has the definition's ID, and next to it the version
+// that it got.
 func names(o any, definition, version string) bool {
 	switch o := o.(type) {
 	case string:
@@ -216,7 +215,7 @@ func names(o any, definition, version string) bool {
 		if strings.EqualFold(text("id"), definition) && text("exactVersion") == version {
 			return true
 		}
-		parts := strings.Split(definition, "/") // .../galleries/GALLERY/images/NAME
+		parts := strings.Split(definition, "/") // the definition's ID ends in /galleries/GALLERY/images/NAME
 		if len(parts) > 2 && text("version") == version && strings.EqualFold(text("gallery"), parts[len(parts)-3]) &&
 			strings.EqualFold(text("name"), parts[len(parts)-1]) {
 			return true
@@ -230,7 +229,7 @@ func names(o any, definition, version string) bool {
 	return false
 }
 
-// DefinitionID returns the ID of the image definition that a build makes a version of.
+// DefinitionID returns the ID of the image definition of which a build creates a version.
 func (b *ImageBuild) DefinitionID(subscription string) string {
 	t := b.Spec.Target
 	return "/subscriptions/" + subscription + "/resourceGroups/" + t.ResourceGroup + "/providers/Microsoft.Compute/galleries/" +

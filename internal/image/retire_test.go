@@ -73,7 +73,8 @@ func retirement(t *testing.T) (r Retirement, versions func() []string) {
 	return r, versions
 }
 
-// TestRetire: old versions leave latest first and go later, if no machine and no object names them; a build's own stays.
+// TestRetire: old versions are first excluded from latest and deleted later, if no machine and no object refers to
+// them; the version of a running build is kept.
 func TestRetire(t *testing.T) {
 	r, versions := retirement(t)
 	run := func(want ...string) {
@@ -88,7 +89,7 @@ func TestRetire(t *testing.T) {
 	}
 	all := []string{"1.0.2 true me", "1.0.9 true me", "1.0.10 true me", "1.0.11 false me", "1.0.12 false me"}
 	run(all...)
-	run(all...) // not long enough
+	run(all...) // not excluded for long enough
 	olds, err := r.Olds(t.Context())
 	if err != nil || len(olds) != 3 || olds[0].Version != "1.0.2" || !slices.Equal(olds[0].UsedBy, []string{"virtualMachine old"}) ||
 		!slices.Equal(olds[1].UsedBy, []string{"AzureMachineTemplate default/win"}) || olds[2].UsedBy != nil {
@@ -101,7 +102,7 @@ func TestRetire(t *testing.T) {
 	run("1.0.2 true me", "1.0.11 false me", "1.0.12 false me")
 }
 
-// TestNames: how a machine, a template and a topology name a version.
+// TestNames: the ways in which a machine, a template and a topology refer to a version.
 func TestNames(t *testing.T) {
 	const definition = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/galleries/nodes/images/win"
 	for name, test := range map[string]struct {
@@ -125,7 +126,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDated: a build on a schedule has a version of its day, also where it ends a day later.
+// TestDated: a scheduled build has a version of its first day, even if it ends a day later.
 func TestDated(t *testing.T) {
 	s := newStage(t)
 	ctx, kill := context.WithCancel(t.Context())
@@ -158,7 +159,7 @@ func TestDated(t *testing.T) {
 	}
 }
 
-// TestRetireInRealTime: a Retirement as the command line makes it, without a clock.
+// TestRetireInRealTime: a Retirement without a clock, like the command line's.
 func TestRetireInRealTime(t *testing.T) {
 	r, versions := retirement(t)
 	r.Now, r.Sleep = nil, nil

@@ -27,18 +27,18 @@ var licenses = map[string]string{
 }
 
 // SBOM lists the contents of the image with their licences as CycloneDX: the operating system, each download with its
-// checksum, and the container images that are pulled in advance. A custom component has the licence that the build file
-// states, or none.
+// checksum, and the pre-pulled container images. A custom component has the licence that the build file states, or
+// none.
 func (b *ImageBuild) SBOM(created time.Time) ([]byte, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
-	rel, _ := releaseNamed(b.Spec.Source.Release) // validated
+	rel, _ := releaseNamed(b.Spec.Source.Release) // the name is valid
 	s := (&builder{Config: Config{Build: b}, spec: b.Spec.withDefaults(), release: rel}).spec
 	system := cdx.Component{Type: cdx.ComponentTypeOS, BOMRef: "windows", Name: rel.Title, Version: s.Source.Version,
 		Licenses: licensed(windowsLicense), Description: fmt.Sprintf("marketplace image %s:%s:%s; updates: %s", rel.Publisher, rel.Offer,
 			cmp.Or(s.Source.SKU, rel.SKU), s.Updates)}
-	if rel.OS == osLinux { // each package of Ubuntu has a licence of its own
+	if rel.OS == osLinux { // the packages of Ubuntu have different licences
 		system.BOMRef, system.Licenses = "ubuntu", nil
 		system.Description += "; licences of its packages: /usr/share/doc/*/copyright"
 	}

@@ -13,12 +13,12 @@ import (
 // part is one script of a build.
 type part struct {
 	name, does, text string
-	// fix is the advice if the script fails.
+	// fix is the remedy if the script fails.
 	fix     string
 	timeout time.Duration
 }
 
-// Printed is a script in the form in which it runs.
+// Printed is a script as it runs on the machine.
 type Printed struct{ Name, Does, Script string }
 
 // Scripts returns the scripts that a build would run on the machine, without the shared functions, which Library
@@ -27,7 +27,7 @@ func (b *ImageBuild) Scripts() ([]Printed, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
-	rel, _ := releaseNamed(b.Spec.Source.Release) // validated
+	rel, _ := releaseNamed(b.Spec.Source.Release) // the name is valid
 	builder := &builder{Config: Config{Build: b}, spec: b.Spec.withDefaults(), release: rel}
 	var out []Printed
 	for _, p := range append(builder.parts(), builder.checkPart("verify"), builder.lastPart()) {
@@ -36,13 +36,13 @@ func (b *ImageBuild) Scripts() ([]Printed, error) {
 	return out, nil
 }
 
-// Library returns the functions with which each script of the build begins.
+// Library returns the functions at the beginning of each script of the build.
 func (b *ImageBuild) Library() string {
 	rel, _ := releaseNamed(b.Spec.Source.Release)
 	return rel.library()
 }
 
-// library returns the functions with which the scripts of a release begin.
+// library returns the functions at the beginning of the scripts for a release.
 func (r release) library() string { return systems[r.OS].library }
 
 // parts returns the scripts of the step customise, in order.
@@ -114,7 +114,7 @@ func (s Spec) logFlags() string {
 	return "--log-file-size=100Mi --log-file-age=168h"
 }
 
-// trust returns the calls that install the user's CA certificates and proxy.
+// trust returns the function calls that install the user's CA certificates and proxy.
 func (s Spec) trust(sys system) (calls []string) {
 	for i, c := range s.CACertificates {
 		calls = append(calls, sys.call("Add-Trust", "Name", fmt.Sprintf("own-%d", i+1), "Pem", c))
@@ -126,7 +126,7 @@ func (s Spec) trust(sys system) (calls []string) {
 	return calls
 }
 
-// switches returns the calls for features, services, ports and hardening.
+// switches returns the function calls for features, services, ports and hardening.
 func (s Spec) switches(sys system) (calls []string) {
 	for _, name := range s.Features {
 		calls = append(calls, sys.call("Add-Feature", "Name", name))

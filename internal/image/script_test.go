@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// depot answers each download of a simulated guest with a text that contains its URL.
+// depot responds to each download of a simulated guest with a text that contains its URL.
 type depot struct{ asked int }
 
 func (d *depot) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -54,8 +54,7 @@ func TestScriptsInGuest(t *testing.T) {
 	for _, tc := range []struct {
 		name, call string
 		code       int
-		// says is a text in the output; has are files that must exist afterwards, lacks a file that must
-		// not.
+		// says is a text in the output; has are files that must exist afterwards, and lacks is a file that must not.
 		says  string
 		has   []string
 		lacks string
@@ -141,7 +140,7 @@ func TestScriptsInLinuxGuest(t *testing.T) {
 	}
 	for _, s := range scripts {
 		if _, archive := map[string]bool{"containerd": true, "cni-plugins": true}[s.Name]; archive || s.Name == "verify" {
-			continue // the depot has no archives, so the machine has not their programs either
+			continue // the depot has no archives, so the machine does not have their programs either
 		}
 		for range 2 {
 			var out strings.Builder

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// osLinux and osWindows are the systems of images, spelled as Azure's osDisk.osType.
+// osLinux and osWindows are the operating systems of images, as Azure's osDisk.osType spells them.
 const (
 	osLinux   = windows.OSLinux
 	osWindows = windows.OSWindows
@@ -16,7 +16,7 @@ const (
 
 // release is an operating system release from which images are built.
 type release struct {
-	// Name is the value of spec.source.release, Title the product's name.
+	// Name is the value of spec.source.release, and Title the product's name.
 	Name, Title string
 	// OS is Windows or Linux.
 	OS string
@@ -75,7 +75,7 @@ func (r release) generation(sku string) string {
 	sku = strings.ToLower(sku)
 	second := strings.HasSuffix(sku, "-g2") || strings.HasSuffix(sku, "-gen2") || strings.HasSuffix(sku, "-gensecond") ||
 		strings.Contains(sku, "azure-edition")
-	// The SKU names of Ubuntu 24.04 mark generation 1 instead.
+	// In Ubuntu 24.04, the SKU names mark generation 1 instead.
 	if second || r.Name == "ubuntu-24.04" && !strings.HasSuffix(sku, "-gen1") {
 		return "V2"
 	}
@@ -84,6 +84,6 @@ func (r release) generation(sku string) string {
 
 // os returns the operating system of the image: Windows or Linux.
 func (s Spec) os() string {
-	r, _ := releaseNamed(s.Source.Release) // validated
+	r, _ := releaseNamed(s.Source.Release) // the name is valid
 	return r.OS
 }

@@ -35,14 +35,14 @@ type ImageBuild struct {
 
 // Metadata contains the name of a build.
 type Metadata struct {
-	// Name is the build's: lower case letters, digits and dashes, at most 40. The resource
-	// group of the build is casement-image-NAME.
+	// Name is the name of the build: lower case letters, digits and dashes, at most 40. The build's resource group is
+	// casement-image-NAME.
 	Name string `json:"name"`
 }
 
-// Spec describes the content of the image and where it is published.
+// Spec describes the content of the image and the place where it is published.
 type Spec struct {
-	// Location is the Azure region that the image is built in.
+	// Location is the Azure region in which the image is built.
 	Location string `json:"location"`
 	Source   Source `json:"source"`
 	Target   Target `json:"target"`
@@ -54,13 +54,12 @@ type Spec struct {
 	RuncVersion          string `json:"runcVersion,omitempty"`
 	CNIPluginsVersion    string `json:"cniPluginsVersion,omitempty"`
 	CloudbaseInitVersion string `json:"cloudbaseInitVersion,omitempty"`
-	// KubeletService is how kubelet runs on Windows: sc (the default) is a native Windows
-	// service that ignores kubeadm-flags.env until RestartKubelet.ps1 has run; nssm is a
-	// wrapper.
+	// KubeletService is the way in which kubelet runs on Windows: sc (the default) is a native Windows service that
+	// ignores kubeadm-flags.env until RestartKubelet.ps1 has run; nssm is a wrapper.
 	KubeletService string `json:"kubeletService,omitempty"`
-	// Components replace the standard downloads of the same name, or add others.
+	// Components replace the standard downloads of the same name, or add downloads.
 	Components []Component `json:"components,omitempty"`
-	// Mirror is a URL below which each download is found at a path of its original host and path.
+	// Mirror is a URL; each download is below it, at the path of its original host and path.
 	Mirror string `json:"mirror,omitempty"`
 	// Images are container images to pull in advance.
 	Images []string `json:"images,omitempty"`
@@ -69,7 +68,7 @@ type Spec struct {
 	Scripts Scripts `json:"scripts,omitzero"`
 	// Features are the Windows features to install, by the names of Get-WindowsFeature.
 	Features []string `json:"features,omitempty"`
-	// Services set how Windows services, or systemd units, start.
+	// Services set the start types of Windows services or systemd units.
 	Services []Service `json:"services,omitempty"`
 	// Firewall are the ports that the Windows firewall opens, in addition to the ports of kubelet and SSH.
 	Firewall []FirewallRule `json:"firewall,omitempty"`
@@ -82,10 +81,10 @@ type Spec struct {
 	Timeouts       Timeouts `json:"timeouts,omitzero"`
 }
 
-// Service sets how a service of the system starts.
+// Service sets the start type of a service.
 type Service struct {
 	Name string `json:"name"`
-	// Start is Automatic, Disabled, or on Windows Manual.
+	// Start is Automatic, Disabled or, on Windows, Manual.
 	Start string `json:"start"`
 }
 
@@ -99,14 +98,14 @@ type FirewallRule struct {
 
 // Source is the marketplace image from which the build starts.
 type Source struct {
-	// Release is the Windows Server release, such as 2022, or the Ubuntu one, such as ubuntu-24.04.
+	// Release is the Windows Server release, such as 2022, or the Ubuntu release, such as ubuntu-24.04.
 	Release string `json:"release"`
-	// SKU replaces the marketplace SKU of the release, Version its version (default latest).
+	// SKU replaces the marketplace SKU of the release, and Version its version (default latest).
 	SKU     string `json:"sku,omitempty"`
 	Version string `json:"version,omitempty"`
 }
 
-// Target is the image version to create. The gallery exists; its definition is created if it is missing.
+// Target is the image version to create. The gallery has to exist; the image definition is created if it is missing.
 type Target struct {
 	ResourceGroup string `json:"resourceGroup"`
 	Gallery       string `json:"gallery"`
@@ -118,7 +117,7 @@ type Target struct {
 	Regions []string `json:"regions,omitempty"`
 	// Replicas is the number of replicas in each region; 1 by default.
 	Replicas int `json:"replicas,omitempty"`
-	// ExcludeFromLatest keeps the version from machines that request the latest one.
+	// ExcludeFromLatest excludes the version for machines that request the latest one.
 	ExcludeFromLatest bool `json:"excludeFromLatest,omitempty"`
 }
 
@@ -139,14 +138,14 @@ type Component struct {
 }
 
 // Scripts are custom scripts, in PowerShell or, for Linux, in sh. Each may run twice. Exit code 3010, on Linux 194,
-// restarts the machine and runs the script again; any other than 0 fails the build.
+// restarts the machine and runs the script again; any other code except 0 fails the build.
 type Scripts struct {
-	// Before run before anything is installed, After when all is.
+	// Before runs before anything is installed, and After when everything is.
 	Before []Script `json:"before,omitempty"`
 	After  []Script `json:"after,omitempty"`
 }
 
-// Script is one script: its text, or the file that has it.
+// Script is one script: its text, or the file with the text.
 type Script struct {
 	Name   string `json:"name"`
 	Script string `json:"script,omitempty"`
@@ -167,13 +166,13 @@ type Builder struct {
 	Size string `json:"size,omitempty"`
 	// SubnetID is an existing subnet; without it the build creates a network.
 	SubnetID string `json:"subnetID,omitempty"`
-	// Identities are resource IDs of user-assigned identities.
+	// Identities are the resource IDs of user-assigned identities.
 	Identities []string `json:"identities,omitempty"`
-	// DiskGiB is the size of the OS disk; the default is the source image's.
+	// DiskGiB is the size of the OS disk; the default is the size of the source image.
 	DiskGiB int `json:"diskGiB,omitempty"`
 }
 
-// Timeouts bound a script, the step of updates, and how long a machine may take to join.
+// Timeouts are the limits for a script, for the updates step, and for the join of a machine.
 type Timeouts struct {
 	Script  metav1.Duration `json:"script,omitzero"`
 	Updates metav1.Duration `json:"updates,omitzero"`
@@ -192,7 +191,7 @@ const (
 	defaultJoin       = 45 * time.Minute
 )
 
-// withDefaults fills in the defaults of a spec.
+// withDefaults returns a spec with its default values.
 func (s Spec) withDefaults() Spec {
 	set := func(field *string, value string) {
 		if *field == "" {
@@ -256,7 +255,7 @@ func Read(file string) (*ImageBuild, error) {
 	return b, b.Validate()
 }
 
-// Parse parses a build and does not validate it.
+// Parse parses a build file without validation.
 func Parse(data []byte) (*ImageBuild, error) {
 	b := &ImageBuild{}
 	if err := yaml.UnmarshalStrict(data, b); err != nil {
@@ -272,7 +271,7 @@ var (
 	sumForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// featureForm is the name of a feature of Windows.
+// featureForm matches the name of a Windows feature.
 var featureForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
 // hardening are the options that the scripts' Set-Hardening function accepts.
@@ -352,7 +351,7 @@ func (b *ImageBuild) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateSystem refuses fields that the image's operating system does not support.
+// validateSystem returns errors for fields that the image's operating system does not support.
 func (s Spec) validateSystem() (errs []error) {
 	bad := func(field string) { errs = append(errs, fmt.Errorf("%s: %s has none", field, s.Source.Release)) }
 	switch s.os() {
@@ -439,8 +438,8 @@ func (s Spec) validateScripts() (errs []error) {
 	return errs
 }
 
-// address checks an http or https URL, which may be empty. It refuses credentials in it, since Azure stores the script
-// that contains the URL.
+// address checks an http or https URL, which may be empty. It refuses credentials in it, because Azure stores the
+// script that contains the URL.
 func address(raw string) error {
 	if raw == "" {
 		return nil

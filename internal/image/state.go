@@ -15,13 +15,13 @@ import (
 
 // Tags by which a build finds the resources that it created.
 const (
-	tagBuild   = "casement-image-build"   // the name, on the group and on the version
-	tagFile    = "casement-image-file"    // checksum of the file
-	tagStep    = "casement-image-step"    // the last step that is done
-	tagVersion = "casement-image-version" // ID of the version that is made
-	tagTrial   = "casement-image-trial"   // name of the throw-away cluster that there may be
-	tagState   = catalog.StateTag         // of the version: verified
-	tagHolds   = "casement-holds-"        // of the version: the contents of the image
+	tagBuild   = "casement-image-build"   // the build's name, on the resource group and on the version
+	tagFile    = "casement-image-file"    // checksum of the build file
+	tagStep    = "casement-image-step"    // the last finished step
+	tagVersion = "casement-image-version" // ID of the version to be created
+	tagTrial   = "casement-image-trial"   // name of the throw-away cluster, if there may be one
+	tagState   = catalog.StateTag         // on the version: verified
+	tagHolds   = "casement-holds-"        // on the version: the contents of the image
 )
 
 // finished is the value of lastDone for a build that is published and cleaned up.
@@ -48,7 +48,7 @@ func (b *builder) vmID(name string) string {
 	return b.group() + "/providers/Microsoft.Compute/virtualMachines/" + name
 }
 
-// lastDone returns the index of the last finished step, -1 for none.
+// lastDone returns the index of the last finished step, or -1.
 func (b *builder) lastDone(ctx context.Context) (int, error) {
 	group, under, err := b.azure.get(ctx, b.group(), groupsVersion)
 	if err != nil {
@@ -124,7 +124,7 @@ func (b *builder) discard(ctx context.Context) error {
 type Left struct {
 	Name  string `json:"name"`
 	Group string `json:"group"`
-	// Step is the last step that was done, "" for none.
+	// Step is the last finished step, or "".
 	Step string `json:"step,omitempty"`
 	// VersionID is the resource ID of the image version that the build creates.
 	VersionID string `json:"versionID"`
@@ -180,7 +180,7 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// remove deletes the resource group of a build, its throw-away cluster, and its version if that is not published.
+// remove deletes the resource group of a build, its throw-away cluster, and its version if the version is not published.
 func remove(ctx context.Context, a azure, joiner Joiner, group resource) error {
 	if err := leave(ctx, joiner, group.Tags[tagTrial]); err != nil {
 		return err

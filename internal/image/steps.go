@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// resolve determines the source image and refuses builds that cannot succeed, before any resource costs money.
+// resolve determines the source image and refuses builds that cannot succeed, before the first resource is created.
 func (b *builder) resolve(ctx context.Context) error {
 	var missing []string
 	for _, d := range b.spec.downloads() {
@@ -97,14 +97,14 @@ func (b *builder) findSource(ctx context.Context) error {
 	return nil
 }
 
-// older reports whether a version of the marketplace, whose parts are numbers, is before another.
+// older reports whether a marketplace version, whose parts are numbers, is before another one.
 func older(a, b string) bool {
 	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int {
 		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
 	}) < 0
 }
 
-// judge warns about known regressions of the Windows build of a version, and if none can be known.
+// judge warns about known regressions of the Windows build of a version, and if nothing is known about the build.
 func (b *builder) judge(version string) {
 	build, ok := windows.MarketplaceBuild(version)
 	if !ok {
@@ -133,7 +133,7 @@ func (b *builder) machine(ctx context.Context, name string, image object, diskGi
 	if subnet == "" {
 		network := b.group() + "/providers/Microsoft.Network/virtualNetworks/build"
 		subnet = network + "/subnets/build"
-		// The subnet of a new network has outbound access only if that is enabled. Source:
+		// The subnet of a new network has outbound access only if this is enabled. Source:
 		// https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access.
 		err := b.azure.ensure(ctx, network, networkVersion, object{"location": b.spec.Location, "properties": object{
 			"addressSpace": object{"addressPrefixes": []string{"10.91.0.0/24"}},
@@ -191,7 +191,7 @@ func (b *builder) osProfile(name, password string) object {
 // password returns a random password, which is neither stored nor shown.
 func password() (string, error) {
 	const letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-	out := []byte("a-A2") // of all four classes that Windows wants
+	out := []byte("a-A2") // contains all four classes that Windows requires
 	for len(out) < 40 {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
 		if err != nil {
@@ -213,10 +213,10 @@ func (b *builder) customise(ctx context.Context) error {
 	return nil
 }
 
-// maxRestarts bounds how often a script may restart the machine.
+// maxRestarts is the maximum number of restarts that a script may request.
 const maxRestarts = 5
 
-// script runs a part on a machine, and again after each restart that the script requests. It returns the output.
+// script runs a part on a machine, and again after each restart that the script requests. It returns the script's output.
 func (b *builder) script(ctx context.Context, vm string, p part) (string, error) {
 	for try := 1; try <= maxRestarts+1; try++ {
 		id := fmt.Sprintf("%s/runCommands/%s-%d", vm, p.name, try)
@@ -247,7 +247,7 @@ func (b *builder) ran(ctx context.Context, id string, p part) (instanceView, err
 		return instanceView{}, err
 	}
 	if ok && r.Properties.ProvisioningState == "Failed" && r.Properties.InstanceView.ExecutionState != "Failed" {
-		// The run was interrupted with its agent or process. It is deleted and started again, as scripts may run twice.
+		// The run was interrupted with its agent or process. It is deleted and started again, because scripts may run twice.
 		if err := b.azure.delete(ctx, id, computeVersion); err != nil {
 			return instanceView{}, err
 		}
@@ -267,7 +267,7 @@ func (b *builder) ran(ctx context.Context, id string, p part) (instanceView, err
 	return r.Properties.InstanceView, nil
 }
 
-// failure describes how a script ended.
+// failure returns an error that describes how a script ended.
 func (v instanceView) failure(p part, restartCode int) error {
 	switch v.ExecutionState {
 	case "TimedOut":
@@ -373,7 +373,7 @@ func (b *builder) tryOut(ctx context.Context) error {
 	return b.check(ctx, b.vmID("trial"), "trial")
 }
 
-// publish includes the version in the latest one that machines may request.
+// publish makes the version available to machines that request the latest one.
 func (b *builder) publish(ctx context.Context) error {
 	return b.azure.patch(ctx, b.versionID(), galleryVersion, object{"tags": b.versionTags(catalog.StateVerified),
 		"properties": object{"publishingProfile": b.publishing(b.spec.Target.ExcludeFromLatest)}})
@@ -387,7 +387,7 @@ func (b *builder) prune(ctx context.Context) error {
 	return b.azure.delete(ctx, b.group(), groupsVersion)
 }
 
-// Holds returns the programs that the tags of an image version name.
+// Holds returns the programs in the tags of an image version, with their versions.
 func Holds(ctx context.Context, client *arm.Client, versionID string) (map[string]string, error) {
 	body, err := client.Get(ctx, versionID, galleryVersion)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// system is the script syntax of an operating system. Calls name a function of the library as PowerShell spells it,
-// with its parameters; sh has the same functions in its own spelling, with positional arguments in the same order.
+// system is the script syntax of an operating system. Calls name a library function as PowerShell spells it, with its
+// parameters; in sh the same functions have their own spelling, with positional arguments in the same order.
 type system struct {
 	// library are the functions that all scripts share.
 	library string
@@ -14,7 +14,7 @@ type system struct {
 	restart int
 	// call formats a call of a function with its parameters and their values.
 	call func(function string, with ...string) string
-	// wrap formats a script of calls, in which a failing call exits with code 1.
+	// wrap returns a script with calls, in which a failing call exits with code 1.
 	wrap func(calls []string) string
 }
 
@@ -24,11 +24,11 @@ var windowsLibrary string
 //go:embed script/linux.sh
 var linuxLibrary string
 
-// systems are the syntaxes by operating system.
+// systems are the script syntaxes by operating system.
 var systems = map[string]system{
 	// 3010 is ERROR_SUCCESS_REBOOT_REQUIRED.
 	osWindows: {windowsLibrary, 3010, callPowerShell, wrapPowerShell},
-	// 194 is 3010 in the eight bits of an exit code.
+	// 194 is 3010 modulo 256, because an exit code has eight bits.
 	osLinux: {linuxLibrary, 194, callSh, wrapSh},
 }
 

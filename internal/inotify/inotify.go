@@ -1,9 +1,8 @@
 // Package inotify counts the inotify instances of a user. Linux allows 128 of them by default
-// (fs.inotify.max_user_instances); beyond that its only message is "too many open files". An API server and
-// a controller manager take six each, one for every certificate file.
+// (fs.inotify.max_user_instances); beyond that its only message is "too many open files". An API server and a
+// controller manager use six each, one for every certificate file.
 //
-// It watches nothing and changes no limit. Everybody may import it; it imports the standard library only.
-// Source: inotify(7).
+// It watches nothing and changes no limit. Any package may import it; it imports the standard library only. Source: inotify(7).
 package inotify
 
 import (
@@ -16,36 +15,34 @@ import (
 	"strings"
 )
 
-// Sysctl is the kernel's setting that bounds the instances of a user.
+// Sysctl is the kernel setting that limits the instances of a user.
 const Sysctl = "fs.inotify.max_user_instances"
 
-// Marker is the environment variable with which casement-kube lets Kubernetes' programs do
-// without inotify; it has the usage. A confined program cannot count itself: Landlock hides
-// the files of other processes.
+// Marker is the environment variable that makes casement-kube run Kubernetes' programs without inotify; its value is
+// the usage. A confined program cannot count the instances itself, because Landlock hides the files of other processes.
 const Marker = "CASEMENT_FEW_WATCHES"
 
-// Usage says how many instances this user has.
+// Usage is the number of inotify instances of this user.
 type Usage struct {
-	// Limit is zero where the system has none.
+	// Limit is zero if it is not known.
 	Limit, Used int
-	// By has the programs with the most instances first.
+	// By has the programs of the instances, those with the most instances first.
 	By []Program
 }
 
-// Program is the sum of the processes of one name.
+// Program is all processes with the same name.
 type Program struct {
 	Name                 string
 	Processes, Instances int
 }
 
-// Now counts the instances of the processes that this process can inspect: those of the same user in the
-// same PID namespace.
+// Now counts the instances of the processes that this process can inspect: processes of the same user in the same PID namespace.
 func Now() Usage { return read("/proc", os.Geteuid()) }
 
 func read(proc string, uid int) Usage {
 	var u Usage
 	if data, err := os.ReadFile(filepath.Join(proc, "sys/fs/inotify/max_user_instances")); err == nil {
-		u.Limit, _ = strconv.Atoi(strings.TrimSpace(string(data))) // zero is unknown
+		u.Limit, _ = strconv.Atoi(strings.TrimSpace(string(data))) // zero means unknown
 	}
 	processes, err := os.ReadDir(proc)
 	if err != nil {
@@ -82,7 +79,7 @@ func read(proc string, uid int) Usage {
 func instances(dir string) (n int) {
 	open, err := os.Open(dir)
 	if err != nil {
-		return 0 // it has ended, or is not to be looked into
+		return 0 // the process has ended, or may not be inspected
 	}
 	defer open.Close()
 	names, err := open.Readdirnames(-1)
@@ -97,7 +94,7 @@ func instances(dir string) (n int) {
 	return n
 }
 
-// program returns the name by which a process was called.
+// program returns the name with which a process was started.
 func program(dir string) string {
 	data, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	first, _, _ := strings.Cut(string(data), "\x00")
@@ -107,8 +104,8 @@ func program(dir string) string {
 	return filepath.Base(first)
 }
 
-// Scarce reports whether half of the instances are in use: programs that can work without should take no
-// more, so that the user's other programs find some.
+// Scarce reports whether half of the instances are in use: programs that can work without inotify should use no more,
+// so that some are left for the user's other programs.
 func (u Usage) Scarce() bool { return u.Limit > 0 && u.Used >= u.Limit/2 }
 
 // String returns the number of instances in use, the programs that use them, and how to raise the limit.

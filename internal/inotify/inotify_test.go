@@ -29,7 +29,7 @@ func TestNow(t *testing.T) {
 	t.Errorf("%s is not in %s", self, Now())
 }
 
-// TestRead reads a folder that looks like /proc.
+// TestRead reads a directory with the structure of /proc.
 func TestRead(t *testing.T) {
 	proc := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(proc, "sys/fs/inotify"), 0o700); err != nil {

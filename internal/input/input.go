@@ -1,7 +1,7 @@
-// Package input reads files and addresses that a user names: it reads no more than a bound,
-// and opens no device. A pipe is read as a file is, so that <(command) works.
+// Package input reads files and URLs that a user names: it reads at most a given number of bytes, and opens no device.
+// It reads a pipe like a file, so that <(command) works.
 //
-// It parses nothing. Everybody may import it; it imports the standard library only.
+// It parses nothing. Any package may import it; it imports only the standard library.
 package input
 
 import (
@@ -18,19 +18,19 @@ import (
 // Small is the size limit of a configuration, a template or a list.
 const Small = 16 << 20
 
-// openTime bounds how long a FIFO is waited for that no program opens for writing.
+// openTime is the time to wait for a program that opens a FIFO for writing.
 const openTime = 10 * time.Second
 
-// fetchTime bounds the whole of a download.
+// fetchTime is the timeout of a download.
 const fetchTime = time.Minute
 
-// File reads a file or a pipe of at most most bytes.
-func File(name string, most int64) ([]byte, error) {
+// File returns the content of a file or a pipe of at most limit bytes.
+func File(name string, limit int64) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := Check(name, info, most); err != nil {
+	if err := Check(name, info, limit); err != nil {
 		return nil, err
 	}
 	f, err := open(name, info.Mode()&fs.ModeNamedPipe != 0)
@@ -38,12 +38,12 @@ func File(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return All(f, name, most)
+	return All(f, name, limit)
 }
 
-// Check refuses files that must not be opened: a directory, a device, a socket, and a file that is too
-// large.
-func Check(name string, info fs.FileInfo, most int64) error {
+// Check returns an error for a file that must not be opened: a directory, a device, a socket, or a file of more than
+// limit bytes.
+func Check(name string, info fs.FileInfo, limit int64) error {
 	mode := info.Mode()
 	switch {
 	case mode.IsDir():
@@ -52,29 +52,28 @@ func Check(name string, info fs.FileInfo, most int64) error {
 		return fmt.Errorf("%s is a device, which is not read: name a file, or - for standard input", name)
 	case mode&fs.ModeSocket != 0:
 		return fmt.Errorf("%s is a socket, which is not read", name)
-	case mode.IsRegular() && info.Size() > most:
-		return tooLarge(name, most)
+	case mode.IsRegular() && info.Size() > limit:
+		return tooLarge(name, limit)
 	}
 	return nil
 }
 
-// Named checks files that another program or library is about to read without limits. It ignores missing
-// files and "".
-func Named(most int64, files ...string) error {
+// Named checks files that another program or library is about to read without limits. It ignores missing files and "".
+func Named(limit int64, files ...string) error {
 	for _, name := range files {
 		info, err := os.Stat(name)
 		if err != nil {
 			continue
 		}
-		if err := Check(name, info, most); err != nil {
+		if err := Check(name, info, limit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Regular reports whether a file that was found and not named may be opened: a FIFO would be
-// waited for.
+// Regular returns an error for a file that must not be opened if it was found and not named by the user. It includes
+// FIFOs, because opening one waits for a writer.
 func Regular(info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
@@ -92,7 +91,7 @@ func allowed(info fs.FileInfo) bool {
 	return false
 }
 
-// terminal reports whether standard input is interactive: a device such as /dev/zero is none.
+// terminal reports whether standard input is interactive; a device such as /dev/zero is not.
 func terminal() bool {
 	target, err := os.Readlink("/proc/self/fd/0")
 	return err != nil || len(target) > 8 && target[:8] == "/dev/pts" || len(target) > 7 && target[:7] == "/dev/tt"
@@ -119,38 +118,38 @@ func open(name string, fifo bool) (*os.File, error) {
 	}
 }
 
-// All reads a stream of at most most bytes; name is for the error.
-func All(r io.Reader, name string, most int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(data)) > most {
-		return nil, tooLarge(name, most)
+// All returns the content of a stream of at most limit bytes; name is for the error.
+func All(r io.Reader, name string, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, tooLarge(name, limit)
 	}
 	return data, err
 }
 
-func tooLarge(name string, most int64) error {
+func tooLarge(name string, limit int64) error {
 	if name == "-" {
 		name = "standard input"
 	}
-	return fmt.Errorf("%s has more than the %d MiB that are read", name, most>>20)
+	return fmt.Errorf("%s has more than the %d MiB that are read", name, limit>>20)
 }
 
-// URL fetches at most most bytes of a page, in a minute at most.
-func URL(ctx context.Context, url string, most int64) ([]byte, error) {
+// URL returns the content of a URL of at most limit bytes. Its timeout is a minute.
+func URL(ctx context.Context, url string, limit int64) ([]byte, error) {
 	bounded, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(bounded, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	data, err := get(req, url, most)
+	data, err := get(req, url, limit)
 	if ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%s was not there in whole after %s", url, fetchTime)
 	}
 	return data, err
 }
 
-func get(req *http.Request, url string, most int64) ([]byte, error) {
+func get(req *http.Request, url string, limit int64) ([]byte, error) {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err
@@ -159,5 +158,5 @@ func get(req *http.Request, url string, most int64) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s: %s", url, resp.Status)
 	}
-	return All(resp.Body, url, most)
+	return All(resp.Body, url, limit)
 }

@@ -77,7 +77,7 @@ func TestPipe(t *testing.T) {
 				if path != fifo {
 					r.Close()
 				}
-				_ = cmd.Wait() // yes ends by SIGPIPE
+				_ = cmd.Wait() // yes is ended by SIGPIPE
 			}
 		})
 	}

@@ -1,8 +1,8 @@
-// Package kind is the table of the kinds that declare a cluster: Cluster API's, the kubeadm providers' and
-// ours, with their resources, short names and the path of a machine's spec in them. Code that reads
-// manifests or an argument KIND/NAME uses it.
+// Package kind is the table of the kinds that declare a cluster: the kinds of Cluster API, the kubeadm providers and
+// casement, with their resources, short names and the path of a machine's spec in them. Code that reads manifests or an
+// argument KIND/NAME uses it.
 //
-// It refuses to know Go types, so that a linter can import it. Anybody may import it; it imports nothing.
+// It uses no Go types of the kinds, so that a linter can import it. Any package may import it; it imports nothing.
 package kind
 
 // Groups of the kinds.
@@ -13,14 +13,14 @@ const (
 	Infrastructure = "infrastructure.cluster.x-k8s.io"
 )
 
-// Kind is one kind.
+// Kind describes a kind of object of Cluster API or casement.
 type Kind struct {
 	Name, Group, Resource string
-	// Short is the short name, "" for none.
+	// Short is the short name, or "".
 	Short string
-	// Machine is where an object that makes machines keeps their spec; nil for other kinds.
+	// Machine is the path of the machines' spec in a kind that creates machines; nil for other kinds.
 	Machine []string
-	// VM is where an object of infrastructure keeps the spec of a virtual machine; nil for others.
+	// VM is the path of the virtual machine's spec in an infrastructure kind; nil for other kinds.
 	VM []string
 	// AKS is true for CAPZ's kinds for managed clusters, which casement does not serve.
 	AKS bool
@@ -32,7 +32,7 @@ var (
 	inPoolTemplate = []string{"spec", "template"}
 )
 
-// All are the kinds; each owner comes before the kinds that it creates.
+// All are the kinds; each owner is before the kinds that it creates.
 var All = []Kind{
 	{Name: "Cluster", Group: Core, Resource: "clusters", Short: "cl"},
 	{Name: "KubeadmControlPlane", Group: ControlPlane, Resource: "kubeadmcontrolplanes", Short: "kcp", Machine: inSpec},
@@ -53,13 +53,13 @@ var All = []Kind{
 	{Name: "AzureManagedMachinePool", Group: Infrastructure, Resource: "azuremanagedmachinepools", VM: inSpec, AKS: true},
 }
 
-// Makers returns the kinds that make machines, each with where it keeps their spec.
+// Makers returns the kinds that create machines, each with the path of the machines' spec.
 func Makers() map[string][]string {
 	return paths(func(k Kind) []string { return k.Machine })
 }
 
-// VMs returns the kinds with a virtual machine's spec and the path of the spec in each; aks
-// says whether the kinds of managed clusters are included.
+// VMs returns the kinds with a virtual machine's spec, each with the path of the spec. If aks is true, it includes the
+// kinds for managed clusters.
 func VMs(aks bool) map[string][]string {
 	return paths(func(k Kind) []string {
 		if k.AKS && !aks {
@@ -69,7 +69,7 @@ func VMs(aks bool) map[string][]string {
 	})
 }
 
-// Matching returns the kinds for which is holds, in the order of All.
+// Matching returns the kinds for which is returns true, in the order of All.
 func Matching(is func(Kind) bool) []Kind {
 	var out []Kind
 	for _, k := range All {

@@ -1,11 +1,9 @@
-// Package kubechange is one table of the changes of Kubernetes' minors for Windows nodes:
-// settings of the kubelet that Windows refuses or ignores, feature gates, versions of kubeadm's
-// configuration, fields of pods without effect, defects with the releases that fix them. Each
-// row names its source.
+// Package kubechange is one table of the changes of Kubernetes' minor versions for Windows nodes: settings of the
+// kubelet that Windows refuses or ignores, feature gates, versions of kubeadm's configuration, fields of pods without
+// effect, defects with the releases that fix them. Each row names its source.
 //
-// It holds facts and judges no manifest. It refuses to know a client, and to import more than
-// the standard library. Packages internal/lint/rules and internal/preflight import it; the
-// simulator has facts of its own.
+// It has facts and does not judge manifests. It uses no client, and imports only the standard library. Packages
+// internal/lint/rules and internal/preflight import it; the simulator has its own facts.
 package kubechange
 
 import (
@@ -14,7 +12,7 @@ import (
 	"strings"
 )
 
-// First and Newest are the oldest and the newest minor that the table was made for.
+// First and Newest are the oldest and the newest minor version that the table covers.
 const (
 	First  = 31
 	Newest = 37
@@ -25,18 +23,18 @@ type Effect string
 
 // Effects.
 const (
-	// Refused: the program exits at its start, or kubeadm stops.
+	// Refused means that the program exits at its start, or that kubeadm stops.
 	Refused Effect = "refused"
-	// Ignored: nothing happens.
+	// Ignored means that the setting has no effect.
 	Ignored Effect = "ignored"
-	// Harmful: it is accepted, and pods or the node suffer.
+	// Harmful means that the setting is accepted, and that pods or the node are damaged by it.
 	Harmful Effect = "harmful"
 )
 
-// Span are the minors from From on and before Until; zero is unbounded.
+// Span is the minor versions from From on and before Until; zero means no bound.
 type Span struct{ From, Until int }
 
-// Holds reports whether a minor is in the span. Zero is the newest.
+// Holds reports whether a minor version is in the span. Zero means the newest.
 func (s Span) Holds(minor int) bool {
 	if minor == 0 {
 		return s.Until == 0
@@ -44,7 +42,7 @@ func (s Span) Holds(minor int) bool {
 	return minor >= s.From && (s.Until == 0 || minor < s.Until)
 }
 
-// String describes the minors.
+// String describes the minor versions.
 func (s Span) String() string {
 	switch {
 	case s.From == 0 && s.Until == 0:
@@ -60,26 +58,25 @@ func (s Span) String() string {
 // Setting is a field of the KubeletConfiguration on a Windows node.
 type Setting struct {
 	Span
-	// Path is the field, with dots.
+	// Path is the path of the field, with dots.
 	Path string
-	// Flag is the kubelet's flag of the same meaning; "" where there is none.
+	// Flag is the kubelet's flag with the same meaning, or "".
 	Flag string
-	// Value is the one value that the row is for, or its prefix before a *; "" means any value that is not
-	// in Harmless.
+	// Value is the only value that the row is for, or its prefix followed by *; "" means any value that is not in Harmless.
 	Value string
-	// Harmless are values that ask for nothing.
+	// Harmless are the values without an effect.
 	Harmless []string
 	Effect   Effect
-	// Unless is a feature gate that takes the effect away where it is on.
+	// Unless is a feature gate that removes the effect if it is on.
 	Unless string
-	// Usual is set for a setting that kubeadm writes into every configuration, or corrects on Windows
-	// itself: it is reported only where a configuration is for Windows alone.
+	// Usual is true for a setting that kubeadm writes into every configuration, or that it corrects on Windows itself:
+	// it is only reported if the configuration is only for Windows.
 	Usual bool
-	// Why completes "the kubelet on Windows ...".
+	// Why completes the sentence "the kubelet on Windows ...".
 	Why, Source string
 }
 
-// SettingsAt returns the rows that hold for a minor.
+// SettingsAt returns the rows for a minor version.
 func SettingsAt(minor int) []Setting {
 	return slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool { return !s.Holds(minor) })
 }
@@ -95,15 +92,15 @@ func (s Setting) Matches(value string) bool {
 	return !slices.ContainsFunc(s.Harmless, func(h string) bool { return strings.EqualFold(h, value) })
 }
 
-// Gate is a feature gate that concerns Windows.
+// Gate is a feature gate that is relevant for Windows.
 type Gate struct {
 	Name string
-	// Known are the minors whose components have the gate: others exit at their start.
+	// Known are the minor versions whose components know the gate; others exit at their start.
 	Known Span
-	// On is the first minor in which it is on by default, Locked the first whose components exit when it is switched off,
-	// Inert the first in which it does nothing; zero is none.
+	// On is the first minor version in which the gate is on by default; Locked is the first whose components exit if it
+	// is switched off; Inert is the first in which it has no effect. Zero means none.
 	On, Locked, Inert int
-	// Linux is set where the gate has no effect on Windows.
+	// Linux is true if the gate has no effect on Windows.
 	Linux        bool
 	What, Source string
 }
@@ -117,8 +114,8 @@ func GateByName(name string) (Gate, bool) {
 	return gates[i], true
 }
 
-// Problem returns the problem of a gate with a value in a minor, or "". refused reports whether the
-// component exits at its start.
+// Problem returns the problem of a gate with a value in a minor version, or "". refused is true if the component exits
+// at its start.
 func (g Gate) Problem(minor int, value string) (text string, refused bool) {
 	on := strings.EqualFold(value, "true")
 	switch {
@@ -136,7 +133,7 @@ func (g Gate) Problem(minor int, value string) (text string, refused bool) {
 	return "", false
 }
 
-// since reports whether a minor is at least first, which zero never is.
+// since reports whether a minor version is at least first; zero in first means never.
 func since(first, minor int) bool { return first > 0 && (minor == 0 || minor >= first) }
 
 // Config is a version of kubeadm's configuration files.
@@ -146,8 +143,7 @@ type Config struct {
 	Version, Source string
 }
 
-// ConfigVersion returns the minors whose kubeadm reads a version of its configuration; ok is false if none
-// ever did.
+// ConfigVersion returns the minor versions whose kubeadm reads a version of its configuration; ok is false if there is none.
 func ConfigVersion(version string) (c Config, ok bool) {
 	i := slices.IndexFunc(configs, func(c Config) bool { return c.Version == version })
 	if i < 0 {
@@ -156,7 +152,7 @@ func ConfigVersion(version string) (c Config, ok bool) {
 	return configs[i], true
 }
 
-// Features returns the minors whose kubeadm knows a feature gate of its own.
+// Features returns the minor versions whose kubeadm knows one of its own feature gates.
 func Features(name string) (Span, bool) {
 	s, ok := features[name]
 	return s, ok
@@ -164,14 +160,14 @@ func Features(name string) (Span, bool) {
 
 // Field is a field of a pod's volumes or mounts that has no effect on Windows.
 type Field struct {
-	// From is the first minor that has the field.
+	// From is the first minor version with the field.
 	From int
-	// At is its place in a pod: a path with [] for items.
+	// At is the field's path in a pod, with [] for list items.
 	At          string
 	Why, Source string
 }
 
-// Fields returns all rows.
+// Fields returns all rows for fields.
 func Fields() []Field { return slices.Clone(fields) }
 
 // Release is a release of Kubernetes: 1.Minor.Patch.
@@ -180,42 +176,43 @@ type Release struct{ Minor, Patch int }
 // String returns the release as a version.
 func (r Release) String() string { return fmt.Sprintf("1.%d.%d", r.Minor, r.Patch) }
 
-// Scope says which Windows nodes or pods a defect hits.
+// Scope is the set of Windows nodes or pods that a defect affects.
 type Scope string
 
 // Scopes.
 const (
-	// Everywhere: every Windows node.
+	// Everywhere is every Windows node.
 	Everywhere Scope = "every Windows node"
-	// SubPaths: containers with more than one mount of a subPath.
+	// SubPaths is containers with more than one mount of a subPath.
 	SubPaths Scope = "containers with several subPaths"
-	// DualStack: Services with two IP families.
+	// DualStack is Services with two IP families.
 	DualStack Scope = "Services with two IP families"
-	// Bridge: networks of the type L2Bridge.
+	// Bridge is networks of the type L2Bridge.
 	Bridge Scope = "L2Bridge networks"
-	// LocalTraffic: Services with internalTrafficPolicy Local.
+	// LocalTraffic is Services with internalTrafficPolicy Local.
 	LocalTraffic Scope = "Services with internalTrafficPolicy Local"
-	// RunAsUser: pods with runAsUser.
+	// RunAsUser is pods with runAsUser.
 	RunAsUser Scope = "pods with runAsUser"
 )
 
 // Defect is a fault of a program of Kubernetes on Windows.
 type Defect struct {
-	// Name is a CVE or a few words.
+	// Name is a CVE or a short description.
 	Name string
-	// CVE is set for a defect that an attacker can exploit.
+	// CVE is true for a defect that an attacker can exploit.
 	CVE bool
-	// From is the first minor that has it.
+	// From is the first minor version with the defect.
 	From int
-	// Fixed are the first releases without it, one per minor, newest first. A minor that is older than all of them has it.
+	// Fixed are the first releases without the defect, one per minor version, newest first. Minor versions that are
+	// older than all of them have the defect.
 	Fixed []Release
 	Scope Scope
-	// Program has the defect, Why describes it.
+	// Program has the defect, and Why describes it.
 	Program, Why, Source string
 }
 
-// Has reports whether a release has the defect. A nil patch is the last one of its minor, and a
-// minor of zero the newest release.
+// Has reports whether a release has the defect. A nil patch is the last one of its minor version, and a minor of zero
+// is the newest release.
 func (d Defect) Has(minor int, patch *int) bool {
 	if minor == 0 || minor < d.From {
 		return false
@@ -230,8 +227,8 @@ func (d Defect) Has(minor int, patch *int) bool {
 	return minor < oldest
 }
 
-// Fix returns the release that a cluster of a minor takes to be rid of the defect: of its own
-// minor where there is one, else the next higher.
+// Fix returns the release without the defect to which a cluster of a minor version can be upgraded: of the same minor
+// version if there is one, otherwise of the next higher one.
 func (d Defect) Fix(minor int) Release {
 	fix := d.Fixed[0]
 	for _, f := range d.Fixed {
@@ -242,11 +239,5 @@ func (d Defect) Fix(minor int) Release {
 	return fix
 }
 
-// Defects returns all rows, in the order of the table.
+// Defects returns all rows for defects, in the order of the table.
 func Defects() []Defect { return slices.Clone(defects) }
-
-// Behaviour is a change in the behaviour of Windows nodes that has no setting.
-type Behaviour struct {
-	From              int
-	What, Why, Source string
-}

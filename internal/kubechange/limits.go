@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Limit is a limit that every kubelet sets to a field of its configuration, on any system: with another
+// Limit is the range of values that every kubelet accepts for a field of its configuration, on any system: with another
 // value it exits at its start.
 type Limit struct {
-	// Path is the field, with dots; Flag the kubelet's flag of the same meaning, "" where there is none.
+	// Path is the path of the field, with dots; Flag is the kubelet's flag with the same meaning, or "".
 	Path, Flag string
-	// Takes describes the values that are taken.
+	// Takes describes the accepted values.
 	Takes string
 	fits  func(string) bool
 }
 
-// Fits reports whether a value is taken. "" leaves the default.
+// Fits reports whether a value is accepted. "" means the default.
 func (l Limit) Fits(value string) bool { return value == "" || l.fits(value) }
 
 // Limits returns the bounds of single fields.
@@ -61,7 +61,7 @@ func Limits() []Limit {
 	}
 }
 
-// unbounded is the upper bound of a field without one.
+// unbounded is the upper bound of a field that has none.
 const unbounded = 1 << 62
 
 func numbers(path, flag string, least, most int64) Limit {
@@ -82,7 +82,7 @@ func durations(path, flag string, least, most time.Duration) Limit {
 	}
 	return Limit{path, flag, takes, func(s string) bool {
 		d, err := time.ParseDuration(s)
-		return err == nil && (d == 0 || d >= least && d <= most) // zero is the default
+		return err == nil && (d == 0 || d >= least && d <= most) // zero means the default
 	}}
 }
 
@@ -90,14 +90,14 @@ func oneOf(path, flag string, values ...string) Limit {
 	return Limit{path, flag, strings.Join(values, ", "), func(s string) bool { return slices.Contains(values, s) }}
 }
 
-// quantities is the form of a quantity, as resource.ParseQuantity takes it.
+// quantities matches a quantity as resource.ParseQuantity accepts it.
 var quantities = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$`)
 
 func quantity(path, flag string) Limit {
 	return Limit{path, flag, "a quantity such as 10Mi", quantities.MatchString}
 }
 
-// Thresholds returns the fields of the KubeletConfiguration whose keys are signals of eviction, by flag.
+// Thresholds returns the fields of the KubeletConfiguration whose keys are eviction signals, by flag.
 func Thresholds() map[string]string {
 	return map[string]string{
 		"eviction-hard": "evictionHard", "eviction-soft": "evictionSoft", "eviction-soft-grace-period": "evictionSoftGracePeriod",
@@ -105,7 +105,7 @@ func Thresholds() map[string]string {
 	}
 }
 
-// signals are the signals of eviction. Source: kubernetes pkg/kubelet/eviction/api/types.go.
+// signals are the eviction signals. Source: kubernetes pkg/kubelet/eviction/api/types.go.
 var signals = []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree",
 	"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available"}
 
@@ -131,8 +131,9 @@ func Threshold(field, signal, value string) string {
 	return ""
 }
 
-// NodeLabel reports whether a kubelet takes a label for its node: of kubernetes.io and k8s.io it takes some alone.
-// Source: kubernetes staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go, cmd/kubelet/app/options/options.go.
+// NodeLabel reports whether a kubelet accepts a label for its node: of the labels of kubernetes.io and k8s.io it
+// accepts only some. Source: kubernetes staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go,
+// cmd/kubelet/app/options/options.go.
 func NodeLabel(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
 	of := func(name string) bool { return domain == name || strings.HasSuffix(domain, "."+name) }
@@ -144,8 +145,8 @@ func NodeLabel(key string) bool {
 		}, key)
 }
 
-// kubeletFields are the fields of the KubeletConfiguration of 1.37; no minor from 1.31 on has others.
-// Source: k8s.io/kubelet config/v1beta1 types.go.
+// kubeletFields are the fields of the KubeletConfiguration in 1.37; no minor version from 1.31 on has others. Source:
+// k8s.io/kubelet config/v1beta1 types.go.
 const kubeletFields = "apiVersion kind address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS " +
 	"clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize " +
 	"containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuota cpuCFSQuotaPeriod " +

@@ -15,9 +15,8 @@ import (
 	"testing"
 )
 
-// sources returns the folders of k8s.io/kubernetes by minor: of the release that go.mod
-// names, and of others that the module cache has (`go mod download k8s.io/kubernetes@v1.37.2`
-// in a folder outside of the module adds one).
+// sources returns the directories of k8s.io/kubernetes by minor version: of the release in go.mod, and of others in the
+// module cache (`go mod download k8s.io/kubernetes@v1.37.2` in a directory outside of the module adds one).
 func sources(t *testing.T) map[int]string {
 	t.Helper()
 	out := map[int]string{}
@@ -33,7 +32,7 @@ func sources(t *testing.T) map[int]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range append(cached, linked) { // the linked one last
+	for _, dir := range append(cached, linked) { // the linked release last
 		parts := regexp.MustCompile(`@v1\.(\d+)\.\d+$`).FindStringSubmatch(dir)
 		if parts == nil {
 			t.Fatalf("%s is of no release", dir)
@@ -53,8 +52,8 @@ func parse(t *testing.T, file string) *ast.File {
 	return parsed
 }
 
-// TestSettings compares the rows of validation_windows.go with the file itself in each minor: an if that
-// returns an error refuses the field of its condition, one that logs ignores it.
+// TestSettings compares the rows of validation_windows.go with that file in each minor version: an if that returns an
+// error refuses the field of its condition, and one that logs ignores it.
 func TestSettings(t *testing.T) {
 	for minor, dir := range sources(t) {
 		want := map[string]Effect{}
@@ -99,10 +98,10 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// versioned are the fields of a gate's row in the sources since 1.32.
+// versioned matches the fields of a gate's row in the sources since 1.32.
 var versioned = regexp.MustCompile(`MustParse\("1\.(\d+)"\), Default: (true|false), PreRelease: featuregate\.(\w+)(, LockToDefault: true)?`)
 
-// TestGates compares the gates with those of each minor.
+// TestGates compares the gates with those of each minor version.
 func TestGates(t *testing.T) {
 	all := sources(t)
 	for minor, dir := range all {
@@ -132,7 +131,7 @@ func TestGates(t *testing.T) {
 					got.Inert = from
 				}
 			}
-			until := func(row int) int { // the gates that a minor does not know yet
+			until := func(row int) int { // the gates that a minor version does not know yet
 				if row > minor {
 					return 0
 				}
@@ -146,7 +145,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestKubeadm compares the versions and gates of kubeadm with those of each minor.
+// TestKubeadm compares the versions and gates of kubeadm with those of each minor version.
 func TestKubeadm(t *testing.T) {
 	for minor, dir := range sources(t) {
 		app := filepath.Join(dir, "cmd", "kubeadm", "app")
@@ -191,8 +190,8 @@ func TestKubeadm(t *testing.T) {
 	}
 }
 
-// TestDefects: the fixes of a defect are one per minor, newest first, and a release has it
-// until its minor's.
+// TestDefects: the fixes of a defect are one per minor version, newest first, and a release has the defect until the
+// fix of its minor version.
 func TestDefects(t *testing.T) {
 	for _, d := range defects {
 		minors := []int{}

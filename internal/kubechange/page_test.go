@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestPage holds docs/reference/kubernetes.md to the table.
+// TestPage compares docs/reference/kubernetes.md with the table.
 func TestPage(t *testing.T) {
 	golden.Compare(t, "../../docs/reference/kubernetes.md", []byte(page()))
 }
@@ -81,11 +81,35 @@ func page() string {
 	}
 	put("\n## Other changes\n\n| since | change | what | source |\n|---|---|---|---|\n")
 	for _, b := range behaviours {
-		put("| 1.%d | %s | %s | %s |\n", b.From, b.What, b.Why, b.Source)
+		put("| 1.%d | %s | %s | %s |\n", b.from, b.what, b.why, b.source)
 	}
 	put("\n## A new minor\n\n`go mod download k8s.io/kubernetes@v1.N.P` in a folder outside of the module, then `go test " +
 		"./internal/kubechange`: it names " +
 		"each setting, gate and version that the table lacks or has wrongly. Defects and other changes come from the minor's CHANGELOG, by " +
 		"`grep -iE 'windows|winkernel|HNS'`. Then `make generate`.\n")
 	return out.String()
+}
+
+// behaviour is a change in the behaviour of Windows nodes that no setting controls.
+type behaviour struct {
+	from              int
+	what, why, source string
+}
+
+// behaviours are changes without a setting.
+var behaviours = []behaviour{
+	{31, "eviction by memory", "Windows nodes evict pods when less committed memory is left than evictionHard's memory.available, 500Mi " +
+		"by default: the page file counts, so a node may page before it evicts", "#122922; pkg/kubelet/eviction/defaults_windows.go"},
+	{31, "kube-proxy changes load balancers in place", "in place of removing and creating them, and keeps endpoints that terminate",
+		"#124092"},
+	{32, "no resize of pods in place", "a resize is infeasible on Windows", "#128623"},
+	{33, "no host network but for HostProcess", "the alpha support went; the gate stays and does nothing", "#130250"},
+	{33, "kubeadm needs xcopy", "a preflight check of kubeadm looks for it", "#130045"},
+	{34, "no resources of whole pods", "the API server refuses pods with spec.os windows that have them, and so does the kubelet", "#133046"},
+	{36, "upgrades wait longer for the test job", "CreateJob of kubeadm upgrade gets a minute, as Windows pulls the pause image",
+		"CHANGELOG-1.36"},
+	{37, "kubeadm writes kube-proxy's mode", "KubeProxyConfiguration without a mode gets iptables, which kube-proxy on Windows refuses: " +
+		"a Windows kube-proxy that shares the ConfigMap has to set kernelspace", "#139777; pkg/proxy/apis/config/validation/validation.go"},
+	{37, "no flags of cAdvisor", "the kubelet on Linux loses 18; the one on Windows never had any",
+		"#139870; cmd/kubelet/app/options/globalflags_other.go"},
 }

@@ -1,13 +1,13 @@
 package kubechange
 
-// The files of kubernetes/kubernetes that rows name.
+// Files of kubernetes/kubernetes to which rows refer.
 const (
 	validation = "pkg/kubelet/apis/config/validation/validation_windows.go"
 	manager    = "pkg/kubelet/cm/container_manager_windows.go"
 	features37 = "pkg/features/kube_features.go"
 )
 
-// linuxOnly is why the kubelet of Windows has no use for a setting of cgroups.
+// cgroups is the reason why a setting of cgroups has no effect on the kubelet on Windows.
 const cgroups = "has no cgroups and does not read it"
 
 // settings are the fields of the KubeletConfiguration that differ on Windows.
@@ -142,8 +142,8 @@ var configs = []Config{
 	{Version: "v1beta4", Span: Span{31, 0}, Source: "cmd/kubeadm/app/apis/kubeadm; #125029"},
 }
 
-// features are kubeadm's own feature gates, each with the minors that know it, as far as they
-// end after 1.27. Source: cmd/kubeadm/app/features/features.go.
+// features are kubeadm's own feature gates, each with the minor versions that know it, except those that ended before
+// 1.28. Source: cmd/kubeadm/app/features/features.go.
 var features = map[string]Span{
 	"PublicKeysECDSA":                  {0, 37},
 	"RootlessControlPlane":             {22, 0},
@@ -154,7 +154,7 @@ var features = map[string]Span{
 	"NodeLocalCRISocket":               {32, 37},
 }
 
-// fields are fields of pods that came after WIN307 and have no effect on Windows.
+// fields are fields of pods that were added after those of rule WIN307 and have no effect on Windows.
 var fields = []Field{
 	{37, "volumes[].emptyDir.mode", "the directory gets no mode", "core/v1 types.go of 1.37; pkg/volume/emptydir/empty_dir.go"},
 	{37, "containers[].volumeMounts[].bindMountOptions", "noexec, nodev and nosuid are of Linux", "core/v1 types.go of 1.37"},
@@ -173,8 +173,8 @@ var fields = []Field{
 	{37, "volumes[].projected.sources[].podCertificate.user", "files have no owner by a number", "core/v1 types.go of 1.37"},
 }
 
-// defects are faults of kubelet and kube-proxy on Windows: first those that an attacker can exploit, then
-// by the newest fix. Releases are from the notes in CHANGELOG of each minor.
+// defects are defects of kubelet and kube-proxy on Windows: first those that an attacker can exploit, then the others
+// by their newest fix. Releases are from the notes in CHANGELOG of each minor version.
 var defects = []Defect{
 	{Name: "CVE-2024-9042", CVE: true, Fixed: []Release{{32, 1}, {31, 5}, {30, 9}, {29, 13}}, Scope: Everywhere, Program: "kubelet",
 		Why: "a query of a node's logs runs commands", Source: "kubernetes issue 129654"},
@@ -209,22 +209,4 @@ var defects = []Defect{
 		Why: "it does not take its own socket files for sockets", Source: "#126976, #127100"},
 	{Name: "runAsUser", Fixed: []Release{{31, 0}}, Scope: RunAsUser, Program: "kubelet", Why: "it starts no pod that has runAsUser",
 		Source: "#125040"},
-}
-
-// behaviours are changes without a setting.
-var behaviours = []Behaviour{
-	{31, "eviction by memory", "Windows nodes evict pods when less committed memory is left than evictionHard's memory.available, 500Mi " +
-		"by default: the page file counts, so a node may page before it evicts", "#122922; pkg/kubelet/eviction/defaults_windows.go"},
-	{31, "kube-proxy changes load balancers in place", "in place of removing and creating them, and keeps endpoints that terminate",
-		"#124092"},
-	{32, "no resize of pods in place", "a resize is infeasible on Windows", "#128623"},
-	{33, "no host network but for HostProcess", "the alpha support went; the gate stays and does nothing", "#130250"},
-	{33, "kubeadm needs xcopy", "a preflight check of kubeadm looks for it", "#130045"},
-	{34, "no resources of whole pods", "the API server refuses pods with spec.os windows that have them, and so does the kubelet", "#133046"},
-	{36, "upgrades wait longer for the test job", "CreateJob of kubeadm upgrade gets a minute, as Windows pulls the pause image",
-		"CHANGELOG-1.36"},
-	{37, "kubeadm writes kube-proxy's mode", "KubeProxyConfiguration without a mode gets iptables, which kube-proxy on Windows refuses: " +
-		"a Windows kube-proxy that shares the ConfigMap has to set kernelspace", "#139777; pkg/proxy/apis/config/validation/validation.go"},
-	{37, "no flags of cAdvisor", "the kubelet on Linux loses 18; the one on Windows never had any",
-		"#139870; cmd/kubelet/app/options/globalflags_other.go"},
 }

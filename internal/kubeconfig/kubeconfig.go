@@ -1,9 +1,9 @@
-// Package kubeconfig reads kubeconfigs from untrusted authors: whoever may write the Secret of a cluster
-// decides its content. A kubeconfig may name programs to run and files to read on the machine that loads
-// it; this package permits neither.
+// Package kubeconfig parses kubeconfigs from untrusted authors: any user who may write the Secret of a cluster
+// determines its content. A kubeconfig can name programs to run and files to read on the machine that loads it; this
+// package permits neither.
 //
-// It connects to nothing and reads no Secret. The command line, the controllers, internal/diagnose/facts
-// and internal/helm import it.
+// It opens no connections and reads no Secrets. The command line, the controllers, internal/diagnose/facts and
+// internal/helm import it.
 package kubeconfig
 
 import (
@@ -15,8 +15,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Config returns the configuration of a kubeconfig's current context. It is an error if the kubeconfig is none, or if the user
-// or the cluster of that context names a program or a file. No error quotes the kubeconfig, which is a secret.
+// Config returns the configuration of a kubeconfig's current context. It returns an error if data is no kubeconfig, or
+// if the user or the cluster of that context names a program or a file. No error quotes the kubeconfig, because it is
+// secret.
 func Config(data []byte) (*rest.Config, error) {
 	all, err := clientcmd.Load(data)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestConfig: credentials are taken, and nothing that runs a program or reads a file of this machine.
+// TestConfig: credentials are accepted, except those that run a program or read a file of this machine.
 func TestConfig(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	secret := filepath.Join(t.TempDir(), "token")

@@ -2,7 +2,7 @@ package kubeflags
 
 import "testing"
 
-// TestDropped compares the generated list with removals that others have recorded.
+// TestDropped compares the generated list with removals in other sources.
 func TestDropped(t *testing.T) {
 	for _, test := range []struct {
 		program, flag string
@@ -32,7 +32,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestDroppedGate compares the generated list with removals that others have recorded.
+// TestDroppedGate compares the generated list with removals in other sources.
 func TestDroppedGate(t *testing.T) {
 	for _, test := range []struct {
 		gate   string
@@ -55,7 +55,7 @@ func TestDroppedGate(t *testing.T) {
 	}
 }
 
-// TestLacks: flags of one system.
+// TestLacks checks flags that exist on one system only.
 func TestLacks(t *testing.T) {
 	for _, test := range []struct {
 		program, system, flag string
@@ -72,7 +72,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// TestNever: flags that are misspelt, and flags that some minor or one system has.
+// TestNever checks misspelt flags, and flags that some minor version or one system has.
 func TestNever(t *testing.T) {
 	for _, flag := range []string{"node-label", "max-pod", "feature-gate", "nodelabels", "evictionHard"} {
 		if !Never(flag) {
@@ -87,7 +87,7 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// TestCadvisor: the 18 flags that a note of 1.37 lists. Source: CHANGELOG-1.37, kubernetes 139870.
+// TestCadvisor checks the 18 flags in a release note of 1.37. Source: CHANGELOG-1.37, kubernetes 139870.
 func TestCadvisor(t *testing.T) {
 	n := 0
 	for flag, minor := range dropped["kubelet"] {

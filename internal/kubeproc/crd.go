@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// startWithCRDs waits until the API server serves administrators and Config.CRDs, which a new etcd is given before.
+// startWithCRDs writes Config.CRDs into a new etcd, and waits until the API server serves administrators and the CRDs.
 func (p *Plane) startWithCRDs(ctx context.Context, fresh bool) error {
 	crds, err := p.cfg.CRDs(p.keys.caCert)
 	if err != nil {
@@ -45,8 +45,8 @@ func (p *Plane) startWithCRDs(ctx context.Context, fresh bool) error {
 	return awaitServed(ctx, client, crds)
 }
 
-// InstallCRDs creates the CRDs, or replaces the specs of existing ones, and then waits until the API server
-// serves all of them, or until ctx ends. Labels and annotations of others stay.
+// InstallCRDs creates the CRDs, or replaces the specs of existing ones, and then waits until the API server serves all
+// of them, or until ctx ends. Other labels and annotations of existing CRDs are kept.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	client, err := crdClient(cfg)
 	if err != nil {
@@ -85,7 +85,8 @@ func defaulted(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.C
 	return crd
 }
 
-// crdClient returns a client for CRDs, whose schemas are large: protobuf is decoded in a fraction of JSON's time.
+// crdClient returns a client for CRDs that uses protobuf: CRD schemas are large, and decoding protobuf takes a fraction
+// of the time of JSON.
 func crdClient(cfg *rest.Config) (clientset.Interface, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.ContentType = runtime.ContentTypeProtobuf
@@ -116,8 +117,8 @@ func install(ctx context.Context, client crdclient.CustomResourceDefinitionInter
 	})
 }
 
-// awaitServed waits until the API server serves all versions of the CRDs. It asks discovery, which is small; a CRD
-// with its schema is read only where it stays away.
+// awaitServed waits until the API server serves all versions of the CRDs. It reads the discovery documents, which are
+// small; it reads a CRD with its schema only if the CRD is not served for a while.
 func awaitServed(ctx context.Context, client clientset.Interface, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	away := map[schema.GroupVersion][]*apiextensionsv1.CustomResourceDefinition{}
 	for _, crd := range crds {
@@ -165,7 +166,7 @@ func awaitServed(ctx context.Context, client clientset.Interface, crds []*apiext
 	}
 }
 
-// refused returns why the API server will not serve a CRD; nil while it still may.
+// refused returns the reason why the API server will not serve a CRD; nil while it still may.
 func refused(ctx context.Context, client clientset.Interface, name string) error {
 	live, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// TestCRDs starts a plane with kinds and compares them with those that the API server makes from the same
-// manifests. It then starts the plane again with a changed kind and an additional one.
+// TestCRDs starts a plane with kinds and compares them with those that the API server creates from the same manifests.
+// It then starts the plane again with a changed kind and an additional one.
 func TestCRDs(t *testing.T) {
 	all, err := config.CRDs()
 	if err != nil {
@@ -60,7 +60,8 @@ func TestCRDs(t *testing.T) {
 	if again := get(name); again.ResourceVersion != given.ResourceVersion {
 		t.Errorf("an installation of the same kind changed it: %s", cmp.Diff(given, again))
 	}
-	// Kubernetes 1.37 never ends a CRD whose objects it cannot list at first, if its next status meets a conflict.
+	// Kubernetes 1.37 never finishes the deletion of a CRD whose objects it cannot list at first, if its next status
+	// update meets a conflict.
 	objects := []string{"/apis", given.Spec.Group, given.Spec.Versions[0].Name, given.Spec.Names.Plural}
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
 		return client.ApiextensionsV1().RESTClient().Get().AbsPath(objects...).Do(ctx).Error() == nil, nil
@@ -101,7 +102,7 @@ func TestCRDs(t *testing.T) {
 	get(all[0].Name)
 }
 
-// anyTime returns a CRD without the fields that differ between two of the same manifest.
+// anyTime returns a CRD without the fields that differ between two CRDs of the same manifest.
 func anyTime(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	crd = crd.DeepCopy()
 	crd.UID, crd.ResourceVersion, crd.CreationTimestamp, crd.ManagedFields = "", "", metav1.Time{}, nil

@@ -2,10 +2,10 @@ package kubeproc
 
 import "strings"
 
-// uncached are the resources that are written seldom and that few watch, each with its API
-// group. A watch cache wakes about once a second, as of Kubernetes 1.36, and an API server
-// has one for each resource: without these a server that has nothing to do needs a third
-// less processor time. Their watches read etcd. A name that a server does not know does no harm.
+// uncached are resources that are rarely written and have few watchers, each with its API group. A watch cache wakes
+// about once a second, as of Kubernetes 1.36, and an API server has one for each resource: without these caches an idle
+// server needs a third less processor time. Watches of these resources read from etcd. Names that a server does not
+// know are harmless.
 const uncached = `
 	endpoints limitranges persistentvolumeclaims persistentvolumes podtemplates replicationcontrollers resourcequotas
 	mutatingadmissionpolicies.admissionregistration.k8s.io mutatingadmissionpolicybindings.admissionregistration.k8s.io
@@ -40,10 +40,10 @@ const uncached = `
 	stagedglobalnetworkpolicies.crd.projectcalico.org stagedkubernetesnetworkpolicies.crd.projectcalico.org
 	stagednetworkpolicies.crd.projectcalico.org tiers.crd.projectcalico.org`
 
-// IdleFlags are flags by which a kube-apiserver of this machine costs little while nothing
-// happens, in the order of their names, each as NAME=VALUE: no watch cache where it is of
-// little use, and no counting of objects for metrics that nothing reads. A cluster that grows
-// writes thousands of versions in the five minutes for which etcd would keep them.
+// IdleFlags returns the flags, each as NAME=VALUE and sorted by name, with which a kube-apiserver on this machine needs
+// little processor time while it is idle: no watch caches where they are of little use, and no counting of objects for
+// metrics that nothing reads. etcd compacts more often, because a growing cluster writes thousands of versions in the
+// default period of five minutes.
 func IdleFlags() []string {
 	sizes := strings.Fields(uncached)
 	for i := range sizes {

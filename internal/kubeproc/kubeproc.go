@@ -1,6 +1,5 @@
-// Package kubeproc runs the programs of casement-kube as child processes: it finds
-// the binary and starts management planes (etcd, kube-apiserver and a reduced
-// controller manager) on loopback addresses. It links none of Kubernetes'
+// Package kubeproc runs the programs of casement-kube as child processes: it finds the binary and starts management
+// planes (etcd, kube-apiserver and a reduced controller manager) on loopback addresses. It does not link Kubernetes'
 // programs itself. The local plane and tests use it.
 package kubeproc
 
@@ -30,11 +29,11 @@ import (
 	"casement.dev/casement/internal/tuning"
 )
 
-// Binary is the name of the multi-call program.
+// Binary is the name of the program that contains the programs of Kubernetes.
 const Binary = "casement-kube"
 
-// Find returns the path of casement-kube: $CASEMENT_KUBE, beside this program,
-// in bin/ of the source tree (for tests), or on the PATH.
+// Find returns the path of casement-kube: $CASEMENT_KUBE, or a file next to this program, in bin/ of the source tree
+// (for tests), or on the PATH.
 func Find() (string, error) {
 	if path := os.Getenv("CASEMENT_KUBE"); path != "" {
 		return path, nil
@@ -62,30 +61,28 @@ func Find() (string, error) {
 
 // Config configures the processes.
 type Config struct {
-	// Dir keeps the data, keys and logs; a plane on the same Dir takes its data up.
+	// Dir contains the data, keys and logs; a plane with an existing Dir continues with its data.
 	Dir string
-	// Binary is casement-kube; empty asks Find.
+	// Binary is the path of casement-kube; "" calls Find.
 	Binary string
-	// Host is the loopback address to serve on; empty means 127.0.0.1.
+	// Host is the loopback address to serve on; "" means 127.0.0.1.
 	Host string
-	// Names are more names for the API server's certificate, which is made once.
+	// Names are additional names for the API server's certificate, which is created once.
 	Names []string
-	// EgressConfig, when set, is the file of an EgressSelectorConfiguration by which
-	// the API server reaches pods. The controller manager runs the controllers of
-	// Deployments and Services then as well.
+	// EgressConfig, if set, is the file of an EgressSelectorConfiguration that describes how the API server reaches
+	// pods. The controller manager then also runs the controllers of Deployments and Services.
 	EgressConfig string
 	// Controllers are controllers that the controller manager runs in addition to those of every plane.
 	Controllers []string
 	// APIServer are flags of the API server in addition to those of every plane.
 	APIServer []string
-	// CRDs, when set, returns the kinds that the API server serves once Start returns, for the CA (PEM) of the plane.
+	// CRDs, if set, returns the kinds that the API server serves once Start returns; ca is the plane's CA (PEM).
 	CRDs func(ca []byte) ([]*apiextensionsv1.CustomResourceDefinition, error)
-	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
-	// with neither bodies nor answers, or Everyone.
+	// AuditOf, if set, is a user whose requests the API server records in AuditLog, without bodies and responses, or Everyone.
 	AuditOf string
-	// Records is where the processes are recorded while they run.
+	// Records is the place where the processes are recorded while they run.
 	Records process.Records
-	// OnWait, when set, is called with the progress of a start that takes long, from several goroutines.
+	// OnWait, if set, is called with the progress of a slow start, by several goroutines.
 	OnWait func(string)
 }
 
@@ -99,7 +96,7 @@ type Plane struct {
 	processes []*process.Process
 }
 
-// Start starts a plane and returns when its API server serves Administrators; AwaitReady waits for the rest.
+// Start starts a plane and returns when its API server serves Administrators; AwaitReady waits for the other users.
 func Start(ctx context.Context, cfg Config) (_ *Plane, err error) {
 	if cfg.Binary == "" {
 		if cfg.Binary, err = Find(); err != nil {
@@ -131,9 +128,9 @@ func (p *Plane) path(elem ...string) string {
 }
 
 func (p *Plane) start(ctx context.Context) error {
-	// etcd wants a socket path relative to its working directory, which keeps it below the length that the
-	// kernel allows. It commits to its database once a second instead of ten times; its log has the writes
-	// in between. A lone member waits for up to an election's time before it leads, so that time is short.
+	// etcd requires a socket path relative to its working directory, which keeps the path below the kernel's maximum
+	// length. It commits to its database once a second instead of ten times; its write-ahead log has the writes in
+	// between. A single member waits for up to the election timeout before it leads, so that timeout is short.
 	socket := "unix://" + etcdSocket
 	_, err := os.Stat(p.path("etcd"))
 	fresh := errors.Is(err, os.ErrNotExist)
@@ -159,13 +156,13 @@ func (p *Plane) start(ctx context.Context) error {
 	return p.startWithCRDs(ctx, fresh)
 }
 
-// StartControllerManager waits as AwaitReady does, and starts garbage collection, namespaces and service
-// accounts. Call it once: objects of the kinds that exist by then are collected from the start.
+// StartControllerManager waits like AwaitReady, and starts the controllers of garbage collection, namespaces and
+// service accounts. It has to be called once; objects of the kinds that exist by then are collected from the start.
 func (p *Plane) StartControllerManager(ctx context.Context) error {
 	if err := p.await(ctx); err != nil {
 		return err
 	}
-	// There is one, so it needs no lease, which it could lose on a busy machine.
+	// There is only one controller manager, so it needs no lease, which it could lose on a busy machine.
 	return p.run("kube-controller-manager",
 		"--kubeconfig="+p.path("kubeconfig"), "--bind-address="+p.cfg.Host, "--secure-port=0", "--leader-elect=false",
 		"--controllers="+strings.Join(p.controllers(), ","),
@@ -182,7 +179,7 @@ func (p *Plane) controllers() []string {
 	return append(out, p.cfg.Controllers...)
 }
 
-// Issuer is who issues the tokens of a management plane's service accounts.
+// Issuer is the issuer of the tokens of a management plane's service accounts.
 const Issuer = "https://kubernetes.default.svc"
 
 func (p *Plane) apiServerFlags(etcd string) []string {
@@ -204,7 +201,7 @@ func (p *Plane) apiServerFlags(etcd string) []string {
 			"--audit-log-maxsize=1000", "--audit-log-maxbackup=1")
 	}
 	if p.cfg.EgressConfig != "" {
-		// Services are resolved to their endpoints, as nothing here has cluster IPs.
+		// Services are resolved to their endpoints, because this plane has no cluster IPs.
 		flags = append(flags, "--egress-selector-config-file="+p.cfg.EgressConfig, "--enable-aggregator-routing=true")
 	}
 	return append(flags, p.cfg.APIServer...)
@@ -233,7 +230,7 @@ func (p *Plane) Server() string {
 	return "https://" + net.JoinHostPort(p.cfg.Host, strconv.Itoa(p.port))
 }
 
-// Config reaches the API server as an administrator.
+// Config returns the configuration of a client that is an administrator.
 func (p *Plane) Config() *rest.Config {
 	return &rest.Config{
 		Host: p.Server(), QPS: 500, Burst: 1000,
@@ -242,7 +239,7 @@ func (p *Plane) Config() *rest.Config {
 	}
 }
 
-// Kubeconfig returns the same as a file.
+// Kubeconfig returns the configuration of Config as a kubeconfig file.
 func (p *Plane) Kubeconfig() []byte {
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters["casement"] = &clientcmdapi.Cluster{Server: p.Server(), CertificateAuthorityData: p.keys.caCert}
@@ -256,12 +253,11 @@ func (p *Plane) Kubeconfig() []byte {
 	return data
 }
 
-// CA returns the certificate and key (PEM) that sign for this plane, so that
-// webhook servers can be trusted by it.
+// CA returns the plane's CA certificate and key (PEM), with which certificates for webhook servers are signed that the
+// plane trusts.
 func (p *Plane) CA() (cert, key []byte) { return p.keys.caCert, p.keys.caKey }
 
-// Stop ends the processes: controller manager, API server, etcd. An API server
-// whose etcd is gone would hang.
+// Stop ends the processes in the order controller manager, API server, etcd, because an API server without its etcd would hang.
 func (p *Plane) Stop(ctx context.Context) {
 	p.mu.Lock()
 	processes := p.processes
@@ -281,9 +277,8 @@ func (p *Plane) Processes() []*process.Process {
 	return slices.Clone(p.processes)
 }
 
-// keepPort returns the port in file or, without one, a free port that it writes to file, so that
-// kubeconfigs stay valid over restarts. A file without a valid port is put aside: other files with the port
-// are written at each start.
+// keepPort returns the port in file or, without one, a free port that it writes to file, so that kubeconfigs stay valid
+// over restarts. It moves a file without a valid port away: other files with the port are written at each start.
 func keepPort(file, host string) (int, error) {
 	data, err := os.ReadFile(file)
 	if err == nil {

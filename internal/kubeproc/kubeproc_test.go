@@ -20,8 +20,7 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// TestPlane starts a plane, uses it, and takes its data up again on the same
-// directory.
+// TestPlane starts a plane, uses it, and starts it again with the data in the same directory.
 func TestPlane(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	start := func() (*kubeproc.Plane, kubernetes.Interface) {
@@ -90,8 +89,8 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// servesIdle fails if a resource without a watch cache does not belong to Kubernetes or casement. The kinds
-// of Cluster API and of addons are not installed here.
+// servesIdle fails the test if a resource without a watch cache does not belong to Kubernetes or casement. The kinds of
+// Cluster API and of addons are not installed here.
 func servesIdle(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	_, lists, err := client.Discovery().ServerGroupsAndResources()
@@ -121,8 +120,7 @@ func servesIdle(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
-// TestDamagedEtcd: a start that cannot succeed ends with its reason, and a start that is only slow
-// continues.
+// TestDamagedEtcd: a start that cannot succeed ends with its reason, and a slow start continues.
 func TestDamagedEtcd(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "etcd", "member", "snap", "db")

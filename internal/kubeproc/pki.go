@@ -79,7 +79,7 @@ func clientTemplate(user string, groups ...string) x509.Certificate {
 	}
 }
 
-// client makes a certificate and key by which a user is known.
+// client returns a new certificate and key for a user.
 func (k *keys) client(user string, groups ...string) (cert, key []byte, err error) {
 	ca, err := tls.X509KeyPair(k.caCert, k.caKey)
 	if err != nil {
@@ -92,7 +92,7 @@ func (k *keys) client(user string, groups ...string) (cert, key []byte, err erro
 	return pki.PEM(pair)
 }
 
-// issue writes name.crt and name.key, signed by signer or by itself.
+// issue writes name.crt and name.key; signer signs the certificate, or the certificate is self-signed.
 func issue(dir, name string, template x509.Certificate, signer *tls.Certificate) (*tls.Certificate, error) {
 	pair, err := pki.Issue(template, pki.Long, signer)
 	if err != nil {

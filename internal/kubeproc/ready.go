@@ -13,29 +13,29 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// Limits of a start. They count processor time and ended processes and not seconds, as on a
-// busy machine time passes while the start does nothing. A cold start takes some four seconds of the
-// processor and ends no process.
+// Limits of a start. They count processor time and ended processes instead of seconds, because on a busy machine time
+// passes while the start makes no progress. A cold start takes about four seconds of processor time and ends no
+// process.
 const (
 	mostCPU    = 3 * time.Minute
 	mostStarts = 8
 )
 
-// askTimeout bounds one question to the API server.
+// askTimeout is the timeout of one request to the API server.
 const askTimeout = 10 * time.Second
 
-// The hooks of an API server's start that write the default roles and priority classes. Each begins with a pause
-// of a second, as of Kubernetes 1.36, and administrators need neither.
+// The hooks of an API server's start that write the default roles and priority classes. Each begins with a pause of a
+// second, as of Kubernetes 1.36, and administrators need neither.
 const (
 	roleHook     = "poststarthook/rbac/bootstrap-roles"
 	priorityHook = "poststarthook/scheduling/bootstrap-system-priority-classes"
 )
 
-// AwaitReady waits until the API server is ready for every user, with await's limits.
+// AwaitReady waits until the API server is ready for every user, within the limits of await.
 func (p *Plane) AwaitReady(ctx context.Context) error { return p.await(ctx) }
 
-// await waits until the API server passes all its checks except those in exclude. It gives up when a
-// process has ended again and again, when the API server has done far more than a start takes, or with ctx.
+// await waits until the API server passes all its checks except those in exclude. It gives up when a process has ended
+// too often, when the API server has used far more processor time than a start needs, or when ctx ends.
 func (p *Plane) await(ctx context.Context, exclude ...string) error {
 	client, err := kubernetes.NewForConfig(p.Config())
 	if err != nil {
@@ -59,8 +59,8 @@ func (p *Plane) await(ctx context.Context, exclude ...string) error {
 	return fmt.Errorf("the management API server is not ready: %w", err)
 }
 
-// persist tries something again after each pause, until it succeeds or says that another try is of no use. It gives up
-// as await says, and reports how far the start is.
+// persist calls try, with pauses between the calls, until it succeeds or reports that another call is useless. It gives
+// up under the conditions of await, and reports the progress of the start.
 func (p *Plane) persist(ctx context.Context, pause time.Duration, try func() (again bool, err error)) error {
 	tick, report := time.NewTicker(pause), time.NewTicker(2*time.Second)
 	defer tick.Stop()
@@ -87,7 +87,7 @@ func (p *Plane) persist(ctx context.Context, pause time.Duration, try func() (ag
 
 func (p *Plane) log(name string) string { return p.path("log", name+".log") }
 
-// stuck returns why the start gets nowhere.
+// stuck returns an error with the reason why the start makes no progress, or nil.
 func (p *Plane) stuck() error {
 	for _, c := range p.Processes() {
 		s := c.State()
@@ -106,7 +106,7 @@ func (p *Plane) stuck() error {
 	return nil
 }
 
-// progress returns how many parts of the control plane have started.
+// progress returns the number of parts of the control plane that have started, as a text.
 func (p *Plane) progress() string {
 	var parts []string
 	for _, c := range p.Processes() {
@@ -120,7 +120,7 @@ func (p *Plane) progress() string {
 	return strings.Join(parts, ", ")
 }
 
-// lastLine returns the last line of a log, cut off.
+// lastLine returns the last line of a log, shortened.
 func lastLine(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {

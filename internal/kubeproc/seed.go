@@ -25,15 +25,16 @@ const etcdSocket = "etcd:1"
 // crdPrefix is the prefix of the keys below which an API server stores CRDs.
 const crdPrefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 
-// seed writes the CRDs into a new etcd as an API server stores them once it serves them. An API server that creates
-// them is busy with them for some two seconds, as its controllers write the status of each one.
+// seed writes the CRDs into a new etcd in the form in which an API server stores CRDs that it serves. An API server
+// needs about two seconds to create them itself, because its controllers write the status of each CRD.
 func (p *Plane) seed(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	dir, err := os.Open(p.cfg.Dir)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	// The path by way of the directory is short enough for the address of a socket, however long the directory's is.
+	// The path through the directory's file descriptor is short enough for the address of a socket, however long the
+	// directory's own path is.
 	socket := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), etcdSocket)
 	var dialer net.Dialer
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -51,8 +52,8 @@ func (p *Plane) seed(ctx context.Context, crds []*apiextensionsv1.CustomResource
 	})
 }
 
-// established returns a CRD as the API server leaves it when it serves it.
-// Source: the defaults, the strategy and the controllers of apiextensions-apiserver.
+// established returns a CRD in the state of one that the API server serves. Source: the defaults, the strategy and the
+// controllers of apiextensions-apiserver.
 func established(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) *apiextensionsv1.CustomResourceDefinition {
 	crd = defaulted(crd)
 	crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
@@ -67,7 +68,7 @@ func established(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time)
 	return crd
 }
 
-// put writes a key by the JSON gateway of etcd's API, and waits until etcd serves, with await's limits.
+// put writes a key through the JSON gateway of etcd's API, and waits until etcd serves, within the limits of await.
 func (p *Plane) put(ctx context.Context, client *http.Client, key string, value []byte) error {
 	body, err := json.Marshal(struct {
 		Key   []byte `json:"key"`
@@ -86,10 +87,10 @@ func (p *Plane) put(ctx context.Context, client *http.Client, key string, value 
 	})
 }
 
-// errNotServing is in the error of a request that etcd could not carry out yet, as on a busy machine.
+// errNotServing is wrapped by the error of a request that etcd could not execute yet, as on a busy machine.
 var errNotServing = errors.New("etcd does not serve yet")
 
-// send sends a request and returns an error unless it was carried out.
+// send sends a request and returns an error unless the server executed it.
 func send(client *http.Client, r *http.Request) error {
 	resp, err := client.Do(r)
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Administrators is the group that may do everything.
+// Administrators is the group that has all permissions.
 const Administrators = "system:masters"
 
-// ConfigFor reaches the API server as a user who has only the rights that are bound to
-// that name and to the groups.
+// ConfigFor returns the configuration of a client that is a user with only the permissions bound to this name and to the groups.
 func (p *Plane) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	cert, key, err := p.keys.client(user, groups...)
 	if err != nil {
@@ -25,11 +24,10 @@ func (p *Plane) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	return c, nil
 }
 
-// Everyone is Config.AuditOf for the requests of all users.
+// Everyone is the value of Config.AuditOf for the requests of all users.
 const Everyone = "*"
 
-// AuditLog returns the file of audit.k8s.io/v1 Events, one a line, that Config.AuditOf asks
-// for.
+// AuditLog returns the path of the file with the audit.k8s.io/v1 Events, one per line, that Config.AuditOf requests.
 func (p *Plane) AuditLog() string { return p.path("log", "audit.log") }
 
 // writeAuditPolicy writes the API server's audit policy.
@@ -44,8 +42,8 @@ func (p *Plane) writeAuditPolicy() error {
 	return os.WriteFile(p.path("audit.yaml"), data, 0o600)
 }
 
-// AuditPolicy returns the policy of an API server that notes the requests of a user, or of Everyone,
-// with neither bodies nor answers.
+// AuditPolicy returns the policy of an API server that records the requests of a user, or of Everyone, without bodies
+// and responses.
 func AuditPolicy(user string) ([]byte, error) {
 	rule := auditv1.PolicyRule{Level: auditv1.LevelMetadata}
 	if user != Everyone {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Version returns the release of the embedded Kubernetes, such as v1.36.0, or "unknown"
-// in a program that was built without module information. The libraries that this program
-// links are of the same release, numbered v0.
+// Version returns the release of the embedded Kubernetes, such as v1.36.0, or "unknown" in a program that was built
+// without module information. The libraries that this program links have the same release, numbered v0.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Pauses before a watch is tried again; together half a second.
+// Pauses before a watch is retried; together half a second.
 const (
 	firstWatchPause = 16 * time.Millisecond
 	lastWatchPause  = 256 * time.Millisecond
 )
 
-// eagerWatches tries a watch again soon after the API server has refused it. An API server begins to fill the
-// watch cache of a kind at the first request for it, and refuses watches until then with an advice to
-// wait a second; an empty kind takes some hundredths.
+// eagerWatches retries a watch soon after the API server has refused it. An API server begins to fill the watch cache
+// of a kind at the first request for the kind, and until then refuses watches with the advice to wait a second; for an
+// empty kind it takes some hundredths of a second.
 type eagerWatches struct{ next http.RoundTripper }
 
 func (t eagerWatches) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -23,7 +23,7 @@ func (t eagerWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	for pause := firstWatchPause; pause <= lastWatchPause && err == nil && resp.StatusCode == http.StatusTooManyRequests; pause *= 2 {
-		io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // the connection is used again if it can be
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // reading the rest lets the connection be used again
 		resp.Body.Close()
 		select {
 		case <-r.Context().Done():

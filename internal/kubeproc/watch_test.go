@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// refusals is an API server that refuses a number of requests and serves the next ones.
+// refusals is an API server that refuses a number of requests and serves the following ones.
 type refusals struct{ left, asked int }
 
 func (r *refusals) RoundTrip(*http.Request) (*http.Response, error) {

@@ -57,7 +57,7 @@ func TestMeterSeesTheEnd(t *testing.T) {
 	_ = m.Run(func() { panic("other") })
 }
 
-// TestGuestFiles: a guest has no more files open than it may, and may open others once it closes some.
+// TestGuestFiles: a guest cannot have more files open than permitted, and can open others once it closes some.
 func TestGuestFiles(t *testing.T) {
 	var g limit.Guest
 	var releases []func()

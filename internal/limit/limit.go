@@ -1,9 +1,9 @@
-// Package limit keeps a slow or greedy client from blocking a server for others: it limits the time for a
-// request's head and body, idle connections, and the number of connections of one listener. It also keeps a
-// greedy guest from exhausting the process: it limits the usage of all its programs together.
+// Package limit keeps a slow or greedy client from blocking a server for others: it limits the time for a request's
+// head and body, idle connections, and the number of connections of one listener. It also keeps a greedy guest from
+// exhausting the process: it limits the usage of all its programs together.
 //
-// It limits no handler: answers that wait, and connections that a handler takes over (tunnels, websockets),
-// may last. Servers of the simulator and of the local plane use it; it imports nothing of the module.
+// It does not limit handlers: slow responses, and connections that a handler takes over (tunnels, websockets), may last
+// as long as they need. Servers of the simulator and of the local plane use it; it imports nothing of the module.
 package limit
 
 import (
@@ -18,29 +18,27 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Limits of one server.
+// Limits are the limits of one server.
 type Limits struct {
-	// Head, Body and Idle are how long the head and the body of a request, and the time
-	// between requests, may be.
+	// Head and Body are the maximum times for reading the head and the body of a request; Idle is the maximum time
+	// between requests.
 	Head, Body, Idle time.Duration
-	// Connections is the most that a listener has at a time; more wait for their turn.
+	// Connections is the maximum number of concurrent connections of a listener; further connections wait.
 	Connections int
 }
 
-// Default returns the limits of every listener that other users of the machine reach.
+// Default returns the limits for every listener that other users of the machine can reach.
 func Default() Limits {
 	return Limits{Head: 10 * time.Second, Body: 60 * time.Second, Idle: 2 * time.Minute, Connections: quarter()}
 }
 
-// maxConnections is the most that one listener has, however many files the process may
-// open.
+// maxConnections is the maximum for one listener, even if the process may open many files.
 const maxConnections = 4096
 
-// quarter returns a quarter of the files that the process may open, so that no listener
-// takes all of them.
+// quarter returns a quarter of the files that the process may open, so that no listener uses all of them.
 func quarter() int { return int(min(max(Files()/4, 16), maxConnections)) }
 
-// Files returns how many files this process may open; the usual 1024 where it is not known.
+// Files returns the number of files that this process may open; 1024, the usual limit, if it is not known.
 func Files() uint64 {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -49,28 +47,28 @@ func Files() uint64 {
 	return files.Cur
 }
 
-// Sockets returns how many ports of machines are sockets of this process: an eighth of the files that it may open. A
-// machine has four, which would be most of its files.
+// Sockets returns the number of machines' ports that are sockets of this process: an eighth of the files that it may
+// open. A machine has four ports, so with many machines they would use most of the files.
 func Sockets() int { return int(min(Files()/8, 1<<16)) }
 
-// Server serves h within the limits.
+// Server returns a server that serves h within the limits.
 func (l Limits) Server(h http.Handler) *http.Server {
 	return &http.Server{Handler: l.Handler(h), ReadHeaderTimeout: l.Head, IdleTimeout: l.Idle}
 }
 
-// Listener bounds the connections of a listener.
+// Listener returns a listener that limits the connections of inner.
 func (l Limits) Listener(inner net.Listener) net.Listener {
 	return netutil.LimitListener(inner, l.Connections)
 }
 
-// guests counts the connections that all machines of the simulation together have.
+// guests is the number of connections of all machines of the simulation together.
 var guests atomic.Int64
 
-// Guests limits the connections of one machine's listener together with those of all other machines: there
+// Guests returns a listener that limits the connections of one machine together with those of all other machines: there
 // are thousands of listeners in one process.
 func Guests(inner net.Listener) net.Listener { return shared{inner, int64(quarter())} }
 
-// shared is a listener whose connections count together with those of other listeners.
+// shared is a listener whose connections are limited together with those of other listeners.
 type shared struct {
 	net.Listener
 	bound int64
@@ -88,7 +86,7 @@ func (l shared) Accept() (net.Conn, error) {
 			return &counted{Conn: c, release: sync.OnceFunc(func() { guests.Add(-1) })}, nil
 		}
 		guests.Add(-1)
-		_ = c.Close() // it has not been used
+		_ = c.Close() // the connection has not been used
 	}
 }
 
@@ -104,8 +102,8 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// Handler bounds how long the body of a request may take. The bound ends with the body,
-// so that an answer may take longer.
+// Handler returns a handler that limits the time for reading the body of a request. The limit ends with the body, so
+// that the response may take longer.
 func (l Limits) Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.ContentLength == 0 {
@@ -120,7 +118,7 @@ func (l Limits) Handler(h http.Handler) http.Handler {
 	})
 }
 
-// body calls a function when the response body has been read.
+// body calls a function when the request body has been read.
 type body struct {
 	io.ReadCloser
 	end  func()

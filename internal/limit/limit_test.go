@@ -31,12 +31,12 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p.done); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
-// serve serves h within the limits until the test ends, and returns how one connects.
+// serve serves h within the limits until the test ends, and returns a function that connects to it.
 func serve(t *testing.T, limits limit.Limits, h http.HandlerFunc) func() net.Conn {
 	t.Helper()
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	server := limits.Server(h)
-	go func() { _ = server.Serve(limits.Listener(l)) }() // ends with the test
+	go func() { _ = server.Serve(limits.Listener(l)) }() // the server ends with the test
 	t.Cleanup(func() { _ = server.Close() })
 	return func() net.Conn {
 		near, far := net.Pipe()
@@ -46,7 +46,7 @@ func serve(t *testing.T, limits limit.Limits, h http.HandlerFunc) func() net.Con
 	}
 }
 
-// trickle sends a text a byte at a time, one each second, until the server hangs up.
+// trickle sends a text one byte per second, until the server closes the connection.
 func trickle(c net.Conn, text string) error {
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 	for i := range text {
@@ -80,8 +80,8 @@ func ask(c net.Conn, request string) (string, error) {
 	return string(data), err
 }
 
-// TestSlow sends heads and bodies a byte at a time: the connection is cut, and another
-// client that waits for a place is served.
+// TestSlow sends heads and bodies one byte at a time: the connection is closed, and another client that waits for a
+// slot is served.
 func TestSlow(t *testing.T) {
 	for name, begin := range map[string]string{
 		"head": "GET / HTTP/1.1\r\nHost: x\r\nX-Long: ",
@@ -117,7 +117,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestIdle leaves a connection alone.
+// TestIdle leaves a connection idle.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serve(t, limits, echo)()
@@ -130,7 +130,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestLong lets an answer and a tunnel last longer than every limit.
+// TestLong: a response and a tunnel may last longer than every limit.
 func TestLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect := serve(t, limits, func(w http.ResponseWriter, r *http.Request) {
@@ -173,8 +173,8 @@ func TestLong(t *testing.T) {
 	})
 }
 
-// TestGuests: the listeners of all machines share one limit, a connection beyond it is closed, and a
-// connection that ends makes room.
+// TestGuests: the listeners of all machines share one limit, a connection beyond it is closed, and the end of a
+// connection frees a slot.
 func TestGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := pipes{make(chan net.Conn), make(chan struct{})}, pipes{make(chan net.Conn), make(chan struct{})}

@@ -15,7 +15,7 @@ metadata: {name: p}
 spec: {nodeSelector: {kubernetes.io/os: windows}, containers: [{name: c, image: i}]}
 `
 
-// bomb returns a document whose aliases mean 9^n texts.
+// bomb returns a document whose aliases expand to 9^n texts.
 func bomb(n int) string {
 	var b strings.Builder
 	b.WriteString(plainPod + "a0: &a0 [x, x, x, x, x, x, x, x, x]\n")
@@ -25,8 +25,8 @@ func bomb(n int) string {
 	return b.String()
 }
 
-// TestHostileDocuments: documents that mean far more than they hold, or that are nested or
-// many, are read or refused within the bounds of the input.
+// TestHostileDocuments: documents that expand to far more than their size, or that are deeply nested or numerous, are
+// read or refused within the limits of the input.
 func TestHostileDocuments(t *testing.T) {
 	pod := "---\n" + strings.Replace(plainPod, "name: p", "name: p%d", 1)
 	var documents strings.Builder
@@ -38,7 +38,7 @@ func TestHostileDocuments(t *testing.T) {
 		"spec:\n  nodeSelector: {kubernetes.io/os: windows}\n  containers: "
 	for name, c := range map[string]struct {
 		text    string
-		pods    int // -1 for any
+		pods    int // -1 means any number
 		refused bool
 	}{
 		"a bomb of aliases":            {bomb(9), 0, true},
@@ -67,8 +67,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// TestEndlessAlias: a value that contains itself is refused for that reason and at the alias, not for its
-// size.
+// TestEndlessAlias: a value that contains itself is refused for that reason and at the alias, not for its size.
 func TestEndlessAlias(t *testing.T) {
 	for _, text := range []string{"a: &a [*a]\n", "a: &a {b: {c: *a}}\n", "a: &a\n  <<: *a\n"} {
 		_, errs := lint.Parse("x.yaml", []byte("apiVersion: v1\nkind: Pod\n"+text), lint.Options{})
@@ -78,7 +77,7 @@ func TestEndlessAlias(t *testing.T) {
 	}
 }
 
-// merges returns a pod with mappings that each merge the one before twice.
+// merges returns a pod with mappings of which each merges the previous one twice.
 func merges(n int) string {
 	var b strings.Builder
 	b.WriteString(plainPod + "m0: &m0 {a: 1}\n")
@@ -88,7 +87,7 @@ func merges(n int) string {
 	return b.String() + fmt.Sprintf("labels: *m%d\n", n)
 }
 
-// blocks returns block mappings in each other.
+// blocks returns nested block mappings.
 func blocks(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -97,7 +96,7 @@ func blocks(n int) string {
 	return b.String()
 }
 
-// lists returns lists of aliases of lists, in which 9^n pods are.
+// lists returns lists of aliases of lists, which contain 9^n pods.
 func lists(n int) string {
 	var b strings.Builder
 	b.WriteString("apiVersion: v1\nkind: List\nl0: &l0 {apiVersion: v1, kind: Pod, metadata: {name: p}, " +

@@ -24,7 +24,7 @@ const ConfigFile = ".casement-lint.yaml"
 
 // Config is a configuration file: the cluster for which the manifests are meant, and the findings to hide.
 type Config struct {
-	// KubernetesVersion is the release, such as 1.34 or 1.34.2; empty is the newest.
+	// KubernetesVersion is the release, such as 1.34 or 1.34.2; "" means the newest.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	Target            `json:",inline"`
 	// Ignore are suppressions of findings.
@@ -33,22 +33,20 @@ type Config struct {
 	dir string
 }
 
-// oldest is the minor of the first Kubernetes release in which Windows nodes are generally available.
+// oldest is the minor version of the first Kubernetes release in which Windows nodes are generally available.
 const oldest = 14
 
-// Suppression silences a rule, in all files or in some.
+// Suppression suppresses the findings of a rule, in all files or in some.
 type Suppression struct {
 	// Rule is the rule's ID, or * for all rules and for inputs that cannot be read.
 	Rule string `json:"rule"`
-	// Path is a file, a directory or a glob, relative to the configuration file; empty
-	// is all.
+	// Path is a file, a directory or a glob, relative to the configuration file; "" means all.
 	Path string `json:"path,omitempty"`
 	// Reason is the explanation of the suppression.
 	Reason string `json:"reason"`
 }
 
-// findConfig looks for a configuration file in a directory and those above it; empty
-// when there is none.
+// findConfig returns the path of a configuration file in a directory or its parents; "" if there is none.
 func findConfig(dir string) string {
 	for {
 		name := filepath.Join(dir, ConfigFile)
@@ -63,8 +61,7 @@ func findConfig(dir string) string {
 	}
 }
 
-// readConfig reads a configuration file. An unknown key is an error, as a mistyped suppression would otherwise be
-// ignored.
+// readConfig reads a configuration file. An unknown key is an error, because a mistyped suppression would otherwise be ignored.
 func readConfig(name string) (Config, error) {
 	data, err := input.File(name, input.Small)
 	if err != nil {
@@ -88,7 +85,7 @@ func readConfig(name string) (Config, error) {
 	return c, nil
 }
 
-// examples are values of the keys whose plain YAML value is often not text, or that take a list.
+// examples are example values for keys whose plain YAML value is often not text, or that require a list.
 var examples = map[string]string{
 	"kubernetesVersion": strconv.Quote(kuberelease.Minor()), "windowsReleases": `["2022"]`, "mixedCluster": "true",
 	"windowsTaints": "[{key: os, value: windows, effect: NoSchedule}]",
@@ -138,7 +135,7 @@ func (c Config) Resolve() (Target, error) {
 		}
 		numbers[i] = int(n)
 	}
-	if numbers[1] < oldest { // YAML takes 1.30 for the number 1.3
+	if numbers[1] < oldest { // YAML reads 1.30 as the number 1.3
 		return t, fmt.Errorf("the rules know Kubernetes from 1.%d on, and nothing of %q; a version that ends in "+
 			"zero has to be in quotes", oldest, c.KubernetesVersion)
 	}
@@ -149,8 +146,7 @@ func (c Config) Resolve() (Target, error) {
 	return t, nil
 }
 
-// Describe writes a target with the keys of the configuration file; empty when nothing
-// is known of it.
+// Describe returns a target in the form of the configuration file's keys; "" if nothing is known about it.
 func Describe(t Target) string {
 	c := Config{Target: t}
 	if t.Minor > 0 {
@@ -184,10 +180,10 @@ func (c Config) Suppress(findings []Finding) (shown, silent []Finding) {
 	return shown, silent
 }
 
-// every as a suppression's rule takes the files of its path out.
+// every is the rule of a suppression that excludes the files of its path.
 const every = "*"
 
-// Excludes reports whether the configuration takes a file out altogether, so that it need not even be readable.
+// Excludes reports whether the configuration excludes a file completely, so that it need not even be readable.
 func (c Config) Excludes(file string) bool {
 	return slices.ContainsFunc(c.Ignore, func(s Suppression) bool { return s.Rule == every && c.covers(s.Path, file) })
 }

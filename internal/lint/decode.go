@@ -11,17 +11,17 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// variable matches a whole value that a template fills in, which may become of any type.
+// variable matches a whole value that a template variable replaces, which may become a value of any type.
 var variable = regexp.MustCompile(`"\$\{[^"\\]*\}"([^:]|$)`)
 
-// Decoder decodes objects of a scheme's kinds as the API server does and reports unknown fields.
+// Decoder decodes objects of a scheme's kinds in the same way as the API server, and reports unknown fields.
 type Decoder struct{ Scheme *runtime.Scheme }
 
 // Problem is a field that the API server cannot decode.
 type Problem struct {
 	At      Value
 	Message string
-	// Twice is true of a key that occurs twice: clients that read YAML take the last.
+	// Twice is true for a key that occurs twice: clients that read YAML take the last.
 	Twice bool
 }
 
@@ -37,7 +37,7 @@ func (d Decoder) Problems(o *Object) []Problem {
 	}
 	into, err := d.Scheme.New(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
 	if err != nil {
-		return out // another one's kind
+		return out // not one of the scheme's kinds
 	}
 	unknown, err := kjson.UnmarshalStrict(variable.ReplaceAll(data, []byte("null$1")), into)
 	if err != nil {
@@ -53,9 +53,8 @@ func (d Decoder) Problems(o *Object) []Problem {
 	return out
 }
 
-// Find follows a path as the API server writes it: spec.containers[0].image, and
-// metadata.annotations[key], and an item of a list by its name: variables[location]. It
-// stops where there is nothing more.
+// Find follows a path as the API server writes it: spec.containers[0].image, and metadata.annotations[key], and an item
+// of a list by its name: variables[location]. It stops at the last existing part.
 func (v Value) Find(path string) Value {
 	for path != "" {
 		switch path[0] {

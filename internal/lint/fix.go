@@ -10,14 +10,14 @@ import (
 
 // Edit is one change of a document's text; all other bytes stay the same.
 type Edit struct {
-	// apply returns the offsets in the document and the text that replaces the bytes between them; ok is false if the
-	// edit is impossible.
+	// apply returns the offsets of the replaced bytes in the document, and the text that replaces them; ok is false if
+	// the edit is impossible.
 	apply func(d *document) (start, end int, text string, ok bool)
-	// deleted is the entry that the edit removes, if it removes one.
+	// deleted is the entry that the edit removes, or nil.
 	deleted *Value
 }
 
-// Replace replaces a scalar by another one.
+// Replace returns the edit that replaces a scalar by another one.
 func Replace(v Value, scalar string) Edit {
 	return Edit{apply: func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(v.tree, v.node)
@@ -25,7 +25,7 @@ func Replace(v Value, scalar string) Edit {
 	}}
 }
 
-// Rename replaces the key of an entry.
+// Rename returns the edit that replaces the key of an entry.
 func Rename(v Value, key string) Edit {
 	return Edit{apply: func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(v.tree, v.key)
@@ -33,8 +33,8 @@ func Rename(v Value, key string) Edit {
 	}}
 }
 
-// Delete removes an entry from its mapping, with its lines. If the entry is the only one, the mapping is removed with
-// it.
+// Delete returns the edit that removes an entry from its mapping, with its lines. If the entry is the only one, the
+// mapping is removed with it.
 func Delete(v Value) Edit {
 	for v.parent != nil && v.parent.key != 0 && v.parent.IsMap() && v.tree.children(v.parent.node) == 2 {
 		v = *v.parent
@@ -45,7 +45,7 @@ func Delete(v Value) Edit {
 	}}
 }
 
-// emptied returns the edits that remove mappings whose entries are all removed.
+// emptied returns the edits that remove the mappings whose entries are all removed.
 func emptied(edits []Edit) (out []Edit) {
 	type node struct {
 		tree *tree
@@ -66,8 +66,8 @@ func emptied(edits []Edit) (out []Edit) {
 	return out
 }
 
-// Insert adds an entry before the first one of a mapping. text is the entry's lines, the first level without
-// indentation.
+// Insert returns the edit that adds an entry before the first one of a mapping. text is the entry's lines, the first
+// level without indentation.
 func Insert(m Value, text string) Edit {
 	return Edit{apply: func(d *document) (int, int, string, bool) {
 		n := m.at()
@@ -88,7 +88,7 @@ func Insert(m Value, text string) Edit {
 	}}
 }
 
-// lineStart returns the offset of a line, counted from 1; -1 past the end.
+// lineStart returns the offset of a line, counted from 1; -1 if the document is shorter.
 func (d *document) lineStart(line int) int {
 	offset := 0
 	for ; line > 1; line-- {
@@ -111,7 +111,7 @@ func (d *document) at(p place) int {
 	return offset
 }
 
-// scalar returns the extent of a scalar that is on one line.
+// scalar returns the offsets of a scalar that is on one line.
 func (d *document) scalar(t *tree, r ref) (start, end int, ok bool) {
 	n := t.at(r)
 	if n.kind != scalar {
@@ -130,11 +130,11 @@ func (d *document) scalar(t *tree, r ref) (start, end int, ok bool) {
 		return 0, 0, false
 	}
 	end = start + len(raw)
-	return start, end, end <= len(d.text) && d.text[start:end] == raw // else it is written in another way
+	return start, end, end <= len(d.text) && d.text[start:end] == raw // otherwise the text has another notation
 }
 
-// entry returns the extent of a mapping's entry in block style: from its line to the last line that is
-// indented deeper, or belongs to a list at the same depth.
+// entry returns the offsets of a mapping's entry in block style: from its line to the last line that is indented
+// deeper, or that belongs to a list at the same depth.
 func (d *document) entry(v Value) (start, end int, ok bool) {
 	if v.key == 0 || v.parent == nil || v.parent.at().style&flow != 0 {
 		return 0, 0, false
@@ -143,7 +143,7 @@ func (d *document) entry(v Value) (start, end int, ok bool) {
 	start = d.lineStart(int(key.line))
 	indent := int(key.column) - 1
 	if start < 0 || strings.TrimLeft(d.text[start:start+indent], " ") != "" {
-		return 0, 0, false // it shares its line with a dash
+		return 0, 0, false // the entry shares its line with a dash
 	}
 	next := func(offset int) int {
 		if i := strings.IndexByte(d.text[offset:], '\n'); i >= 0 {
@@ -169,8 +169,8 @@ func (d *document) entry(v Value) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// ApplyFixes applies the safe fixes of findings to the text of a file and returns their number. Of overlapping fixes
-// only the first is applied; the others need another run.
+// ApplyFixes applies the safe fixes of findings to the text of a file and returns their number. Of overlapping fixes it
+// applies only the first; the others need another run.
 func ApplyFixes(file string, text []byte, findings []Finding) ([]byte, int) {
 	type change struct {
 		start, end int
@@ -218,10 +218,10 @@ func ApplyFixes(file string, text []byte, findings []Finding) ([]byte, int) {
 	return out, made
 }
 
-// plainScalar matches a text that needs no quotes in any style of YAML list.
+// plainScalar matches a text that needs no quotes in either YAML style of a list.
 var plainScalar = regexp.MustCompile(`^[A-Za-z/\\.][A-Za-z0-9/\\._=-]*$|^-[A-Za-z]+$`)
 
-// Expand replaces one element of a list by several, in the list's own style.
+// Expand returns the edit that replaces one element of a list by several elements, in the list's own style.
 func Expand(item Value, scalars ...string) Edit {
 	return Edit{apply: func(d *document) (int, int, string, bool) {
 		start, end, ok := d.scalar(item.tree, item.node)

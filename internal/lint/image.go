@@ -9,10 +9,10 @@ import (
 
 // Platforms are the platforms of an image according to its registry.
 type Platforms struct {
-	// Windows are the Windows versions (os.version, such as 10.0.20348.2700) of the image, "" where the registry gives
-	// none.
+	// Windows are the Windows versions (os.version, such as 10.0.20348.2700) of the image; "" for a platform without a
+	// version in the registry.
 	Windows []string
-	// Others is set if the image has a platform of another system.
+	// Others is true if the image has a platform of another operating system.
 	Others bool
 }
 
@@ -27,7 +27,7 @@ func (p Platforms) Builds() []string {
 // AskFor returns the images whose platforms only a registry knows, each once: images of pods that are not
 // for Linux, if the reference does not name a Windows release.
 func (s *Set) AskFor() []string {
-	s.lookup() // RuntimeClasses and nodes decide too
+	s.lookup() // RuntimeClasses and Nodes of the set influence the level too
 	seen := map[string]bool{}
 	var out []string
 	for _, p := range s.Pods {
@@ -45,8 +45,8 @@ func (s *Set) AskFor() []string {
 	return out
 }
 
-// Learn adds the platforms of images, by reference. A pod without an OS is taken as a Windows pod if one of its images
-// has Windows platforms only.
+// Learn adds the platforms of images, by reference. A pod without an OS counts as a Windows pod if one of its images
+// has only Windows platforms.
 func (s *Set) Learn(images map[string]Platforms) {
 	s.platforms, s.index = images, nil
 	for _, p := range s.Pods {

@@ -8,18 +8,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON returns the value as JSON, without its positions. Of a key that occurs twice it takes the last, as clients do.
+// JSON returns the value as JSON, without its positions. If a key occurs twice, it takes the last one, as clients do.
 func (v Value) JSON() ([]byte, error) {
 	data, _, err := v.json()
 	return data, err
 }
 
-// json is JSON. twice says which keys occur twice, or is nil.
+// json is like JSON. twice is an error that names the keys that occur twice, or nil.
 func (v Value) json() (data []byte, twice, err error) {
 	if v.node == 0 {
 		return []byte("null"), nil, nil
 	}
-	const usual = 12 // bytes for a node
+	const usual = 12 // average size of a node in bytes
 	if data, ok := v.tree.appendJSON(make([]byte, 0, usual*(v.tree.next(v.node)-v.node)), v.node); ok {
 		return data, nil, nil
 	}
@@ -42,7 +42,7 @@ func (v Value) json() (data []byte, twice, err error) {
 
 func message(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "yaml: ")) }
 
-// keepLast removes from mappings the keys that occur again. seen are the nodes that it has looked at, which aliases share.
+// keepLast removes from mappings the keys that occur again later. seen are the nodes that were visited, which aliases can share.
 func keepLast(n *yaml.Node, seen map[*yaml.Node]bool) {
 	if n == nil || seen[n] {
 		return
@@ -70,8 +70,8 @@ func keepLast(n *yaml.Node, seen map[*yaml.Node]bool) {
 	n.Content = kept
 }
 
-// appendJSON encodes the common subset of YAML. ok is false for the rest: aliases and merges, keys that occur twice or
-// are not text, numbers that JSON writes differently.
+// appendJSON appends the JSON of a node, for the common subset of YAML. ok is false for everything else: aliases and
+// merges, keys that occur twice or are not text, numbers that JSON writes differently.
 func (t *tree) appendJSON(out []byte, r ref) (_ []byte, ok bool) {
 	switch n := t.at(r); n.kind {
 	case mapping:
@@ -129,7 +129,7 @@ func appendScalar(out []byte, tag tag, text string) (_ []byte, ok bool) {
 
 // plainKeys reports whether the keys of a mapping are texts and occur only once.
 func (t *tree) plainKeys(r ref) bool {
-	const few = 32 // nodes; more of them are not compared with each other
+	const few = 32 // number of nodes up to which keys are compared with each other
 	var seen map[string]bool
 	if t.children(r) > few {
 		seen = map[string]bool{}
@@ -153,7 +153,7 @@ func (t *tree) plainKeys(r ref) bool {
 	return true
 }
 
-// keyBefore reports whether a mapping has a key before another one.
+// keyBefore reports whether a mapping has the key text before the node end.
 func (t *tree) keyBefore(r, end ref, text string) bool {
 	for key := range t.entries(r) {
 		if key == end {
@@ -166,12 +166,12 @@ func (t *tree) keyBefore(r, end ref, text string) bool {
 	return false
 }
 
-// appendText writes a string of JSON.
+// appendText appends a string in JSON.
 func appendText(out []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
 			data, err := json.Marshal(text)
-			if err != nil { // a string always can be written
+			if err != nil { // a string can always be marshalled
 				return append(out, `""`...)
 			}
 			return append(out, data...)

@@ -48,7 +48,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// TestKeysTwice: of a key that occurs twice the last counts, in mappings that are shared too, and strict decoding names it.
+// TestKeysTwice: if a key occurs twice, the last one counts, also in shared mappings, and strict decoding reports the key.
 func TestKeysTwice(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"a: 1\nb: 2\na: 3", `{"a":3,"b":2}`},

@@ -138,7 +138,7 @@ func TestJSONWithTabs(t *testing.T) {
 	}
 }
 
-// TestJSONStream: JSON objects that follow each other without a separator are read with their positions.
+// TestJSONStream: consecutive JSON objects without a separator are read with their positions.
 func TestJSONStream(t *testing.T) {
 	const text = "{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {\"name\": \"a\"}, \"spec\": {\"a\": " +
 		"1}}\n\n  {\"apiVersion\": \"v1\", \"kind\": \"X\",\n   \"metadata\": {\"name\": \"b\"}, \"spec\": " +

@@ -12,14 +12,13 @@ import (
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
 	Root                              Value
-	// File is the file that contains the object, "-" for standard input; empty for an object of a cluster.
+	// File is the file that contains the object: "-" for standard input, "" for an object of a cluster.
 	File string
 
 	source *document
 }
 
-// Stored reports whether the object came from an API server, which has checked its fields
-// and given it its defaults.
+// Stored reports whether the object comes from an API server, which has checked its fields and set its defaults.
 func (o *Object) Stored() bool { return o.source == nil }
 
 // String names the object as KIND/NAME: Deployment/web.
@@ -30,14 +29,14 @@ func (o *Object) String() string {
 	return o.Kind + "/" + o.Name
 }
 
-// OfClusterAPI reports whether the object is of Cluster API or a provider of it; other
-// projects have kinds of the same names.
+// OfClusterAPI reports whether the object belongs to Cluster API or to one of its providers; other projects have kinds
+// with the same names.
 func (o *Object) OfClusterAPI() bool {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	return OfClusterAPI(group)
 }
 
-// OfClusterAPI reports whether an API group belongs to Cluster API or to a provider of it.
+// OfClusterAPI reports whether an API group belongs to Cluster API or to one of its providers.
 func OfClusterAPI(group string) bool {
 	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
 }
@@ -49,11 +48,11 @@ type Level int
 const (
 	Unknown Level = iota
 	Linux
-	// Image: its images are Windows ones.
+	// Image means that its images are for Windows.
 	Image
-	// Placed: a selector, an affinity or hostProcess puts it on Windows nodes.
+	// Placed means that a selector, an affinity or hostProcess restricts it to Windows nodes.
 	Placed
-	// OS: spec.os.name says so.
+	// OS means that spec.os.name is windows.
 	OS
 )
 
@@ -63,10 +62,10 @@ type Pod struct {
 	Meta, Spec Value
 	Level      Level
 
-	// elsewhere is set if a RuntimeClass or a Node of the set puts the pod on Windows.
+	// elsewhere is true if a RuntimeClass or a Node of the set places the pod on Windows.
 	elsewhere  bool
 	containers []Container
-	// hostProcess is HostProcess, which rules ask for each container; nil before the set has its index.
+	// hostProcess is the cached result of HostProcess, which rules need for each container; nil before the set has its index.
 	hostProcess *bool
 	// volumes are the volumes by name.
 	volumes map[string]Value
@@ -83,7 +82,7 @@ func (p *Pod) Volume(name string) Value {
 // Container is one container of a pod.
 type Container struct {
 	Value
-	// List is containers, initContainers or ephemeralContainers.
+	// List is the name of the list: containers, initContainers or ephemeralContainers.
 	List string
 	Pod  *Pod
 }
@@ -113,7 +112,7 @@ func (o *Object) pod(extra map[string][]string) *Pod {
 	return p
 }
 
-// Windows reports whether the pod is meant for Windows, according to any evidence.
+// Windows reports whether there is any evidence that the pod is meant for Windows.
 func (p *Pod) Windows() bool { return p.Level >= Image }
 
 // Containers returns all containers of the pod, including init and ephemeral ones.
@@ -128,7 +127,7 @@ func (p *Pod) Containers() []Container {
 	return slices.Clip(p.containers)
 }
 
-// WindowsOption returns the effective field of windowsOptions: the container's, else the pod's. Source:
+// WindowsOption returns the effective value of a field of windowsOptions: the container's, otherwise the pod's. Source:
 // kubernetes/kubernetes pkg/securitycontext/util.go.
 func (c Container) WindowsOption(field string) Value {
 	own := c.At("securityContext", "windowsOptions", field)
@@ -141,7 +140,7 @@ func (c Container) WindowsOption(field string) Value {
 	return own
 }
 
-// RunAsNonRoot returns the effective value of the container's and the pod's security contexts.
+// RunAsNonRoot returns the effective value of runAsNonRoot: the container's, otherwise the pod's.
 func (c Container) RunAsNonRoot() Value {
 	if own := c.At("securityContext", "runAsNonRoot"); own.Exists() {
 		return own
@@ -149,7 +148,7 @@ func (c Container) RunAsNonRoot() Value {
 	return c.Pod.Spec.At("securityContext", "runAsNonRoot")
 }
 
-// HostProcess reports whether any container is a HostProcess one.
+// HostProcess reports whether any container is a HostProcess container.
 func (p *Pod) HostProcess() bool {
 	if p.hostProcess != nil {
 		return *p.hostProcess
@@ -160,17 +159,17 @@ func (p *Pod) HostProcess() bool {
 	return slices.ContainsFunc(p.Containers(), func(c Container) bool { return c.WindowsOption("hostProcess").True() })
 }
 
-// OSName is spec.os.name.
+// OSName returns spec.os.name.
 func (p *Pod) OSName() string { return p.Spec.At("os", "name").Str() }
 
-// Labels of nodes that decide where a pod goes.
+// Labels of nodes that determine the nodes for a pod.
 const (
 	LabelOS           = "kubernetes.io/os"
 	LabelOSBeta       = "beta.kubernetes.io/os"
 	LabelWindowsBuild = "node.kubernetes.io/windows-build"
 )
 
-// Placed reports whether a constraint puts the pod on Windows nodes.
+// Placed reports whether a constraint restricts the pod to Windows nodes.
 func (p *Pod) Placed() bool { return p.elsewhere || p.placement() == Placed }
 
 // placement returns the OS to which the scheduler's constraints restrict the pod, or Unknown.
@@ -194,12 +193,12 @@ func (p *Pod) placement() Level {
 	return placed
 }
 
-// level returns the strongest evidence; it examines the placement first, as the scheduler enforces it.
+// level returns the strongest evidence. It examines the placement first, because the scheduler enforces it.
 func (p *Pod) level() Level {
 	placed := p.placement()
 	switch os := p.OSName(); {
 	case placed != Unknown && os != "" && (os == "windows") != (placed == Placed):
-		return placed // WIN003 reports the contradiction
+		return placed // rule WIN003 reports the contradiction
 	case os == "windows":
 		return OS
 	case placed != Unknown:
@@ -213,7 +212,7 @@ func (p *Pod) level() Level {
 	return Unknown
 }
 
-// affinity returns the OS that every required term of the node affinity demands.
+// affinity returns the OS that every required term of the node affinity requires.
 func (p *Pod) affinity() Level {
 	terms := p.Spec.At("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").Items()
 	found := Unknown
@@ -232,7 +231,7 @@ func (p *Pod) affinity() Level {
 	return found
 }
 
-// only returns the one OS that an expression permits, or Unknown. Nodes are of Linux or of Windows.
+// only returns the only OS that an expression permits, or Unknown. Nodes have Linux or Windows.
 func only(operator string, values []string) Level {
 	if len(values) != 1 || operator != "In" && operator != "NotIn" {
 		return Unknown

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// maxWorkers bounds the number of concurrent parsers, and so their memory.
+// maxWorkers is the maximum number of concurrent parsers, which limits their memory.
 const maxWorkers = 8
 
-// each calls fn for 0 to n-1 on all cores.
+// each calls fn for 0 to n-1, on all cores.
 func each(n int, fn func(i int)) {
 	var next atomic.Int64
 	work := func() {

@@ -5,30 +5,29 @@ import (
 	"strings"
 )
 
-// plain reads the subset of YAML that most manifests use: mappings and lists in blocks, or on one line in
-// braces and brackets; scalars on one line, in quotes or without; literal texts; comments. It gives up on
-// all else, such as anchors, tags, tabs, text over several lines and every mistake, and leaves that to the
-// YAML parser, which takes ten times as long. Its result is the same as the parser's, with the same
-// positions, tags and styles: FuzzPlain compares the two.
+// plain parses the subset of YAML that most manifests use: mappings and lists in blocks, or on one line in braces and
+// brackets; scalars on one line, with or without quotes; literal texts; comments. It gives up on everything else, such
+// as anchors, tags, tabs, text over several lines and every error, and the YAML parser, which takes ten times as long,
+// is used instead. Its result is the same as the parser's, with the same positions, tags and styles: FuzzPlain compares
+// the two.
 //
-// Each reading method returns false to give up.
+// Each method that reads returns false to give up.
 type plain struct {
 	tree
-	// start, at and end are offsets: of the current line, of the next character to read in it, and of its
-	// end.
+	// start, at and end are offsets: of the current line, of the next character to read in it, and of its end.
 	start, at, end int
-	// indent is the column of the first character of the line that is read next, from zero.
+	// indent is the column of the first character of the next line, from zero.
 	indent int
 	depth  int
 }
 
-// maxPlain bounds how deep mappings and lists are in each other.
+// maxPlain is the maximum nesting depth of mappings and lists.
 const maxPlain = 100
 
-// maxKey bounds the length of a key; the YAML parser takes no more than 1024 characters.
+// maxKey is the maximum length of a key; the YAML parser accepts no more than 1024 characters.
 const maxKey = 1000
 
-// read reads a document; false when it is more than plain.
+// read parses a document; it returns false if the document is not in the subset.
 func (p *plain) read(text string) bool {
 	*p = plain{tree: tree{text: text, nodes: p.nodes[:0]}, end: -1}
 	for i := range len(text) {
@@ -39,13 +38,13 @@ func (p *plain) read(text string) bool {
 	return p.next() && p.mapping() && p.over()
 }
 
-// copy returns the tree that was read; reading the next tree does not overwrite the copy.
+// copy returns the parsed tree; parsing the next document does not overwrite the copy.
 func (p *plain) copy() *tree { return &tree{text: p.text, nodes: exactly(p.nodes)} }
 
 // over reports whether the text has no more lines.
 func (p *plain) over() bool { return p.start >= len(p.text) }
 
-// next goes to the next line that has more than a comment. It always returns true.
+// next moves to the next line that has content other than a comment. It always returns true.
 func (p *plain) next() bool {
 	for {
 		p.start = p.end + 1
@@ -75,33 +74,33 @@ func (p *plain) char(at int) byte {
 	return p.text[at]
 }
 
-// blank reports whether a character separates.
+// blank reports whether a character is a separator.
 func blank(c byte) bool { return c == ' ' || c == '\n' }
 
-// skip goes over spaces.
+// skip skips spaces.
 func (p *plain) skip() {
 	for p.char(p.at) == ' ' {
 		p.at++
 	}
 }
 
-// done reports whether nothing but a comment is left of the line.
+// done reports whether the rest of the line is empty or a comment.
 func (p *plain) done() bool {
 	p.skip()
 	c := p.char(p.at)
 	return c == '\n' || c == '#' && p.text[p.at-1] == ' '
 }
 
-// open appends a mapping or list that begins at the place that is read next.
+// open appends a mapping or list that begins at the current position.
 func (p *plain) open(k kind, t tag, s style) (_ ref, ok bool) {
 	p.depth++
 	return p.add(node{begin: uint32(p.at), kind: k, tag: t, style: s}), p.depth <= maxPlain
 }
 
-// dash reports whether an element of a list in block style begins.
+// dash reports whether an element of a list in block style begins here.
 func (p *plain) dash() bool { return p.char(p.at) == '-' && blank(p.char(p.at+1)) }
 
-// mapping reads a mapping in block style whose first key is next.
+// mapping parses a mapping in block style, from its first key on.
 func (p *plain) mapping() bool {
 	indent := p.indent
 	r, ok := p.open(mapping, tagMap, 0)
@@ -120,7 +119,7 @@ func (p *plain) close(r ref) {
 	p.depth--
 }
 
-// entry reads the value after a key of a mapping in block style, and goes to the next line.
+// entry parses the value after a key of a mapping in block style, and moves to the next line.
 func (p *plain) entry(indent int) bool {
 	colon := p.at
 	if !p.done() {
@@ -141,7 +140,7 @@ func (p *plain) entry(indent int) bool {
 	return true
 }
 
-// list reads a list in block style whose first dash is next.
+// list parses a list in block style, from its first dash on.
 func (p *plain) list() bool {
 	indent := p.indent
 	r, ok := p.open(sequence, tagSequence, 0)
@@ -155,7 +154,7 @@ func (p *plain) list() bool {
 	return ok
 }
 
-// element reads an element of a list in block style that begins on the line of its dash.
+// element parses an element of a list in block style that begins on the line of its dash.
 func (p *plain) element() bool {
 	p.indent = p.at - p.start
 	switch {
@@ -175,7 +174,7 @@ func (p *plain) isKey() bool {
 	return ok
 }
 
-// key reads a key of a mapping in block style, and its colon.
+// key parses a key of a mapping in block style, and its colon.
 func (p *plain) key() bool {
 	begin := p.at
 	if !p.quotedOrWord() || p.at-begin > maxKey || p.char(p.at) != ':' || !blank(p.char(p.at+1)) {
@@ -185,7 +184,7 @@ func (p *plain) key() bool {
 	return true
 }
 
-// quotedOrWord reads a scalar that contains nothing that may end it elsewhere.
+// quotedOrWord parses a scalar whose characters could not end it in any context.
 func (p *plain) quotedOrWord() bool {
 	if c := p.char(p.at); c == '"' || c == '\'' {
 		return p.quoted(c)
@@ -197,12 +196,12 @@ func (p *plain) quotedOrWord() bool {
 	return p.scalar(begin, p.at)
 }
 
-// word reports whether a character has no meaning of its own in YAML.
+// word reports whether a character has no special meaning in YAML.
 func word(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '/' || c == '_' || c == '-'
 }
 
-// inline reads a value on the current line; flow says that it is in braces or brackets.
+// inline parses a value on the current line; inFlow is true if the value is in braces or brackets.
 func (p *plain) inline(inFlow bool) bool {
 	switch c := p.char(p.at); {
 	case c == '"' || c == '\'':
@@ -228,7 +227,7 @@ func (p *plain) inline(inFlow bool) bool {
 	return p.scalar(begin, last)
 }
 
-// quoted reads a scalar in quotes without escapes.
+// quoted parses a scalar in quotes without escapes.
 func (p *plain) quoted(quote byte) bool {
 	s := doubleQuoted
 	if quote == '\'' {
@@ -253,7 +252,7 @@ func (p *plain) scalar(begin, end int) bool {
 	return ok
 }
 
-// braces reads a mapping in braces.
+// braces parses a mapping in braces.
 func (p *plain) braces() bool {
 	return p.flow(mapping, tagMap, '}', func() bool {
 		if !p.key() {
@@ -264,12 +263,12 @@ func (p *plain) braces() bool {
 	})
 }
 
-// brackets reads a list in brackets.
+// brackets parses a list in brackets.
 func (p *plain) brackets() bool {
 	return p.flow(sequence, tagSequence, ']', func() bool { return p.inline(true) })
 }
 
-// flow reads a mapping in braces or a sequence in brackets, whose entries are separated by commas.
+// flow parses a mapping in braces or a sequence in brackets, whose entries are separated by commas.
 func (p *plain) flow(k kind, t tag, closing byte, entry func() bool) bool {
 	r, ok := p.open(k, t, flow)
 	if !ok {
@@ -295,7 +294,7 @@ func (p *plain) flow(k kind, t tag, closing byte, entry func() bool) bool {
 	return true
 }
 
-// literal reads a text after | or |-, whose lines are indented deeper than its key, and goes to the line after it.
+// literal parses a text after | or |-, whose lines are indented deeper than its key, and moves to the line after it.
 func (p *plain) literal(indent int) bool {
 	begin := p.at
 	if p.at++; p.char(p.at) == '-' {
@@ -317,14 +316,14 @@ func (p *plain) literal(indent int) bool {
 			break
 		}
 		if p.end += 1 + len(line); rest == "" && p.end == len(p.text) {
-			return false // no line feed at the end
+			return false // there is no line feed at the end
 		}
 	}
 	p.add(node{begin: uint32(begin), extent: uint32(p.end - begin), kind: scalar, tag: tagString, style: literal})
 	return deep > 0 && p.next()
 }
 
-// unindent returns the value of a literal text, from its | to the end of its last line.
+// unindent returns the value of a literal text, which extends from its | to the end of its last line.
 func unindent(text string) string {
 	head, text, _ := strings.Cut(text, "\n")
 	deep := len(text) - len(strings.TrimLeft(text, " "))
@@ -343,13 +342,13 @@ func unindent(text string) string {
 	return value + "\n"
 }
 
-// words are scalars without quotes that are no text. The YAML parser knows no others that begin with a letter.
+// words are scalars without quotes that are not texts. The YAML parser has no others that begin with a letter.
 var words = map[string]tag{
 	"true": tagBool, "True": tagBool, "TRUE": tagBool, "false": tagBool, "False": tagBool, "FALSE": tagBool,
 	"null": tagNull, "Null": tagNull, "NULL": tagNull,
 }
 
-// tagOf returns the tag of a scalar without quotes; ok is false when the YAML parser has to say.
+// tagOf returns the tag of a scalar without quotes; ok is false if only the YAML parser can determine it.
 func tagOf(text string) (_ tag, ok bool) {
 	if text == "" {
 		return 0, false
@@ -364,7 +363,7 @@ func tagOf(text string) (_ tag, ok bool) {
 		return tagString, true
 	case '0' <= c && c <= '9':
 		return number(text)
-	case c == '-' || c == '.': // an option, or the name of a hidden file
+	case c == '-' || c == '.': // a command's option, or the name of a hidden file
 		if len(text) > 1 && (text[1] == '-' || text[1] == '/' || 'a' <= text[1] && text[1] <= 'z' && text[1] != 'i' && text[1] != 'n') {
 			return tagString, true
 		}
@@ -374,7 +373,7 @@ func tagOf(text string) (_ tag, ok bool) {
 
 // number returns the tag of a scalar that begins with a digit.
 func number(text string) (_ tag, ok bool) {
-	const most = 18 // digits that always fit
+	const most = 18 // number of digits that always fit into an integer
 	digits, dots, dashes, colons := 0, 0, 0, 0
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -393,7 +392,7 @@ func number(text string) (_ tag, ok bool) {
 	switch {
 	case digits == len(text) && len(text) <= most && (text[0] != '0' || len(text) == 1):
 		return tagInt, true
-	case dots > 1, colons > 0 && dashes == 0: // no number, and no date
+	case dots > 1, colons > 0 && dashes == 0: // neither a number nor a date
 		return tagString, true
 	}
 	return 0, false

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlain: plain reads the common forms of manifests, and leaves the rest to the YAML parser.
+// TestPlain: plain parses the common forms of manifests, and leaves others to the YAML parser.
 func TestPlain(t *testing.T) {
 	const head = "apiVersion: v1\nkind: X\nmetadata:\n  name: x # the name\n"
 	for text, want := range map[string]bool{
@@ -29,7 +29,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// FuzzPlain: for every text that plain reads, the YAML parser returns the same tree.
+// FuzzPlain: for every text that plain accepts, the YAML parser returns the same tree.
 func FuzzPlain(f *testing.F) {
 	for _, text := range []string{
 		"a: b\n", "a:\n  b: c # d\n\n  # e\n  f: [g, \"h\", 'i']\nj: {k: 1, l: {}}\n",
@@ -64,7 +64,7 @@ func FuzzPlain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { comparePlain(t, text) })
 }
 
-// comparePlain reads a text in both ways, and reports whether it is plain.
+// comparePlain parses a text in both ways, and reports whether plain accepts it.
 func comparePlain(t *testing.T, text string) bool {
 	t.Helper()
 	var p plain
@@ -81,8 +81,7 @@ func comparePlain(t *testing.T, text string) bool {
 	return true
 }
 
-// TestPlainLines runs the check of FuzzPlain on texts of random lines, most of which are odd or have a
-// mistake.
+// TestPlainLines runs the check of FuzzPlain on texts of random lines, most of which are unusual or contain an error.
 func TestPlainLines(t *testing.T) {
 	random := rand.New(rand.NewPCG(36, 2022))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
@@ -112,7 +111,7 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
-// lines writes all that a tree says, a line for each node.
+// lines returns the complete content of a tree, with a line for each node.
 func lines(t *tree) []string {
 	var out []string
 	for i, n := range t.nodes {

@@ -18,15 +18,16 @@ import (
 	"casement.dev/casement/internal/input"
 )
 
-// Limits of the input: an API server accepts no object over 1.5 MiB, and a list seldom exceeds some of that size.
+// Limits of the input: an API server accepts no object of more than 1.5 MiB, and a list is rarely larger than a few
+// objects of that size.
 const (
 	maxDocument = 8 << 20
-	// MaxFile bounds a file.
+	// MaxFile is the maximum size of a file in bytes.
 	MaxFile = 64 << 20
-	maxList = 8 // Lists in Lists
-	// maxNodes bounds the number of YAML nodes; one takes about half a KiB of memory while the YAML parser has it.
+	maxList = 8 // nesting depth of Lists
+	// maxNodes is the maximum number of YAML nodes; a node needs about half a KiB of memory during parsing.
 	maxNodes = 1_500_000
-	// maxInput bounds the bytes of an input with few nodes.
+	// maxInput is the maximum size, in bytes, of an input with few nodes.
 	maxInput = 128 << 20
 )
 
@@ -34,13 +35,13 @@ const (
 type document struct {
 	file string
 	text string
-	// line and offset are where the document begins in its file, from zero.
+	// line and offset are the start of the document in its file, from zero.
 	line, offset int
 	// among is true if the file was found in a directory or by a pattern.
 	among bool
 }
 
-// ReadError is an input, or a part of one, that could not be read.
+// ReadError is the error for an input, or a part of one, that could not be read.
 type ReadError struct {
 	File string
 	Line int
@@ -55,22 +56,21 @@ func (e *ReadError) Error() string {
 	return fmt.Sprintf("%s: %v", e.File, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Options say how to read.
+// Options are the options for reading.
 type Options struct {
 	// Stdin is the reader for the name "-".
 	Stdin io.Reader
 	// AssumeWindows treats pods without an OS as Windows pods.
 	AssumeWindows bool
-	// Templates are the paths of pod templates in kinds that are not built in, by
-	// kind, such as Rollout: spec.template.
+	// Templates are the paths of pod templates in custom kinds, by kind, such as Rollout: spec.template.
 	Templates map[string][]string
 }
 
-// Read reads files, directories (their .yaml, .yml and .json), globs and "-". Unreadable inputs are reported, and the
-// others are read. Of a directory or a glob, files that are no objects are skipped.
+// Read reads files, directories (their .yaml, .yml and .json), globs and "-". It returns errors for unreadable inputs,
+// and reads the others. In directories and globs, it skips files that contain no objects.
 func Read(names []string, o Options) (*Set, []error) {
 	var r reader
 	for _, name := range names {
@@ -113,7 +113,7 @@ func Parse(file string, data []byte, o Options) (*Set, []error) {
 	return r.read(o)
 }
 
-// found returns why a file is not read that was found below name, or by a pattern.
+// found returns an error if a file must not be read that was found in the directory name or by the pattern name.
 func found(name, file string) error {
 	if file == name {
 		return nil
@@ -151,7 +151,7 @@ type reader struct {
 	parts []part
 	// nodes and bytes count the YAML nodes and bytes of the collected documents.
 	nodes, bytes int
-	// among is true while files are read that a directory or a pattern has.
+	// among is true while the files of a directory or a pattern are read.
 	among bool
 }
 
@@ -236,7 +236,7 @@ func (r *reader) read(o Options) (*Set, []error) {
 	return set, errs
 }
 
-// nodes estimates the number of keys and values in a text; it is seldom too low.
+// nodes estimates the number of keys and values in a text; the estimate is rarely too low.
 func nodes(text string) int {
 	n := 1
 	for _, c := range []string{"\n", ":", ",", "[", "{", "- "} {
@@ -245,7 +245,7 @@ func nodes(text string) int {
 	return n
 }
 
-// plains are readers of plain YAML that are not in use, with the nodes that they have room for.
+// plains are unused parsers of plain YAML with their allocated nodes.
 var plains = sync.Pool{New: func() any { return new(plain) }}
 
 // parse parses YAML, or JSON that YAML refuses because it is indented with tabs. If invalid text follows a complete
@@ -267,7 +267,7 @@ func parseYAML(text string) (*tree, error) {
 	first, rest := &yaml.Node{}, &yaml.Node{}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	if err := decoder.Decode(first); err != nil {
-		if errors.Is(err, io.EOF) { // comments alone
+		if errors.Is(err, io.EOF) { // only comments
 			err = nil
 		}
 		return nil, err
@@ -316,7 +316,7 @@ func split(file, data string) []*document {
 			flush(offset)
 			start, current = end, &document{file: file, line: line + 1, offset: end}
 			if strings.TrimSpace(text[3:]) != "" && text[3] == ' ' && !strings.HasPrefix(strings.TrimSpace(text[3:]), "#") {
-				start, current.line, current.offset = offset, line, offset // content on the separator's line
+				start, current.line, current.offset = offset, line, offset // the separator's line has content
 			}
 		}
 		offset = end
@@ -325,7 +325,7 @@ func split(file, data string) []*document {
 	return out
 }
 
-// splitJSON splits a stream that consists of JSON objects, as jq and kubectl write them; it returns nil for any other.
+// splitJSON splits a stream of JSON objects, as jq and kubectl write it; it returns nil for any other stream.
 func splitJSON(file, data string) []*document {
 	if first := strings.TrimLeft(data, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return nil
@@ -342,9 +342,9 @@ func splitJSON(file, data string) []*document {
 			return nil
 		}
 		end := int(decoder.InputOffset())
-		from := strings.LastIndexByte(data[:end-len(object)], '\n') + 1 // columns count from the line's beginning
+		from := strings.LastIndexByte(data[:end-len(object)], '\n') + 1 // columns count from the beginning of the line
 		if from < start {
-			return nil // two on a line
+			return nil // two objects on a line
 		}
 		out = append(out, &document{file: file, text: data[from:end], line: strings.Count(data[:from], "\n"), offset: from})
 		start = end
@@ -357,7 +357,7 @@ func (s *Set) take(d *document, v Value, o Options, depth int, fail func(string,
 	kind := v.At("kind").Str()
 	if d.among && kind == "" && v.At("apiVersion").Str() == "" {
 		if !slices.Contains(s.Skipped, d.file) {
-			s.Skipped = append(s.Skipped, d.file) // a chart's values, a workflow, a package's description
+			s.Skipped = append(s.Skipped, d.file) // such as a chart's values, a workflow or a package's description
 		}
 		return
 	}

@@ -28,7 +28,7 @@ func Write(w io.Writer, format string, findings []Finding, rules []Rule) error {
 	return text(w, findings)
 }
 
-// WriteJSON prints findings as JSON, and suppressed findings in a field of their own.
+// WriteJSON prints findings as JSON, with suppressed findings in a separate field.
 func WriteJSON(w io.Writer, findings, suppressed []Finding) error {
 	out := map[string]any{"findings": findings}
 	if len(suppressed) > 0 {
@@ -44,7 +44,7 @@ func encode(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// text prints each finding, and their number.
+// text prints each finding, and the number of findings.
 func text(w io.Writer, findings []Finding) error {
 	if err := Show(w, findings); err != nil || len(findings) == 0 {
 		return err
@@ -112,7 +112,7 @@ func (f Finding) sourceLine() string {
 	return strings.TrimRight(strings.ReplaceAll(line, "\t", " "), "\r")
 }
 
-// github prints workflow commands. Findings about objects of a cluster name no file. Source:
+// github prints workflow commands. Findings about objects of a cluster contain no file. Source:
 // docs.github.com/actions/reference/workflow-commands-for-github-actions.
 func github(w io.Writer, findings []Finding) error {
 	escape := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

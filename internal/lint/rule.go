@@ -2,8 +2,8 @@
 // It is the engine: it parses objects with their positions, decides which pods are meant for Windows, runs rules, and
 // reports or fixes their findings.
 //
-// It contains no rules, asks no cluster and changes no file. The rules are in internal/lint/rules; internal/cli and the
-// webhook join the two.
+// It contains no rules, accesses no cluster and changes no files. The rules are in internal/lint/rules; internal/cli
+// and the webhook run them with this engine.
 package lint
 
 import (
@@ -24,7 +24,7 @@ const (
 	Error
 )
 
-// String returns the name in outputs.
+// String returns the name of the severity in outputs.
 func (s Severity) String() string {
 	switch s {
 	case Info:
@@ -35,7 +35,7 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// ParseSeverity reads a name.
+// ParseSeverity returns the severity with a name.
 func ParseSeverity(name string) (Severity, bool) {
 	for _, s := range []Severity{Info, Warning, Error} {
 		if s.String() == name {
@@ -50,45 +50,45 @@ type Oracle string
 
 // Oracles.
 const (
-	// Unit: only Windows itself; unit tests use a table with its source.
+	// Unit means that only Windows itself confirms it; unit tests use a table with its source.
 	Unit Oracle = "unit"
-	// APIServer refuses the object, naming the same field.
+	// APIServer means that the API server refuses the object and names the same field.
 	APIServer Oracle = "apiserver"
-	// APIServerWarning: the API server accepts the object with a warning.
+	// APIServerWarning means that the API server accepts the object with a warning.
 	APIServerWarning Oracle = "apiserver-warning"
-	// PodSecurity admission refuses the pod in a labelled namespace.
+	// PodSecurity means that Pod Security admission refuses the pod in a labelled namespace.
 	PodSecurity Oracle = "podsecurity"
-	// CAPZ: the webhook of the Azure provider refuses the object.
+	// CAPZ means that the webhook of CAPZ refuses the object.
 	CAPZ Oracle = "capz"
 )
 
 // Rule finds one kind of mistake.
 type Rule struct {
-	// ID is WIN and three digits.
+	// ID is WIN followed by three digits.
 	ID       string
 	Severity Severity
 	// Title is one line.
 	Title string
 	// Doc explains the behaviour of Windows, the reason, and the correct setting.
 	Doc string
-	// Since and Until bound the Kubernetes minors for which the verdict is valid; zero is unbounded, Until is the first
-	// minor for which it is no longer valid.
+	// Since and Until limit the Kubernetes minor versions for which the verdict is valid; zero means no limit. Until is
+	// the first minor version for which it is no longer valid.
 	Since, Until int
 	Oracle       Oracle
-	// Bad is an example with a finding, Good one without.
+	// Bad is an example with a finding, and Good one without.
 	Bad, Good string
-	// For is the target that the examples need; the zero value is the newest Kubernetes with nothing else known.
+	// For is the target that the examples need; the zero value is the newest Kubernetes without further facts.
 	For Target
-	// Pod examines one pod for Windows, Check the whole set; a rule has either or both.
-	// There are many pods and most rules examine each: the rules for one pod run one after
-	// the other, while the pod is in the processor's cache.
+	// Pod examines one Windows pod, Check the whole set; a rule has one or both. There are many pods, and most rules
+	// examine each of them: all Pod functions run for one pod before the next, while the pod is in the processor's
+	// cache.
 	Pod   func(p *Pass, pod *Pod)
 	Check func(p *Pass)
 }
 
-// holds reports whether the rule applies to the target's Kubernetes.
+// holds reports whether the rule applies to the target's Kubernetes version.
 func (r *Rule) holds(t Target) bool {
-	if t.Minor == 0 { // the newest
+	if t.Minor == 0 { // the newest version
 		return r.Until == 0
 	}
 	return t.Minor >= r.Since && (r.Until == 0 || t.Minor < r.Until)
@@ -99,7 +99,7 @@ type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"-"`
 	Level    string   `json:"severity"`
-	// File is empty, and Line and Column are 0, for an object of a cluster.
+	// File is "", and Line and Column are 0, for an object of a cluster.
 	File    string `json:"file"`
 	Line    int    `json:"line"`
 	Column  int    `json:"column"`
@@ -108,7 +108,7 @@ type Finding struct {
 	Message string `json:"message"`
 	// Fix describes the correction.
 	Fix string `json:"fix,omitempty"`
-	// Reason is the reason of the suppression, for suppressed findings only.
+	// Reason is the reason for the suppression; it is only set for suppressed findings.
 	Reason string `json:"reason,omitempty"`
 
 	source *document
@@ -117,10 +117,10 @@ type Finding struct {
 	object *Object
 }
 
-// Fixable reports whether --fix would repair the finding.
+// Fixable reports whether --fix would fix the problem.
 func (f Finding) Fixable() bool { return len(f.edits) > 0 }
 
-// Fix is the repair of a finding. It has edits if they are safe to make automatically.
+// Fix is the correction for a finding. It has edits if they are safe to make automatically.
 type Fix struct {
 	Text  string
 	Edits []Edit
@@ -145,7 +145,7 @@ func (p *Pass) Report(o *Object, at Value, message string, fix Fix) {
 	p.ReportAs(p.rule.Severity, o, at, message, fix)
 }
 
-// ReportAs is Report with another severity than the rule's.
+// ReportAs is like Report, with another severity than the rule's.
 func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix) {
 	f := Finding{
 		Rule: p.rule.ID, Severity: s, Level: s.String(), File: o.File, Path: at.Path(), Object: o.String(),
@@ -158,17 +158,17 @@ func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix
 	*p.findings = append(*p.findings, f)
 }
 
-// Run runs the rules over a set and returns their findings, by file and position, without those that annotations
-// suppress.
+// Run runs the rules over a set and returns their findings, ordered by file and position, without those that
+// annotations suppress.
 func Run(set *Set, rules []Rule, target Target) []Finding {
 	shown, _ := RunAll(set, rules, target)
 	return shown
 }
 
-// block is the number of pods that a goroutine checks in one turn.
+// block is the number of pods that a goroutine examines at a time.
 const block = 64
 
-// RunAll is Run, and also returns the findings that annotations suppress, with their reasons.
+// RunAll is like Run, and also returns the findings that annotations suppress, with their reasons.
 func RunAll(set *Set, rules []Rule, target Target) (shown, silent []Finding) {
 	var whole, pods []*Rule
 	for i := range rules {
@@ -180,7 +180,7 @@ func RunAll(set *Set, rules []Rule, target Target) (shown, silent []Finding) {
 			pods = append(pods, r)
 		}
 	}
-	blocks := slices.Collect(slices.Chunk(set.lookup().windows, block)) // the rules only read the set from here on
+	blocks := slices.Collect(slices.Chunk(set.lookup().windows, block)) // from here on, the rules only read the set
 	found := make([][]Finding, len(whole)+len(blocks))
 	each(len(found), func(i int) {
 		p := &Pass{Set: set, Target: target, findings: &found[i]}

@@ -2,8 +2,8 @@ package lint
 
 import "slices"
 
-// Set is everything that was read together. Looking through it the first time fills an
-// index; from then on, and until it changes, any number of goroutines may read it.
+// Set is all objects that were read together. The first look-up fills an index; after that, and until the set changes,
+// any number of goroutines may read it.
 type Set struct {
 	Objects []*Object
 	Pods    []*Pod
@@ -11,18 +11,17 @@ type Set struct {
 	Skipped []string
 
 	index *index
-	nodes int // about how many were read
+	nodes int // approximate number of nodes that were read
 	// platforms are the platforms of images, as their registries list them.
 	platforms map[string]Platforms
 }
 
-// index finds objects and pods by name and labels without a pass over the whole set.
+// index finds objects and pods by name and labels without iterating over the whole set.
 type index struct {
-	objects, pods int // how many there were
+	objects, pods int // numbers at the time of indexing
 	kinds         map[string][]*Object
 	named         map[named][]*Object
-	// labelled are the pods of a namespace with a label; merged are the pods some of whose
-	// labels come from another place by a YAML merge key.
+	// labelled are the pods of a namespace with a label; merged are the pods that get some labels through a YAML merge key.
 	labelled map[labelled][]*Pod
 	merged   map[string][]*Pod
 	windows  []*Pod
@@ -32,7 +31,7 @@ type named struct{ kind, namespace, name string }
 
 type labelled struct{ namespace, key, value string }
 
-// lookup returns the index of the objects that the set contains now.
+// lookup returns the index of the objects that the set currently contains.
 func (s *Set) lookup() *index {
 	if s.index != nil && s.index.objects == len(s.Objects) && s.index.pods == len(s.Pods) {
 		return s.index
@@ -71,7 +70,7 @@ func (s *Set) lookup() *index {
 	return x
 }
 
-// place looks whether the pod's RuntimeClass or its Node puts it on Windows.
+// place sets whether the pod's RuntimeClass or Node places it on Windows.
 func (x *index) place(p *Pod) {
 	os := func(kind, name string, path ...string) bool {
 		return name != "" && slices.ContainsFunc(x.named[named{kind, "", name}],
@@ -84,7 +83,7 @@ func (x *index) place(p *Pod) {
 	}
 }
 
-// Kind returns the objects of some kinds, kind by kind.
+// Kind returns the objects of the given kinds, kind by kind.
 func (s *Set) Kind(kinds ...string) []*Object {
 	x := s.lookup()
 	if len(kinds) == 1 {

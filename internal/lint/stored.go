@@ -12,11 +12,11 @@ import (
 // ErrFull means that a set contains the maximum number of keys and values.
 var ErrFull = fmt.Errorf("the input has more than the %d keys and values that are read at once", maxNodes)
 
-// maxDepth bounds how deep an object goes; API servers refuse less.
+// maxDepth is the maximum nesting depth of an object; the limit of API servers is lower.
 const maxDepth = 200
 
-// Add takes an object as an API server gives it, decoded from JSON. It has no file and
-// no position. The error is ErrFull when there is no room for it.
+// Add adds an object as an API server returns it, decoded from JSON. It has no file and no position. The error is
+// ErrFull if the set has no room for it.
 func (s *Set) Add(content map[string]any, o Options) error {
 	b := builder{budget: maxNodes - s.nodes}
 	if err := b.add(content, 0); err != nil {
@@ -32,15 +32,15 @@ func (s *Set) Add(content map[string]any, o Options) error {
 	return nil
 }
 
-// builder makes the tree of decoded JSON that the YAML parser would have made of its text.
+// builder makes, from decoded JSON, the same tree that the YAML parser would make from its text.
 type builder struct {
 	tree
 	texts strings.Builder
-	// budget is how many keys and values may still be added.
+	// budget is the number of keys and values that may still be added.
 	budget int
 }
 
-// add appends a value and all below it.
+// add appends a value and everything below it.
 func (b *builder) add(v any, depth int) error {
 	if b.budget--; b.budget < 0 {
 		return ErrFull

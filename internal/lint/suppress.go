@@ -14,12 +14,12 @@ const IgnoreAnnotation = "casement.dev/ignore"
 // rules.
 const ReasonAnnotation = "casement.dev/ignore-reason"
 
-// ignored reports whether a finding's object asks for silence about its rule.
+// ignored reports whether a finding's object suppresses the finding's rule.
 func ignored(f Finding) bool {
 	return slices.Contains(f.silent, f.Rule)
 }
 
-// silenced returns the rules that an object or its pod template names.
+// silenced returns the rules that an object or its pod template suppresses.
 func (o *Object) silenced() []string {
 	var out []string
 	at := [][]string{{}}
@@ -36,7 +36,7 @@ func (o *Object) silenced() []string {
 	return out
 }
 
-// reason returns why an object or its pod template asks for silence.
+// reason returns an object's or its pod template's reason for the suppression.
 func (o *Object) reason() string {
 	why := func(path ...string) string {
 		return o.Root.At(path...).At("metadata", "annotations", ReasonAnnotation).Str()
@@ -47,8 +47,8 @@ func (o *Object) reason() string {
 	return why()
 }
 
-// Baseline is findings that are known: those it holds are taken out. A finding is
-// the same when rule, file, object and path are, wherever it moved to.
+// Baseline returns the findings that are not in known. Findings are equal if rule, file, object and path are equal,
+// wherever they are in the file.
 func Baseline(findings, known []Finding) []Finding {
 	type key struct{ rule, file, object, path string }
 	seen := map[key]bool{}

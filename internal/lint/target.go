@@ -5,38 +5,36 @@ import (
 	"time"
 )
 
-// Target describes the cluster that the manifests are meant for. The zero value is the newest Kubernetes
-// and a cluster of which nothing else is known; a rule that needs other facts then reports nothing. The
-// tags are the keys of the configuration file.
+// Target describes the cluster that the manifests are meant for. The zero value is the newest Kubernetes and a cluster
+// about which nothing else is known; a rule that needs other facts then reports nothing. The tags are the keys of the
+// configuration file.
 type Target struct {
-	// Minor is the Kubernetes release, 36 for 1.36; zero is the newest.
+	// Minor is the minor version of Kubernetes, 36 for 1.36; zero means the newest.
 	Minor int `json:"-"`
-	// Patch is the patch release of it; nil is its last one, which has every fix.
+	// Patch is the patch version; nil means the last one, which has every fix.
 	Patch *int `json:"-"`
-	// Windows are the Windows Server releases of the nodes, such as 2022. None is
-	// unknown.
+	// Windows are the Windows Server releases of the nodes, such as 2022. An empty list means that they are unknown.
 	Windows []string `json:"windowsReleases,omitempty"`
-	// Mixed is true if the cluster has nodes of Windows and of Linux, so that a pod without an OS can be
-	// scheduled on either. The default treats such pods as Linux ones.
+	// Mixed is true if the cluster has Windows nodes and Linux nodes, so that a pod without an OS can be scheduled on
+	// either. Otherwise such pods are treated as Linux pods.
 	Mixed bool `json:"mixedCluster,omitempty"`
 	// Taints are the taints of the Windows nodes; the default is none.
 	Taints []Taint `json:"windowsTaints,omitempty"`
-	// Sidecars are labels and annotations that request an injected container without an
-	// image for Windows, in addition to those that the rules know.
+	// Sidecars are labels and annotations that request an injected container without an image for Windows, in addition
+	// to those in the rules.
 	Sidecars []string `json:"sidecars,omitempty"`
 	// Gates are feature gates of the cluster that differ from their default.
 	Gates map[string]bool `json:"featureGates,omitempty"`
 	// Docker is true if the nodes run Docker instead of containerd; never from Kubernetes
 	// 1.24 on.
 	Docker bool `json:"docker,omitempty"`
-	// Containerd is the release of containerd, such as 1.6; empty is a current one.
+	// Containerd is the release of containerd, such as 1.6; "" means a current release.
 	Containerd string `json:"containerd,omitempty"`
 	// NanoServerFloor and ServerCoreFloor are memory limits below which a container
 	// of that base hardly starts; the defaults are 64Mi and 128Mi.
 	NanoServerFloor string `json:"nanoServerMemoryFloor,omitempty"`
 	ServerCoreFloor string `json:"serverCoreMemoryFloor,omitempty"`
-	// StartupMinutes is how long a Windows machine may take to become a node; the
-	// default is 20.
+	// StartupMinutes is the time in minutes that a Windows machine may take to become a node; the default is 20.
 	StartupMinutes int `json:"windowsStartupMinutes,omitempty"`
 }
 
@@ -69,7 +67,7 @@ func (t Target) Lacks(fixes ...Release) bool {
 // AtLeast reports whether the target's Kubernetes is 1.minor or newer.
 func (t Target) AtLeast(minor int) bool { return t.Minor == 0 || t.Minor >= minor }
 
-// Startup returns how long a Windows machine may need to become a node.
+// Startup returns the time that a Windows machine may take to become a node.
 func (t Target) Startup() time.Duration {
 	return time.Duration(cmp.Or(t.StartupMinutes, 20)) * time.Minute
 }

@@ -8,20 +8,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ref is a node of a tree; zero is none.
+// ref is a node of a tree; zero means none.
 type ref uint32
 
-// tree is the nodes of a document in one piece, in the order of the text: thousands of documents are kept until the
-// last one is read, and a node takes a tenth of the memory of the YAML parser's. There are no pointers in the nodes, so
-// the garbage collector has nothing to follow.
+// tree is the nodes of a document in one slice, in the order of the text. Thousands of documents are kept until the
+// last one is read, and a node takes a tenth of the memory of the YAML parser's node. The nodes contain no pointers, so
+// the garbage collector does not scan them.
 type tree struct {
-	// text contains the texts of scalars: the document, or the texts alone if the YAML parser has read it.
+	// text contains the texts of scalars: the document or, if the YAML parser has read it, only these texts.
 	text  string
 	nodes []node
-	// places are the places of the nodes; nil if they are the same as in the document's text.
+	// places are the positions of the nodes; nil if they follow from the offsets in text.
 	places []place
-	// lines are the offsets at which the lines of the text end; they are computed at the first question for
-	// a place.
+	// lines are the offsets at which the lines of the text end; they are computed when a position is first needed.
 	lines []uint32
 	once  sync.Once
 	// aliases maps aliases to the nodes that they refer to, and tags has the tags that are not in
@@ -30,23 +29,23 @@ type tree struct {
 	tags    map[ref]string
 }
 
-// node is a value, or the key of one. The nodes below it follow it: the keys and values of a mapping in
-// turns, the elements of a sequence.
+// node is a value, or the key of a value. Its children follow it: the keys and values of a mapping alternately, or the
+// elements of a sequence.
 type node struct {
-	// begin is the offset of a scalar's text (its quotes are outside), of an alias's name, or of anything else.
+	// begin is the offset of a scalar's text (without its quotes), of an alias's name, or of anything else.
 	begin uint32
-	// extent is the length of the text of a scalar or of an alias's name. For a mapping or a sequence it is the node
-	// after all that is below.
+	// extent is the length of the text of a scalar or of an alias's name. For a mapping or a sequence it is the index
+	// of the node after all its descendants.
 	extent uint32
 	kind   kind
 	tag    tag
 	style  style
 }
 
-// place is a line and a column of a document, from 1.
+// place is a line and a column in a document, from 1.
 type place struct{ line, column int32 }
 
-// kind, style and tag are the YAML parser's, in a byte each.
+// kind, style and tag are the YAML parser's, in one byte each.
 type (
 	kind  uint8
 	style uint8
@@ -81,15 +80,15 @@ const (
 	tagInt
 	tagFloat
 	tagMerge
-	tagOther // the tree knows which
+	tagOther // the tag is in tree.tags
 )
 
 var knownTags = []string{"", "!!str", "!!map", "!!seq", "!!null", "!!bool", "!!int", "!!float", "!!merge"}
 
-// absent is the node of a place that is not there; it has no kind.
+// absent is the node of a missing place; it has no kind.
 var absent node
 
-// at returns a node; absent for none.
+// at returns a node; absent for zero.
 func (t *tree) at(r ref) *node {
 	if r == 0 {
 		return &absent
@@ -97,7 +96,7 @@ func (t *tree) at(r ref) *node {
 	return &t.nodes[r-1]
 }
 
-// next returns the node after one and all below it.
+// next returns the node after a node and all its descendants.
 func (t *tree) next(r ref) ref {
 	if n := t.at(r); n.kind == mapping || n.kind == sequence {
 		return ref(n.extent)
@@ -118,7 +117,7 @@ func (t *tree) value(r ref) string {
 	return text
 }
 
-// place returns where a node begins.
+// place returns the position at which a node begins.
 func (t *tree) place(r ref) place {
 	if r == 0 {
 		return place{}
@@ -139,7 +138,7 @@ func (t *tree) place(r ref) place {
 	return place{int32(line + 1), int32(begin - t.lines[line-1])}
 }
 
-// findLines fills lines.
+// findLines records the position of each line break.
 func (t *tree) findLines() {
 	for i := range len(t.text) {
 		if t.text[i] == '\n' {
@@ -148,7 +147,7 @@ func (t *tree) findLines() {
 	}
 }
 
-// add appends a node.
+// add appends a node and returns its ref.
 func (t *tree) add(n node) ref {
 	t.nodes = append(t.nodes, n)
 	return ref(len(t.nodes))
@@ -157,7 +156,7 @@ func (t *tree) add(n node) ref {
 // end ends a mapping or a sequence: nodes that are appended later are not below it.
 func (t *tree) end(r ref) { t.nodes[r-1].extent = uint32(len(t.nodes) + 1) }
 
-// below yields the nodes that are directly below a mapping (keys and values in turns) or a sequence.
+// below returns an iterator over the children of a mapping (keys and values alternately) or a sequence.
 func (t *tree) below(r ref) func(yield func(ref) bool) {
 	return func(yield func(ref) bool) {
 		if n := t.at(r); n.kind != mapping && n.kind != sequence {
@@ -171,7 +170,7 @@ func (t *tree) below(r ref) func(yield func(ref) bool) {
 	}
 }
 
-// entries yields the keys and values of a mapping; nothing for anything else.
+// entries returns an iterator over the keys and values of a mapping; over nothing for any other node.
 func (t *tree) entries(r ref) func(yield func(key, value ref) bool) {
 	return func(yield func(key, value ref) bool) {
 		if t.at(r).kind != mapping {
@@ -187,7 +186,7 @@ func (t *tree) entries(r ref) func(yield func(key, value ref) bool) {
 	}
 }
 
-// children returns the number of nodes directly below one.
+// children returns the number of children of a node.
 func (t *tree) children(r ref) int {
 	count := 0
 	for range t.below(r) {
@@ -196,7 +195,7 @@ func (t *tree) children(r ref) int {
 	return count
 }
 
-// resolve follows aliases; the parser guarantees that an alias names a node that came before it.
+// resolve follows aliases; the parser guarantees that an alias refers to an earlier node.
 func (t *tree) resolve(r ref) ref {
 	for i := 0; t.at(r).kind == alias && i < maxMerge; i++ {
 		r = t.aliases[r]
@@ -204,24 +203,24 @@ func (t *tree) resolve(r ref) ref {
 	return r
 }
 
-// meant returns the number of nodes after each alias is replaced by its value, but at most most. An alias
-// within its own value has no end: it is returned as endless.
-func (t *tree) meant(most int) (nodes int, endless ref) {
+// meant returns the number of nodes after each alias is replaced by its value, but at most limit. An alias within its
+// own value would be infinite: it is returned as endless.
+func (t *tree) meant(limit int) (nodes int, endless ref) {
 	if len(t.aliases) == 0 {
 		return len(t.nodes), 0
 	}
-	before := make([]int, len(t.nodes)+2) // by node: how many are meant by those before it
+	before := make([]int, len(t.nodes)+2) // by node: the sum for the nodes before it
 	for i := range t.nodes {
 		r, size := ref(i+1), 1
 		if t.nodes[i].kind == alias {
 			to := t.aliases[r]
 			end := t.next(to)
 			if end > r {
-				return most, r
+				return limit, r
 			}
 			size = before[end] - before[to]
 		}
-		before[r+1] = min(before[r]+size, most)
+		before[r+1] = min(before[r]+size, limit)
 	}
 	return before[len(t.nodes)+1], 0
 }
@@ -234,7 +233,7 @@ func (t *tree) tagName(r ref) string {
 	return t.tags[r]
 }
 
-// fromYAML converts a document of the YAML parser; nil when nothing is in it.
+// fromYAML converts a document of the YAML parser; it returns nil for an empty document.
 func fromYAML(n *yaml.Node) *tree {
 	if len(n.Content) == 0 {
 		return nil
@@ -246,7 +245,7 @@ func fromYAML(n *yaml.Node) *tree {
 	return &c.tree
 }
 
-// exactly copies a list without room for more.
+// exactly returns a copy of a list without spare capacity.
 func exactly[E any](list []E) []E {
 	out := make([]E, len(list))
 	copy(out, list)
@@ -257,11 +256,11 @@ func exactly[E any](list []E) []E {
 type converter struct {
 	tree tree
 	text strings.Builder
-	// anchors are the nodes that aliases may mean.
+	// anchors are the nodes to which aliases may refer.
 	anchors map[*yaml.Node]ref
 }
 
-// take appends a node and all below it.
+// take appends a node and its descendants.
 func (c *converter) take(n *yaml.Node) {
 	known := slices.Index(knownTags, n.Tag)
 	other := known < 0
@@ -290,7 +289,7 @@ func (c *converter) take(n *yaml.Node) {
 	}
 }
 
-// set sets an entry of a map that may not be there yet.
+// set sets an entry of a map that may be nil.
 func set[V any](m *map[ref]V, r ref, v V) {
 	if *m == nil {
 		*m = map[ref]V{}
@@ -298,7 +297,7 @@ func set[V any](m *map[ref]V, r ref, v V) {
 	(*m)[r] = v
 }
 
-// toYAML converts a node, and all below it, back; made are the nodes that are converted already.
+// toYAML converts a node and its descendants back; made are the nodes that are already converted.
 func (t *tree) toYAML(r ref, made map[ref]*yaml.Node) *yaml.Node {
 	if n := made[r]; n != nil {
 		return n

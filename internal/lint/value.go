@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Value is a place in a document that may be absent: reading through it never
-// fails, and it knows its path and position either way.
+// Value is a place in a document that may be absent: reading it never fails, and it has a path and a position in either case.
 type Value struct {
 	tree *tree
 	node ref
-	// key is the node of the mapping key that leads here, none in a list.
+	// key is the node of the value's key in its mapping, zero in a list.
 	key ref
-	// near is where to point when the place is absent.
+	// near is the node whose position is reported if the place is absent.
 	near ref
-	// index is the place in a list, or name the key that leads here.
+	// index is the position in a list; name is the key in a mapping.
 	index  int32
 	name   string
 	parent *Value
@@ -27,7 +26,7 @@ type Field struct {
 	Value Value
 }
 
-// maxMerge bounds how deep merge keys are followed.
+// maxMerge is the maximum nesting depth of merge keys.
 const maxMerge = 8
 
 // root returns the value of a whole document.
@@ -36,7 +35,7 @@ func (t *tree) root() Value { return Value{tree: t, node: t.resolve(1), near: 1}
 // at returns the node of the value.
 func (v Value) at() *node { return v.tree.at(v.node) }
 
-// At follows keys of mappings.
+// At returns the value at a path of mapping keys.
 func (v Value) At(keys ...string) Value {
 	parents := make([]Value, len(keys))
 	for i, key := range keys {
@@ -92,7 +91,7 @@ func (t *tree) merged(r ref, key string, depth int) (keyNode, value ref) {
 	return 0, 0
 }
 
-// plainKey is a key that a path shows without brackets.
+// plainKey matches a key that a path shows without brackets.
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 func join(path, key string) string {
@@ -136,7 +135,7 @@ func (v Value) Fields() []Field {
 	return out
 }
 
-// merges reports whether a mapping takes entries of another one.
+// merges reports whether a mapping includes entries of another one.
 func (v Value) merges() bool {
 	if v.IsMap() {
 		for c := range v.tree.below(v.node) {
@@ -177,7 +176,7 @@ func (v Value) Strings() []string {
 	return out
 }
 
-// Bool returns a boolean; ok reports whether there is one.
+// Bool returns a boolean; ok is false for any other value.
 func (v Value) Bool() (value, ok bool) {
 	n := v.at()
 	if n.kind != scalar || n.tag != tagBool {
@@ -192,7 +191,7 @@ func (v Value) True() bool {
 	return value && ok
 }
 
-// Int returns a whole number; ok reports whether there is one.
+// Int returns an integer; ok is false for any other value.
 func (v Value) Int() (value int64, ok bool) {
 	if v.at().kind != scalar {
 		return 0, false

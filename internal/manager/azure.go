@@ -14,32 +14,28 @@ import (
 	"casement.dev/casement/internal/azure/identity"
 )
 
-// Azure has the addresses of a cloud that is not one of Microsoft's: a local Azure or an Azure Stack. Empty
-// fields leave the cluster's azureEnvironment in force.
+// Azure has the endpoints of a cloud that is not Microsoft's: a local Azure or an Azure Stack. For empty fields, the
+// values of the cluster's azureEnvironment apply.
 type Azure struct {
-	// Endpoints are the endpoints of each cloud that Clouds does not name.
+	// Endpoints are the endpoints of every cloud that Clouds does not name.
 	Endpoints
-	// Clouds has the endpoints of clouds by the name that a cluster's
-	// spec.azureEnvironment has for them; "" is AzurePublicCloud.
+	// Clouds has the endpoints of clouds by their names in a cluster's spec.azureEnvironment; "" is AzurePublicCloud.
 	Clouds map[string]Endpoints
-	// CAFile has the certificate authorities, in PEM, to trust beside the
-	// system's, in every cloud.
+	// CAFile has certificate authorities, in PEM, that are trusted in addition to the system's, for every cloud.
 	CAFile string
-	// Local keeps every cloud on this machine, as the local plane asks; no flag sets it.
+	// Local limits connections to every cloud to this machine, for the local plane; no flag sets it.
 	Local *identity.Local
-	// TokenFile holds the federated token of workload identities; empty means the
-	// file that AZURE_FEDERATED_TOKEN_FILE names.
+	// TokenFile contains the federated token of workload identities; "" means the file in AZURE_FEDERATED_TOKEN_FILE.
 	TokenFile string
 }
 
-// Endpoints are where one cloud is reached.
+// Endpoints are the endpoints of one cloud.
 type Endpoints struct {
-	// AuthorityHost issues tokens, such as https://login.microsoftonline.com/.
+	// AuthorityHost is the host that issues tokens, such as https://login.microsoftonline.com/.
 	AuthorityHost string
-	// ResourceManagerEndpoint answers the calls.
+	// ResourceManagerEndpoint is the URL of the resource manager.
 	ResourceManagerEndpoint string
-	// ResourceManagerAudience is the audience of requested tokens; it defaults to the
-	// endpoint.
+	// ResourceManagerAudience is the audience of requested tokens; it defaults to ResourceManagerEndpoint.
 	ResourceManagerAudience string
 }
 
@@ -111,8 +107,7 @@ func (a *Azure) validate() []error {
 	return errs
 }
 
-// clouds applies the overrides to each environment: a user who configures endpoints and
-// names no cloud uses no other Azure.
+// clouds returns the overrides for each environment: with configured endpoints and without named clouds, no other Azure is used.
 func (a *Azure) clouds() map[string]identity.Cloud {
 	out := map[string]identity.Cloud{}
 	for _, name := range []string{identity.PublicCloud, "AzureChinaCloud", "AzureUSGovernmentCloud"} {

@@ -10,15 +10,15 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// MachinePool serves AzureMachinePools. Cluster API has a gate of the same name for
-// its MachinePools: where one is off, the other may as well be.
+// MachinePool is the gate for AzureMachinePools. Cluster API has a gate of the same name for its MachinePools: if it is
+// off, this one can be off too.
 const MachinePool featuregate.Feature = "MachinePool"
 
-// PatchDay moves pools to newer versions of their images, as annotations ask.
+// PatchDay is the gate for moving pools to newer versions of their images, as annotations request.
 const PatchDay featuregate.Feature = "PatchDay"
 
-// idleGates returns the gates of CAPZ v1.26 that change nothing here, and why. They are
-// known so that an operator's flags go on working.
+// idleGates returns the gates of CAPZ v1.26 that have no effect here, with the reasons. They are known so that an
+// operator's flags continue to work.
 func idleGates() map[featuregate.Feature]string {
 	return map[featuregate.Feature]string{
 		"AKS":               "there are no AKS kinds",
@@ -48,7 +48,7 @@ func (o *Options) gates() (featuregate.MutableVersionedFeatureGate, error) {
 	return gates, nil
 }
 
-// tellIdleGates says of each gate that was set and changes nothing, that it does not.
+// tellIdleGates logs each gate that was set although it has no effect.
 func tellIdleGates(gates featuregate.MutableVersionedFeatureGate, log logr.Logger) {
 	idle := idleGates()
 	for _, gate := range slices.Sorted(maps.Keys(idle)) {

@@ -19,7 +19,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// kindsRetry is the wait before an API server that lacks kinds is asked again.
+// kindsRetry is the pause before the next check of an API server that lacks kinds.
 const kindsRetry = time.Second
 
 // needed returns all kinds of casement, and the kinds of Cluster API that the controllers
@@ -39,8 +39,8 @@ func needed() (map[schema.GroupVersion][]string, error) {
 	return out, nil
 }
 
-// awaitKinds waits until the API server serves all kinds that the controllers watch. An installer creates
-// the CustomResourceDefinitions and the Deployment together, so a manager may start first.
+// awaitKinds waits until the API server serves all kinds that the controllers watch. An installer creates the
+// CustomResourceDefinitions and the Deployment together, so the manager may start before the kinds exist.
 func awaitKinds(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	client, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
@@ -67,8 +67,7 @@ func awaitKinds(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	}
 }
 
-// missingKinds returns the needed kinds that an API server does not serve; served returns
-// the resources of a version.
+// missingKinds returns the needed kinds that an API server does not serve; served returns the resources of a version.
 func missingKinds(served func(string) (*metav1.APIResourceList, error)) ([]string, error) {
 	want, err := needed()
 	if err != nil {

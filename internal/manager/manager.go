@@ -54,7 +54,7 @@ import (
 // leaderElectionID is the name of the lease that replicas share.
 const leaderElectionID = "casement-manager-leader.infrastructure.cluster.x-k8s.io"
 
-// Scheme knows the types that the manager reads and writes.
+// Scheme returns a scheme with the types that the manager reads and writes.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme} {
@@ -144,8 +144,7 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 		Cache: cache.Options{SyncPeriod: &o.SyncPeriod, ReaderFailOnMissingInformer: false,
 			DefaultTransform: cache.TransformStripManagedFields()},
 		Controller: config.Controller{SkipNameValidation: &o.SkipNameValidation},
-		// Secrets are read one at a time; a copy of all of them stays out of memory. So are
-		// the records of grants.
+		// Secrets are read individually, so that no copy of all secrets is in memory. The same applies to the records of grants.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 	}
 	if o.InsecureMetrics {
@@ -160,7 +159,7 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 	return options
 }
 
-// ownNamespace returns the namespace that the manager runs in.
+// ownNamespace returns the namespace in which the manager runs.
 func ownNamespace() string {
 	// Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod.
 	data, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -170,22 +169,22 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(data))
 }
 
-// How long objects rest between two passes. A pass over a pool of a thousand looks at each of its instances, and each triggers
-// passes.
+// The minimum times between two passes over an object. A pass over a pool of a thousand examines each of its instances,
+// and each instance triggers passes.
 var (
 	briefly = queue.Rest{Factor: 5, Longest: time.Second}
 	longer  = queue.Rest{Factor: 20, Longest: 5 * time.Second}
 )
 
-// leaving is how many nodes are taken out of load balancers concurrently; an unreachable workload cluster
+// leaving is the number of nodes that are removed from load balancers concurrently; an unreachable workload cluster
 // delays one for seconds.
 const leaving = 5
 
-// patchClusters is how many clusters patch day handles concurrently: it only starts and observes the work
-// of others.
+// patchClusters is the number of clusters that patch day handles concurrently: it only starts and observes the work of
+// other controllers.
 const patchClusters = 2
 
-// setUpControllers registers every controller that the gates let in.
+// setUpControllers registers every controller that the gates enable.
 func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate, grants *grant.Book) error {
 	metrics := metric.New(mgr.GetCache())
 	if err := metrics.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {

@@ -11,9 +11,9 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Options say how a manager runs. The zero value is not useful: see Defaults.
+// Options are the options of a manager. The zero value is not useful: see Defaults.
 type Options struct {
-	// MetricsAddress and HealthAddress are host:port to listen on; "0" is off.
+	// MetricsAddress and HealthAddress are the host:port to listen on; "0" means off.
 	MetricsAddress string
 	// InsecureMetrics serves metrics over plain HTTP, without authentication.
 	InsecureMetrics bool
@@ -21,70 +21,67 @@ type Options struct {
 	// ProfilerAddress serves Go profiles (net/http/pprof) without authentication; "" serves
 	// none.
 	ProfilerAddress string
-	// WebhookHost, WebhookPort and WebhookCertDir are where admission requests
-	// are served, and from which tls.crt and tls.key. Port 0 serves none.
+	// WebhookHost and WebhookPort are the address on which admission requests are served, and WebhookCertDir the
+	// directory with tls.crt and tls.key. With port 0 none are served.
 	WebhookHost    string
 	WebhookPort    int
 	WebhookCertDir string
-	// WebhookCertificate, when set, is the certificate of the admission server, which watches
-	// no files then. WebhookCertDir does not count.
+	// WebhookCertificate, if set, is the certificate of the admission server, which then watches no files and ignores
+	// WebhookCertDir.
 	WebhookCertificate *tls.Certificate
-	// HTTP2 serves webhooks and metrics by HTTP/2 too. Without it a client has HTTP/1.1,
-	// and none can open and drop streams without end (CVE-2023-44487).
+	// HTTP2 enables HTTP/2 for webhooks and metrics. Without it, clients can only use HTTP/1.1, in which they cannot
+	// open and cancel streams without limit (CVE-2023-44487).
 	HTTP2 bool
-	// WebhookSelfSigned, when set, is the Secret (namespace/name) in which the manager keeps a certificate
-	// for WebhookService (namespace/name), which it makes and renews itself. WebhookConfigurations are the
-	// names of the configurations that must trust the certificate. WebhookCertDir has no effect then.
+	// WebhookSelfSigned, if set, is the Secret (namespace/name) in which the manager stores a certificate for
+	// WebhookService (namespace/name), which it creates and renews itself. WebhookConfigurations are the names of the
+	// configurations that must trust the certificate. WebhookCertDir has no effect then.
 	WebhookSelfSigned     string
 	WebhookService        string
 	WebhookConfigurations []string
-	// LintOnly serves the webhook of the workload rules and nothing else: no kinds of
-	// Cluster API are needed.
+	// LintOnly serves only the webhook of the workload rules; the kinds of Cluster API are not needed then.
 	LintOnly bool
-	// Namespaces limit which objects are watched, including identities; none means all.
+	// Namespaces are the namespaces in which objects are watched, including identities; none means all.
 	Namespaces []string
-	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
-	// objects need to be looked at; "" is all.
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects need to be reconciled; "" means
+	// all objects.
 	WatchFilter string
-	// LeaderElection lets one of several replicas work; LeaderElectionNamespace has the lease and, in a
-	// cluster, defaults to the pod's own.
+	// LeaderElection lets only one of several replicas work. LeaderElectionNamespace is the namespace of the lease; in
+	// a cluster, it defaults to the pod's own.
 	LeaderElection          bool
 	LeaderElectionNamespace string
-	// GrantNamespace is where it is recorded which Secrets of other namespaces identities
-	// may use; "" is the manager's own, or casement-system outside of a cluster. Only
-	// administrators may be able to write ConfigMaps there.
+	// GrantNamespace is the namespace of the records about Secrets that identities of other namespaces may use; ""
+	// means the manager's own or, outside of a cluster, casement-system. Only administrators may have permission to
+	// write ConfigMaps there.
 	GrantNamespace string
-	// LeaseDuration is how long other replicas wait for a leader that has died. A leader tries for
-	// RenewDeadline to renew its lease, every RetryPeriod.
+	// LeaseDuration is the time that other replicas wait after a leader's last renewal. A leader tries to renew its
+	// lease every RetryPeriod, for at most RenewDeadline.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// GracefulShutdown is how long work in progress may continue once the manager has to
-	// stop.
+	// GracefulShutdown is the time for which work in progress may continue once the manager has to stop.
 	GracefulShutdown time.Duration
-	// SyncPeriod is how often all objects are gone through again, Resync how long
-	// a settled object waits for its next comparison with Azure, and ReadTTL how
-	// old a list of Azure resources may be that such comparisons share.
+	// SyncPeriod is the interval at which all objects are reconciled again. Resync is the interval at which an object
+	// without changes is compared with Azure. ReadTTL is the maximum age of a list of Azure resources that such
+	// comparisons share.
 	SyncPeriod time.Duration
 	Resync     time.Duration
 	ReadTTL    time.Duration
-	// LeaveDelay is how long at most the virtual machine of a node waits, from the beginning of its deletion, until the load
-	// balancers of services have let go of it.
+	// LeaveDelay is the maximum time, from the beginning of its deletion, for which a node's virtual machine waits
+	// until the load balancers of services no longer use it.
 	LeaveDelay time.Duration
 	// TraceEndpoint is the URL of an OpenTelemetry collector (OTLP over gRPC); "" sends
 	// no traces.
 	TraceEndpoint string
-	// FeatureGates turns gates on and off by name; the others have the values of
-	// MachinePool, PatchDay and idleGates.
+	// FeatureGates turns gates on and off by name; gates that it does not name have their defaults.
 	FeatureGates map[string]bool
-	// Concurrency is how many objects of a kind are reconciled concurrently.
+	// Concurrency is the number of objects of each kind that are reconciled concurrently.
 	Concurrency Concurrency
-	// Azure overrides where Azure is.
+	// Azure has the overrides of Azure's endpoints.
 	Azure Azure
 	// SkipNameValidation allows several managers with the same controller names in
 	// one process.
 	SkipNameValidation bool
 }
 
-// Concurrency is how many objects of each kind are reconciled concurrently.
+// Concurrency is the number of objects of each kind that are reconciled concurrently.
 type Concurrency struct {
 	AzureCluster         int
 	AzureMachine         int
@@ -105,23 +102,23 @@ func Defaults() Options {
 		WebhookCertDir:        "/tmp/k8s-webhook-server/serving-certs",
 		WebhookService:        "casement-system/casement-webhook-service",
 		WebhookConfigurations: []string{"casement-mutating-webhook", "casement-validating-webhook", "casement-lint-workloads"},
-		// A kubelet waits 30 s (terminationGracePeriodSeconds) before it kills.
+		// A kubelet waits 30 s (terminationGracePeriodSeconds) before it kills a process.
 		GracefulShutdown: 25 * time.Second,
-		// Longer than client-go's 15, 10 and 2 s, because renewals are most of an idle manager's work. A
-		// leader that ends releases its lease, so the long times matter only after a crash.
+		// Longer than client-go's 15, 10 and 2 s, because renewals are most of an idle manager's work. An ending leader
+		// releases its lease, so the long times are only relevant after a crash.
 		LeaseDuration: 45 * time.Second, RenewDeadline: 30 * time.Second, RetryPeriod: 10 * time.Second,
 		SyncPeriod: 10 * time.Hour,
 		Resync:     10 * time.Minute,
 		ReadTTL:    time.Minute,
-		// The cloud provider changes a balancer in ten to twenty seconds.
+		// The cloud provider changes a load balancer in ten to twenty seconds.
 		LeaveDelay: time.Minute,
-		// Passes wait for API servers more than they compute, and machines are the most objects.
+		// Passes wait for API servers longer than they compute, and machines are the most numerous objects.
 		Concurrency: Concurrency{AzureCluster: 10, AzureMachine: 100, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 10},
 	}
 }
 
-// AddFlags binds the options to flags. Their present values are the defaults; the addresses of Azure also
-// come from the environment.
+// AddFlags binds the options to flags. Their current values are the defaults; Azure's endpoints also come from the
+// environment.
 func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, `address that serves metrics; "0" turns it off`)
 	flags.StringVar(&o.MetricsAddress, "diagnostics-address", o.MetricsAddress,
@@ -180,7 +177,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	o.Azure.addFlags(flags, getenv)
 }
 
-// Validate names every option that cannot be used.
+// Validate returns an error that names every invalid option.
 func (o *Options) Validate() error {
 	errs := o.Azure.validate()
 	if _, err := o.gates(); err != nil {

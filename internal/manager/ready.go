@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// checkTimeout bounds the duration of one probe; a kubelet gives up after a second.
+// checkTimeout is the timeout of one probe; a kubelet gives up after a second.
 const checkTimeout = 800 * time.Millisecond
 
-// setUpChecks makes /readyz report whether requests would be answered: the caches are synced (on a replica
-// that does not lead, the caches of the webhooks), and the admission server serves a certificate that is
-// valid now. /healthz reports only that the process answers: a restart repairs neither of the two.
+// setUpChecks makes /readyz report whether requests would be served: the caches are synced (on a replica that does not
+// lead, the caches of the webhooks), and the admission server serves a currently valid certificate. /healthz only
+// reports that the process responds, because a restart repairs neither of the two.
 func setUpChecks(mgr ctrl.Manager, o Options) error {
 	checks := map[string]healthz.Checker{"caches": cachesSynced(mgr.GetCache())}
 	if o.WebhookPort != 0 {
@@ -49,19 +49,19 @@ func cachesSynced(c cache.Cache) healthz.Checker {
 	}
 }
 
-// checkedFor is how long a good answer of the admission server counts: a handshake for every probe would be
-// a fifth of an idle manager's work.
+// checkedFor is the time for which a successful check of the admission server is valid: a handshake for every probe
+// would be a fifth of an idle manager's work.
 const checkedFor = time.Minute
 
-// certificateServed asks the admission server for its certificate as the API server
-// would, and looks only whether it is of this time: whose it is, the API server's
-// caBundle says. It does not ask again within checkedFor of a good answer.
+// certificateServed returns a check that connects to the admission server like the API server, and verifies that its
+// certificate is currently valid. The issuer is not verified, because the API server does this with its caBundle. After
+// a successful check it does not connect again within checkedFor.
 func certificateServed(host string, port int, now func() time.Time) healthz.Checker {
 	if host == "" {
 		host = "localhost"
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
-	var good atomic.Pointer[time.Time] // when the last good answer came
+	var good atomic.Pointer[time.Time] // time of the last successful check
 	return func(r *http.Request) error {
 		if last := good.Load(); last != nil && now().Sub(*last) < checkedFor {
 			return nil

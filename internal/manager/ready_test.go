@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestCertificateServed: ready means that a certificate of this time is served.
+// TestCertificateServed: ready means that a currently valid certificate is served.
 func TestCertificateServed(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -43,7 +43,7 @@ func TestCertificateServed(t *testing.T) {
 	}
 }
 
-// TestCertificateCheckedAgain: a good answer counts for a minute, and no longer.
+// TestCertificateCheckedAgain: a successful check is valid for a minute, and no longer.
 func TestCertificateCheckedAgain(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	host, text, err := net.SplitHostPort(server.Listener.Addr().String())

@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	_ "k8s.io/component-base/logs/json/register" // for --logging-format=json
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"casement.dev/casement/internal/trace"
 )
 
-// Run is the main function of casement-manager: it reads flags and the environment and runs
-// until ctx ends. Its error has been printed on stderr already.
+// Run is the main function of casement-manager: it reads flags and the environment and runs until ctx ends. It has
+// printed the error that it returns on stderr.
 func Run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) error {
 	o := Defaults()
 	logging := logsapi.NewLoggingConfiguration()
@@ -30,7 +30,7 @@ func Run(ctx context.Context, args []string, getenv func(string) string, stderr 
 		return nil
 	}
 	if err == nil {
-		err = o.Validate() // before the management cluster is waited for
+		err = o.Validate() // before the wait for the management cluster
 	}
 	if err == nil {
 		err = run(ctx, o, logging)
@@ -55,7 +55,7 @@ func run(ctx context.Context, o Options, logging *logsapi.LoggingConfiguration) 
 	if !o.LintOnly {
 		if err := awaitKinds(ctx, cfg, klog.Background()); err != nil {
 			if ctx.Err() != nil {
-				return nil // asked to end meanwhile
+				return nil // ctx ended meanwhile
 			}
 			return err
 		}

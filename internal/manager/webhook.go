@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/webhook/certificate"
 )
 
-// webhookServer returns the admission server; nil if webhooks are disabled. Its certificate is the keeper's
-// or that of o, or it comes from a directory and is read again when it changes.
+// webhookServer returns the admission server; nil if webhooks are disabled. Its certificate is the keeper's or the one
+// in o, or it is read from a directory, again when it changes.
 func webhookServer(o Options, keeper *certificate.Keeper) ctrlwebhook.Server {
 	if o.WebhookPort == 0 {
 		return nil
@@ -40,8 +40,8 @@ func tlsOptions(o Options) []func(*tls.Config) {
 	return []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 }
 
-// certificateKeeper returns the keeper of the self-signed webhook certificate that o asks for; nil
-// when the certificate is provided from outside.
+// certificateKeeper returns the keeper of the self-signed webhook certificate that o requests; nil if the certificate
+// is provided from outside.
 func certificateKeeper(cfg *rest.Config, o Options, scheme *runtime.Scheme) (*certificate.Keeper, error) {
 	if o.WebhookSelfSigned == "" || o.WebhookPort == 0 {
 		return nil, nil
@@ -58,7 +58,7 @@ func certificateKeeper(cfg *rest.Config, o Options, scheme *runtime.Scheme) (*ce
 	}), nil
 }
 
-// key reads namespace/name, which Validate has checked.
+// key parses namespace/name, which Validate has checked.
 func key(s string) client.ObjectKey {
 	namespace, name, _ := strings.Cut(s, "/")
 	return client.ObjectKey{Namespace: namespace, Name: name}

@@ -1,6 +1,7 @@
-// Package mcp serves casement's findings about clusters to agents, over the Model Context Protocol: each question is
-// a tool with a typed schema, the documentation is resources. It only reads, decides nothing about a cluster by itself,
-// and each answer of a tool, an error too, has passed package redact. The command line imports it.
+// Package mcp serves casement's findings about clusters to agents, over the Model Context Protocol: each question is a
+// tool with a typed schema, and the pages of the documentation are resources. It only reads, and only calls other
+// packages for its findings. Package redact removes secrets from each answer of a tool, including errors. The command
+// line imports it.
 package mcp
 
 import (
@@ -23,7 +24,7 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Source answers the questions. A nil function means that its tool is not offered.
+// Source has the functions that answer the questions. A nil function means that its tool is not offered.
 type Source struct {
 	Why       func(context.Context, Object) (walk.Answer, error)
 	Tree      func(context.Context, Cluster) (Tree, error)
@@ -40,11 +41,11 @@ type Source struct {
 type Config struct {
 	Version string
 	Source  Source
-	// Docs are the pages of the documentation, Markdown files.
+	// Docs are the pages of the documentation, which are Markdown files.
 	Docs fs.FS
 }
 
-// instructions say to an agent how the tools belong together.
+// instructions explain to an agent how the tools are related.
 const instructions = `casement answers questions about Kubernetes clusters on Azure with Windows nodes, made by Cluster API, ` +
 	`and about their manifests. Every tool only reads. Begin with why for an object that does not work, or tree for a cluster. ` +
 	`What was seen is evidence; a cause is named only where the evidence says it, else the reason that the object itself gives ` +
@@ -84,14 +85,14 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// open is a writer that the transport's end does not close.
+// open is a writer that stays open when the transport is closed.
 type open struct{ io.Writer }
 
 // Close implements io.Closer.
 func (open) Close() error { return nil }
 
-// sendable takes from an error the data that is no JSON: it could not be sent, and that would end the server. The module
-// quotes the URI of a resource that is not found as Go does (v1.8.0, mcp/resource.go).
+// sendable removes from an error data that is no valid JSON: the data could not be sent, and this would end the server.
+// The module quotes the URI of a missing resource in Go's syntax (v1.8.0, mcp/resource.go).
 func sendable(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		out, err := next(ctx, method, req)
@@ -102,7 +103,7 @@ func sendable(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// add offers a tool, if there is a function for it.
+// add offers a tool, unless its function is nil.
 func add[In, Out any](s *sdk.Server, name, description string, ask func(context.Context, In) (Out, error)) {
 	if ask == nil {
 		return
@@ -118,7 +119,8 @@ func add[In, Out any](s *sdk.Server, name, description string, ask func(context.
 	})
 }
 
-// answered asks, and returns the answer without secrets. A panic fails the one question: the client has others.
+// answered calls the function of a tool and returns its result without secrets. A panic only fails this question,
+// because the client has others.
 func answered[In, Out any](ctx context.Context, name string, ask func(context.Context, In) (Out, error), in In) (out Out, err error) {
 	defer func() {
 		if trouble := recover(); trouble != nil {
@@ -150,12 +152,12 @@ func clean[T any](v T) (out T, err error) {
 	return out, nil
 }
 
-// documents offers the pages of the documentation.
+// documents offers the pages of the documentation as resources.
 func documents(s *sdk.Server, docs fs.FS) {
 	if docs == nil {
 		return
 	}
-	// A page that cannot be walked to is not offered; the pages are part of the program.
+	// An error cannot happen, because the pages are part of the program.
 	_ = fs.WalkDir(docs, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".md" {
 			return err

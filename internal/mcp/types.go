@@ -5,7 +5,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// None is the input of a tool that takes nothing.
+// None is the input of a tool without parameters.
 type None struct{}
 
 // Object is the input of why.
@@ -78,7 +78,7 @@ type Doctor struct {
 // LogText is the lines of a machine's logs, each log below a heading.
 type LogText struct {
 	Text string `json:"text"`
-	// Notes are the ways and logs that could not be read.
+	// Notes are messages about access methods and logs that could not be read.
 	Notes []string `json:"notes,omitempty" jsonschema:"what could not be read, and why"`
 }
 
@@ -100,7 +100,7 @@ type Preflight struct {
 	Unread      []string       `json:"unread,omitempty" jsonschema:"parts of the input that could not be read, of which nothing is said"`
 }
 
-// Explanation explains a rule, check or cause.
+// Explanation is the explanation of a rule, check or cause.
 type Explanation struct {
 	Kind     string `json:"kind" jsonschema:"rule, check or cause"`
 	Name     string `json:"name"`
@@ -108,7 +108,7 @@ type Explanation struct {
 	Severity string `json:"severity,omitempty"`
 	Says     string `json:"says"`
 	Fix      string `json:"fix,omitempty"`
-	// Steps are those at which a cause is looked for.
+	// Steps are the steps at which a cause is looked for.
 	Steps []string `json:"steps,omitempty"`
 	// Evidence has the evidence for a cause, at each of its steps.
 	Evidence []string `json:"evidence,omitempty"`

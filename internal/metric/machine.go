@@ -22,8 +22,8 @@ import (
 
 func code(status int) string { return strconv.Itoa(status) }
 
-// phases returns the ends of a boot's phases: the conditions of an AzureMachine that become
-// true one after the other.
+// phases returns the phases of a boot with the conditions of an AzureMachine that end them; the conditions become true
+// one after the other.
 func phases() map[string]string {
 	return map[string]string{
 		infrav1.NetworkInterfaceReadyCondition: "network-interface",
@@ -32,7 +32,7 @@ func phases() map[string]string {
 	}
 }
 
-// follow observes the phases of boots as they end.
+// follow records the phases of boots when they end.
 func (m *Metrics) follow(ctx context.Context, c cache.Cache) error {
 	informer, err := c.GetInformer(ctx, &infrav1.AzureMachine{})
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *Metrics) follow(ctx context.Context, c cache.Cache) error {
 	return err
 }
 
-// phaseJoined is the end of a boot whose bootstrap reports nothing: the node has registered.
+// phaseJoined is the end of a boot without a bootstrap report: the node has registered.
 const phaseJoined = "node-joined"
 
 // joins reports whether a machine's node appeared between two states of the machine.
@@ -80,13 +80,13 @@ func (m *Metrics) joined(ctx context.Context, before, after *clusterv1.Machine) 
 	if err := m.objects.reader.Get(ctx,
 		client.ObjectKey{Namespace: after.Namespace, Name: after.Spec.InfrastructureRef.Name},
 		machine); err != nil {
-		return // it is being deleted
+		return // the machine is being deleted
 	}
 	m.boot.WithLabelValues(osOf(machine), phaseJoined).Observe(time.Since(after.CreationTimestamp.Time).Seconds())
 }
 
-// transition observes each phase that ended between two states of a machine. A
-// condition that becomes true a second time is no boot.
+// transition records each phase that ended between two states of a machine. It ignores a condition that becomes true a
+// second time.
 func (m *Metrics) transition(before, after *infrav1.AzureMachine) {
 	for condition, phase := range phases() {
 		now := meta.FindStatusCondition(after.GetConditions(), condition)
@@ -98,8 +98,8 @@ func (m *Metrics) transition(before, after *infrav1.AzureMachine) {
 	}
 }
 
-// wasSettled reports whether a condition is true now or was true before: a virtual machine that
-// was up has only lost it.
+// wasSettled reports whether a condition is true or was true before: the machine of a false condition may have been
+// running already.
 func wasSettled(m *infrav1.AzureMachine, condition string) bool {
 	return meta.IsStatusConditionTrue(m.GetConditions(), condition) || m.Status.Ready && condition != infrav1.BootstrapSucceededCondition
 }
@@ -108,7 +108,7 @@ func osOf(m *infrav1.AzureMachine) string {
 	return strings.ToLower(cmp.Or(m.Spec.OSDisk.OSType, "Linux"))
 }
 
-// Phases of machines, beside the reasons of a VM that does not run yet.
+// Phases of machines, in addition to the reasons why a VM is not running yet.
 const (
 	phaseDeleting = "Deleting"
 	phaseFailed   = "Failed"
@@ -116,8 +116,7 @@ const (
 	phaseRunning  = "Running"
 )
 
-// phaseOf returns the state of a machine as one word: Deleting, Failed, Running, or the reason why its VM
-// does not run.
+// phaseOf returns the state of a machine as one word: Deleting, Failed, Running, or the reason why its VM is not running.
 func phaseOf(m *infrav1.AzureMachine) string {
 	vm := meta.FindStatusCondition(m.GetConditions(), infrav1.VMRunningCondition)
 	switch {
@@ -158,7 +157,7 @@ func (o *objects) Describe(ch chan<- *prometheus.Desc) {
 	ch <- o.operations
 }
 
-// scrapeTimeout bounds the reads of a scrape, which are of memory.
+// scrapeTimeout is the timeout of the reads of a scrape, which only read memory.
 const scrapeTimeout = 5 * time.Second
 
 // Collect implements prometheus.Collector.

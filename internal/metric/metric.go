@@ -1,10 +1,9 @@
-// Package metric has the metrics of casement-manager for Prometheus about Azure and its machines, in
-// addition to controller-runtime's metrics of reconciles: calls and their latencies, the rest of Azure's
-// quotas of calls, operations in flight, machines by phase, durations of the phases of a boot, and verdicts
-// of the lint webhook.
+// Package metric has the metrics of casement-manager for Prometheus about Azure and its machines, in addition to
+// controller-runtime's metrics of reconciles: calls and their latencies, Azure's remaining quotas of calls, operations
+// in progress, machines by phase, durations of the phases of a boot, and verdicts of the lint webhook.
 //
-// It observes and decides nothing, makes no call to Azure or to the API server (it reads the manager's
-// caches), and no label has a secret. Only internal/manager imports it.
+// It makes no calls to Azure or to the API server (it reads the manager's caches), and no label contains a secret. Only
+// internal/manager imports it.
 package metric
 
 import (
@@ -27,7 +26,7 @@ type Metrics struct {
 	objects   *objects
 }
 
-// New returns metrics that know of nothing yet.
+// New returns metrics without any observations.
 func New(reader client.Reader) *Metrics {
 	return &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -53,7 +52,7 @@ func New(reader client.Reader) *Metrics {
 	}
 }
 
-// Observe counts a call; it is meant for cloud.Config.
+// Observe counts a call; it is the function for cloud.Config.
 func (m *Metrics) Observe(o arm.Observation) {
 	m.calls.WithLabelValues(o.SubscriptionID, o.Verb, o.ResourceType, code(o.Code)).Inc()
 	m.latency.WithLabelValues(o.Verb, o.ResourceType).Observe(o.Took.Seconds())
@@ -80,14 +79,14 @@ func (m *Metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.calls, m.latency, m.remaining, m.boot, m.objects}
 }
 
-// SetupWithManager registers the metrics while the manager runs, on replicas that do
-// not lead as well. Of several managers in one process the first is reported.
+// SetupWithManager registers the metrics while the manager runs, also on replicas that do not lead. Of several managers
+// in one process, the first is reported.
 func (m *Metrics) SetupWithManager(mgr ctrl.Manager, registry prometheus.Registerer) error {
 	return mgr.Add(registered(m, registry, func(ctx context.Context) error { return m.follow(ctx, mgr.GetCache()) }))
 }
 
-// registered returns a runnable that registers a collector while it runs. It leaves the
-// registration of an equal collector unchanged.
+// registered returns a runnable that registers a collector while it runs. If an equal collector is registered already,
+// it changes nothing.
 func registered(c prometheus.Collector, registry prometheus.Registerer, begin func(context.Context) error) everywhere {
 	return func(ctx context.Context) error {
 		err := registry.Register(c)
@@ -106,7 +105,7 @@ func registered(c prometheus.Collector, registry prometheus.Registerer, begin fu
 	}
 }
 
-// everywhere is a runnable that runs on every replica, not on the leader alone.
+// everywhere is a runnable that runs on every replica, not only on the leader.
 type everywhere func(context.Context) error
 
 // Start implements manager.Runnable.

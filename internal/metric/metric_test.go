@@ -33,10 +33,10 @@ func vm(status metav1.ConditionStatus, reason string) func(*infrav1.AzureMachine
 	}
 }
 
-// TestTally: the counts that are reported match the states of the objects.
+// TestTally: the reported counts match the states of the objects.
 func TestTally(t *testing.T) {
 	begun := func(verb plan.Verb, id string) []infrav1.LongRunningOperationState {
-		failed := plan.Token{Verb: verb, ID: id + "2"} // has failed and is no operation any more
+		failed := plan.Token{Verb: verb, ID: id + "2"} // this operation has failed, so it is no longer in progress
 		return record.States([]plan.Token{{Verb: verb, ID: id, Resume: "token"}, failed})
 	}
 	put := begun("PUT", "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v")
@@ -88,7 +88,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestJoins: a boot ends once, when its node comes.
+// TestJoins: a boot ends once, when its node registers.
 func TestJoins(t *testing.T) {
 	of := func(kind, node string) *clusterv1.Machine {
 		return &clusterv1.Machine{
@@ -113,7 +113,7 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// TestTransition: a phase is timed once, when it ends in a boot.
+// TestTransition: a phase is timed once, when it ends during a boot.
 func TestTransition(t *testing.T) {
 	none, running, stopped := func(*infrav1.AzureMachine) {}, vm(metav1.ConditionTrue, "Provisioned"), vm(metav1.ConditionFalse, "Stopped")
 	wasUp := func(m *infrav1.AzureMachine) { stopped(m); m.Status.Ready = true }

@@ -9,11 +9,11 @@ import (
 	"casement.dev/casement/internal/webhook/workload"
 )
 
-// Verdicts is a prometheus.Collector of the lint webhook's verdicts. Its labels are rules and words of the
-// webhook, and nothing from the objects.
+// Verdicts is a prometheus.Collector of the lint webhook's verdicts. Its labels contain rules and words of the webhook,
+// but nothing from the objects.
 type Verdicts struct{ findings, objects *prometheus.CounterVec }
 
-// NewVerdicts returns counters of zero.
+// NewVerdicts returns counters that are zero.
 func NewVerdicts() *Verdicts {
 	return &Verdicts{
 		findings: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -28,7 +28,7 @@ func NewVerdicts() *Verdicts {
 	}
 }
 
-// Observe counts a verdict; it is meant for workload.Setup.
+// Observe counts a verdict; it is the function for workload.Setup.
 func (v *Verdicts) Observe(verdict workload.Verdict) {
 	v.objects.WithLabelValues(verdict.Object).Inc()
 	for _, f := range verdict.Findings {

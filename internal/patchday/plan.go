@@ -13,31 +13,31 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Phase is how far a pool is with a move.
+// Phase is the phase of a pool's move to a new version.
 type Phase string
 
-// The phases of a move; a pool that does not move has none.
+// Phases of a move; a pool that is not moving has none.
 const (
-	// Canary: the first nodes have the new version, and no other is replaced.
+	// Canary means that the first nodes have the new version, and that no others are replaced.
 	Canary Phase = "Canary"
-	// Rolling: the pool replaces its nodes, as its strategy says.
+	// Rolling means that the pool replaces its nodes according to its strategy.
 	Rolling Phase = "Rolling"
-	// RollingBack: the pool replaces the nodes of the new version by nodes of the previous one.
+	// RollingBack means that the pool replaces the nodes of the new version by nodes of the previous one.
 	RollingBack Phase = "RollingBack"
 )
 
 // State is the state of a pool between two passes, stored in an annotation.
 type State struct {
 	Phase Phase `json:"phase,omitempty"`
-	// Line is the image without its version. From and To are versions of it; once a move has
-	// ended, From is the one before.
+	// Line is the image without its version. From and To are versions of it; once a move has ended, From is the
+	// previous version.
 	Line string `json:"line,omitempty"`
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Began is when the phase began, Since when the last progress was made.
+	// Began is the start of the phase; Since is the time of the last progress.
 	Began metav1.Time `json:"began,omitzero"`
 	Since metav1.Time `json:"since,omitzero"`
-	// Soaking is set once all canary nodes are healthy, as from Since on.
+	// Soaking is true once all canary nodes are healthy, from Since on.
 	Soaking bool `json:"soaking,omitempty"`
 	// Paused is true while a rollout waits for a window or the end of a freeze.
 	Paused bool `json:"paused,omitempty"`
@@ -45,18 +45,18 @@ type State struct {
 	Going []string `json:"going,omitempty"`
 	// Healthy is the number of healthy nodes of the new version at Since.
 	Healthy int `json:"healthy,omitempty"`
-	// Reason is why the pool goes back.
+	// Reason is the reason for a rollback.
 	Reason string `json:"reason,omitempty"`
 	// Refused are the versions that failed, with the reasons.
 	Refused map[string]string `json:"refused,omitempty"`
-	// Was are the settings of the pool that a move changes, for its end.
+	// Was are the original settings of the pool that a move changes; they are restored at its end.
 	Was *Settings `json:"was,omitempty"`
 }
 
 // Settings are the settings of a pool's rollout that a canary changes.
 type Settings struct {
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// MaxSurge and MaxUnavailable are numbers or percentages, "" where the pool has none.
+	// MaxSurge and MaxUnavailable are numbers or percentages, "" if the pool has none.
 	MaxSurge       string `json:"maxSurge,omitempty"`
 	MaxUnavailable string `json:"maxUnavailable,omitempty"`
 }
@@ -64,7 +64,7 @@ type Settings struct {
 // Health is the known state of a node or of a Job on it.
 type Health string
 
-// Values of Health. An empty one is not known yet.
+// Values of Health; "" means not known yet.
 const (
 	Good Health = "Good"
 	Bad  Health = "Bad"
@@ -75,8 +75,8 @@ type Node struct {
 	Name string
 	// Fits is true for a node with the version that the pool moves to.
 	Fits bool
-	// Health is Bad for a node that is known not to work, with the reason in Why; Lost for a
-	// machine that Azure or its bootstrap has given up.
+	// Health is Bad for a node that is known not to work, with the reason in Why, and Lost for a machine that Azure or
+	// its bootstrap has given up.
 	Health Health
 	Why    string
 	Lost   bool
@@ -84,7 +84,7 @@ type Node struct {
 	Leaving bool
 	// Build is the Windows build of four parts, or "".
 	Build string
-	// Job is how the user's Job went on it.
+	// Job is the result of the user's Job on the node.
 	Job    Health
 	JobWhy string
 }
@@ -97,16 +97,16 @@ type Pool struct {
 	// Invalid is the error in the policy, or "".
 	Invalid string
 	State   State
-	// Line is the image without its version, Current the version in the pool's spec, Newest the newest
-	// version of its channel; "" if there is none, with the reason in Unknown.
+	// Line is the image without its version, Current is the version in the pool's spec, and Newest is the newest
+	// version of its channel; "" if it is not known, with the reason in Unknown.
 	Line, Current, Newest string
-	// Unversioned says why the image has no versions, Unknown why the newest is not known.
+	// Unversioned is the reason why the image has no versions; Unknown is the reason why the newest version is not known.
 	Unversioned, Unknown string
 	Replicas             int
-	// Most is the number of nodes that the pool may have in the canary phase; 0 is no bound.
+	// Most is the maximum number of nodes in the canary phase; 0 means no limit.
 	Most  int
 	Nodes []Node
-	// Unsettled describes the pool's present activity, "" if a move can begin.
+	// Unsettled describes the pool's current activity, "" if a move can begin.
 	Unsettled string
 }
 
@@ -114,30 +114,30 @@ type Pool struct {
 type Decision struct {
 	// State is the state to store.
 	State State
-	// Version is the pool's new version, Hold whether its rollout waits, and Canary the number of nodes
-	// that it may have beyond its strategy, 0 for its own strategy.
+	// Version is the pool's new version. Hold is true if its rollout waits. Canary is the number of nodes that it may
+	// have in addition to its strategy, 0 for only its own strategy.
 	Version string
 	Hold    bool
 	Canary  int
-	// Test lets the user's Job run on the nodes of the new version.
+	// Test is true if the user's Job runs on the nodes of the new version.
 	Test bool
-	// Ordered is true where a user's order to go back has been carried out or is void.
+	// Ordered is true if a user's order to roll back has been executed or is void.
 	Ordered bool
 	Status  metav1.ConditionStatus
 	Reason  string
 	Message string
-	// Wake is when to look again without an event; zero is with the next resync.
+	// Wake is the time of the next pass without an event; zero means the next resync.
 	Wake time.Time
 }
 
-// jobPoll is the pause between two looks at Jobs, which are in another cluster.
+// jobPoll is the pause between two reads of Jobs, which are in another cluster.
 const jobPoll = 15 * time.Second
 
 // Failed is a version that failed on another pool.
 type Failed struct{ Pool, Reason string }
 
-// Decide decides about the pools of a cluster. failed has the versions that failed on pools of other clusters, by line and
-// version.
+// Decide returns the decisions about the pools of a cluster. failed has the versions that failed on pools of other
+// clusters, by Key.
 func Decide(now time.Time, pools []Pool, failed map[string]Failed) []Decision {
 	failed = withRefused(pools, failed)
 	order := make([]int, len(pools))
@@ -148,7 +148,7 @@ func Decide(now time.Time, pools []Pool, failed map[string]Failed) []Decision {
 		x, y := &pools[a], &pools[b]
 		return cmp.Or(cmp.Compare(x.Policy.Order, y.Policy.Order), cmp.Compare(x.Replicas, y.Replicas), cmp.Compare(x.Name, y.Name))
 	})
-	before := "" // the first pool that moves, or is to move
+	before := "" // the first pool that is moving, or about to move
 	for i := range pools {
 		if pools[i].State.Phase != "" {
 			before = pools[i].Name
@@ -213,7 +213,7 @@ func decide(now time.Time, p *Pool, before string, failed map[string]Failed) Dec
 	return d.out
 }
 
-// decider decides about one pool.
+// decider has the facts for the decision about one pool.
 type decider struct {
 	*Pool
 	now   time.Time
@@ -222,14 +222,14 @@ type decider struct {
 	out   Decision
 }
 
-// stamp returns the present time as annotations have it.
+// stamp returns the current time with the precision of annotations.
 func (d *decider) stamp() metav1.Time { return metav1.NewTime(d.now.Truncate(time.Second)) }
 
 func (d *decider) say(reason, format string, args ...any) {
 	d.out.Reason, d.out.Message = reason, fmt.Sprintf(format, args...)
 }
 
-// settings sets the version and rollout of the pool for the decided phase.
+// settings sets the decision's version and rollout settings for the pool's phase.
 func (d *decider) settings() {
 	s := &d.out.State
 	switch s.Phase {
@@ -251,7 +251,7 @@ func (d *decider) first() int {
 	return n
 }
 
-// idle decides about a pool that does not move.
+// idle decides about a pool that is not moving.
 func (d *decider) idle(before string, failed map[string]Failed) {
 	s := &d.out.State
 	other, bad := failed[Key(d.Line, d.Newest)]
@@ -306,13 +306,13 @@ func (d *decider) enter(phase Phase) {
 	d.out.Wake = d.now.Add(d.Policy.Timeout)
 }
 
-// fail begins the way back.
+// fail begins a rollback.
 func (d *decider) fail(format string, args ...any) {
 	d.out.State.Reason, d.out.State.Going = fmt.Sprintf(format, args...), d.names(d.fresh)
 	d.enter(RollingBack)
 }
 
-// paused reports that nothing may change now, and says why.
+// paused reports whether changes are not allowed now, and records the reason.
 func (d *decider) paused() bool {
 	switch {
 	case d.Policy.Freeze != "":
@@ -335,18 +335,18 @@ func (d *decider) healthy() []Node {
 	return slices.DeleteFunc(slices.Clone(d.Nodes), func(n Node) bool { return !d.fresh(n) || n.Health != Good })
 }
 
-// fresh reports whether a node has the version that the pool moves to, and stays. The facts about a node
+// fresh reports whether a node has the version that the pool moves to, and is not being deleted. The facts about a node
 // may be older than the move, so nodes that existed at its beginning never count.
 func (d *decider) fresh(n Node) bool {
 	return n.Fits && !n.Leaving && !slices.Contains(d.out.State.Going, n.Name)
 }
 
-// moved reports that all nodes are healthy and of the version that the pool moves to.
+// moved reports whether all nodes are healthy and have the version that the pool moves to.
 func (d *decider) moved(version string) bool {
 	return d.Current == version && len(d.healthy()) >= d.Replicas && !slices.ContainsFunc(d.Nodes, func(n Node) bool { return !d.fresh(n) })
 }
 
-// names returns the names of the nodes that a function chooses.
+// names returns the names of the nodes for which of returns true.
 func (d *decider) names(of func(Node) bool) []string {
 	var out []string
 	for _, n := range d.Nodes {
@@ -357,7 +357,7 @@ func (d *decider) names(of func(Node) bool) []string {
 	return out
 }
 
-// trouble returns the first node of the new version that bad finds bad, with the reason; "" for none.
+// trouble returns the first node of the new version for which bad returns true, with the reason; "" if there is none.
 func (d *decider) trouble(bad func(Node) (string, bool)) string {
 	for _, n := range d.Nodes {
 		if why, is := bad(n); d.fresh(n) && is {
@@ -373,7 +373,7 @@ func (d *decider) canary() {
 	n := d.first()
 	well := d.healthy()
 	if frozen := d.Policy.Freeze != ""; frozen != s.Paused {
-		s.Paused, s.Since, s.Soaking = frozen, d.stamp(), false // the time of a freeze does not count
+		s.Paused, s.Since, s.Soaking = frozen, d.stamp(), false // the time of a freeze does not count as soaking
 	}
 	if why := d.trouble(func(n Node) (string, bool) { return n.Why, n.Lost }); why != "" {
 		d.fail("a canary failed: %s", why)
@@ -392,7 +392,7 @@ func (d *decider) canary() {
 			d.fail("a canary failed while it soaked: %s", why)
 			return
 		}
-		// It is replaced, or not known now.
+		// The node is being replaced, or its state is currently unknown.
 		s.Soaking, s.Since = false, d.stamp()
 	}
 	if !s.Soaking && len(well) >= n {
@@ -431,7 +431,7 @@ func (d *decider) canary() {
 	}
 }
 
-// jobs says how the user's Job gets on.
+// jobs describes the progress of the user's Job.
 func (d *decider) jobs(on []Node) string {
 	for _, n := range on {
 		if n.Job == "" && n.JobWhy != "" {
@@ -449,8 +449,7 @@ func (d *decider) missing() string {
 	return "the others do not exist yet"
 }
 
-// regressions returns the known regressions of the new nodes' builds that the old nodes' builds do not
-// have.
+// regressions returns the known regressions of the new nodes' builds that the old nodes' builds do not have.
 func (d *decider) regressions() string {
 	known := map[string]bool{}
 	for _, n := range d.Nodes {
@@ -502,9 +501,9 @@ func (d *decider) rolling() {
 	d.say(infrav1.PatchRollingReason, "%s", d.progress())
 }
 
-// back decides about a pool that goes back. Windows and freezes do not count: a failed version is removed
-// without delay. In a pool of a topology all nodes are replaced, because Cluster API makes another machine
-// template; so they have the right version before the move has ended.
+// back decides about a pool that is rolling back. Windows and freezes are ignored, because a failed version is removed
+// without delay. In a pool of a topology all nodes are replaced, because Cluster API creates another machine template;
+// so the nodes have the right version before the move has ended.
 func (d *decider) back() {
 	s := &d.out.State
 	if !d.moved(s.From) || d.Unsettled != "" {
@@ -522,7 +521,7 @@ func (d *decider) back() {
 	d.out.State = State{Line: s.Line, Refused: refused, Was: s.Was}
 }
 
-// ordered carries out a user's order to go back.
+// ordered executes a user's order to roll back.
 func (d *decider) ordered() {
 	s := &d.out.State
 	d.out.Ordered = true
@@ -540,7 +539,7 @@ func (d *decider) ordered() {
 	}
 }
 
-// Older reports whether a version, of numbers and dots, is before another.
+// Older reports whether a version, which consists of numbers and dots, is before another one.
 func Older(a, b string) bool {
 	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int {
 		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")

@@ -14,9 +14,9 @@ import (
 // noon is a Tuesday.
 var noon = time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)
 
-// nodes returns the nodes that a line describes. Each word is a node, and its letters say: o it has the
-// previous version, h it is healthy, b it is bad, x it is lost, l it is being deleted, k it has a known
-// regression, p or f its Job passed or failed.
+// nodes returns the nodes that a line describes. Each word is a node, and its letters mean: o it has the previous
+// version, h it is healthy, b it is bad, x it is lost, l it is being deleted, k it has a known regression, p or f its
+// Job passed or failed.
 func nodes(line string) []Node {
 	var out []Node
 	for i, word := range strings.Fields(line) {
@@ -52,7 +52,7 @@ func pool(with ...func(*Pool)) Pool {
 	return p
 }
 
-// in puts a pool into a phase that began, and last made progress, some time ago.
+// in puts a pool into a phase that began, and had its last progress, some time ago.
 func in(phase Phase, ago time.Duration, line string) func(*Pool) {
 	return func(p *Pool) {
 		since := metav1.NewTime(noon.Add(-ago))
@@ -71,10 +71,10 @@ func paused(p *Pool)   { p.State.Paused = true }
 func back(p *Pool)     { p.Policy.Rollback = "slow disks" }
 func noCanary(p *Pool) { p.Policy.Canary = 0 }
 
-// closed is a window that was open in the night and opens in the next.
+// closed sets a window that was open in the last night and opens in the next one.
 func closed(p *Pool) { p.Policy.Window, _ = NewWindow("0 22 * * *", 4*time.Hour, "UTC") }
 
-// open is a window that closes at two.
+// open sets a window that closes at two.
 func open(p *Pool) { p.Policy.Window, _ = NewWindow("0 10 * * *", 4*time.Hour, "UTC") }
 
 func TestDecide(t *testing.T) {
@@ -214,7 +214,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestWholeMove: a version goes through a pool, fails after it, and is not tried again; the next is.
+// TestWholeMove: a pool moves to a version, which then fails and is not tried again; the next version is.
 func TestWholeMove(t *testing.T) {
 	p := pool(open)
 	now := noon
@@ -233,7 +233,7 @@ func TestWholeMove(t *testing.T) {
 	if d := step(Canary, "", 0); d.Canary != 1 || len(d.State.Going) != 3 {
 		t.Errorf("%+v", d)
 	}
-	p.State.Was = &Settings{MaxSurge: "25%"} // the controller's record stays until the end
+	p.State.Was = &Settings{MaxSurge: "25%"} // the controller's record is kept until the end
 	step(Canary, "oh oh oh h", 5*time.Minute)
 	step(Rolling, "", 10*time.Minute)
 	step(Rolling, "ohl oh oh h h", 5*time.Minute)

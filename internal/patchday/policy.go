@@ -1,8 +1,7 @@
-// Package patchday decides how the pools of a cluster move to newer versions of their images: when, in
-// which order, how many nodes first, and when to go back.
+// Package patchday decides how the pools of a cluster move to newer versions of their images: when, in which order,
+// with how many canary nodes, and when to roll back.
 //
-// It decides from given facts, and refuses to read or change anything itself. The controllers and the
-// command line import it.
+// It decides from given facts, and does not read or change anything itself. The controllers and the command line import it.
 package patchday
 
 import (
@@ -12,26 +11,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // the manager's image has no time zones
+	_ "time/tzdata" // the manager's image has no time zone data
 
 	"github.com/robfig/cron/v3"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Hold is how long a new node counts as not available while a rollout is held
-// (minReadySeconds): Cluster API replaces no other for it meanwhile. A soak is shorter.
+// Hold is the time for which a new node counts as not available while a rollout waits (minReadySeconds), so that
+// Cluster API replaces no other node meanwhile. A soak has to be shorter.
 const Hold = 7 * 24 * time.Hour
 
 // Policy is the policy in a pool's annotations.
 type Policy struct {
 	Channel string
-	// Window is nil where changes may begin at any time.
+	// Window is nil if changes may begin at any time.
 	Window *Window
 	Order  int
 	Canary int
 	Soak   time.Duration
-	// Timeout bounds the time without progress.
+	// Timeout is the maximum time without progress.
 	Timeout time.Duration
 	// Job is NAMESPACE/NAME, or "".
 	Job, Variable string
@@ -39,15 +38,15 @@ type Policy struct {
 	Freeze, Rollback string
 }
 
-// Window is when changes may be made.
+// Window is the times at which changes may be made.
 type Window struct {
 	text     string
 	schedule cron.Schedule
 	duration time.Duration
 }
 
-// Read reads the policy of a pool from the annotations of its Cluster and its own, which win. An
-// error names each annotation that cannot be used.
+// Read reads the policy of a pool from the annotations of its Cluster and its own, which take precedence. The error
+// names each invalid annotation.
 func Read(cluster, pool map[string]string) (Policy, error) {
 	of := func(name, otherwise string) string { return cmp.Or(pool[name], cluster[name], otherwise) }
 	var errs []error
@@ -111,15 +110,14 @@ func NewWindow(expression string, duration time.Duration, zone string) (*Window,
 	return &Window{text: expression + " " + zone, schedule: schedule, duration: duration}, nil
 }
 
-// Open reports whether a window is open, and when that changes: when it closes, or when the next
-// opens. A zero time is never: an expression such as 30 February. An opening within the hour that
-// a change of clocks leaves out does not happen, and a window is as long as it is by a clock that
-// does not change.
+// Open reports whether a window is open, and the time at which this changes: when the window closes, or when the next
+// one opens. A zero time means never, as with an expression such as 30 February. A window does not open within the hour
+// that a change to summer time skips; the duration of a window does not depend on changes of the clock.
 func (w *Window) Open(now time.Time) (open bool, until time.Time) {
 	if w == nil {
 		return true, time.Time{}
 	}
-	// A window that opens now is open; of overlapping windows the last one counts.
+	// A window that opens now counts as open; of overlapping windows the last one counts.
 	for at := w.schedule.Next(now.Add(-w.duration)); !at.IsZero() && !at.After(now); at = w.schedule.Next(at) {
 		open, until = true, at.Add(w.duration)
 	}

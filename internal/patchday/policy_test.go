@@ -70,7 +70,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestWindowsThatAreNone: an annotation has any text, and the library that reads it knows more forms and panics on some.
+// TestWindowsThatAreNone: an annotation may contain any text, and the library that parses it supports more forms and
+// panics on some.
 func TestWindowsThatAreNone(t *testing.T) {
 	for _, expression := range []string{"", " ", "@every 1ns", " @every 1ns", "\n@daily", "TZ=UTC", "CRON_TZ=", "* * * *", "* * * * * *",
 		"*/0 * * * *", "0-99999999999999999999 * * * *", "5-1 * * * *", "-1 * * * *", "1/ * * * *", "* * * * MON-", "\x00 * * * *"} {

@@ -1,7 +1,7 @@
-// Package pki issues X.509 certificates with keys of their own (ECDSA, P-256).
+// Package pki issues X.509 certificates, each with a new key (ECDSA, P-256).
 //
-// It reads and writes no file, trusts no certificate and knows no purpose: the caller's template has the
-// purpose of a certificate. Everybody may import it; it imports the standard library only.
+// It accesses no files and verifies no certificates; the caller's template has the purpose of a certificate. Any
+// package may import it; it imports only the standard library.
 package pki
 
 import (
@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// Long is the life of certificates that are not renewed: ten years.
+// Long is the validity of certificates that are not renewed: ten years.
 const Long = 10 * 365 * 24 * time.Hour
 
-// skew is how far the clock of the verifying program may be behind.
+// skew is the maximum time by which the clock of the verifying program may be behind.
 const skew = time.Hour
 
-// Issue makes a key and a certificate for it, signed by signer, or by itself when
-// signer is nil. It has template's fields and a random serial number; where
-// template does not say it, it is valid from an hour ago for life. Leaf is set.
+// Issue creates a key and a certificate for it, signed by signer, or self-signed if signer is nil. The certificate has
+// template's fields and a random serial number; unless template sets its validity, it is valid from an hour ago for
+// life. Leaf is set.
 func Issue(template x509.Certificate, life time.Duration, signer *tls.Certificate) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -67,7 +67,7 @@ func (a Azure) ClientSecret() (string, error) {
 }
 
 func (a Azure) transport() (*http.Client, error) {
-	var roots *x509.CertPool // nil is the system's
+	var roots *x509.CertPool // nil means the system's certificates
 	if a.Outside {
 		roots, _ = x509.SystemCertPool()
 	}

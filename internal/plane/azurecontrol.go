@@ -56,13 +56,13 @@ func (c *Client) AddFault(ctx context.Context, r fault.Rule) (fault.Rule, error)
 	return r, json.NewDecoder(body).Decode(&r)
 }
 
-// ClearFaults removes the rules with these IDs, or all when none is named.
+// ClearFaults removes the rules with these IDs, or all rules without IDs.
 func (c *Client) ClearFaults(ctx context.Context, ids ...string) error {
 	return c.send(ctx, http.MethodDelete, "/azure/faults?"+url.Values{"id": ids}.Encode(), nil)
 }
 
-// Pins returns the SHA-256, in hex, of the stubs that replace downloads in the machines of the local Azure, by URL. A
-// URL without a stub is absent.
+// Pins returns the SHA-256, in hex, of the stubs that replace downloads in the local Azure's machines, by URL. A URL
+// without a stub is missing in the result.
 func (c *Client) Pins(ctx context.Context, addresses ...string) (map[string]string, error) {
 	var out map[string]string
 	return out, c.get(ctx, "/azure/pins?"+url.Values{"address": addresses}.Encode(), &out)
@@ -101,15 +101,15 @@ func (c *Client) send(ctx context.Context, method, path string, data []byte) err
 	return body.Close()
 }
 
-// CloudConfig returns the file that describes the local Azure to 'az cloud register --cloud-config'. The authority ends
-// in /adfs, for which az does not query Microsoft's instance discovery.
+// CloudConfig returns the file for 'az cloud register --cloud-config' that describes the local Azure. The authority
+// ends in /adfs, because for such an authority az does not query Microsoft's instance discovery.
 func (a Azure) CloudConfig() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	host := strings.TrimPrefix(a.Endpoint, "https://")
 	_, port, _ := strings.Cut(host, ":")
-	_ = enc.Encode(map[string]any{ // a map of strings always encodes
+	_ = enc.Encode(map[string]any{ // a map of strings can always be encoded
 		// The profile's API versions are supported by every packaging of az.
 		"profile": "2020-09-01-hybrid",
 		"endpoints": map[string]string{

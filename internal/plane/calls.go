@@ -2,9 +2,9 @@ package plane
 
 import "time"
 
-// AzureCall is one request that the local Azure answered.
+// AzureCall is one request that the local Azure has answered.
 type AzureCall struct {
-	// Number counts all calls from 1.
+	// Number is the number of the call, counted from 1 over all calls.
 	Number uint64    `json:"number"`
 	Time   time.Time `json:"time"`
 	Method string    `json:"method"`

@@ -14,11 +14,10 @@ import (
 	"time"
 )
 
-// ErrNotRunning is returned by a Client if no plane answers on the control socket.
+// ErrNotRunning is the error if no plane responds on the control socket.
 var ErrNotRunning = errors.New("the local plane is not running; start it with: casement up")
 
-// ErrNoAnswer is returned by a Client if a plane holds the state directory and does not answer on the control socket in
-// time.
+// ErrNoAnswer is the error if a plane has locked the state directory but does not respond on the control socket in time.
 var ErrNoAnswer = errors.New("the local plane runs and does not answer; 'casement status' shows what it said last, 'casement down' ends it")
 
 // Phases of a plane.
@@ -35,27 +34,27 @@ type Status struct {
 	Phase string `json:"phase"`
 	// Error is the reason for the phase failed.
 	Error string `json:"error,omitempty"`
-	// NoAnswer is the reason why the plane does not answer, or ""; the status is then the last one that the
-	// plane wrote, at Written.
+	// NoAnswer is the reason why the plane does not respond, or ""; the status is then the last one that the plane
+	// wrote, at the time Written.
 	NoAnswer string    `json:"noAnswer,omitempty"`
 	Written  time.Time `json:"written,omitzero"`
-	// Waiting is the condition that the present step waits for.
+	// Waiting is the condition that the current step waits for.
 	Waiting string `json:"waiting,omitempty"`
 	// Notices are messages for the plane's owner, such as about damaged files.
 	Notices []string `json:"notices,omitempty"`
-	// Restarts are the parts that ended by themselves and were started again.
+	// Restarts are the parts that ended by themselves and were restarted.
 	Restarts []Restart `json:"restarts,omitempty"`
 	// PID is the supervisor's process.
 	PID int `json:"pid"`
-	// Bare is set for a plane without Cluster API and casement.
+	// Bare is true for a plane without Cluster API and casement.
 	Bare    bool      `json:"bare,omitempty"`
 	Started time.Time `json:"started"`
 	// Steps are the steps of the start, in order.
 	Steps      []Step     `json:"steps"`
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Azure      Azure      `json:"azure"`
-	// Gateway is the URL of the proxy by which programs on this machine reach private
-	// API servers, without its password, which is the secret of Azure.SecretFile.
+	// Gateway is the URL of the proxy through which programs on this machine reach private API servers, without its
+	// password, which is the secret in Azure.SecretFile.
 	Gateway   string     `json:"gateway,omitempty"`
 	Guests    []Guest    `json:"guests"`
 	Listeners []Listener `json:"listeners"`
@@ -65,21 +64,21 @@ type Status struct {
 	Simulated []string `json:"simulated"`
 }
 
-// Restart is a part of the plane that ended by itself and was started again.
+// Restart is a part of the plane that ended by itself and was restarted.
 type Restart struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"`
-	// Last is the time of its last end, Reason the cause, if known.
+	// Last is the time of its last end, and Reason the cause, if known.
 	Last   time.Time `json:"last,omitzero"`
 	Reason string    `json:"reason,omitempty"`
-	// Down is set while the part does not run.
+	// Down is true while the part is not running.
 	Down bool `json:"down,omitempty"`
 }
 
 // Stub is a small program that runs in place of a container.
 type Stub struct {
 	Name string `json:"name"`
-	// Does describes the functions of the replaced program that the stub has.
+	// Does describes the functions of the replaced program that the stub implements.
 	Does string `json:"does"`
 }
 
@@ -94,7 +93,7 @@ type Step struct {
 type Kubernetes struct {
 	// Version is the version of the embedded binaries.
 	Version string `json:"version"`
-	// ClusterAPI describes in which way Cluster API runs, "" where clusterctl installs it.
+	// ClusterAPI describes the mode in which Cluster API runs, or is "" if clusterctl installs it.
 	ClusterAPI string `json:"clusterAPI,omitempty"`
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
@@ -102,21 +101,21 @@ type Kubernetes struct {
 
 // Azure contains the addresses and the credentials of the local Azure.
 type Azure struct {
-	// Outside is set if Azure is not the plane's own but the one that the environment describes.
+	// Outside is true if Azure is not the plane's own but the one that the environment variables describe.
 	Outside  bool   `json:"outside,omitempty"`
 	Endpoint string `json:"endpoint"`
-	// Authority issues the tokens; Audience is their audience. Empty values mean Endpoint, and the audience of Azure's
-	// public resource manager.
+	// Authority is the issuer of the tokens, and Audience their audience. Empty values mean Endpoint, and the audience
+	// of Azure's public resource manager.
 	Authority      string `json:"authority,omitempty"`
 	Audience       string `json:"audience,omitempty"`
 	CAFile         string `json:"caFile"`
 	TenantID       string `json:"tenantID"`
 	SubscriptionID string `json:"subscriptionID"`
-	// ClientID is an application with all rights; SecretFile contains its secret.
+	// ClientID is an application with all permissions; SecretFile contains its secret.
 	ClientID   string `json:"clientID"`
 	SecretFile string `json:"secretFile"`
-	// Proxy is the URL of the proxy that answers for Azure's public names, if any,
-	// without its password, which is the application's secret.
+	// Proxy is the URL of the proxy for Azure's public names, if there is one, without its password, which is the
+	// application's secret.
 	Proxy string `json:"proxy,omitempty"`
 	// SSHPublicKey is the authorized_keys line for templates.
 	SSHPublicKey string `json:"sshPublicKey"`
@@ -136,7 +135,7 @@ type Guest struct {
 	Address  string `json:"address"`
 	Loopback string `json:"loopback"`
 	// Asked is the Kubernetes version of the VM's image; Runs is the version of the control plane processes on the VM,
-	// with a note if it is emulated.
+	// with a note if the requested version is emulated.
 	Asked string `json:"asked,omitempty"`
 	Runs  string `json:"runs,omitempty"`
 }
@@ -145,23 +144,23 @@ type Guest struct {
 type Listener struct {
 	Owner   string `json:"owner"`
 	Address string `json:"address"`
-	// Instead is the requested address, if it could not be bound.
+	// Instead is the requested address, if the plane could not bind it.
 	Instead string `json:"instead,omitempty"`
-	// Note says why programs of this machine do not reach it.
+	// Note is the reason why programs of this machine cannot connect to the listener, or "".
 	Note string `json:"note,omitempty"`
 	// Backends is the number of machines behind a load balancer's port, 0 for other listeners; Healthy is the number of
-	// those that answer.
+	// machines that respond.
 	Backends int `json:"backends,omitempty"`
 	Healthy  int `json:"healthy"`
 }
 
-// Client talks to a running plane through its control socket.
+// Client sends requests to a running plane through its control socket.
 type Client struct {
 	dir  Dir
 	http *http.Client
 }
 
-// NewClient returns a client of the plane whose state is in dir.
+// NewClient returns a client of the plane with the state directory dir.
 func NewClient(dir Dir) *Client {
 	return &Client{dir: dir, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -171,11 +170,11 @@ func NewClient(dir Dir) *Client {
 	}}}
 }
 
-// askTimeout bounds a request that the supervisor answers from memory.
+// askTimeout is the timeout of a request that the supervisor answers from memory.
 const askTimeout = 5 * time.Second
 
-// Status returns the plane's status. It returns ErrNotRunning if no plane runs and ErrNoAnswer if the plane does not
-// answer within seconds.
+// Status returns the plane's status. It returns ErrNotRunning if no plane is running, and ErrNoAnswer if the plane does
+// not respond within seconds.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -206,7 +205,7 @@ func (c *Client) Calls(ctx context.Context) (json.RawMessage, error) {
 	return raw, err
 }
 
-// Stop asks the plane to end. It returns when the plane has accepted the request.
+// Stop requests the end of the plane. It returns when the plane has accepted the request.
 func (c *Client) Stop(ctx context.Context) error {
 	return c.send(ctx, http.MethodPost, "/stop", nil)
 }
@@ -219,7 +218,7 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 	defer body.Close()
 	err = json.NewDecoder(body).Decode(into)
 	if err != nil && ctx.Err() != nil {
-		return c.noAnswer(path, err) // it began to answer, and then had other things to do
+		return c.noAnswer(path, err) // the response had begun, and then was delayed
 	}
 	if err != nil {
 		return fmt.Errorf("read the plane's answer to %s: %w", path, err)
@@ -247,8 +246,8 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 	return resp.Body, nil
 }
 
-// noAnswer returns the reason why a request was not answered. The lock decides whether a plane runs, not the socket: a
-// killed plane's socket may have accepted the connection.
+// noAnswer returns the reason why a request was not answered. The lock decides whether a plane is running, not the
+// socket, because a killed plane's socket may have accepted the connection.
 func (c *Client) noAnswer(path string, err error) error {
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("ask the local plane for %s: %w", path, err)

@@ -16,8 +16,8 @@ import (
 // lookPeriod is the interval at which a command reads the status of a starting plane.
 const lookPeriod = 100 * time.Millisecond
 
-// spawn starts the supervisor in the background: the program itself with args, detached from the terminal,
-// its output in the plane's log. It does not wait; the channel is closed when the process ends.
+// spawn starts the supervisor in the background: this program with args, detached from the terminal, with its output in
+// the plane's log. It does not wait; the channel is closed when the process ends.
 func spawn(dir Dir, args []string) (pid int, ended <-chan struct{}, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -38,7 +38,7 @@ func spawn(dir Dir, args []string) (pid int, ended <-chan struct{}, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = cmd.Wait() // its log has the reason
+		_ = cmd.Wait() // the log has the reason
 	}()
 	return cmd.Process.Pid, done, nil
 }
@@ -51,9 +51,9 @@ type UpReport struct {
 	Seen func(Status)
 }
 
-// Up starts the plane and waits until it is ready: it runs the program itself with args in the background, joins a
-// start in progress, and waits for a plane that is ending before it starts one. started reports whether this call
-// started the plane. If ctx ends, the plane continues to start.
+// Up starts the plane and waits until it is ready: it runs this program with args in the background, or joins a start
+// in progress; if a plane is ending, it first waits for the end. started reports whether this call started the plane.
+// If ctx ends, the plane continues to start.
 func Up(ctx context.Context, dir Dir, args []string, report UpReport) (s Status, started bool, err error) {
 	if err := dir.Make(); err != nil {
 		return Status{}, false, err
@@ -87,17 +87,17 @@ type up struct {
 	args   []string
 	client *Client
 	report UpReport
-	// pid and ended belong to the process that this call started, if any. started and joined say whether it waits for
-	// its own start or for another command's.
+	// pid and ended belong to the process that this call started, if any. started is true if it waits for its own
+	// start, joined if it waits for another command's.
 	pid             int
 	ended           <-chan struct{}
 	started, joined bool
 	last            Status
 	noted           map[string]bool
-	silent          int // looks in a row without an answer
+	silent          int // consecutive reads of the status without a response
 }
 
-// begin starts the supervisor where none runs.
+// begin starts the supervisor if none is running.
 func (u *up) begin() error {
 	running, err := u.dir.locked()
 	if err != nil || running || u.ended != nil {
@@ -114,11 +114,11 @@ func (u *up) begin() error {
 	return err
 }
 
-// errEnded is returned by Up if another command ends the plane meanwhile.
+// errEnded is the error of Up if another command ends the plane meanwhile.
 var errEnded = errors.New("the local plane was ended while it started")
 
 // settle waits for the process that this call started and that found the directory locked, so that it cannot lock the
-// directory when the present plane ends.
+// directory when the current plane ends.
 func (u *up) settle(ctx context.Context) {
 	if u.ended == nil || u.started {
 		return
@@ -136,10 +136,10 @@ func (u *up) note(format string, args ...any) {
 	}
 }
 
-// silentLooks is the number of status requests without an answer after which a note is shown.
+// silentLooks is the number of status requests without a response after which a note is shown.
 const silentLooks = 20
 
-// observe reads the status. done reports that the plane is ready.
+// observe reads the status. done is true if the plane is ready.
 func (u *up) observe(ctx context.Context) (done bool, err error) {
 	s, err := u.client.Status(ctx)
 	if ctx.Err() != nil || errors.Is(err, ErrNotRunning) {
@@ -171,8 +171,7 @@ func (u *up) observe(ctx context.Context) (done bool, err error) {
 	return s.Phase == PhaseReady, nil
 }
 
-// gone is called when the started process has ended: either another process held the directory's lock, or it has
-// failed.
+// gone handles the end of the started process: either another process had locked the directory, or the start has failed.
 func (u *up) gone() error {
 	running, err := u.dir.locked()
 	if err != nil || running {
@@ -190,7 +189,7 @@ func (u *up) gone() error {
 	return fmt.Errorf("the local plane ended while it started: %s", reason)
 }
 
-// cut returns the error of a wait that ctx ended, with the plane's progress.
+// cut returns the error of a wait whose context ended, with the plane's progress.
 func (u *up) cut(ctx context.Context) error {
 	at := "it has not answered yet"
 	if n := len(u.last.Steps); n > 0 {
@@ -206,17 +205,17 @@ func (u *up) cut(ctx context.Context) error {
 
 // DownReport is the result of Down.
 type DownReport struct {
-	// Ran is set if a plane was running.
+	// Ran is true if a plane was running.
 	Ran bool
-	// Killed is set if the plane had to be killed.
+	// Killed is true if the plane had to be killed.
 	Killed bool
-	// Kept are the names in the state directory that are not the plane's own and so have
-	// not been deleted.
+	// Kept are the names in the state directory that do not belong to the plane and were therefore not deleted.
 	Kept []string
 }
 
 // Down ends the plane, waits until its process is gone, and with purge deletes its state. The lock, not the socket,
-// identifies the process: a plane that does not answer is signalled, and finally killed, if its process is certain.
+// identifies the process: a plane that does not respond is signalled, and finally killed, if its process is known with
+// certainty.
 func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
 	if r.Ran, err = dir.locked(); err != nil {
 		return r, err
@@ -234,7 +233,7 @@ func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
 		return r, fmt.Errorf("nothing was deleted: %w", err)
 	}
 	if lock != nil {
-		defer lock.Close() // the lock prevents the start of a plane while its directory is deleted
+		defer lock.Close() // the lock prevents a plane from starting while its directory is deleted
 		if _, err := dir.Records().EndOrphans(); err != nil {
 			return r, err
 		}
@@ -243,7 +242,7 @@ func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
 	return r, err
 }
 
-// lockExisting takes the lock of a plane's directory; it returns nil if the directory is no plane's.
+// lockExisting locks a plane's directory; it returns nil if the directory is not a plane's.
 func (d Dir) lockExisting() (*os.File, error) {
 	if _, err := os.Stat(d.Path(markFile)); err != nil {
 		return nil, ignoreNotExist(err)
@@ -251,7 +250,7 @@ func (d Dir) lockExisting() (*os.File, error) {
 	return d.Lock()
 }
 
-// end ends the plane that holds the lock.
+// end ends the plane that has locked the directory.
 func (d Dir) end(ctx context.Context) (killed bool, err error) {
 	holder, unknown := d.holder()
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
@@ -267,7 +266,7 @@ func (d Dir) end(ctx context.Context) (killed bool, err error) {
 		}
 	}
 	if unknown == nil {
-		// A process that was stopped (SIGSTOP) does not end before SIGCONT.
+		// A stopped process (SIGSTOP) does not end before SIGCONT.
 		_ = holder.Signal(syscall.SIGCONT)
 	}
 	patience := 30 * time.Second
@@ -279,8 +278,8 @@ func (d Dir) end(ctx context.Context) (killed bool, err error) {
 	tick := time.NewTicker(lookPeriod / 2)
 	defer tick.Stop()
 	for {
-		// The lock is released with the end of the last thread, and another plane may take it immediately.
-		// The kernel ends a killed plane's children after it.
+		// The lock is released with the end of the last thread, and another plane may take it immediately. The kernel
+		// ends a killed plane's children only afterwards.
 		if running, err := d.locked(); err != nil || !running {
 			return killed, err
 		}

@@ -20,14 +20,14 @@ import (
 	"time"
 )
 
-// shortDir returns a directory whose path leaves room for sockets.
+// shortDir returns a directory whose path is short enough for sockets.
 func shortDir(t *testing.T) Dir {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cas")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // after Down below
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // runs after Down below
 	return Dir(dir)
 }
 
@@ -186,7 +186,7 @@ func TestDownWithoutSocket(t *testing.T) {
 	}
 }
 
-// A process that cannot be identified is not ended, and its state is not deleted.
+// TestDownOfUnknownHolder: a process that cannot be identified is not ended, and its state is not deleted.
 func TestDownOfUnknownHolder(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	if err := other.Start(); err != nil {
@@ -270,7 +270,7 @@ func TestTwoUps(t *testing.T) {
 	}
 }
 
-// played answers with a status as a supervisor would, holding its lock, until end is called.
+// played responds with a status like a supervisor, and has its lock, until end is called.
 func played(t *testing.T, dir Dir, s Status) (end func()) {
 	t.Helper()
 	if err := dir.Make(); err != nil {
@@ -292,7 +292,7 @@ func played(t *testing.T, dir Dir, s Status) (end func()) {
 	})
 }
 
-// A plane that is killed during a request resets the connection.
+// TestConnectionReset: a plane that is killed during a request resets the connection.
 func TestConnectionReset(t *testing.T) {
 	dir := shortDir(t)
 	if err := dir.Make(); err != nil {

@@ -10,9 +10,9 @@ import (
 // Domain is a simulated Active Directory domain of the plane.
 type Domain struct {
 	Name string `json:"name"`
-	// NetBIOS is the domain's NetBIOS name; by default the first part of Name, in capitals.
+	// NetBIOS is the domain's NetBIOS name; the default is the first label of Name, in capitals.
 	NetBIOS string `json:"netbios,omitempty"`
-	// SID and GUID are set in answers only.
+	// SID and GUID are only set in responses.
 	SID  string `json:"sid,omitempty"`
 	GUID string `json:"guid,omitempty"`
 	// DNS are the addresses of its DNS servers.
@@ -22,7 +22,7 @@ type Domain struct {
 	Computers []DomainComputer `json:"computers,omitempty"`
 }
 
-// DomainUser is a user of a domain. The password is set in requests only.
+// DomainUser is a user of a domain. The password is only set in requests.
 type DomainUser struct {
 	Name     string `json:"name"`
 	Password string `json:"password,omitempty"`
@@ -32,12 +32,12 @@ type DomainUser struct {
 // ManagedAccount is a group managed service account.
 type ManagedAccount struct {
 	Name string `json:"name"`
-	// Allowed are the accounts that may read its password: computers, users, or DomainComputers.
+	// Allowed are the accounts that may read the account's password: computers, users, or DomainComputers.
 	Allowed []string `json:"allowed"`
 	Expired bool     `json:"expired,omitempty"`
 }
 
-// DomainComputer is a machine that joined; Owner is the ID of its VM.
+// DomainComputer is a machine that joined the domain; Owner is the ID of its VM.
 type DomainComputer struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`
@@ -52,7 +52,7 @@ func (c *Client) Domains(ctx context.Context) ([]Domain, error) {
 	return out, c.get(ctx, "/azure/domains", &out)
 }
 
-// AddDomain declares a domain.
+// AddDomain creates a domain.
 func (c *Client) AddDomain(ctx context.Context, d Domain) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -61,12 +61,12 @@ func (c *Client) AddDomain(ctx context.Context, d Domain) error {
 	return c.send(ctx, http.MethodPost, "/azure/domains", data)
 }
 
-// RemoveDomain takes a domain away; machines that joined it are no longer trusted.
+// RemoveDomain removes a domain; machines that joined it are no longer trusted.
 func (c *Client) RemoveDomain(ctx context.Context, name string) error {
 	return c.send(ctx, http.MethodDelete, "/azure/domains/"+url.PathEscape(name), nil)
 }
 
-// SetManagedAccount makes or changes a gMSA of a domain.
+// SetManagedAccount creates or changes a gMSA of a domain.
 func (c *Client) SetManagedAccount(ctx context.Context, domain string, a ManagedAccount) error {
 	data, err := json.Marshal(a)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// errLocked is returned by a second plane on the same state directory.
+// errLocked is the error of a second plane on the same state directory.
 var errLocked = errors.New("another casement holds the state directory")
 
 // Records returns the records of the processes that the plane runs.
@@ -23,7 +23,7 @@ func (d Dir) Records() process.Records { return process.Records(d.Path("processe
 
 func (d Dir) lockFile() string { return d.Path("lock") }
 
-// Lock takes the state directory for this process. The kernel releases the lock when the process ends for any reason.
+// Lock locks the state directory for this process. The kernel releases the lock when the process ends for any reason.
 func (d Dir) Lock() (*os.File, error) {
 	f, err := private.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -34,8 +34,7 @@ func (d Dir) Lock() (*os.File, error) {
 		if err == nil {
 			break
 		}
-		// A process that only checks the lock holds a shared one for a moment. If a shared lock fails too, a plane
-		// holds it.
+		// A process that only checks the lock has a shared lock for a moment. If a shared lock fails too, a plane has the lock.
 		if errors.Is(err, syscall.EWOULDBLOCK) && flock(f, syscall.LOCK_SH) == nil {
 			time.Sleep(time.Millisecond)
 			continue
@@ -53,8 +52,7 @@ func (d Dir) Lock() (*os.File, error) {
 	return f, nil
 }
 
-// sign writes the identity of this process, the lock's holder, with its process ID in the form that earlier versions
-// read.
+// sign writes the identity of this process, which has the lock, with its process ID in the form that earlier versions read.
 func (d Dir) sign(f *os.File) error {
 	id, err := process.Identify(os.Getpid())
 	if err != nil {
@@ -73,7 +71,7 @@ func (d Dir) sign(f *os.File) error {
 
 func flock(f *os.File, how int) error { return syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB) }
 
-// locked reports whether a process holds the lock. A directory that does not exist or has no lock file is not locked.
+// locked reports whether a process has locked the directory. A directory that does not exist or has no lock file is not locked.
 func (d Dir) locked() (bool, error) {
 	f, err := private.OpenFile(d.lockFile(), os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -90,11 +88,11 @@ func (d Dir) locked() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look whether the local plane runs: %s: %w", f.Name(), err)
 	}
-	return false, nil // closing the file gives the lock back
+	return false, nil // closing the file releases the lock
 }
 
-// holder returns the process that holds the lock, after a check that it signed the lock file and has it open. The error
-// says why it is unknown.
+// holder returns the process that has the lock, after a check that it signed the lock file and has it open. The error
+// is the reason why the process is unknown.
 func (d Dir) holder() (process.Identity, error) {
 	data, err := os.ReadFile(d.lockFile())
 	if err != nil {
@@ -119,7 +117,7 @@ func (d Dir) holder() (process.Identity, error) {
 	return now, nil
 }
 
-// holderPID returns the process ID of the holder.
+// holderPID returns the process ID in the lock file.
 func (d Dir) holderPID() (int, error) {
 	holder, err := d.holder()
 	return holder.PID, err

@@ -12,8 +12,7 @@ import (
 	"casement.dev/casement/internal/plane/supervisor"
 )
 
-// TestMain lets the test binary play the program that a plane starts, itself as the
-// supervisor ("supervise DIR").
+// TestMain lets the test binary act as the program that a plane starts, which is itself the supervisor ("supervise DIR").
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "supervise":

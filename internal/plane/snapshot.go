@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Snapshot returns the file of the status that a plane wrote last.
+// Snapshot returns the file with the last status that a plane wrote.
 func (d Dir) Snapshot() string { return d.Path("status.json") }
 
 func (d Dir) readSnapshot() (Status, error) {
@@ -23,8 +23,8 @@ func (d Dir) readSnapshot() (Status, error) {
 	return s, nil
 }
 
-// StatusOf returns the status of the plane in dir. If the plane runs and does not answer within a few seconds, it is
-// the last status that the plane wrote, with NoAnswer set.
+// StatusOf returns the status of the plane in dir. If the plane is running but does not respond within a few seconds,
+// it returns the last status that the plane wrote, with NoAnswer set.
 func StatusOf(ctx context.Context, dir Dir) (Status, error) {
 	s, err := NewClient(dir).Status(ctx)
 	if err == nil || ctx.Err() != nil || !errors.Is(err, ErrNoAnswer) {

@@ -15,12 +15,10 @@ import (
 	"casement.dev/casement/internal/private"
 )
 
-// SSHKey returns the private key for logins to machines whose templates were filled from
-// the plane.
+// SSHKey returns the file with the private key for logins to machines whose templates were filled with the plane's values.
 func (d Dir) SSHKey() string { return d.Path("id_ed25519") }
 
-// SSHPublicKey returns the authorized_keys line of the plane's key, which is made
-// on first use.
+// SSHPublicKey returns the authorized_keys line of the plane's key, which is created at the first use.
 func (d Dir) SSHPublicKey() (string, error) {
 	data, err := private.ReadFile(d.SSHKey() + ".pub")
 	if err == nil {

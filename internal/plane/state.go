@@ -1,7 +1,7 @@
 // Package plane is the client side of a local plane: its state directory, whether it runs, its status on the control
 // socket, starting and ending it, and clients of its local Azure. It does not link package supervisor, which runs the
-// plane, so that a client builds for every system. Only internal/cli, internal/mcp, internal/plane/supervisor
-// and tests may import it.
+// plane, so that the client program can be built for every system. Only internal/cli, internal/mcp,
+// internal/plane/supervisor and tests may import it.
 package plane
 
 import (
@@ -16,12 +16,11 @@ import (
 	"casement.dev/casement/internal/private"
 )
 
-// Dir is the state directory of one local plane. Everything the plane keeps
-// is below it.
+// Dir is the state directory of a local plane. All files of the plane are below it.
 type Dir string
 
-// DefaultDir returns $CASEMENT_HOME, else casement below the user's state
-// directory (XDG_STATE_HOME, by default ~/.local/state).
+// DefaultDir returns $CASEMENT_HOME, otherwise the directory casement in the user's state directory (XDG_STATE_HOME, by
+// default ~/.local/state).
 func DefaultDir() (Dir, error) {
 	if d := os.Getenv("CASEMENT_HOME"); d != "" {
 		abs, err := filepath.Abs(d)
@@ -45,16 +44,16 @@ func (d Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{string(d)}, elem...)...)
 }
 
-// Kubeconfig returns the admin kubeconfig of the management API server.
+// Kubeconfig returns the file with the admin kubeconfig of the management API server.
 func (d Dir) Kubeconfig() string { return d.Path("kubeconfig") }
 
-// Socket returns the control socket of the running plane.
+// Socket returns the path of the running plane's control socket.
 func (d Dir) Socket() string { return d.Path("control.sock") }
 
-// Log returns the plane's own log.
+// Log returns the path of the plane's own log.
 func (d Dir) Log() string { return d.Path("casement.log") }
 
-// OpenLog opens the log to append to it.
+// OpenLog opens the log for appending.
 func (d Dir) OpenLog() (*os.File, error) {
 	f, err := private.OpenFile(d.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -63,28 +62,27 @@ func (d Dir) OpenLog() (*os.File, error) {
 	return f, nil
 }
 
-// BareMark is the file that marks the state of a bare plane and says whose Azure
-// it uses.
+// BareMark is the name of the file that marks the state directory of a bare plane and records which Azure the plane uses.
 const BareMark = "bare"
 
-// OutsideMark is the file that marks the state of a plane whose clusters are in another
-// Azure, and names the subscription.
+// OutsideMark is the name of the file that marks the state directory of a plane whose clusters are in another Azure; it
+// contains the subscription.
 const OutsideMark = "outside"
 
-// stateVersion is the version of the state directory's layout. Version 1 had no mark.
+// stateVersion is the version of the state directory's layout. Version 1 had no markFile.
 const stateVersion = 2
 
-// markFile marks a directory as a plane's and contains its version.
+// markFile is the name of the file that marks a directory as a plane's and contains its version.
 const markFile = "plane.json"
 
-// mark is the content of the mark.
+// mark is the content of markFile.
 type mark struct {
-	// Casement is a text that explains the file to a person.
+	// Casement is a text that explains the file to users.
 	Casement string `json:"casement"`
 	Version  int    `json:"version"`
 }
 
-// ownNames are patterns of the names that a plane creates at the top of its directory.
+// ownNames are patterns of the names that a plane creates at the top level of its directory.
 var ownNames = []string{
 	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json",
 	"status.json.*", "kubeconfig", BareMark, OutsideMark, "client-secret",
@@ -93,7 +91,7 @@ var ownNames = []string{
 	"processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
 }
 
-// early are the names that may exist before the mark, when two planes start at the same time.
+// early are the names that may exist before markFile, when two planes start at the same time.
 var early = []string{markFile + ".*", "lock", "casement.log"}
 
 func matches(patterns []string, name string) bool {
@@ -134,7 +132,7 @@ func (d Dir) version() (int, error) {
 		return 0, err
 	}
 	if slices.Contains(names, markFile) {
-		return d.version() // another plane has just written it
+		return d.version() // another plane has just written markFile
 	}
 	if !slices.ContainsFunc(names, func(n string) bool { return !matches(early, n) }) {
 		return 0, nil
@@ -151,7 +149,7 @@ func (d Dir) notOurs(names []string) error {
 	return fmt.Errorf("%s is not a plane's state: it has no %s and holds %s", d, markFile, Listed(names))
 }
 
-// Listed returns a list of names for a message, cut off.
+// Listed returns names for a message, shortened.
 func Listed(names []string) string {
 	const most = 5
 	if len(names) <= most {
@@ -160,7 +158,7 @@ func Listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Check refuses a directory that others have access to or could exchange. One that does not exist is no error.
+// Check returns an error for a directory that other users can access or replace. It returns nil if the directory does not exist.
 func (d Dir) Check() error { return unsafe(private.Existing(string(d))) }
 
 func unsafe(err error) error {
@@ -170,14 +168,14 @@ func unsafe(err error) error {
 	return fmt.Errorf("state directory: %w; or name another directory with --state or CASEMENT_HOME", err)
 }
 
-// Make creates the plane's directory, readable by its owner alone because it contains keys, or upgrades one
-// of an earlier version. It refuses a directory that other users could exchange, one with other content,
-// and one of a later version.
+// Make creates the plane's directory, which only its owner can read because it contains keys, or upgrades the directory
+// of an earlier version. It refuses a directory that other users could replace, a directory with other content, and the
+// directory of a later version.
 func (d Dir) Make() error {
 	if err := unsafe(private.Dir(string(d))); err != nil {
 		return err
 	}
-	// A unix socket's path may have 107 bytes (sun_path, unix(7)).
+	// The path of a unix socket may have at most 107 bytes (sun_path, unix(7)).
 	if n := len(d.Path("egress", "0123456789abcdef.sock")); n > 107 {
 		return fmt.Errorf("state directory %s: the path is %d bytes too long for unix sockets below it; set "+
 			"CASEMENT_HOME to a shorter one", d, n-107)
@@ -207,7 +205,7 @@ func (d Dir) tooNew(version int) error {
 		"that casement, or another directory with --state", d, version, stateVersion)
 }
 
-// purge deletes the files that a plane created. It returns the names of other files, which it keeps.
+// purge deletes the files that a plane created. It keeps other files, and returns their names.
 func (d Dir) purge() (foreign []string, err error) {
 	names, err := d.entries()
 	if err != nil || len(names) == 0 {
@@ -235,7 +233,7 @@ func (d Dir) purge() (foreign []string, err error) {
 	if err != nil || len(foreign) > 0 {
 		return foreign, err
 	}
-	// The mark is deleted last, so that an interrupted purge can be continued.
+	// markFile is deleted last, so that an interrupted purge can be continued.
 	if err := os.Remove(d.Path(markFile)); err != nil {
 		return nil, ignoreNotExist(err)
 	}
@@ -253,7 +251,7 @@ func ReplaceFile(file string, data []byte) error {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error counts
+		_ = os.Remove(f.Name()) // the earlier error is more informative
 	}
 	return err
 }

@@ -10,7 +10,7 @@ const (
 	IdentityNamespace = "default"
 )
 
-// Location is the region that a plane gives to templates.
+// Location is the region for templates that are filled with a plane's values.
 const Location = "westeurope"
 
 // TemplateVariables returns the values of a running plane for cluster templates.

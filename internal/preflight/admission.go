@@ -6,8 +6,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// admission returns the checks of casement's own webhooks, and of Cluster API's where a
-// ClusterClass decides, made without a server.
+// admission returns the checks of casement's own webhooks and, for a Cluster with a ClusterClass, of Cluster API's
+// admission, which run without a server.
 func (c checker) admission() []lint.Rule {
 	each := func(check func(o *lint.Object, a admitted)) {
 		for _, o := range c.plan.created {

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/windows/bootstrap"
 )
 
-// bootstrap returns the check of the custom data that machines receive.
+// bootstrap returns the check of the custom data that machines get.
 func (c checker) bootstrap() []lint.Rule {
 	return []lint.Rule{{
 		ID: "PRE601", Severity: lint.Error, Title: "Bootstrap data that the guest chokes on", Oracle: lint.Unit,
@@ -52,7 +52,7 @@ func checkPRE601(p *lint.Pass, c *Cluster) {
 	}
 }
 
-// kubeadm returns the place of the KubeadmConfig in an object.
+// kubeadm returns the place of the kubeadm configuration in an object.
 func kubeadm(o *lint.Object) lint.Value {
 	switch o.Kind {
 	case "KubeadmConfigTemplate":
@@ -78,25 +78,23 @@ func (m *Machines) scripts() (out []lint.Value) {
 	return out
 }
 
-// installs matches scripts that install Kubernetes: they copy or download kubelet or kubeadm, or
-// list them among the programs to install. Source: the templates of
-// kubernetes-sigs/cluster-api-provider-azure for builds of Kubernetes (templates/test).
+// installs matches scripts that install Kubernetes: they copy or download kubelet or kubeadm, or list them among the
+// programs to install. Source: the templates of kubernetes-sigs/cluster-api-provider-azure for builds of Kubernetes
+// (templates/test).
 var installs = regexp.MustCompile(`(?i)["']kube(?:let|adm|ctl)(?:\.exe)?["'][\s,]+["']kube(?:let|adm|ctl)|` +
 	`\b(?:curl|wget|mv|cp|install|tar|dpkg|rpm|apt|apt-get|yum|dnf|tdnf|download|copy-item|move-item|invoke-webrequest)\b` +
 	`[^\n]*\bkube(?:let|adm)(?:\.exe)?(?:["'\s=]|$)`)
 
-// installsKubernetes reports whether a group's bootstrap data installs Kubernetes itself, in place of
-// the version on the image.
+// installsKubernetes reports whether a group's bootstrap data installs Kubernetes itself, instead of using the version
+// on the image.
 func (m *Machines) installsKubernetes() bool {
 	return slices.ContainsFunc(m.scripts(), func(v lint.Value) bool { return installs.MatchString(v.Str()) })
 }
 
-// renderedFields matches a field of the cloud-config, which comes from a field of the
-// KubeadmConfig.
+// renderedFields matches a field of the cloud-config that is rendered from a field of the KubeadmConfig.
 var renderedFields = regexp.MustCompile(`^(users|write_files|runcmd|ntp|mounts|disk_setup|fs_setup)(\[\d+\])?`)
 
-// place returns the field of the KubeadmConfig that a field of the cloud-config comes from, or one
-// above it.
+// place returns the field of the KubeadmConfig from which a field of the cloud-config is rendered, or a field above it.
 func place(config lint.Value, rendered string) lint.Value {
 	m := renderedFields.FindStringSubmatch(rendered)
 	if m == nil {
@@ -135,10 +133,10 @@ type kubeadmConfig struct {
 	JoinConfiguration                       struct{ NodeRegistration map[string]any }
 }
 
-// joinFile is where the bootstrap provider puts kubeadm's configuration.
+// joinFile is the file to which the bootstrap provider writes kubeadm's configuration.
 const joinFile = "/run/kubeadm/kubeadm-join-config.yaml"
 
-// render writes the cloud-config of a machine that joins.
+// render returns the cloud-config of a machine that joins.
 func render(config lint.Value) ([]byte, error) {
 	raw, err := config.JSON()
 	if err != nil {
@@ -181,7 +179,7 @@ func render(config lint.Value) ([]byte, error) {
 	return append([]byte("## template: jinja\n#cloud-config\n\n"), text...), err
 }
 
-// set removes keys with empty values.
+// set removes keys with empty values from a map.
 func set(m map[string]any) map[string]any {
 	for k, v := range m {
 		if v == "" || v == false {
@@ -199,7 +197,7 @@ func encoding(of string) string {
 // joinConfiguration is kubeadm's JoinConfiguration, with placeholder discovery data.
 func joinConfiguration(registration map[string]any) map[string]any {
 	args, listed := registration["kubeletExtraArgs"].([]any)
-	if listed { // v1beta2 of the API; kubeadm's v1beta3 has a map
+	if listed { // Cluster API's v1beta2 has a list; kubeadm's v1beta3 has a map
 		byName := map[string]any{}
 		for _, a := range args {
 			if pair, ok := a.(map[string]any); ok {

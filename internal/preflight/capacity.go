@@ -75,7 +75,7 @@ func machineIdentities(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// sizes compares the machines of a cluster with the offer of the location.
+// sizes compares the machines of a cluster with the location's offer.
 func sizes(p *lint.Pass, c *Cluster, s *Subscription) {
 	r := s.region(c)
 	if r == nil || r.sizes == nil {
@@ -112,14 +112,14 @@ func sizes(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// need is how many cores of a quota the machines need, and which machines need them.
+// need is the number of cores of a quota that the machines need, and the group with the largest need.
 type need struct {
 	cores int64
 	by    *Machines
 	parts []string
 }
 
-// quota adds up the demand of all clusters in the input for a location.
+// quota checks the quotas against the total need of all clusters in the input for a location.
 func (c checker) quota(p *lint.Pass) {
 	wanted := map[*region]map[string]*need{}
 	for _, cluster := range c.plan.Clusters {
@@ -160,7 +160,7 @@ func quotas(m *Machines, sku catalog.SKU) []string {
 	return []string{"cores", strings.ToLower(sku.Family)}
 }
 
-// add counts a group, and remembers the biggest for the finding's place.
+// add adds a group's need, and remembers the group with the largest need, at which a finding is reported.
 func add(needs map[string]*need, quota string, m *Machines, sku catalog.SKU) {
 	cores := int64(m.Replicas) * int64(sku.VCPUs())
 	n := needs[quota]
@@ -175,7 +175,7 @@ func add(needs map[string]*need, quota string, m *Machines, sku catalog.SKU) {
 	n.parts = append(n.parts, fmt.Sprintf("%s %d × %d", m.Owner.Name, m.Replicas, sku.VCPUs()))
 }
 
-// images looks for the image of each group.
+// images checks that the image of each group exists.
 func images(p *lint.Pass, c *Cluster, s *Subscription) {
 	r := s.region(c)
 	if r == nil {

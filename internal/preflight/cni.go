@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// cni returns the checks of the network that a cluster's pods have.
+// cni returns the checks of the cluster's pod network.
 func (c checker) cni() []lint.Rule {
 	return []lint.Rule{
 		{
@@ -49,7 +49,7 @@ func (c *Cluster) windowsMachines() []*Machines {
 	return slices.DeleteFunc(slices.Clone(c.Machines), func(m *Machines) bool { return !m.Windows() })
 }
 
-// network returns the pod network that the Cluster's labels ask for.
+// network returns the pod network that the Cluster's labels select.
 func (c *Cluster) network() (windows.Network, bool) {
 	labels := map[string]string{}
 	for _, f := range c.Object.Root.At("metadata", "labels").Fields() {
@@ -94,7 +94,7 @@ func (c checker) hostGateways(p *lint.Pass) {
 	}
 }
 
-// flannelRanges reports a cluster with Flannel, by its labels, a chart or a manifest, whose nodes get no range.
+// flannelRanges reports a cluster with Flannel, according to its labels, a chart or a manifest, whose nodes get no pod range.
 func flannelRanges(p *lint.Pass, c *Cluster) {
 	n, labelled := c.network()
 	if !slices.Contains(n.Addons, "flannel") || !labelled {
@@ -121,8 +121,8 @@ func flannelRanges(p *lint.Pass, c *Cluster) {
 	}
 }
 
-// argument returns the value of an argument of a component: a list of name and value in kubeadm's v1beta4 and Cluster API's
-// v1beta2, a map before.
+// argument returns the value of a component's argument: arguments are a list of name and value in kubeadm's v1beta4 and
+// Cluster API's v1beta2, and a map in earlier versions.
 func argument(args lint.Value, name string) (lint.Value, bool) {
 	if v := args.At(name); v.Exists() {
 		return v, true
@@ -135,7 +135,7 @@ func argument(args lint.Value, name string) (lint.Value, bool) {
 	return lint.Value{}, false
 }
 
-// securityGroups finds rules that deny the ports of a CNI between the nodes' subnets.
+// securityGroups reports rules that deny the ports of a CNI between the nodes' subnets.
 func securityGroups(p *lint.Pass, c *Cluster) {
 	n, ok := c.network()
 	if !ok || c.Azure == nil || len(c.windowsMachines()) == 0 {
@@ -197,8 +197,7 @@ func hasPort(ports *string, number int) bool {
 	return false
 }
 
-// hasNodes reports whether a rule's addresses include some of the nodes'; an empty list includes
-// all.
+// hasNodes reports whether a rule's addresses include some of the nodes' addresses; an empty list includes all.
 func hasNodes(addresses []*string, nodes []block) bool {
 	return len(addresses) == 0 || slices.ContainsFunc(addresses, func(address *string) bool {
 		if *address == "*" || strings.EqualFold(*address, "VirtualNetwork") {

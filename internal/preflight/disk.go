@@ -40,12 +40,12 @@ func (c checker) disks() []lint.Rule {
 	}
 }
 
-// SKUs give the sizes of their disks in bytes or in GiB.
+// mib and gib are in bytes: a SKU has the size of its cache in bytes, and that of its temporary disk in MiB.
 const mib, gib = 1 << 20, 1 << 30
 
-// room returns where an ephemeral disk would be, and how much room a size has there in GiB; ok is false where the size
-// does not say.
-func room(sku catalog.SKU, placement *infrav1.DiffDiskPlacement) (where string, size int64, ok bool) {
+// diskSpace returns the place of an ephemeral disk, and the size in GiB that a VM size has there; ok is false if the VM size
+// does not show it.
+func diskSpace(sku catalog.SKU, placement *infrav1.DiffDiskPlacement) (where string, size int64, ok bool) {
 	places := []struct {
 		placement, where string
 		bytes            float64
@@ -71,9 +71,9 @@ func ephemeralDisks(p *lint.Pass, c *Cluster, s *Subscription) {
 		sku, known := r.sizes[strings.ToLower(m.Spec.VMSize)]
 		disk := m.Spec.OSDisk
 		if m.Infra == nil || !known || disk.DiffDiskSettings == nil || disk.DiskSizeGB == nil || !sku.Has("EphemeralOSDiskSupported", "") {
-			continue // PRE111 reports a size without ephemeral disks
+			continue // check PRE111 reports a size without ephemeral disks
 		}
-		where, size, ok := room(sku, disk.DiffDiskSettings.Placement)
+		where, size, ok := diskSpace(sku, disk.DiffDiskSettings.Placement)
 		if want := int64(*disk.DiskSizeGB); ok && want > size {
 			at := m.At.At("osDisk", "diskSizeGB")
 			if !at.Exists() {
@@ -119,11 +119,11 @@ func generations(p *lint.Pass, c *Cluster, s *Subscription) {
 // trusted reports whether a VM uses a feature that only generation 2 has.
 func trusted(vm catalog.VM) bool { return vm.SecurityType != "" || vm.SecureBoot || vm.VTPM }
 
-// imageTraits asks Azure for the traits of an existing image.
+// imageTraits reads the traits of an existing image from Azure.
 func (r reader) imageTraits(ctx context.Context, known *catalog.Catalog, location string, at *region, image catalog.Image) {
 	traits, err := known.Traits(ctx, location, image)
 	if err != nil {
-		r.unasked(err)
+		r.recordError(err)
 		return
 	}
 	at.traits[image] = traits

@@ -14,7 +14,7 @@ var (
 	newName = regexp.MustCompile(`(?i)-NewName\s+['"]?([A-Za-z0-9-]+)`)
 )
 
-// joinText is a text of bootstrap data that joins a domain.
+// joinText is a text in bootstrap data that joins a domain.
 type joinText struct {
 	at   lint.Value
 	text string
@@ -73,8 +73,7 @@ func checkPRE405(p *lint.Pass, cluster *Cluster) {
 	}
 }
 
-// ownNetwork reports whether the virtual network is the user's, with DNS servers of its
-// own.
+// ownNetwork reports whether the virtual network is the user's and may have its own DNS servers.
 func (c *Cluster) ownNetwork() bool {
 	return c.Azure != nil && c.Azure.Spec.NetworkSpec.Vnet.ResourceGroup != "" &&
 		!strings.EqualFold(c.Azure.Spec.NetworkSpec.Vnet.ResourceGroup, c.Azure.Spec.ResourceGroup)

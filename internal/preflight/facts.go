@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/controller/capacity"
 )
 
-// API versions of the resources that are read here.
+// API versions of the resources that this package reads.
 const (
 	subscriptionsAPIVersion = "2022-12-01"
 	providersAPIVersion     = "2021-04-01"
@@ -22,9 +22,9 @@ const (
 	identityAPIVersion      = "2023-01-31"
 )
 
-// Facts are the answers of Azure that the checks use.
+// Facts are the data from Azure that the checks use.
 type Facts struct {
-	// Name is the name of that Azure for messages.
+	// Name is the name of the Azure for messages.
 	Name          string
 	subscriptions map[string]*Subscription
 }
@@ -32,22 +32,22 @@ type Facts struct {
 // Subscription is the state of a subscription and of the resources in it.
 type Subscription struct {
 	ID string
-	// Err is why the subscription cannot be used at all.
+	// Err is the reason why the subscription cannot be used at all.
 	Err error
 	// State is Enabled, Warned, PastDue, Disabled or Deleted.
 	State string
 	// Unregistered are the resource providers that are not registered, by state.
 	Unregistered map[string]string
-	// Locations are the locations that the subscription may use; empty when they are unknown.
+	// Locations are the locations that the subscription may use; empty if they are unknown.
 	Locations []string
-	// Unasked are the errors of the requests that Azure did not answer.
+	// Unasked are the errors of requests that Azure did not answer.
 	Unasked []error
 
 	regions map[string]*region
 	vnets   []vnet
 	// groups and tables are the security groups and route tables, as Azure returns them.
 	groups, tables []json.RawMessage
-	// identities says of each identity that machines name, by ID in lower case, whether it exists.
+	// identities is, for each identity that machines refer to, by ID in lower case, whether it exists.
 	identities map[string]bool
 }
 
@@ -60,7 +60,7 @@ type region struct {
 	traits map[catalog.Image]catalog.ImageTraits
 }
 
-// vnet is a virtual network that exists.
+// vnet is an existing virtual network.
 type vnet struct {
 	ID, Name   string
 	Properties struct {
@@ -68,7 +68,7 @@ type vnet struct {
 		DHCPOptions  struct{ DNSServers []string }
 		Subnets      []subnet
 	}
-	// raw is Azure's answer.
+	// raw is Azure's response.
 	raw json.RawMessage
 }
 
@@ -82,7 +82,7 @@ type subnet struct {
 	}
 }
 
-// of returns the facts about a cluster's subscription; nil when Azure was not asked.
+// of returns the facts about a cluster's subscription; nil if Azure was not queried.
 func (f *Facts) of(c *Cluster) *Subscription {
 	if f == nil || c.Azure == nil {
 		return nil
@@ -90,7 +90,7 @@ func (f *Facts) of(c *Cluster) *Subscription {
 	return f.subscriptions[strings.ToLower(c.Azure.Spec.SubscriptionID)]
 }
 
-// region returns the facts about a cluster's location; nil when it could not be asked about.
+// region returns the facts about a cluster's location; nil if they could not be read.
 func (s *Subscription) region(c *Cluster) *region { return s.regions[normal(c.Azure.Spec.Location)] }
 
 func normal(location string) string {
@@ -111,8 +111,7 @@ func (p *Plan) Subscriptions() []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// Ask reads the facts for the checks from Azure. Questions that Azure does not answer are part of the
-// facts; the only error is that ctx ended.
+// Ask reads the facts for the checks from Azure. Failed requests are part of the facts; the only error is the end of ctx.
 func Ask(ctx context.Context, client catalog.Client, name string, plan *Plan) (*Facts, error) {
 	f := &Facts{Name: name, subscriptions: map[string]*Subscription{}}
 	for _, id := range plan.Subscriptions() {
@@ -151,20 +150,20 @@ func (r reader) read(ctx context.Context, plan *Plan) {
 	for _, namespace := range providers() {
 		var provider struct{ RegistrationState string }
 		if err := r.get(ctx, at+"/providers/"+namespace, providersAPIVersion, &provider); err != nil {
-			r.unasked(err)
+			r.recordError(err)
 		} else if provider.RegistrationState != "Registered" {
 			r.s.Unregistered[namespace] = provider.RegistrationState
 		}
 	}
 	var locations struct{ Value []struct{ Name string } }
-	r.unasked(r.get(ctx, at+"/locations", subscriptionsAPIVersion, &locations))
+	r.recordError(r.get(ctx, at+"/locations", subscriptionsAPIVersion, &locations))
 	for _, l := range locations.Value {
 		r.s.Locations = append(r.s.Locations, normal(l.Name))
 	}
 	for _, item := range r.network(ctx, at, "virtualNetworks") {
 		v := vnet{raw: item}
 		if err := json.Unmarshal(item, &v); err != nil {
-			r.unasked(err)
+			r.recordError(err)
 			continue
 		}
 		r.s.vnets = append(r.s.vnets, v)
@@ -186,7 +185,7 @@ func (r reader) read(ctx context.Context, plan *Plan) {
 func (r reader) network(ctx context.Context, subscription, kind string) (all []json.RawMessage) {
 	for item, err := range r.client.List(ctx, subscription+"/providers/Microsoft.Network/"+kind, networkAPIVersion) {
 		if err != nil {
-			r.unasked(err)
+			r.recordError(err)
 			break
 		}
 		all = append(all, item)
@@ -194,7 +193,7 @@ func (r reader) network(ctx context.Context, subscription, kind string) (all []j
 	return all
 }
 
-// identities asks for the identities that a cluster's machines name in this subscription.
+// identities reads the identities in this subscription that a cluster's machines refer to.
 func (r reader) identities(ctx context.Context, c *Cluster) {
 	for _, m := range c.Machines {
 		for _, i := range m.Spec.UserAssignedIdentities {
@@ -207,7 +206,7 @@ func (r reader) identities(ctx context.Context, c *Cluster) {
 			if missing := arm.ClassOf(err) == arm.NotFound; missing || err == nil {
 				r.s.identities[key] = !missing
 			} else {
-				r.unasked(err)
+				r.recordError(err)
 			}
 		}
 	}
@@ -218,7 +217,7 @@ func identityID(i infrav1.UserAssignedIdentity) string {
 	return strings.TrimPrefix(i.ProviderID, "azure://")
 }
 
-// offered reports whether a location may be asked about.
+// offered reports whether a location can be queried.
 func (r reader) offered(location string) bool {
 	return location != "" && (len(r.s.Locations) == 0 || slices.Contains(r.s.Locations, normal(location)))
 }
@@ -230,7 +229,7 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 		at = &region{images: map[catalog.Image]bool{}, traits: map[catalog.Image]catalog.ImageTraits{}}
 		r.s.regions[normal(location)] = at
 		sizes, err := known.SKUs(ctx, location)
-		r.unasked(err)
+		r.recordError(err)
 		if err == nil {
 			at.sizes = map[string]catalog.SKU{}
 		}
@@ -238,7 +237,7 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 			at.sizes[strings.ToLower(s.Name)] = s
 		}
 		usages, err := known.Usages(ctx, location)
-		r.unasked(err)
+		r.recordError(err)
 		at.usages = map[string]catalog.Usage{}
 		for _, u := range usages {
 			at.usages[strings.ToLower(u.Name)] = u
@@ -250,7 +249,7 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 			continue
 		}
 		if exists, err := known.Exists(ctx, location, image); err != nil {
-			r.unasked(err)
+			r.recordError(err)
 		} else {
 			at.images[image] = exists
 			if exists {
@@ -260,8 +259,7 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 	}
 }
 
-// imageOf returns the image that a group's machines boot; ok is false where it is not known, which
-// PRE501 and WIN810 report.
+// imageOf returns the image of a group's machines; ok is false if it is unknown, which checks PRE501 and WIN810 report.
 func imageOf(m *Machines, c *Cluster) (catalog.Image, bool) {
 	if m.Infra == nil {
 		return catalog.Image{}, false
@@ -278,9 +276,9 @@ func (r reader) get(ctx context.Context, id, apiVersion string, into any) error 
 	return json.Unmarshal(body, into)
 }
 
-// unasked records the error of a request that Azure did not answer. An error with the same message
+// recordError records the error of a request that Azure did not answer. An error with the same message
 // is recorded once.
-func (r reader) unasked(err error) {
+func (r reader) recordError(err error) {
 	if err == nil {
 		return
 	}

@@ -14,14 +14,14 @@ import (
 	"casement.dev/casement/internal/webhook"
 )
 
-// block is a range of addresses and its place in the manifest.
+// block is a range of addresses with its place in the manifest.
 type block struct {
 	netip.Prefix
 	what string
 	at   lint.Value
 }
 
-// blocks parses ranges and skips the invalid ones, which PRE201 reports.
+// blocks parses ranges. It skips invalid ones, which check PRE201 reports.
 func blocks(what string, list lint.Value) []block {
 	var out []block
 	for _, v := range list.Items() {
@@ -40,7 +40,7 @@ func (c *Cluster) services() lint.Value {
 	return c.Object.Root.At("spec", "clusterNetwork", "services", "cidrBlocks")
 }
 
-// subnets returns the ranges of the nodes, defaults included.
+// subnets returns the ranges of the nodes' subnets, including defaults.
 func (c *Cluster) subnets() []block {
 	var out []block
 	if c.Azure == nil {
@@ -71,15 +71,15 @@ func prefixes(what string, list []string, at lint.Value) []block {
 	return out
 }
 
-// nodeMask is the size of the range that each node gets of the pods' by default.
-// Source: --node-cidr-mask-size of kube-controller-manager.
+// nodeMask is the default prefix length of each node's pod range. Source: --node-cidr-mask-size of
+// kube-controller-manager.
 const nodeMask = 24
 
-// serviceBits is the most host bits that a range of Services may have. Source: kubernetes
+// serviceBits is the maximum number of host bits in a range of Services. Source: kubernetes
 // cmd/kube-apiserver/app/options/validation.go.
 const serviceBits = 20
 
-// networks returns the checks of ranges of addresses.
+// networks returns the checks of address ranges.
 func (c checker) networks() []lint.Rule {
 	return []lint.Rule{
 		{
@@ -204,7 +204,7 @@ func checkPRE203(p *lint.Pass, c *Cluster) {
 	}
 }
 
-// machineSubnets reports interfaces that refer to subnets that do not exist.
+// machineSubnets reports interfaces that refer to nonexistent subnets.
 func machineSubnets(p *lint.Pass, c *Cluster) {
 	if c.Azure == nil {
 		return
@@ -219,13 +219,13 @@ func machineSubnets(p *lint.Pass, c *Cluster) {
 	}
 }
 
-// ownMask reports whether a control plane sets its own size of the nodes' ranges.
+// ownMask reports whether a control plane sets the size of the nodes' ranges.
 func ownMask(m *Machines) bool {
 	args, err := m.Owner.Root.At("spec", "kubeadmConfigSpec", "clusterConfiguration", "controllerManager", "extraArgs").JSON()
 	return err == nil && (strings.Contains(string(args), "node-cidr-mask-size") || strings.Contains(string(args), "allocate-node-cidrs"))
 }
 
-// overlap reports the first pair that overlaps.
+// overlap reports the first pair of overlapping ranges.
 func overlap(p *lint.Pass, severity lint.Severity, o *lint.Object, ours, others []block) bool {
 	for _, a := range ours {
 		for _, b := range others {
@@ -240,7 +240,7 @@ func overlap(p *lint.Pass, severity lint.Severity, o *lint.Object, ours, others 
 	return false
 }
 
-// live returns a virtual network that exists in the subscription.
+// live returns an existing virtual network of the subscription.
 func (s *Subscription) live(group, name string) (vnet, bool) {
 	id := "/subscriptions/" + s.ID + "/resourceGroups/" + group + "/providers/Microsoft.Network/virtualNetworks/" + name
 	i := slices.IndexFunc(s.vnets, func(v vnet) bool { return arm.Key(v.ID) == arm.Key(id) })
@@ -255,7 +255,7 @@ func peerings(p *lint.Pass, c *Cluster, s *Subscription) {
 		at := in(c.Infra, fmt.Sprintf("spec.networkSpec.vnet.peerings[%d].remoteVnetName", i))
 		remote, ok := s.live(peering.ResourceGroup, peering.RemoteVnetName)
 		if !ok {
-			if !s.silent() {
+			if !s.networksUnknown() {
 				p.Report(c.Infra, at, fmt.Sprintf("there is no virtual network %s in resource group %s to peer with",
 					peering.RemoteVnetName,
 					peering.ResourceGroup), say("its name and resource group, or create it first (on the local "+
@@ -276,5 +276,5 @@ func peerings(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// silent reports that nothing is known of the subscription's networks, for whatever reason.
-func (s *Subscription) silent() bool { return s.Err != nil || len(s.Unasked) > 0 }
+// networksUnknown reports whether nothing is known about the subscription's networks, for any reason.
+func (s *Subscription) networksUnknown() bool { return s.Err != nil || len(s.Unasked) > 0 }

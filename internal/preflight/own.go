@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// ownsNoNetwork reports whether a cluster takes a network that exists.
+// ownsNoNetwork reports whether a cluster uses an existing network.
 func (c *Cluster) ownsNoNetwork() bool {
 	if c.Azure == nil {
 		return false
@@ -22,10 +22,10 @@ func (c *Cluster) ownsNoNetwork() bool {
 	return group != "" && !strings.EqualFold(group, c.Azure.Spec.ResourceGroup)
 }
 
-// own returns the network that a cluster takes as it is; ok is false where the cluster makes its network, or where nothing is
-// known of it.
+// own returns the existing network that a cluster uses; ok is false if the cluster creates its network, or if nothing
+// is known about it.
 func own(c *Cluster, s *Subscription) (live vnet, ok bool) {
-	if !c.ownsNoNetwork() || s.silent() {
+	if !c.ownsNoNetwork() || s.networksUnknown() {
 		return vnet{}, false
 	}
 	v := c.Azure.Spec.NetworkSpec.Vnet
@@ -35,7 +35,7 @@ func own(c *Cluster, s *Subscription) (live vnet, ok bool) {
 func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
 	spec := &c.Azure.Spec
 	v := spec.NetworkSpec.Vnet
-	if !c.ownsNoNetwork() || s.silent() {
+	if !c.ownsNoNetwork() || s.networksUnknown() {
 		return
 	}
 	live, ok := s.live(v.ResourceGroup, v.Name)
@@ -54,7 +54,7 @@ func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
 				"own", v.Name, wanted.Name), say("create it first"))
 		}
 	}
-	// Azure has the ranges of such a network, unless the manifest declares them.
+	// The ranges of such a network come from Azure, unless the manifest declares them.
 	if at := in(c.Infra, "spec.networkSpec.vnet.cidrBlocks"); at.Exists() {
 		for _, b := range blocks("", at) {
 			if !slices.Contains(live.Properties.AddressSpace.AddressPrefixes, b.String()) {
@@ -65,7 +65,7 @@ func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// ownWay judges the way to the API server in a network that exists by the same rules as casement why.
+// ownWay checks the path to the API server in an existing network by the same rules as casement why.
 func ownWay(p *lint.Pass, c *Cluster, s *Subscription) {
 	live, ok := own(c, s)
 	if !ok {
@@ -82,12 +82,12 @@ func ownWay(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// reserved are the addresses of a subnet that Azure keeps: the first four and the last. Source:
+// reserved is the number of addresses of a subnet that Azure reserves: the first four and the last. Source:
 // learn.microsoft.com/azure/virtual-network/virtual-networks-faq.
 const reserved = 5
 
-// room returns how many more addresses a subnet has of IPv4.
-func (s subnet) room() int {
+// freeAddresses returns the number of free IPv4 addresses of a subnet.
+func (s subnet) freeAddresses() int {
 	free := -reserved - len(s.Properties.IPConfigurations)
 	for _, text := range append(slices.Clone(s.Properties.AddressPrefixes), s.Properties.AddressPrefix) {
 		if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Addr().Is4() {
@@ -110,10 +110,10 @@ func ownRoom(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 	for i, declared := range c.Azure.Spec.NetworkSpec.Subnets {
 		at := slices.IndexFunc(live.Properties.Subnets, func(l subnet) bool { return strings.EqualFold(l.Name, declared.Name) })
-		if at < 0 { // PRE205 reports it
+		if at < 0 { // check PRE205 reports it
 			continue
 		}
-		if room := max(0, live.Properties.Subnets[at].room()); room < wanted[declared.Name] {
+		if room := max(0, live.Properties.Subnets[at].freeAddresses()); room < wanted[declared.Name] {
 			p.Report(c.Infra, in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].name", i)), fmt.Sprintf("subnet %s of virtual "+
 				"network %s has addresses left: %d, and the machines of this manifest take %d", declared.Name, live.Name, room,
 				wanted[declared.Name]), say("a larger subnet, or fewer machines"))
@@ -121,7 +121,7 @@ func ownRoom(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// subnetsOf returns the subnets that the interfaces of a group's machines are in, one for each interface.
+// subnetsOf returns the subnets of the interfaces of a group's machines, one for each interface.
 func (c *Cluster) subnetsOf(m *Machines) (names []string) {
 	role := infrav1.SubnetNode
 	if m.ControlPlane {

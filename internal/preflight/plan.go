@@ -20,48 +20,46 @@ type Plan struct {
 	Clusters []*Cluster
 	// Refused are the errors that Cluster API's admission reports for the topologies of Clusters.
 	Refused map[*lint.Object]field.ErrorList
-	// Server is why the management cluster would not create objects, in its words; nil
-	// where it was not asked.
+	// Server are the reasons why the management cluster would not create objects, in its words; nil if it was not queried.
 	Server map[*lint.Object]string
 	// objects are the objects of Cluster API, by kind, namespace and name.
 	objects map[string]*lint.Object
-	// admitted has the results of admission for objects of casement's own kinds, created the order of these
-	// objects.
+	// created are the objects of casement's own kinds in order, and admitted has the results of their admission.
 	created  []*lint.Object
 	admitted map[*lint.Object]admitted
 }
 
 type admitted struct {
 	webhook.Admission
-	// content has the defaults of the schema, but not the webhook's.
+	// content has the defaults of the schema, but not those of the webhook.
 	content map[string]any
 	err     error
 }
 
 // Cluster is a Cluster with its infrastructure.
 type Cluster struct {
-	// Object is the Cluster; Infra its AzureCluster, nil when it is elsewhere.
+	// Object is the Cluster, and Infra its AzureCluster, nil if it is not in the input.
 	Object, Infra *lint.Object
-	// Azure has the defaults filled in; nil when Infra is, or cannot be read.
+	// Azure is the AzureCluster with its defaults; nil if Infra is nil or cannot be parsed.
 	Azure *infrav1.AzureCluster
-	// Machines are its groups of machines.
+	// Machines are the cluster's groups of machines.
 	Machines []*Machines
 }
 
 // Machines are the machines that one object creates.
 type Machines struct {
-	// Owner is a KubeadmControlPlane, MachineDeployment, MachineSet, MachinePool or
-	// Machine. Infra and Bootstrap are nil when they are elsewhere.
+	// Owner is a KubeadmControlPlane, MachineDeployment, MachineSet, MachinePool or Machine. Infra and Bootstrap are
+	// nil if they are not in the input.
 	Owner, Infra, Bootstrap *lint.Object
-	// Spec has the fields of an AzureMachine's spec that a pool's template has too.
+	// Spec is the AzureMachine's spec; for a pool, it has the fields that a pool's template has too.
 	Spec infrav1.AzureMachineSpec
-	// At is the place of Spec; Version where the Kubernetes version does.
+	// At is the place of Spec, and Version the place of the Kubernetes version.
 	At, Version lint.Value
 	// Replicas is the initial number of machines.
 	Replicas int
-	// Zones are the availability zones that the group names.
+	// Zones are the availability zones in the group's spec.
 	Zones []string
-	// ControlPlane and Pool say which kind of owner it is.
+	// ControlPlane and Pool are true for these kinds of owners.
 	ControlPlane, Pool bool
 }
 
@@ -86,7 +84,7 @@ func (m *Machines) Annotations() map[string]string {
 	return all
 }
 
-// Read finds the clusters of a set. An error is a fault of the build, which contains the schemas.
+// Read finds the clusters of a set. An error means that the program was built with invalid schemas.
 func Read(set *lint.Set) (*Plan, error) {
 	known, err := schemas()
 	if err != nil {
@@ -127,8 +125,8 @@ func key(kind, namespace, name string) string {
 
 func (p *Plan) has(o *lint.Object) bool { return p.objects[key(o.Kind, o.Namespace, o.Name)] == o }
 
-// admit fills in defaults and finds errors as the API server would: by the schema, by
-// the defaulting webhook, and by the validating one.
+// admit sets defaults and records errors as the API server would: by the schema, by the defaulting webhook, and by the
+// validating webhook.
 func (p *Plan) admit(o *lint.Object, s schema) {
 	a := admitted{}
 	raw, err := o.Root.JSON()
@@ -146,8 +144,7 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 		return
 	}
 	a.err = err
-	// Admission may have set a field that the schema requires; an error of admission is not reported a
-	// second time.
+	// Admission may have set a field that the schema requires, and an error of admission is not reported a second time.
 	for _, e := range s.refuses(a.content) {
 		if !slices.ContainsFunc(a.Errors, func(known *field.Error) bool { return known.Field == e.Field }) &&
 			e.Type != field.ErrorTypeRequired {
@@ -158,7 +155,7 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 	p.created = append(p.created, o)
 }
 
-// place returns the part at a path of the object with its schema defaults.
+// place returns the value at a path of the object with its schema defaults.
 func (a admitted) place(path []string) any {
 	var at any = a.content
 	for _, key := range path {
@@ -168,7 +165,7 @@ func (a admitted) place(path []string) any {
 	return at
 }
 
-// refer returns the object that a reference names.
+// refer returns the object to which a reference refers, or nil.
 func (p *Plan) refer(from *lint.Object, ref lint.Value) *lint.Object {
 	return p.objects[key(ref.At("kind").Str(), cmp.Or(ref.At("namespace").Str(), from.Namespace), ref.At("name").Str())]
 }
@@ -181,8 +178,7 @@ func (p *Plan) cluster(o *lint.Object) *Cluster {
 	return c
 }
 
-// clusterOf returns the name of the cluster that machines belong to. A control plane is
-// found by the Cluster that refers to it, or has a label.
+// clusterOf returns the name of the cluster that machines belong to. A control plane has a label, or the Cluster refers to it.
 func (p *Plan) clusterOf(o *lint.Object, clusters map[string]*Cluster) string {
 	if o.Kind != "KubeadmControlPlane" {
 		return cmp.Or(o.Root.At("spec", "clusterName").Str(), o.Root.At("spec", "template", "spec", "clusterName").Str())
@@ -195,8 +191,8 @@ func (p *Plan) clusterOf(o *lint.Object, clusters map[string]*Cluster) string {
 	return o.Root.At("metadata", "labels", "cluster.x-k8s.io/cluster-name").Str()
 }
 
-// infraRef returns the place of the reference to the infrastructure, which the versions of
-// KubeadmControlPlane have at three places.
+// infraRef returns the place of the reference to the infrastructure, which is different in each version of
+// KubeadmControlPlane.
 func infraRef(o *lint.Object, spec lint.Value) lint.Value {
 	if o.Kind != "KubeadmControlPlane" {
 		return spec.At("infrastructureRef")
@@ -224,7 +220,7 @@ func (p *Plan) machines(o *lint.Object, spec lint.Value) *Machines {
 	if m.Infra != nil {
 		path := kind.VMs(false)[m.Infra.Kind]
 		m.At = m.Infra.Root.At(path...)
-		// PRE501 reports a spec that cannot be read.
+		// check PRE501 reports a spec that cannot be parsed
 		if raw, err := json.Marshal(p.admitted[m.Infra].place(path)); err == nil {
 			_ = json.Unmarshal(raw, &m.Spec)
 		}

@@ -1,10 +1,9 @@
-// Package preflight reports before anything is created which part of a cluster's manifests
-// Azure, Kubernetes or Windows will refuse: access, quota, sizes, zones, images,
-// networks, names, versions, admission, bootstrap data, and the rules of lint.
+// Package preflight reports, before anything is created, the parts of a cluster's manifests that Azure, Kubernetes or
+// Windows will refuse: access, quota, sizes, zones, images, networks, names, versions, admission, bootstrap data, and
+// the rules of lint.
 //
-// Its checks are lint rules over a Plan, which is read from manifests alone, and
-// Facts, which Ask reads from Azure. It changes nothing, asks no Kubernetes API and
-// decides nothing about exit codes. internal/cli imports it.
+// Its checks are lint rules that use a Plan, which is read only from manifests, and Facts, which Ask reads from Azure.
+// It changes nothing, uses no Kubernetes API and does not determine exit codes. internal/cli imports it.
 package preflight
 
 import (
@@ -14,8 +13,7 @@ import (
 	"casement.dev/casement/internal/lint/rules"
 )
 
-// Run checks a set of manifests. facts may be nil: then Azure was not asked, and the
-// checks that need it say nothing.
+// Run checks a set of manifests. If facts is nil, because Azure was not queried, the checks that need it report nothing.
 func Run(set *lint.Set, plan *Plan, facts *Facts) []lint.Finding {
 	return lint.Run(set, All(plan, facts), lint.Target{})
 }
@@ -25,8 +23,7 @@ func All(plan *Plan, facts *Facts) []lint.Rule {
 	return slices.Concat(rules.All(), Rules(plan, facts))
 }
 
-// Rules returns the checks of this package. Their documentation and examples do not depend
-// on plan and facts.
+// Rules returns the checks of this package. Their documentation and examples do not depend on plan and facts.
 func Rules(plan *Plan, facts *Facts) []lint.Rule {
 	checks := checker{plan: plan, facts: facts}
 	if plan == nil {
@@ -36,7 +33,7 @@ func Rules(plan *Plan, facts *Facts) []lint.Rule {
 		checks.names(), checks.domains(), checks.admission(), checks.bootstrap(), checks.disks(), checks.scriptLines(), checks.types())
 }
 
-// checker holds the plan and the facts that the rules check.
+// checker has the plan and the facts for the checks.
 type checker struct {
 	plan  *Plan
 	facts *Facts
@@ -61,5 +58,5 @@ func (c checker) eachSubscription(check func(p *lint.Pass, c *Cluster, s *Subscr
 	})
 }
 
-// say returns a fix that a person has to make.
+// say returns a fix that the user has to make.
 func say(text string) lint.Fix { return lint.Fix{Text: text} }

@@ -31,7 +31,7 @@ func emulated(t *testing.T, faults ...fault.Rule) *arm.Client {
 // others is a resource group of another owner.
 const others = "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/others"
 
-// network makes a virtual network with one subnet in group others; edit changes the properties of both.
+// network creates a virtual network with one subnet in group others; edit changes the properties of both.
 func network(t *testing.T, client *arm.Client, name, cidr, subnet, subnetCIDR string, edit ...func(vnet, subnet map[string]any)) {
 	t.Helper()
 	if _, err := client.Put(t.Context(), others, "2021-04-01", map[string]any{"location": "westeurope"}); err != nil {
@@ -52,7 +52,7 @@ func network(t *testing.T, client *arm.Client, name, cidr, subnet, subnetCIDR st
 	}
 }
 
-// group makes a security group without rules in group others, which exists, and returns an edit that attaches it.
+// group creates a security group without rules in the existing group others, and returns an edit that attaches it.
 func group(t *testing.T, client *arm.Client, name string) func(vnet, subnet map[string]any) {
 	t.Helper()
 	id := others + "/providers/Microsoft.Network/networkSecurityGroups/" + name
@@ -62,7 +62,7 @@ func group(t *testing.T, client *arm.Client, name string) func(vnet, subnet map[
 	return func(_, subnet map[string]any) { subnet["networkSecurityGroup"] = map[string]any{"id": id} }
 }
 
-// manifest returns the base with replacements, each of all places, and further objects.
+// manifest returns the base manifest with replacements, each at all places, and additional objects.
 func manifest(t *testing.T, edits []string, more string) *lint.Set {
 	t.Helper()
 	base, err := os.ReadFile("testdata/cluster.yaml")
@@ -170,8 +170,7 @@ spec:
   containers: [{name: a, image: example.com/agent}]
 `
 
-// marketplace names an image of the marketplace where the Windows template has its
-// size.
+// marketplace returns edits that add a marketplace image to the Windows machines.
 func marketplace(sku, version string) []string {
 	const size = "        osType: Windows\n"
 	return []string{size, size +
@@ -179,7 +178,7 @@ func marketplace(sku, version string) []string {
 		version + "}}\n"}
 }
 
-// groupRule denies ports between the nodes.
+// groupRule returns edits that deny ports between the nodes.
 func groupRule(protocol, ports string) []string {
 	const role = "      role: node\n"
 	rule := func(name, action, protocol, ports, source, priority string) string {
@@ -470,7 +469,7 @@ func TestChecks(t *testing.T) {
 			}
 			find := func(set *lint.Set) []string {
 				got := found(t, client, set)
-				if !slices.ContainsFunc(tc.want, isSupport) { // old versions are in many cases
+				if !slices.ContainsFunc(tc.want, isSupport) { // many cases use old versions
 					got = slices.DeleteFunc(got, isSupport)
 				}
 				return got
@@ -489,9 +488,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestFlavors: the templates that casement publishes have no findings. TestRefusedTemplates checks that an
-// object that the management cluster refuses is reported even in a template that a rendered topology
-// replaces.
+// TestRefusedTemplates checks that an object that the management cluster refuses is reported even if it is a template
+// that a rendered topology replaces.
 func TestRefusedTemplates(t *testing.T) {
 	template, errs := lint.Parse("class.yaml", []byte("apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\n"+
 		"kind: RKE2ConfigTemplate\nmetadata: {name: workers}\n"), lint.Options{})
@@ -509,6 +507,7 @@ func TestRefusedTemplates(t *testing.T) {
 	}
 }
 
+// TestFlavors: the templates that casement publishes have no findings.
 func TestFlavors(t *testing.T) {
 	for _, name := range flavors.List() {
 		t.Run(name, func(t *testing.T) {
@@ -574,8 +573,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestNulls: a null where a field cannot be one, as in a base for kustomize or of a variable without a value, is no finding:
-// kubectl apply and create are taken without it. (A server-side apply of the null image is refused.)
+// TestNulls: a null in a field that cannot be null, as in a base for kustomize or from a variable without a value, is
+// no finding, because kubectl apply and create accept it. (A server-side apply of the null image is refused.)
 func TestNulls(t *testing.T) {
 	set := manifest(t, []string{"      osDisk:\n", "      image:\n      osDisk:\n"}, "")
 	for _, f := range Run(set, read(t, set), nil) {
@@ -585,8 +584,7 @@ func TestNulls(t *testing.T) {
 	}
 }
 
-// TestOffline: without Azure, only the checks that need it are missing, and the rules of
-// lint run.
+// TestOffline: without Azure, only the checks that need Azure are missing, and the rules of lint run.
 func TestOffline(t *testing.T) {
 	set := manifest(t, []string{"location: westeurope", "location: atlantis",
 		"criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, "")
@@ -622,7 +620,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// namesake is another Cluster called demo.
+// namesake returns another Cluster with the name demo.
 func namesake(namespace, group string) string {
 	return fmt.Sprintf(`---
 apiVersion: cluster.x-k8s.io/v1beta2
@@ -641,7 +639,7 @@ spec:
 `, namespace, group)
 }
 
-// joining has the Windows machines run a command before kubeadm.
+// joining returns edits that make the Windows machines run a command before kubeadm.
 func joining(command string) []string {
 	const post = "      postKubeadmCommands:\n      - powershell"
 	return []string{post, "      preKubeadmCommands:\n      - powershell " + command + "\n" + post}

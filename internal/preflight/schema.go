@@ -50,8 +50,8 @@ func schemas() (map[string]schema, error) {
 	return all, nil
 }
 
-// fill sets the defaults of the schema, after it has taken out the nulls of fields that may have none, as the API server
-// does: a variable without a value leaves one. Source: apiextensions-apiserver, customresource_handler.go.
+// fill sets the defaults of the schema. Like the API server, it first removes the nulls of fields that may not be null,
+// as variables without a value leave them. Source: apiextensions-apiserver, customresource_handler.go.
 func (s schema) fill(content map[string]any) {
 	if s.defaults != nil {
 		defaulting.PruneNonNullableNullsWithoutDefaults(content, s.defaults)

@@ -42,7 +42,7 @@ func (c checker) scriptLines() []lint.Rule {
 	}}
 }
 
-// fileText returns the content of a file of bootstrap data, decoded where it is base64.
+// fileText returns the content of a file in bootstrap data, decoded if it is base64.
 func fileText(file lint.Value) string {
 	text := file.At("content").Str()
 	switch file.At("encoding").Str() {
@@ -54,7 +54,7 @@ func fileText(file lint.Value) string {
 	return text
 }
 
-// isScript reports whether Linux runs a file, or reads it line by line as systemd does.
+// isScript reports whether Linux executes a file, or reads it line by line like systemd.
 func isScript(name, text string) bool {
 	switch path.Ext(name) {
 	case ".sh", ".bash", ".py", ".service", ".conf", ".timer":

@@ -8,8 +8,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestSizes: each size in Azure's list is accepted; any other is refused, with a suggestion of similar
-// names.
+// TestSizes: each size in Azure's list is accepted; any other is refused, with a suggestion of similar names.
 func TestSizes(t *testing.T) {
 	set := manifest(t, nil, "")
 	plan := read(t, set)
@@ -19,7 +18,7 @@ func TestSizes(t *testing.T) {
 	}
 	c := plan.Clusters[0]
 	rules := slices.DeleteFunc(Rules(plan, facts), func(r lint.Rule) bool { return r.ID != "PRE111" })
-	// messages returns the findings about the cluster's machines when all have a size.
+	// messages returns the findings about the cluster's machines if all have a size.
 	messages := func(size string) []lint.Finding {
 		for _, m := range c.Machines {
 			m.Spec.VMSize = size

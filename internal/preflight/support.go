@@ -9,23 +9,24 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// Supported is a minor of Cluster API with the minors of Kubernetes, 1.Oldest to 1.Newest, that it supports in workload clusters.
+// Supported is a minor version of Cluster API with the minor versions of Kubernetes, 1.Oldest to 1.Newest, that it
+// supports in workload clusters.
 type Supported struct {
 	Release        string
 	Oldest, Newest uint
 }
 
-// ClusterAPI returns the versions that the Cluster API required in go.mod supports. Source:
-// docs/book/src/reference/versions.md of the module, with which a test compares it.
+// ClusterAPI returns the versions that the Cluster API in go.mod supports. Source: docs/book/src/reference/versions.md
+// of the module, with which a test compares it.
 func ClusterAPI() Supported { return Supported{"v1.14", 31, 37} }
 
-// kubeadmFormats are the versions of kubeadm's configuration with the first and the last minor whose kubeadm reads each; zero
-// is the newest. Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go.
+// kubeadmFormats are the versions of kubeadm's configuration, with the first and the last minor version whose kubeadm
+// reads each; zero means the newest. Source: kubernetes v1.37 cmd/kubeadm/app/util/config/common.go.
 var kubeadmFormats = map[string]struct{ first, last uint }{
 	"v1beta1": {13, 21}, "v1beta2": {15, 26}, "v1beta3": {22, 36}, "v1beta4": {31, 0},
 }
 
-// support returns the checks of versions against those that Cluster API and kubeadm support.
+// support returns the checks of the versions that Cluster API and kubeadm support.
 func (c checker) support() []lint.Rule {
 	capi := ClusterAPI()
 	return []lint.Rule{
@@ -61,7 +62,7 @@ func checkPRE309(p *lint.Pass, c *Cluster) {
 		say(fmt.Sprintf("a version from 1.%d to 1.%d, or the knowledge that this one has no test", capi.Oldest, capi.Newest)))
 }
 
-// kubeadmFormat matches the version of a configuration of kubeadm.
+// kubeadmFormat matches the version of a kubeadm configuration.
 var kubeadmFormat = regexp.MustCompile(`kubeadm\.k8s\.io/(v1beta[1-4])\b`)
 
 func checkPRE310(p *lint.Pass, c *Cluster) {

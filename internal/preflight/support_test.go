@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestClusterAPISupport compares the versions that PRE309 takes with the table in Cluster API's own documentation.
+// TestClusterAPISupport compares the versions that PRE309 accepts with the table in Cluster API's own documentation.
 func TestClusterAPISupport(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", "sigs.k8s.io/cluster-api").Output()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// kinds are the kinds of Kubernetes and Cluster API as Go types; casement's kinds are checked by their
-// schemas.
+// kinds returns a scheme with the kinds of Kubernetes and Cluster API as Go types; casement's kinds are checked by
+// their schemas.
 func kinds() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	var errs []error
@@ -41,25 +41,25 @@ func (c checker) types() []lint.Rule {
 		Check: func(p *lint.Pass) {
 			scheme, err := kinds()
 			if err != nil {
-				return // it is the program's own, and a test of it fails
+				return // the scheme is part of the program, and a test would fail
 			}
 			for _, o := range p.Set.Objects {
 				into, err := scheme.New(runtimeschema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
 				if err != nil {
-					continue // a kind that is not known here
+					continue // a kind that is not in the scheme
 				}
 				raw, err := o.Root.JSON()
 				if err != nil {
-					continue // WIN rules report documents that cannot be read
+					continue // WIN rules report documents that cannot be parsed
 				}
 				err = json.Unmarshal(raw, into)
 				if err == nil || strings.Contains(string(raw), "${") {
-					continue // a template's variable may be of any type
+					continue // a template variable may have any type
 				}
 				at, message := o.Root, err.Error()
 				if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 					if strings.HasSuffix(wrong.Field, "version") {
-						continue // PRE301 reports it
+						continue // check PRE301 reports it
 					}
 					at, message = nearestPlace(o, wrong.Field), fmt.Sprintf("%s is a %s, and a %s is wanted", wrong.Field, wrong.Value, wrong.Type)
 				}
@@ -69,7 +69,7 @@ func (c checker) types() []lint.Rule {
 	}}
 }
 
-// nearestPlace returns a field by its path, or the nearest existing field above it.
+// nearestPlace returns the field at a path, or the nearest existing field above it.
 func nearestPlace(o *lint.Object, path string) lint.Value {
 	at := o.Root
 	for name := range strings.SplitSeq(path, ".") {

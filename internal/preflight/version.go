@@ -21,8 +21,7 @@ func (c *Cluster) controlPlane() *Machines {
 	return nil
 }
 
-// versionOf returns the Kubernetes version of machines: their own, else the control
-// plane's.
+// versionOf returns the Kubernetes version of machines: their own, otherwise the control plane's.
 func versionOf(m *Machines, c *Cluster) lint.Value {
 	if plane := c.controlPlane(); !m.Version.Exists() && plane != nil {
 		return plane.Version
@@ -38,8 +37,8 @@ func parsed(v lint.Value) *version.Version {
 	return out
 }
 
-// skew returns how many minors a kubelet may be older than the API server: three since
-// 1.28. Source: kubernetes.io/releases/version-skew-policy.
+// skew returns the number of minor versions by which a kubelet may be older than the API server: three since 1.28.
+// Source: kubernetes.io/releases/version-skew-policy.
 func skew(plane *version.Version) uint {
 	if plane.LessThan(version.MajorMinor(1, 28)) {
 		return 2
@@ -47,11 +46,11 @@ func skew(plane *version.Version) uint {
 	return 3
 }
 
-// hostProcessContainerd returns the first containerd with HostProcess containers. Source:
+// hostProcessContainerd returns the first version of containerd with HostProcess containers. Source:
 // kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.
 func hostProcessContainerd() *version.Version { return version.MajorMinor(1, 6) }
 
-// versions returns the checks of Kubernetes, images, Windows and containerd.
+// versions returns the checks of the versions of Kubernetes, images, Windows and containerd.
 func (c checker) versions() []lint.Rule {
 	eachGroup := func(check func(p *lint.Pass, c *Cluster, m *Machines)) func(*lint.Pass) {
 		return c.eachCluster(func(p *lint.Pass, c *Cluster) {
@@ -144,7 +143,7 @@ func checkPRE302(p *lint.Pass, c *Cluster, m *Machines) {
 
 func checkPRE303(p *lint.Pass, c *Cluster, m *Machines) {
 	on, ok := contents(m, c)
-	// Distributions of Kubernetes such as RKE2 name themselves in the build metadata.
+	// Distributions of Kubernetes such as RKE2 have their name in the build metadata.
 	if want := parsed(versionOf(m, c)); ok && want != nil && m.Spec.Image != nil &&
 		on.KubernetesVersion != "v"+want.WithBuildMetadata("").String() && !m.installsKubernetes() {
 		p.Report(m.Infra, m.At.At("image"), fmt.Sprintf("the image has Kubernetes %s and %s wants v%s",
@@ -224,14 +223,14 @@ func checkPRE308(p *lint.Pass, c *Cluster, m *Machines) {
 		switch s, ok := windows.SupportOf(by, on.Release.Name, minor); {
 		case ok && s.Level == windows.Unsupported:
 			p.Report(m.Infra, m.At, s.String(), say("windowsServerVersion: windows-"+windows.DefaultRelease))
-		case ok && s.Level == windows.Unnamed && m.Spec.Image == nil: // an image that is named was chosen on purpose
+		case ok && s.Level == windows.Unnamed && m.Spec.Image == nil: // an image in the spec was chosen on purpose
 			p.ReportAs(lint.Info, m.Infra, m.At, s.String(), say("windowsServerVersion: windows-"+windows.DefaultRelease))
 		}
 	}
 }
 
-// contents returns the software on the image of machines, as far as the image's name says. A
-// version in a user's own gallery has no meaning here, as its owner chooses the number.
+// contents returns the software on the image of machines, as far as the image's name shows it. It ignores a version in
+// a user's own gallery, because its owner chooses the number.
 func contents(m *Machines, c *Cluster) (windows.Contents, bool) {
 	image, ok := imageOf(m, c)
 	if !ok {

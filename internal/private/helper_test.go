@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// sorted returns names so that a directory comes before its contents.
+// sorted returns names in an order in which a directory is before its contents.
 func sorted(entries map[string]string) []string { return slices.Sorted(maps.Keys(entries)) }
 
 func exists(base, name string) bool {
@@ -23,7 +23,7 @@ func exists(base, name string) bool {
 	return err == nil
 }
 
-// tree lists the contents of a directory, with modes and owners.
+// tree returns the contents of a directory, with modes and owners.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

@@ -1,8 +1,8 @@
-// Package private opens directories and files that hold secrets: they belong to the user who
-// runs the program, and no other user can read them, write them or exchange them.
+// Package private opens directories and files with secrets: they belong to the user who runs the program, and no other
+// user can read, write or replace them.
 //
-// It knows no content of files. Everybody may import it; it imports the standard
-// library only. On systems without owners in the sense of POSIX it checks nothing.
+// It does not interpret the content of files. Any package may import it; it imports only the standard library. On
+// systems without POSIX owners it checks nothing.
 package private
 
 import (
@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// Dir makes a directory, or accepts an existing one that belongs to the user. It closes an empty directory
-// to others. It refuses a directory with content if others have access to it or could exchange it; the
-// error says what to do.
+// Dir creates a directory, or accepts an existing one that belongs to the user. It removes the access of others to an
+// empty directory. It refuses a directory with content if others can access or replace it; the error contains the
+// remedy.
 func Dir(path string) error {
 	if _, err := check(path); err != nil {
 		return err
@@ -25,7 +25,7 @@ func Dir(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("make the directory: %w", err)
 	}
-	at, err := check(path) // others may have been faster, in a directory for all such as /tmp
+	at, err := check(path) // another user may have created it first, in a shared directory such as /tmp
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func Dir(path string) error {
 		if err := os.Chmod(at.path, 0o700); err != nil {
 			return fmt.Errorf("close the directory to others: %w", err)
 		}
-		// Files that others made until then belong to them.
+		// Files that other users created before are owned by them.
 		if names, err = os.ReadDir(at.path); err != nil {
 			return err
 		}
@@ -47,8 +47,7 @@ func Dir(path string) error {
 	return foreign(at.path, names)
 }
 
-// Existing is Dir for a directory that is only read: a missing directory is no error, and nothing is
-// changed.
+// Existing is like Dir, for a directory that is only read: it returns nil if the directory does not exist, and changes nothing.
 func Existing(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -60,8 +59,7 @@ func Existing(path string) error {
 	return at.closedToOthers()
 }
 
-// foreign returns an error for entries of another user, who had access to the directory
-// before.
+// foreign returns an error if another user, who could access the directory before, owns one of its entries.
 func foreign(dir string, entries []os.DirEntry) error {
 	for _, e := range entries {
 		info, err := e.Info()
@@ -78,12 +76,12 @@ func foreign(dir string, entries []os.DirEntry) error {
 	return nil
 }
 
-// place is a path whose every level has been checked.
+// place is a path of which every level has been checked.
 type place struct {
 	// path has no links.
 	path    string
 	missing bool
-	// closed is set if others have no access to the directory, by its own mode or that of one above.
+	// closed is true if others have no access to the directory, by its own mode or that of a directory above.
 	closed bool
 }
 
@@ -95,13 +93,12 @@ func (p place) closedToOthers() error {
 		p.path, quote(p.path))
 }
 
-// maxLinks is how many links a path may lead through, as in Linux (path_resolution(7)).
+// maxLinks is the maximum number of links in a path, as in Linux (path_resolution(7)).
 const maxLinks = 40
 
-// check walks from the root to a path. Whoever can write a directory can exchange its entries, so each
-// level must belong to the user or to the administrator and must not be writable by others, unless its
-// sticky bit protects entries (then the next level's owner decides), or others have no access to a
-// directory above.
+// check checks every level from the root to a path. A user who can write a directory can replace its entries, so each
+// level must belong to the user or to the administrator and must not be writable by others, unless its sticky bit
+// protects entries (then the owner of the next level counts), or others have no access to a directory above.
 func check(path string) (place, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -117,8 +114,7 @@ func check(path string) (place, error) {
 	return place{}, fmt.Errorf("%s: too many links", path)
 }
 
-// follow checks the levels of a path up to the first link, and returns the path that it
-// leads to.
+// follow checks the levels of a path up to the first link, and returns the path to which the link leads.
 func follow(path string) (at place, next string, err error) {
 	levels := levels(path)
 	for i, level := range levels {
@@ -167,7 +163,7 @@ func levels(path string) []string {
 	return out
 }
 
-// quote writes a path so that a POSIX shell reads it as one word.
+// quote returns a path in the form of one word of a POSIX shell.
 func quote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune("/._-+", r) && !alphanumeric(r) }) {
 		return path
@@ -179,8 +175,7 @@ func alphanumeric(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// OpenFile is os.OpenFile for a file of the user: a link, a device, a FIFO and a file of another
-// user are refused.
+// OpenFile is like os.OpenFile, for a file of the user: it refuses links, devices, FIFOs and files of other users.
 func OpenFile(path string, flag int, mode os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|noFollow, mode)
 	if err != nil {
@@ -207,10 +202,10 @@ func regular(path string, info os.FileInfo) error {
 	return nil
 }
 
-// maxFile is the size limit of ReadFile: keys, certificates and small records.
+// maxFile is the maximum size for ReadFile in bytes: for keys, certificates and small records.
 const maxFile = 16 << 20
 
-// ReadFile is os.ReadFile by the rules of OpenFile, for files of at most 16 MiB.
+// ReadFile is like os.ReadFile with the rules of OpenFile, for files of at most maxFile bytes.
 func ReadFile(path string) ([]byte, error) {
 	f, err := OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {

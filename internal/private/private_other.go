@@ -6,7 +6,7 @@ import "os"
 
 const noFollow = 0
 
-// owner is not known.
+// owner is unknown on this system.
 type owner struct{}
 
 func ownerOf(os.FileInfo) owner { return owner{} }

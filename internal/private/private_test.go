@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// stranger is a user that owns nothing.
+// stranger is a user who owns nothing.
 const stranger = 65534
 
-// open returns a directory that other users can enter, as /tmp is.
+// open returns a directory that other users can enter, like /tmp.
 func open(t *testing.T, mode os.FileMode) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "private") // t.TempDir is closed to other users
+	dir, err := os.MkdirTemp("", "private") // other users cannot enter t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +27,8 @@ func open(t *testing.T, mode os.FileMode) string {
 	return dir
 }
 
-// fill makes directories ("a/"), files ("a/b") and links ("a>b") below dir, each with a mode
-// and owned by the stranger where the mode has "!" behind it.
+// fill creates directories ("a/"), files ("a/b") and links ("a>b") below dir, each with a mode; the stranger owns those
+// whose mode ends in "!".
 func fill(t *testing.T, dir string, entries map[string]string) {
 	t.Helper()
 	for _, name := range sorted(entries) {
@@ -71,7 +71,7 @@ func TestDir(t *testing.T) {
 	for name, tc := range map[string]struct {
 		have map[string]string
 		dir  string
-		// want is a part of the error, with DIR for the directory that holds all; "" for none.
+		// want is a part of the error, with DIR for the directory that contains everything; "" for none.
 		want string
 	}{
 		"new":                            {nil, "s", ""},
@@ -135,7 +135,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestOthersAreKeptOut lets another user try to exchange a directory that Dir has accepted.
+// TestOthersAreKeptOut: another user tries to replace a directory that Dir has accepted.
 func TestOthersAreKeptOut(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root may become another user")

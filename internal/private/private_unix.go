@@ -11,25 +11,25 @@ import (
 	"syscall"
 )
 
-// noFollow refuses a link as the last element, and does not wait for the other side of a FIFO.
+// noFollow makes open refuse a link as the last element, and not wait for the other side of a FIFO.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// owner is a user by number.
+// owner is the number of a user.
 type owner uint32
 
 func ownerOf(info os.FileInfo) owner { return owner(info.Sys().(*syscall.Stat_t).Uid) }
 
 func (o owner) self() bool { return int(o) == os.Geteuid() }
 
-// unmapped is the owner that a user namespace shows for users that it does not have, the
-// administrator of the machine among them. Source: user_namespaces(7).
+// unmapped is the owner that a user namespace shows for users that are not mapped in it, including the machine's
+// administrator. Source: user_namespaces(7).
 const unmapped owner = 65534
 
-// administrator reports whether the owner is root, who can do anything anyway.
+// administrator reports whether the owner is root, who has access to everything anyway.
 func (o owner) administrator() bool { return o == 0 || o == unmapped && rootUnmapped() }
 
-// rootUnmapped reports whether this process is in a user namespace that does not have the
-// machine's root: then the root directory has that owner.
+// rootUnmapped reports whether this process is in a user namespace without the machine's root: the owner of the root
+// directory is then unmapped.
 func rootUnmapped() bool {
 	info, err := os.Stat("/")
 	return err == nil && ownerOf(info) == unmapped
@@ -43,7 +43,7 @@ func (o owner) String() string {
 	return "user " + id
 }
 
-// othersWrite and othersReach report the rights of others in a directory's mode.
+// othersWrite and othersReach report the permissions of others in a directory's mode.
 func othersWrite(info os.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
 func othersReach(info os.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 

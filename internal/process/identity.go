@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// Identity identifies one process of this computer permanently: a process ID is used again,
-// but not with the same start time within one boot.
+// Identity identifies one process of this computer permanently: a process ID is reused, but never with the same start
+// time within one boot.
 type Identity struct {
 	PID int `json:"pid"`
-	// Start is in clock ticks since the boot, as proc_pid_stat(5) has it in field 22.
+	// Start is the start time in clock ticks since the boot, field 22 of proc_pid_stat(5).
 	Start uint64 `json:"start"`
 	// Boot is the kernel's ID of the boot.
 	Boot string `json:"boot"`
 }
 
-// Identify returns the identity of a running process. The error is os.ErrNotExist if no such process runs;
-// a process that has ended but is not waited for yet does not run.
+// Identify returns the identity of a running process. The error is os.ErrNotExist if no such process is running; an
+// ended process that has not been waited for does not count as running.
 func Identify(pid int) (Identity, error) {
 	s, err := readStat(pid)
 	if err != nil {
@@ -35,16 +35,16 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: s.start, Boot: strings.TrimSpace(string(boot))}, nil
 }
 
-// Alive reports whether this very process still runs.
+// Alive reports whether this process, and not another one with its ID, is still running.
 func (i Identity) Alive() bool {
 	now, err := Identify(i.PID)
 	return err == nil && now == i
 }
 
-// Signal sends a signal to this very process and never to another that has its ID by
-// now. It returns os.ErrProcessDone when the process has ended.
+// Signal sends a signal to this process, and never to another one that has its ID by now. It returns os.ErrProcessDone
+// if the process has ended.
 func (i Identity) Signal(s syscall.Signal) error {
-	// The handle is a pidfd: who has the ID now is settled before the look below.
+	// The handle is a pidfd: it refers to the process that has the ID now, which is compared below.
 	p, err := os.FindProcess(i.PID)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (i Identity) Signal(s syscall.Signal) error {
 	return p.Signal(s)
 }
 
-// CPU returns the processor time that a process has used, or 0 if it does not run.
+// CPU returns the processor time that a process has used, or 0 if it is not running.
 func CPU(pid int) time.Duration {
 	s, err := readStat(pid)
 	if err != nil {
@@ -65,7 +65,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(s.ticks) * time.Second / ticksPerSecond
 }
 
-// ticksPerSecond is USER_HZ, which the kernel's interface fixes at 100.
+// ticksPerSecond is USER_HZ, which the kernel's interface defines as 100.
 const ticksPerSecond = 100
 
 type stat struct{ ticks, start uint64 }
@@ -78,7 +78,7 @@ func readStat(pid int) (stat, error) {
 	if err != nil {
 		return stat{}, err
 	}
-	// The second field is the program's name in parentheses and may hold anything.
+	// The second field is the program's name in parentheses and may contain any character.
 	_, rest, _ := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 20 {

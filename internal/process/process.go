@@ -1,10 +1,8 @@
-// Package process runs child processes that must not outlive their parent: it starts them, logs their
-// output to a file, restarts them on request, ends them in good order, and ends processes that an earlier
-// owner left.
+// Package process runs child processes that must not outlive their parent: it starts them, logs their output to a file,
+// restarts them if requested, ends them in order, and ends processes that an earlier parent left behind.
 //
-// It knows no program that it runs; the only state that it stores is Records, if it is given a directory.
-// internal/kubeproc, internal/plane and internal/sim/podrun use it; everything that starts a program
-// should.
+// It does not depend on the programs; the only state that it stores is Records, if it gets a directory.
+// internal/kubeproc, internal/plane and internal/sim/podrun use it; all code that starts programs should.
 package process
 
 import (
@@ -19,54 +17,52 @@ import (
 	"time"
 )
 
-// maxLog is the size in bytes at which a log is put aside as NAME.1 before a
-// start, so that a crash loop cannot fill the disk.
+// maxLog is the size in bytes at which a log is renamed to NAME.1 before a start, so that a crash loop cannot fill the disk.
 const maxLog = 16 << 20
 
 // Spec is a program to run.
 type Spec struct {
 	// Name is the program's name in messages.
 	Name string
-	// Argv is the command line with the program's path first. argv[0] may be
-	// another name: see Path.
+	// Argv is the command line; its first element is the program's path, or any name if Path is set.
 	Argv []string
-	// Path is the program's file; empty means Argv[0].
+	// Path is the program's file; "" means Argv[0].
 	Path string
-	// Env is added to the parent's environment, or all there is with OnlyEnv.
+	// Env is added to the parent's environment or, with OnlyEnv, is the whole environment.
 	Env     []string
 	OnlyEnv bool
-	// Dir is the working directory; empty means the parent's.
+	// Dir is the working directory; "" means the parent's.
 	Dir string
-	// Before, if set, is called once on the operating-system thread that starts the program
-	// and runs nothing else; the program inherits the thread's settings. Its error becomes
-	// Start's.
+	// Before, if set, is called once on the operating-system thread that starts the program and does nothing else; the
+	// program inherits the thread's settings. Start returns its error.
 	Before func() error
 	// Slack is the timer slack of the program; zero keeps the caller's.
 	Slack time.Duration
-	// Log is the file that gets standard output and error; empty discards them.
+	// Log is the file that receives standard output and error; "" discards them.
 	Log string
-	// Output, if set, gets them in place of Log. The caller may close it once Start has returned, unless Restart is set.
+	// Output, if set, receives standard output and error instead of Log. The caller may close it once Start has
+	// returned, unless Restart is set.
 	Output *os.File
-	// Restart makes the process start again when it ends by itself, first without and then with a growing
-	// pause up to maxBackoff.
+	// Restart makes the process start again when it ends by itself, first without a pause and then with a growing pause
+	// of up to maxBackoff.
 	Restart bool
-	// Records is where the process is recorded while it runs.
+	// Records is the place where the process is recorded while it runs.
 	Records Records
-	// OnChange, when set, is called when the process runs and when it has ended.
+	// OnChange, if set, is called when the process has started and when it has ended.
 	OnChange func(State)
 }
 
-// maxBackoff is the longest pause between two starts of a process that fails,
-// shorter than a kubelet's five minutes because a person waits.
+// maxBackoff is the longest pause between two starts of a failing process; it is shorter than a kubelet's five minutes
+// because a user waits.
 const maxBackoff = 10 * time.Second
 
 // State is the state of a process.
 type State struct {
 	Running bool
 	PID     int
-	// Restarts counts the starts after the first.
+	// Restarts is the number of starts after the first.
 	Restarts int
-	// ExitCode is of the last end; -1 when a signal ended it. Ended is when that was.
+	// ExitCode is the exit code of the last end, -1 if a signal ended the process; Ended is the time of that end.
 	ExitCode int
 	Ended    time.Time
 }
@@ -83,8 +79,7 @@ type Process struct {
 	wake     chan struct{}
 }
 
-// Start starts the program. The first start has happened when it returns, so a
-// program that cannot be started is an error here.
+// Start starts the program. It returns after the first start, so that it returns an error for a program that cannot be started.
 func Start(spec Spec) (*Process, error) {
 	p := &Process{spec: spec, done: make(chan struct{}), wake: make(chan struct{})}
 	started := make(chan error, 1)
@@ -98,14 +93,14 @@ func Start(spec Spec) (*Process, error) {
 // Name returns the name in the Spec.
 func (p *Process) Name() string { return p.spec.Name }
 
-// State returns the state of the process now.
+// State returns the current state of the process.
 func (p *Process) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state
 }
 
-// Done is closed when the process has ended and is not started again.
+// Done returns a channel that is closed when the process has ended and will not be restarted.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // supervise runs on one locked thread: the parent-death signal is sent when the
@@ -114,7 +109,7 @@ func (p *Process) supervise(started chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
 	if p.spec.Slack > 0 {
-		_ = setSlack(p.spec.Slack) // without it the program only rests less
+		_ = setSlack(p.spec.Slack) // without it, only the timers of the program are more exact
 	}
 	if p.spec.Before != nil {
 		if err := p.spec.Before(); err != nil {
@@ -148,8 +143,7 @@ func (p *Process) supervise(started chan<- error) {
 	}
 }
 
-// run starts the program once and waits for its end. It returns false when the
-// program did not start.
+// run starts the program once and waits for its end. It returns false if the program did not start.
 func (p *Process) run(first bool, started chan<- error) (ran bool) {
 	cmd, log, err := p.command()
 	if err == nil {
@@ -179,7 +173,7 @@ func (p *Process) run(first bool, started chan<- error) (ran bool) {
 	}
 	elsewhere(func() { p.spec.Records.note(p.spec.Name, cmd.Process.Pid) })
 	p.changed()
-	_ = cmd.Wait() // ProcessState below says how it ended
+	_ = cmd.Wait() // ProcessState below has the result
 	elsewhere(func() { p.spec.Records.forget(cmd.Process.Pid) })
 	p.mu.Lock()
 	p.cmd = nil
@@ -189,8 +183,7 @@ func (p *Process) run(first bool, started chan<- error) (ran bool) {
 	return true
 }
 
-// elsewhere does something on another thread, because Before may have put walls around
-// this one.
+// elsewhere calls a function on another thread, because Before may have restricted this one.
 func elsewhere(do func()) {
 	done := make(chan struct{})
 	go func() {
@@ -239,8 +232,8 @@ func (p *Process) command() (*exec.Cmd, *os.File, error) {
 	return cmd, log, nil
 }
 
-// Stop ends the process: SIGTERM, and SIGKILL to its group once ctx ends. It
-// returns when the process is gone and is not started again.
+// Stop ends the process with SIGTERM, and with SIGKILL to its group once ctx ends. It returns when the process is gone
+// and will not be restarted.
 func (p *Process) Stop(ctx context.Context) {
 	p.mu.Lock()
 	if !p.stopping {
@@ -260,17 +253,17 @@ func (p *Process) Stop(ctx context.Context) {
 	<-p.done
 }
 
-// Kill ends the process immediately and does not start it again.
+// Kill ends the process immediately and prevents a restart.
 func (p *Process) Kill() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p.Stop(ctx)
 }
 
-// signal is called with the lock held.
+// signal sends a signal to the process. The caller holds the lock.
 func (p *Process) signal(s syscall.Signal) {
 	if p.cmd != nil && p.cmd.Process != nil {
-		// The group is the process's own (Setpgid), so its children go too.
+		// The group is the process's own (Setpgid), so that its children are ended too.
 		_ = syscall.Kill(-p.cmd.Process.Pid, s)
 	}
 }

@@ -122,7 +122,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// A program has the timer slack that it is started with, and its parent keeps its own.
+// TestSlack: a program has the timer slack that it is started with, and its parent's slack does not change.
 func TestSlack(t *testing.T) {
 	own, err := os.ReadFile("/proc/self/timerslack_ns")
 	if err != nil {

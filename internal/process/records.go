@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Records is a directory with one file for each running process, so that the successor of
-// an owner that was killed can end the remaining processes. "" records nothing.
+// Records is a directory with one file for each running process, so that after a killed parent its successor can end
+// the remaining processes. "" records nothing.
 type Records string
 
-// record is the file's content.
+// record is the content of a file.
 type record struct {
 	Identity
 	Name string `json:"name"`
@@ -23,15 +23,14 @@ type record struct {
 
 func (r Records) file(pid int) string { return filepath.Join(string(r), strconv.Itoa(pid)) }
 
-// note records a process that has just started. That it cannot is no reason not to run
-// it: the kernel ends it with its parent.
+// note records a process that has just started. Errors are ignored, because the kernel also ends the process with its parent.
 func (r Records) note(name string, pid int) {
 	if r == "" {
 		return
 	}
 	id, err := Identify(pid)
 	if err != nil {
-		return // it has ended
+		return // the process has ended
 	}
 	data, err := json.Marshal(record{id, name})
 	if err == nil && os.MkdirAll(string(r), 0o700) == nil {
@@ -41,13 +40,12 @@ func (r Records) note(name string, pid int) {
 
 func (r Records) forget(pid int) {
 	if r != "" {
-		_ = os.Remove(r.file(pid)) // a record of a process that is gone does nothing
+		_ = os.Remove(r.file(pid)) // a record of an ended process is harmless
 	}
 }
 
-// EndOrphans kills the recorded processes that still run, waits for their end, and returns
-// their names. It does not touch a process that only has the ID of a recorded one. The
-// caller must not have started any process yet.
+// EndOrphans kills the recorded processes that are still running, waits for their end, and returns their names. It does
+// not affect a process that only has the ID of a recorded one. The caller must not have started any process before.
 func (r Records) EndOrphans() (ended []string, err error) {
 	entries, err := os.ReadDir(string(r))
 	if errors.Is(err, os.ErrNotExist) {
@@ -66,7 +64,7 @@ func (r Records) EndOrphans() (ended []string, err error) {
 			}
 			ended = append(ended, o.Name)
 		}
-		// An owner that is on its way out forgets its processes too.
+		// A parent that is ending removes its records too.
 		if gone := os.Remove(filepath.Join(string(r), e.Name())); !errors.Is(gone, os.ErrNotExist) {
 			err = errors.Join(err, gone)
 		}
@@ -74,15 +72,14 @@ func (r Records) EndOrphans() (ended []string, err error) {
 	return ended, err
 }
 
-// killWait bounds the wait for a process that was killed: the kernel may have to end a
-// write to a disk first.
+// killWait limits the wait for a killed process: the kernel may have to finish a write to a disk first.
 const killWait = time.Minute
 
-// kill ends a process with its group, which is its own (see command), and waits.
+// kill kills a process with its process group, which is its own (see command), and waits for its end.
 func (o record) kill() error {
-	// While the leader exists, the group's number is not used again.
+	// While the group's leader exists, the group's number is not reused.
 	if group, err := syscall.Getpgid(o.PID); err == nil && group == o.PID && o.Alive() {
-		_ = syscall.Kill(-o.PID, syscall.SIGKILL) // the leader's own signal follows
+		_ = syscall.Kill(-o.PID, syscall.SIGKILL) // the leader is signalled afterwards
 	}
 	if err := o.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// left starts a process without a supervisor, like one whose owner was killed.
+// left starts a process without a supervisor, like one whose parent was killed.
 func left(t *testing.T) (*exec.Cmd, Identity) {
 	t.Helper()
 	self, err := os.Executable()
@@ -44,7 +44,7 @@ func TestEndOrphans(t *testing.T) {
 	if err := stopped.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	// Another process has the ID that was recorded: of an earlier start, or another boot.
+	// Another process has the recorded ID: from a different start time, or a different boot.
 	foreign, id := left(t)
 	for _, edit := range []func(*Identity){func(i *Identity) { i.Start-- }, func(i *Identity) { i.Boot = "another" }} {
 		other := id
@@ -60,7 +60,7 @@ func TestEndOrphans(t *testing.T) {
 	if err := os.WriteFile(records.file(1), []byte(`{"pid":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A process of this test is not waited for by EndOrphans, so it stays as a zombie.
+	// EndOrphans does not wait for a process of this test, so the process stays as a zombie.
 	ended, err := records.EndOrphans()
 	slices.Sort(ended)
 	if err != nil || !slices.Equal(ended, []string{"orphan", "stopped"}) {
@@ -74,7 +74,7 @@ func TestEndOrphans(t *testing.T) {
 	}
 }
 
-// TestEndOrphansOfAnOwner: an owner that still ends removes the records of its processes meanwhile, which is no error.
+// TestEndOrphansOfAnOwner: a parent that is still ending removes the records of its processes meanwhile, which is no error.
 func TestEndOrphansOfAnOwner(t *testing.T) {
 	records := Records(t.TempDir())
 	var owner sync.WaitGroup

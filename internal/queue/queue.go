@@ -1,7 +1,7 @@
-// Package queue has the work queues of the controllers: an object rests between two passes over it, so that one pass serves
-// several events.
+// Package queue has the work queues of the controllers: an object rests between two passes over it, so that one pass
+// serves several events.
 //
-// It knows no kind of object. Package manager uses it.
+// It does not depend on kinds of objects. Package manager uses it.
 package queue
 
 import (
@@ -14,22 +14,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// sampleEvery is how often a work queue samples its metrics workqueue_unfinished_work_seconds
-// and workqueue_longest_running_processor_seconds; they are scraped seldom more often.
+// sampleEvery is the interval at which a work queue samples its metrics workqueue_unfinished_work_seconds and
+// workqueue_longest_running_processor_seconds; they are rarely scraped more often.
 const sampleEvery = 15 * time.Second
 
 // Queue is the interface of a controller's work queue.
 type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Rest is how long an object waits after a pass: Factor times as long as the pass took, but not longer than Longest.
+// Rest is the minimum time between two passes over an object: Factor times the duration of the pass, but not longer
+// than Longest.
 type Rest struct {
 	Factor  time.Duration
 	Longest time.Duration
 }
 
-// New returns a function that makes the work queue of a controller. The queue is client-go's with slow
-// tickers. The priority queue of controller-runtime samples twice a second without a setting for it, which
-// was two thirds of an idle manager's work with seven controllers.
+// New returns a function that creates the work queue of a controller. The queue is client-go's, with slow tickers.
+// controller-runtime's priority queue samples twice a second and has no setting for that; with seven controllers, this
+// was two thirds of an idle manager's work.
 func New(rest Rest) func(string, workqueue.TypedRateLimiter[reconcile.Request]) Queue {
 	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) Queue {
 		return &restingQueue{
@@ -56,8 +57,8 @@ type restingQueue struct {
 
 // turn is the last pass of one object.
 type turn struct {
-	begun time.Time // of the running pass; zero while none runs
-	next  time.Time // when the next pass may begin
+	begun time.Time // start of the running pass; zero while none is running
+	next  time.Time // the earliest time of the next pass
 	again bool      // an event arrived during the pass
 }
 
@@ -106,8 +107,8 @@ func (q *restingQueue) Done(r reconcile.Request) {
 	}
 }
 
-// slowTicks is the real clock, with tickers that tick every sampleEvery at most. Its timers,
-// by which a queue adds an item later, are as exact as ever.
+// slowTicks is the real clock, except that tickers tick at most once per sampleEvery. Its timers, with which a queue
+// adds an item later, are as exact as the real clock's.
 type slowTicks struct{ clock.RealClock }
 
 // NewTicker implements clock.WithTicker.

@@ -12,7 +12,7 @@ import (
 
 var briefly = Rest{Factor: 5, Longest: time.Second}
 
-// TestQueue checks that slow tickers delay no item: an item added for later comes when it is due.
+// TestQueue checks that slow tickers delay no item: an item added for later arrives when it is due.
 func TestQueue(t *testing.T) {
 	q := New(briefly)("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()

@@ -31,8 +31,7 @@ func newScrubber() *scrubber {
 	return &scrubber{ids: map[string]string{}, names: map[string]string{}}
 }
 
-// claims are the claims of an access token that identify the caller. The token is decoded and not
-// verified.
+// claims are the claims of an access token that identify the caller. The token is decoded but not verified.
 type claims struct {
 	Tenant  string `json:"tid"`
 	Object  string `json:"oid"`
@@ -92,8 +91,7 @@ func (s *scrubber) caller(token string) {
 	}
 }
 
-// id records the replacement of an identifier. The first replacement that is recorded for it
-// stays.
+// id records the replacement of an identifier, unless one is recorded already.
 func (s *scrubber) id(id, instead string) {
 	if key := plainID(id); guid.MatchString(id) && s.ids[key] == "" {
 		s.ids[key] = instead
@@ -102,7 +100,7 @@ func (s *scrubber) id(id, instead string) {
 
 func plainID(id string) string { return strings.ReplaceAll(strings.ToLower(id), "-", "") }
 
-// anonymous takes identifiers and names out of a text.
+// anonymous replaces identifiers and names in a text.
 func (s *scrubber) anonymous(text string) string {
 	text = guid.ReplaceAllStringFunc(text, func(id string) string {
 		instead := s.ids[plainID(id)]

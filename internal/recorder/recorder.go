@@ -1,11 +1,10 @@
-// Package recorder records the requests of a client to Azure Resource Manager and Azure's answers, as a
-// reverse proxy between the two. The file has the format of go-vcr, which the project's own tests replay
-// against the local Azure. Tokens, secrets, and the identifiers of the subscription, the tenant and the
-// caller are removed before anything is written; a value with an ordinary name that reads like ordinary
-// text stays.
+// Package recorder records the requests of a client to Azure Resource Manager and Azure's responses, as a reverse proxy
+// between the two. The file has the format of go-vcr, which the project's own tests replay against the local Azure.
+// Tokens, secrets, and the identifiers of the subscription, the tenant and the caller are removed before anything is
+// written; a secret value with an ordinary name and the form of ordinary text is not recognised.
 //
-// It changes only the addresses that lead back to Azure, so that polls pass through it too. It knows no
-// resource type, keeps no token, and asks for none. The command line imports it, and tests do.
+// In responses, it only changes the URLs of Azure, so that polls pass through it too. It does not depend on resource
+// types, and neither stores nor requests tokens. The command line imports it, and tests do.
 package recorder
 
 import (
@@ -21,15 +20,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxBody bounds a body that is passed on, in bytes: ARM takes 4 MiB, and lists of
-// sizes and roles are larger than that.
+// maxBody is the maximum size of a forwarded body in bytes: ARM accepts 4 MiB, and lists of sizes and roles are larger than that.
 const maxBody = 64 << 20
 
-// Recorder is the proxy. Its methods may be called at the same time.
+// Recorder is the proxy. It is safe for concurrent use.
 type Recorder struct {
 	upstream  *url.URL
 	transport http.RoundTripper
-	// next matches the address of a list's next page, at its host.
+	// next matches the URL of a list's next page on the resource manager's host.
 	next *regexp.Regexp
 
 	mu    sync.Mutex
@@ -59,8 +57,8 @@ type response struct {
 	Body    string              `yaml:"body"`
 }
 
-// New returns a recorder that forwards requests to upstream, such as https://management.azure.com, through
-// transport. It writes the head of the file to out before it returns, and each call after its answer.
+// New returns a recorder that forwards requests to upstream, such as https://management.azure.com, through transport.
+// It writes the head of the file to out before it returns, and each call after its response.
 func New(upstream string, transport http.RoundTripper, out io.Writer) (*Recorder, error) {
 	u, err := url.Parse(upstream)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
@@ -73,19 +71,18 @@ func New(upstream string, transport http.RoundTripper, out io.Writer) (*Recorder
 		next: regexp.MustCompile(`("nextLink"\s*:\s*"https://)` + regexp.QuoteMeta(u.Host) + `/`)}, nil
 }
 
-// Calls returns how many calls were recorded, and the first error of writing them.
+// Calls returns the number of recorded calls, and the first error of writing them.
 func (r *Recorder) Calls() (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.calls, r.err
 }
 
-// hop are headers that belong to one connection, and Accept-Encoding, so that the transport
-// decompresses the answer itself.
+// hop are headers that belong to one connection, and Accept-Encoding, so that the transport decompresses the response itself.
 var hop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Accept-Encoding", "Content-Length"}
 
-// ServeHTTP implements http.Handler: it passes a call on, records it and answers.
+// ServeHTTP implements http.Handler: it forwards a call, records it and returns the response.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	asked, err := io.ReadAll(http.MaxBytesReader(w, in.Body, maxBody))
 	if err != nil {
@@ -95,7 +92,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	out := in.Clone(in.Context())
 	out.URL.Scheme, out.URL.Host, out.Host, out.RequestURI = r.upstream.Scheme, r.upstream.Host, r.upstream.Host, ""
 	out.Body, out.ContentLength = http.NoBody, int64(len(asked))
-	if len(asked) > 0 { // a body of no bytes has an unknown length over HTTP/2, which the resource manager takes for content
+	if len(asked) > 0 { // over HTTP/2, an empty body has an unknown length, which the resource manager interprets as content
 		out.Body = io.NopCloser(bytes.NewReader(asked))
 	}
 	for _, h := range hop {
@@ -116,7 +113,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	r.reply(w, in.Host, resp, answered)
 }
 
-// reply sends an answer to the client, with addresses of Azure replaced by this proxy's.
+// reply sends a response to the client, with Azure's URLs replaced by this proxy's.
 func (r *Recorder) reply(w http.ResponseWriter, host string, resp *http.Response, body []byte) {
 	h := w.Header()
 	for name, values := range resp.Header {
@@ -133,7 +130,7 @@ func (r *Recorder) reply(w http.ResponseWriter, host string, resp *http.Response
 		}
 	}
 	w.WriteHeader(resp.StatusCode)
-	_, _ = w.Write(r.next.ReplaceAll(body, []byte("${1}"+host+"/"))) // a client that is gone needs no answer
+	_, _ = w.Write(r.next.ReplaceAll(body, []byte("${1}"+host+"/"))) // a client that has disconnected needs no response
 }
 
 // record writes a call without its secrets.

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// canaries are secrets that no recording may hold.
+// canaries are secrets that no recording may contain.
 var canaries = map[string]string{
 	"subscription":         "5ab5c41b-0000-4000-8000-00000000c0de",
 	"another subscription": "5ab5c41b-1111-4000-8000-00000000c0de",
@@ -35,7 +35,7 @@ var canaries = map[string]string{
 	"connection string": "canary-connection-string", "bearer in text": "eyJhbGciOiJSUzI1NiJ9.eyJjYW5hcnkiOiJ5ZXMifQ.Y2FuYXJ5c2lnbmF0dXJl",
 }
 
-// speech returns calls that hold canaries: each a request and the response of Azure.
+// speech returns calls with canaries: each has a request and Azure's response.
 func speech() []struct{ method, path, body, answer string } {
 	c := canaries
 	sub := "/subscriptions/" + c["subscription"]
@@ -176,7 +176,7 @@ func TestScrub(t *testing.T) {
 	}
 }
 
-// FuzzScrub looks for bodies that keep a planted secret, or that are no JSON afterwards.
+// FuzzScrub looks for bodies that keep an added secret, or that are no JSON afterwards.
 func FuzzScrub(f *testing.F) {
 	for _, c := range speech() {
 		f.Add(c.path, c.body)
@@ -200,7 +200,7 @@ func FuzzScrub(f *testing.F) {
 	})
 }
 
-// TestWithoutBody: over HTTP/2, too, a request without a body arrives as one, and not as one of unknown length.
+// TestWithoutBody: even over HTTP/2, a request without a body arrives as one, and not as one of unknown length.
 func TestWithoutBody(t *testing.T) {
 	upstream := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, `"%s %d"`, req.Proto, req.ContentLength)

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// parameters are the query parameters that are kept. Others sign the address of an operation, or
-// are the token of a list's page, which contains names of resources.
+// parameters are the query parameters that are kept. Other parameters sign the URL of an operation, or are the token of
+// a list's page, which contains names of resources.
 var parameters = []string{"api-version", "$filter", "$expand", "$top", "$select", "$orderby", "statusonly",
 	"monitor", "forcedeletion", "hibernate", "skipshutdown"}
 
@@ -57,7 +57,7 @@ func (s *scrubber) body(address string, body []byte) string {
 		return ""
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber() // a number stays as it was written
+	d.UseNumber() // a number keeps its notation
 	var doc any
 	if err := d.Decode(&doc); err != nil {
 		return ""
@@ -76,34 +76,34 @@ func (s *scrubber) body(address string, body []byte) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// tellsSecrets matches the paths of actions whose whole answer is secret.
+// tellsSecrets matches the paths of actions whose whole response is secret.
 var tellsSecrets = regexp.MustCompile(`(?i)/(list\w*(keys|secrets?|credentials?|sas|tokens?)|regenerate\w*|` +
 	`begingetaccess|retrieve\w+|generate\w*(sas|token)\w*)$`)
 
-// walker goes through one body.
+// walker has the state for one body.
 type walker struct {
 	*scrubber
-	// all: all texts of the body are secret; secret: the body is a Key Vault secret.
+	// all is true if all texts of the body are secret; secret is true if the body is a Key Vault secret.
 	all, secret bool
 }
 
-// redacted replaces texts that are secret.
+// redacted is the replacement of secret texts.
 const redacted = "redacted"
 
-// instead replaces secrets that Azure, and the local one, check the form of.
-var instead = map[string]any{
+// replacements are used for the secrets whose form Azure, and the local Azure, check.
+var replacements = map[string]any{
 	"adminpassword": "Redacted-Passw0rd", "password": "Redacted-Passw0rd", "customdata": "cmVkYWN0ZWQ=", "userdata": "cmVkYWN0ZWQ=",
 	"protectedsettings": map[string]any{}, "consolescreenshotbloburi": "https://redacted.blob.core.windows.net/",
 	"serialconsolelogbloburi": "https://redacted.blob.core.windows.net/",
 }
 
-// secretName matches the names of fields that are secret, whatever is in them.
+// secretName matches the names of fields whose values are always secret.
 var secretName = regexp.MustCompile(`(?i)^(.*(password|passwd|secret|token|credential|connectionstring|` +
 	`sharedkey|accountkey|privatekey|sas|sasuri)|(primary|secondary)(master)?(readonly)?key|customdata|` +
 	`userdata|protectedsettings|protectedparameters|script|commandtoexecute|unattendcontent|.*serial\w*uri|` +
 	`.*screenshot\w*uri|identitytoken|pfx|accesssas)$`)
 
-// reference matches the names of fields that say where a secret is, and hold none.
+// reference matches the names of fields that refer to a secret but do not contain one.
 var reference = regexp.MustCompile(`(?i)(id|name|type|version)$`)
 
 // value returns a field of a body with secret parts replaced; name is the field's name.
@@ -158,7 +158,7 @@ func isOutput(o map[string]any) bool {
 	return strings.HasPrefix(code, "ComponentStatus/")
 }
 
-// isSecret reports whether an object names the value in it as a secret.
+// isSecret reports whether an object declares its value as a secret.
 func (w walker) isSecret(o map[string]any) bool {
 	for _, field := range []string{"name", "keyName"} {
 		if name, ok := o[field].(string); ok && secretName.MatchString(name) {
@@ -168,8 +168,7 @@ func (w walker) isSecret(o map[string]any) bool {
 	return o["keyName"] != nil
 }
 
-// secureParameters returns the parameters of a deployment that its template declares
-// secret.
+// secureParameters returns the parameters that a deployment's template declares as secret.
 func secureParameters(o map[string]any) (out []string) {
 	template, _ := o["template"].(map[string]any)
 	declared, _ := template["parameters"].(map[string]any)
@@ -196,7 +195,7 @@ func hide(v any, names []string) any {
 // hidden returns the replacement of a secret value, with the same type and in a form that
 // passes validation.
 func hidden(name string, v any) any {
-	if known, ok := instead[strings.ToLower(name)]; ok && v != nil {
+	if known, ok := replacements[strings.ToLower(name)]; ok && v != nil {
 		return known
 	}
 	switch v := v.(type) {
@@ -220,7 +219,7 @@ func hidden(name string, v any) any {
 	return v
 }
 
-// publicKey returns an SSH key without the comment that names its owner.
+// publicKey returns an SSH key without the comment, which names its owner.
 func publicKey(key string) string {
 	fields := strings.Fields(key)
 	return strings.Join(fields[:min(2, len(fields))], " ")

@@ -13,11 +13,11 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// life is how long the certificate of a recorder is good: longer than any recording.
+// life is the validity of a recorder's certificate, longer than any recording.
 const life = 30 * 24 * time.Hour
 
-// Certificate makes the certificate of a recorder that listens at host, and in PEM the authority that
-// clients have to trust. Its keys exist only in memory.
+// Certificate creates the certificate of a recorder that listens at host, and returns it with the authority, in PEM,
+// that clients have to trust. The keys exist only in memory.
 func Certificate(host string) (pair tls.Certificate, trust []byte, err error) {
 	authority, err := pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "casement recorder's authority"},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, life, nil)
@@ -41,8 +41,7 @@ func Certificate(host string) (pair tls.Certificate, trust []byte, err error) {
 	return pair, trust, err
 }
 
-// Serve answers on a listener over TLS until ctx ends; calls under way are answered
-// first.
+// Serve serves a listener over TLS until ctx ends; calls in progress are completed first.
 func (r *Recorder) Serve(ctx context.Context, l net.Listener, pair tls.Certificate) error {
 	server := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkText is the rate for lines of a console.
+// BenchmarkText measures the rate for lines of a console.
 func BenchmarkText(b *testing.B) {
 	lines := []string{
 		"2026-11-22T10:32:01.123456Z I1122 10:32:01.123456    1234 kubelet.go:2345] \"SyncLoop ADD\" " +

@@ -40,7 +40,7 @@ func utf16b64(s string) string {
 	return base64.StdEncoding.EncodeToString(data)
 }
 
-// wrapped is base64 in lines, as openssl and YAML have it.
+// wrapped returns base64 in lines, like the output of openssl and YAML.
 func wrapped(s, indent string) string {
 	out := ""
 	for s = b64(s); len(s) > 64; s = s[64:] {
@@ -53,7 +53,7 @@ func pem(kind, key string) string {
 	return "-----BEGIN " + kind + "-----\n" + key[:64] + "\n" + key[64:] + "\n-----END " + kind + "-----\n"
 }
 
-// canaries are texts with a secret; %s is the place of a secret that reads like a word with a digit.
+// canaries are texts with a secret; %s is the place of a secret that resembles a word with a digit.
 var canaries = map[string]string{
 	"mysql":                    "mysql -u root -p%s demo",
 	"mysqldump, full path":     "/usr/bin/mysqldump --all-databases -uroot -p'%s' > dump.sql",
@@ -201,7 +201,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// Text that only resembles a secret is kept.
+// TestCanariesOfNoSecret: text that only resembles a secret is kept.
 func TestCanariesOfNoSecret(t *testing.T) {
 	for name, text := range map[string]string{
 		"digest": "mcr.microsoft.com/windows/" +
@@ -249,7 +249,8 @@ func TestCanariesOfNoSecret(t *testing.T) {
 	}
 }
 
-// A key in base64 of several lines: no line but the first resembles a secret by itself.
+// TestLinesOfEncodedKeys: a private key is removed from base64 of several lines, of which only the first resembles a
+// secret by itself.
 func TestLinesOfEncodedKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 7))
 	block := wrapped(pem("RSA PRIVATE KEY", chance(random, alnum, 400)), "    ")
@@ -289,7 +290,7 @@ func FuzzCanaries(f *testing.F) {
 	})
 }
 
-// TestLinesOfNames: the value that follows the line with its name goes too, and no other one.
+// TestLinesOfNames: the value on the line after its name is removed too, and no other value.
 func TestLinesOfNames(t *testing.T) {
 	for name, text := range map[string]string{
 		"YAML": "- name: DB_PASSWORD\n  value: %s", "JSON": "\"name\": \"SMTP_CRED\",\n\"value\": \"%s\"",
@@ -311,7 +312,7 @@ func TestLinesOfNames(t *testing.T) {
 	}
 }
 
-// TestPacked: gzip within base64 is looked into, however much of it is there.
+// TestPacked: gzip within base64 is decompressed, whatever its size.
 func TestPacked(t *testing.T) {
 	pack := func(text string) string {
 		var out bytes.Buffer

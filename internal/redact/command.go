@@ -6,41 +6,39 @@ import (
 	"strings"
 )
 
-// A value on a command line: quoted, even when the end is cut off, or up to a space. A
-// single quote is doubled where the command is in YAML.
+// value matches a value on a command line: quoted, even without its closing quote, or up to a space. A single quote is
+// doubled if the command is in YAML.
 const value = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|\S+)`
 
-// literal matches a literal of PowerShell, and no variable, expression or next parameter.
+// literal matches a literal of PowerShell, but no variable, expression or further parameter.
 const literal = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|[^\s$(|@-]\S*)`
 
-// unlikePort is a value that is no port, port mapping, path or variable, which -p has
-// where it is no password.
+// unlikePort matches a value that is not a port, port mapping, path or variable, as in -p flags that are not passwords.
 const unlikePort = `(?:"[^"\n]*"?|'[^'\n]*'?|[0-9.:-]*[^\s0-9.:/$"'-]\S*)`
 
-// glued is a value that follows its flag without a space.
+// glued matches a value that follows its flag without a space.
 const glued = `(?:"[^"\n]*"?|'[^'\n]*'?|[^\s"',]+)`
 
-// rest are the arguments between a program and one of its flags.
+// rest matches the arguments between a program and one of its flags.
 const rest = `[^\n|;&]*?`
 
-// secretFlags end the name of a flag whose value is a secret.
+// secretFlags match the end of the name of a flag whose value is a secret.
 const secretFlags = `token|passwo?r?d|pass|secret|key|key-data|connection-string|passphrase|creds|custom-data|user-data|` +
 	`protected-settings|protected-parameters`
 
 // parameters are flags of PowerShell, Java and Go, with one hyphen.
 const parameters = `password|passwd|passphrase|token|secret|accountkey|accesskey|apikey|storepass|keypass|connectionstring`
 
-// asking are programs that read a password from their standard input.
+// asking match programs that read a password from their standard input.
 const asking = `runas|sudo\s+-\w*s|su\b|kinit|cryptsetup|smbclient|ldap\w+\s[^|\n]*-y|` +
 	`[^|\n]*(?:--password-stdin|--passphrase-fd|-passin\s+stdin|--stdin-password)`
 
-// commands are the rules that find secrets by their place on a command line. A short flag
-// counts only for a known program, or after a flag for the user: -p has as many meanings as
-// there are programs.
+// commands are the rules that find secrets by their place on a command line. A short flag counts only for a known
+// program, or after a flag for the user, because -p has a different meaning in each program.
 var commands = []rule{
 	command(`(--(?:[a-z0-9-]*-)?(?:`+secretFlags+`)(?:\s+|=|["'],\s*["']))\S+`, "--"),
 	command(`("--(?:[a-z0-9-]*-)?(?:`+secretFlags+`)",\s*)"[^"]*"`, `"--`),
-	// The text of ConvertTo-SecureString follows it or comes through a pipe.
+	// The text for ConvertTo-SecureString follows it or comes through a pipe.
 	command(`(\bconvertto-securestring\s+(?:-(?:asplaintext|force)\s+)*(?:-string\s+)?)`+literal, "convertto-securestring"),
 	{find: regexp.MustCompile(`(?i)(?:"[^"\n]*"|'[^'\n]*')(\s*\|\s*convertto-securestring)`), with: Mark + "${1}",
 		may: holdsLower("convertto-securestring")},
@@ -52,7 +50,7 @@ var commands = []rule{
 	command(`(\bsetenvironmentvariable\(\s*["'][a-z0-9_]*(?:password|token|secret|key)["']\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`,
 		"setenvironmentvariable"),
 	command(`(\bsetx(?:\.exe)?\s+(?:/m\s+)?["']?[a-z0-9_]*(?:password|token|secret|key)["']?\s+)`+value, "setx"),
-	// Databases and directories. A -p that is glued to its value is mysql's alone.
+	// Databases and directories. Only the -p of mysql is followed by its value without a space.
 	command(`(\b(?:mysql\w*|mariadb[\w-]*)(?:\.exe)?["']?(?:[\s,]`+rest+`)?[\s"',]-p)`+glued, "mysql", "mariadb"),
 	command(`(\b(?:mongo\w*|sqlcmd|bcp|osql)(?:\.exe)?\s`+rest+`\s-p[\s=]*)`+value, "mongo", "sqlcmd", "bcp", "osql"),
 	command(`(\bredis-cli(?:\.exe)?\s`+rest+`\s-a\s+)`+value, "redis-cli"),
@@ -61,7 +59,7 @@ var commands = []rule{
 	command(`(\bsmbclient\s`+rest+`-U[\s=]*["']?[^\s%"']+%)[^\s"']+`, "smbclient"),
 	command(`(\bidentified\s+(?:with\s+\w+\s+)?by\s+)(?:"[^"\n]*"|'[^'\n]*')`, "identified"),
 	command(`(\breg(?:\.exe)?\s+add\s[^\n|&]*?/v\s+["']?\w*password\w*["']?\s[^\n|&]*?/d\s+)`+value, "password"),
-	// The flag -p of programs that take a password with it.
+	// The flag -p of programs for which it is a password.
 	command(`(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|az)(?:\.exe)?\s+(?:\w+\s+)?login\b`+rest+
 		`\s-p[\s=]*)`+value, "login"),
 	command(`(\b(?:sshpass|useradd|usermod|psexec(?:64)?|winrs)(?:\.exe)?\s`+rest+`-p[\s=:]*)`+value, "sshpass",
@@ -77,7 +75,7 @@ var commands = []rule{
 	command(`(\bchpasswd\b[^|\n]*<<<?\s*["']?[\w.-]+:)[^\s"']+`, "chpasswd"),
 	command(`((?:^|\n)[ \t]+(?:- )?[\w.-]+:)[^\s:"'/]+`, "chpasswd:"),
 	command(`(\becho\s+(?:-[en]+\s+)?)`+value+`(\s*\|\s*(?:sudo\s+)?passwd\b)`, "passwd"),
-	// What is typed or fed into a program that asks for a password.
+	// Text that is piped into a program that asks for a password.
 	command(`(\b(?:echo|printf|write-output)\s+)[^|\n]+?(\s*\|\s*(?:sudo\s+)?(?:`+asking+`))`, "|"),
 	command(`(\b(?:`+asking+`)\b[^|<\n]*<<<\s*)`+value, "<<<"),
 	command(`(\bsend\s+(?:--\s+)?["{])[^"\n]+?(\\[rn]["}])`, "send"),
@@ -87,14 +85,14 @@ var commands = []rule{
 	command(`(-name\s+["']?[\w-]*(?:password|passwd|secret|token)["']?\s[^\n|;]*?-value\s+)`+literal, "-value"),
 	command(`((?:^|\n)[ \t]*env\s+\w*(?:password|passwd|secret|token|_key)\s+)`+value, "env"),
 	{find: regexp.MustCompile(`((?:^|\n)[ \t]*user [\w.\\@-]+ )(\S*[0-9]\S*)`), with: "${1}" + Mark, may: holds("user ")},
-	// Windows' own: net user NAME PASSWORD, net use PATH PASSWORD, /p:PASSWORD.
+	// Windows' own commands: net user NAME PASSWORD, net use PATH PASSWORD, /p:PASSWORD.
 	command(`((?:^|[\n;&|"'(>]|/c\s|-command\s)\s*net1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*`, "net").and("use"),
 	command(`(\bnet1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*(\s+/[a-z])`, "net").and("use"),
 	command(`(\bnet1?(?:\.exe)?\s+use\s+(?:[a-z*]:?\s+)?["']?\\\\\S+\s+(?:/user:\S+\s+)?)[^\s/*]\S*`, "net").and("use"),
 	command(`(\b(?:schtasks|[a-z-]*freerdp3?|mstsc|cmdkey|netdom)(?:\.exe)?\s[^\n|&]*?/(?:rp|p|gp|pass|`+
 		`passwordd|passwordo)(?:\s+|:))`+value, "schtasks", "freerdp", "mstsc", "cmdkey", "netdom"),
 	command(`((?:^|[\s"'])/(?:pass(?:word)?|pwd|pw|psw):)`+value, "/pass", "/pw", "/psw"),
-	// user:password after a flag whose name says so, and the passwords of PuTTY's programs, ipmitool and others.
+	// user:password after a flag whose name indicates it, and the passwords of PuTTY's programs, ipmitool and others.
 	command(`((?:^|[\s"'])--?(?:auth|user|userpwd|proxy-user|login|basic-auth|basic)(?:\s+|=)["']?[^\s:"']*[^\s:"'0-9][^\s:"']*:)[^\s"']+`,
 		"auth", "user", "login", "basic"),
 	command(`((?:^|[\s"'])--?(?:pw|pwd|psw|passwd|pin|otp|cred|creds|salt|license|licence|activation-code|product-key)(?:\s+|[=:]))`+value,
@@ -118,13 +116,13 @@ var commands = []rule{
 	{find: regexp.MustCompile(`((?:^|\s)-k[\s=]+)([^\s"'-][^\s"']{5,})`), with: "${1}" + Mark, may: holds("-k"), when: func(g []string) bool {
 		return mixed(g) && !strings.Contains(g[2], "://") && !strings.HasPrefix(g[2], "/")
 	}},
-	// The rest of Azure's and OpenSSL's.
+	// Other commands of Azure and OpenSSL.
 	command(`(\bkeyvault\s+secret\s+set\s`+rest+`--value[\s=]+)`+value, "keyvault"),
 	command(`(\s-pass(?:in|out)?\s+["']?pass:)`+value, "pass:"),
 }
 
-// commandLike reports whether a text may be a command line with a value, or a part of one:
-// most texts in objects are a name, a path or a number.
+// commandLike reports whether a text may be a command line with a value, or a part of one. Most texts in objects are a
+// name, a path or a number.
 func commandLike(s string) bool {
 	return strings.HasPrefix(s, "-") || strings.ContainsAny(s, " \t\r\n\f\v\"'(")
 }
@@ -140,8 +138,8 @@ func command(pattern string, parts ...string) rule {
 	return rule{find: find, with: with, may: holdsLower(parts...)}
 }
 
-// and returns the rule for texts that also contain one of other texts in lower case; a text with ^ must be
-// at their beginning.
+// and returns the rule for texts that also contain one of the parts in lower case; a part with ^ must be at the
+// beginning of the text.
 func (r rule) and(parts ...string) rule {
 	may := r.may
 	r.may = func(t *subject) bool {
@@ -153,8 +151,8 @@ func (r rule) and(parts ...string) rule {
 	return r
 }
 
-// arguments takes the secrets out of a list of texts, which may be arguments: each by itself, and each as
-// the successor of the ones before.
+// arguments removes the secrets from a list of texts that may be arguments: from each text by itself, and as the
+// successor of the texts before it.
 func arguments(list []any) {
 	words := make([]string, len(list))
 	for i := range list {
@@ -181,7 +179,7 @@ func quoted(arg string) string {
 	return arg
 }
 
-// allText reports whether all of a list is text.
+// allText reports whether all elements of a list are texts.
 func allText(list []any) bool {
 	return !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText })
 }

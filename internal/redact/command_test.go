@@ -61,7 +61,7 @@ var commandsWithSecrets = map[string]string{
 	"cut quotes":                 `docker login -u u -p "%s with a blank`,
 }
 
-// textsWithSecrets likewise, where no command is.
+// textsWithSecrets have %s at the place of the secret, and contain no command.
 var textsWithSecrets = map[string]string{
 	"basic":               "Authorization: Basic %s",
 	"shared key":          "authorization: SharedKey account:%s",
@@ -91,7 +91,7 @@ func TestCommandsHideSecrets(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				for _, secret := range []string{"c4n4ryc4n4ryc4n4ry1234", "C4n4ry!c4n4ry/c4n4ry+="} {
 					if name == "sas, encoded" || name == "no scheme" || strings.Contains(form, "@git") {
-						secret = "c4n4ryc4n4ryc4n4ry1234" // these encode the rest
+						secret = "c4n4ryc4n4ryc4n4ry1234" // the following encode the rest
 					}
 					in := strings.ReplaceAll(strings.ReplaceAll(form, "%s", secret), "%%", "%")
 					if got := Text(in); strings.Contains(strings.ToLower(got), "c4n4ry") || !strings.Contains(got, Mark) {
@@ -126,7 +126,7 @@ func TestOrdinaryTextIsKept(t *testing.T) {
 		"tar -xzpf x.tgz", "wins.exe cli net adapter get",
 		"New-LocalUser -Name capi -Password $password", "Set-Service -Name kubelet -Credential (Get-Credential)",
 		"$p = Read-Host -AsSecureString; ConvertTo-SecureString $text -AsPlainText -Force",
-		"ConvertTo-SecureString: the input string is not in the correct format", // of PowerShell
+		"ConvertTo-SecureString: the input string is not in the correct format", // a message of PowerShell
 		"docker login --username u --password-stdin r.example",
 		"login succeeded, then ssh -p 22 node",
 		"az login --use-device-code", "az login --identity",
@@ -203,13 +203,13 @@ and more`, "\n")
 	}
 }
 
-// FuzzCommands puts random words at the place of the secrets.
+// FuzzCommands inserts random words at the place of the secrets.
 func FuzzCommands(f *testing.F) {
 	for _, s := range []string{"Passw0rd!", "0123456789abcdef", "a=b,c/d", "$6$x"} {
 		f.Add(s, "ordinary text before", "after it")
 	}
 	f.Fuzz(func(t *testing.T, secret, before, after string) {
-		// Characters that a shell reads as one word, which is no flag, path, port or variable.
+		// Characters that a shell reads as one word, such that the word is not a flag, path, port or variable.
 		secret = strings.Map(func(r rune) rune {
 			if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("!+._", r) {
 				return r

@@ -12,20 +12,20 @@ import (
 	"unicode/utf8"
 )
 
-// base64Run matches text that may be base64, on one line or on several.
+// base64Run matches text that may be base64, on one or several lines.
 var base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/_-]{20,})*(?:[ ` +
 	`\t]*\r?\n[ \t]*[A-Za-z0-9+/_-]+)?={0,2}`)
 
-// maxDepth is how often a text may be encoded.
+// maxDepth is the maximum number of encodings of a text that are decoded.
 const maxDepth = 3
 
-// encoded takes out the base64 of texts with secrets.
+// encoded replaces the base64 of texts with secrets.
 func encoded(s string, depth int) string {
 	if depth >= maxDepth || !longWord(s) {
 		return s
 	}
 	return base64Run.ReplaceAllStringFunc(s, func(run string) string {
-		// The last line may belong to the text after it, and be no base64.
+		// The last line may belong to the following text and not be base64.
 		for _, part := range []string{run, run[:max(strings.LastIndexByte(run, '\n'), 0)]} {
 			if text, ok := decoded(part); ok && redacted(text, depth+1) != text {
 				return Mark + strings.TrimPrefix(run[len(part):], "=")
@@ -43,20 +43,20 @@ func credentials(groups []string) bool {
 	return ok && strings.Contains(text, ":")
 }
 
-// maxUnpacked bounds what is unpacked of a text, in bytes.
+// maxUnpacked is the maximum number of bytes that are decompressed.
 const maxUnpacked = 1 << 20
 
-// unpacked returns what gzip holds, as far as it can be read: a line may have only the beginning.
+// unpacked returns the decompressed content of gzip data, as far as it can be read: a line may contain only the beginning.
 func unpacked(data []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil
 	}
-	out, _ := io.ReadAll(io.LimitReader(r, maxUnpacked)) // the error says that the rest is missing
+	out, _ := io.ReadAll(io.LimitReader(r, maxUnpacked)) // the error means that the rest is missing
 	return out
 }
 
-// decoded returns the text that base64 holds: UTF-8, UTF-16 as PowerShell takes it, or UTF-8 in gzip.
+// decoded returns the text that is encoded in base64: UTF-8, UTF-16 as PowerShell uses it, or UTF-8 in gzip.
 func decoded(run string) (string, bool) {
 	run = alphabet.Replace(run)
 	data, err := base64.RawStdEncoding.DecodeString(run)

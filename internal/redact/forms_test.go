@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// forms are texts of programs' commands, logs and files with a secret, %s.
+// forms are texts of programs' commands, logs and files with a secret at %s.
 var forms = []string{
 	// Accounts of Linux and Windows.
 	"chpasswd <<< 'capi:%s'", "chpasswd:\n  list: |\n    capi:%s\n    root:%s\n", "printf 'root:%s' | chpasswd -e",
@@ -22,7 +22,7 @@ var forms = []string{
 	"kubectl create secret generic x --from-literal=a=%s", "kubectl --client-key-data %s", "regctl registry login r.io -u u -p %s",
 	"skopeo copy --src-creds u:%s docker://x dir:y", "onboard_agent.sh -w id -s %s", "MicrosoftMonitoringAgent OPINSIGHTS_WORKSPACE_KEY=%s",
 	"vault write auth/approle/login role_id=r secret_id=%s", "kubeadm init phase upload-certs --certificate-key %s",
-	// Addresses, headers and connection strings.
+	// URLs, headers and connection strings.
 	"git clone https://%s@dev.azure.com/x/_git/y", "HTTP_PROXY=http://svc:%s@proxy:8080", "mongodb+srv://app:%s@c0.mongodb.net/x",
 	"Endpoint=https://x.azconfig.io;Id=1;Secret=%s", "DefaultEndpointsProtocol=https;AccountName=n;SharedAccessSignature=sv=1&sig=%s",
 	"Ocp-Apim-Subscription-Key: %s", "x-goog-api-key: %s", "Private-Token: %s", "Cookie: .AspNetCore.Session=%s",
@@ -47,7 +47,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestFormsOfNoSecret: texts with the same words but without a secret stay.
+// TestFormsOfNoSecret: texts with the same words but without a secret are kept.
 func TestFormsOfNoSecret(t *testing.T) {
 	for _, text := range []string{
 		`secret "w1-md-0-kkfnv-j45nn" not found`, "the token is not valid for audience api", "key control-plane.json of secret w1-azure-json",

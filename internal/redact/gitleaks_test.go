@@ -17,15 +17,14 @@ import (
 	"unicode"
 )
 
-// The rules of gitleaks are a second definition of secrets. They are read from its module, which nothing
-// here links.
+// The rules of gitleaks are a second definition of secrets. They are read from its module, which no package here links.
 const (
 	gitleaks    = "github.com/zricethezav/gitleaks/v8@v8.30.1"
 	gitleaksSum = "h1:PmEvCfVI7ti9dV3s5aMZUY7sS2GxRvG3yzih7E+cS3w="
 	samples     = 40
 )
 
-// notSecrets are the rules of gitleaks whose finds stay, and why.
+// notSecrets are the rules of gitleaks whose findings are kept, with the reasons.
 var notSecrets = map[string]string{
 	"sourcegraph-access-token": "40 hexadecimal digits, which a commit's are too; with the mark sgp_ they are in TestCanaries",
 	"pkcs12-file":              "the name of a file",

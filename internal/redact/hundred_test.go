@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// word is a secret that looks like nothing: a place alone gives it away.
+// word is a secret that has the form of an ordinary word: only its place shows that it is a secret.
 const word = "tulpenmarkt"
 
-// inObjects are places of objects in which a person put a secret that looks like an ordinary word, %s.
+// inObjects are places in objects where users put a secret with the form of an ordinary word, at %s.
 var inObjects = map[string]string{
 	// Bootstrap data.
 	"command of bootstrap":        `{kind: KubeadmConfig, spec: {preKubeadmCommands: ["login.sh %s"]}}`,
@@ -99,7 +99,7 @@ var inObjects = map[string]string{
 	"cookie":                 `{cookie: "%s"}`,
 }
 
-// inTexts are lines of events, conditions and logs with a secret, %s, that chance wrote.
+// inTexts are lines of events, conditions and logs with a random secret at %s.
 var inTexts = map[string]string{
 	"JSON pw":            `{"user":"x","pw":"%s"}`,
 	"JSON pw in JSON":    `{"c":"{\"pw\":\"%s\"}"}`,
@@ -147,7 +147,7 @@ var inTexts = map[string]string{
 	"password, said":     "the password %s is accepted",
 }
 
-// hiddenIn plants a word in objects and checks that it is gone from each.
+// hiddenIn adds a word to objects and checks that it is removed from each.
 func hiddenIn(t *testing.T, objects map[string]string) {
 	t.Helper()
 	for name, form := range objects {
@@ -165,7 +165,7 @@ func hiddenIn(t *testing.T, objects map[string]string) {
 	}
 }
 
-// TestHundredCanaries plants a secret in many places and forms; none is left.
+// TestHundredCanaries adds a secret in many places and forms; none is left.
 func TestHundredCanaries(t *testing.T) {
 	if n := len(inObjects) + len(inTexts); n < 100 {
 		t.Errorf("%d canaries are too few", n)
@@ -185,7 +185,7 @@ func TestHundredCanaries(t *testing.T) {
 	}
 }
 
-// TestNamesAreKept: names that an operator needs stay.
+// TestNamesAreKept: names that an operator needs are kept.
 func TestNamesAreKept(t *testing.T) {
 	for form, kept := range map[string][]string{
 		`{env: [{name: GREETING, value: x}, {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]}`: {

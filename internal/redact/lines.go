@@ -5,24 +5,23 @@ import (
 	"strings"
 )
 
-// Lines takes the secrets out of a text that comes line by line. It remembers that a private key has begun,
-// because no single line of a key resembles a secret, and that the last line was the name of one, whose value the next
-// line has. The zero value is ready; it is not safe for use from several goroutines.
+// Lines removes the secrets from a text that is processed line by line. It remembers that a private key has begun,
+// because no single line of a key resembles a secret, and that the last line was the name of a secret, whose value is
+// on the next line. The zero value is ready; it is not safe for concurrent use.
 type Lines struct{ key, named bool }
 
 var (
 	begun = regexp.MustCompile(privateBegin)
 	ended = regexp.MustCompile(privateEnd)
-	// nameLine matches a line that ends with the name of what the next one has: a member of JSON or YAML, or an element.
+	// nameLine matches a line that ends with the name for the value on the next line: a member of JSON or YAML, or an element.
 	nameLine  = regexp.MustCompile(`(?i)(?:\b(?:name|key)["']?\s*[:=]\s*["']?|<)([\w:.-]+)["'>]?,?\s*$`)
 	valueLine = regexp.MustCompile(`(?i)^(.*(?:\bvalue["']?\s*[:=]\s*["']?|<value>\s*))[^\s"'<][^"'<]*`)
-	// keyLine matches a line of a private key, behind the prefix of a log: enough of the alphabet of
-	// base64, or nothing else.
+	// keyLine matches a line of a private key after the prefix of a log: enough characters of the base64 alphabet, or
+	// only such characters.
 	keyLine = regexp.MustCompile(`^(?:|[A-Za-z0-9+/=]+|.*[\s"'|][A-Za-z0-9+/=]{16,}|.*(?:Proc-Type|DEK-Info): .*)["',]?$`)
 )
 
-// beginsEncoded reports whether a private key begins in the base64 on a line, which may go
-// on in the next ones.
+// beginsEncoded reports whether a private key begins in the base64 on a line; it may continue on the next lines.
 func beginsEncoded(line string) bool {
 	if !longWord(line) {
 		return false

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// A place is a field whose name shows that users put secrets into it, in any form. So only values on a list
-// are shown. The names in it are kept.
+// place is the kind of a field by its name. In all kinds except plainPlace, users put secrets in any form, so only
+// values on a list are shown. Names in such fields are kept.
 type place int
 
 const (
-	// plainPlace is any other field, whose texts are searched by patterns.
+	// plainPlace is any other field, whose texts are searched with patterns.
 	plainPlace place = iota
-	// pairsPlace has names with values: a map, or a list of objects with name and value.
+	// pairsPlace contains names with values: a map, or a list of objects with name and value.
 	pairsPlace
-	// linePlace is a list with the words of one command line, argsPlace one without the program.
+	// linePlace is a list with the words of one command line, and argsPlace such a list without the program.
 	linePlace
 	argsPlace
-	// hiddenPlace has commands and scripts of bootstrap data; only their number is shown.
+	// hiddenPlace contains commands and scripts of bootstrap data; only their number is shown.
 	hiddenPlace
-	// labelsPlace has names with values by which objects are selected: all are shown that are no work of chance.
+	// labelsPlace contains names with values by which objects are selected: all values are shown except random ones.
 	labelsPlace
 )
 
-// places are the fields in which anything may be, by name in lower case.
+// places are the fields with any kind other than plainPlace, by name in lower case.
 var places = map[string]place{
 	"annotations": pairsPlace, "env": pairsPlace, "extraenvs": pairsPlace, "environment": pairsPlace, "environmentvariables": pairsPlace,
 	"httpheaders": pairsPlace, "headers": pairsPlace, "additionaltags": pairsPlace, "tags": pairsPlace,
@@ -39,8 +39,8 @@ var places = map[string]place{
 	"gecos": hiddenPlace, "sudo": hiddenPlace, "homedir": hiddenPlace, "extraopts": hiddenPlace, "configurationpatches": hiddenPlace,
 }
 
-// shownNames are names of annotations, variables, flags and tags whose values are for anybody: who runs a cluster needs
-// them, and Kubernetes, Cluster API or casement writes them.
+// shownNames are the names of annotations, variables, flags and tags with public values: operators need them, and
+// Kubernetes, Cluster API or casement writes them.
 var shownNames = strings.Fields(`
 	cluster.x-k8s.io/paused cluster.x-k8s.io/cluster-name cluster.x-k8s.io/cluster-namespace cluster.x-k8s.io/machine
 	cluster.x-k8s.io/owner-kind cluster.x-k8s.io/owner-name cluster.x-k8s.io/delete-machine cluster.x-k8s.io/managed-by
@@ -66,13 +66,13 @@ var shownNames = strings.Fields(`
 	kube-reserved system-reserved eviction-hard eviction-soft config kubeconfig pod-manifest-path root-dir cert-dir v
 	skuname storageaccounttype cachingmode kind fstype csi.storage.k8s.io/fstype`)
 
-// shownTags begin the names of the tags by which resources belong to a cluster.
+// shownTags are the beginnings of the names of tags that mark resources as belonging to a cluster.
 var shownTags = []string{"sigs.k8s.io_cluster-api-provider-azure_"}
 
-// placeOf returns the place that a field is, by its name.
+// placeOf returns the place of a field with a name.
 func placeOf(name string) place { return places[strings.ToLower(name)] }
 
-// shown reports whether the value beside a name is for anybody.
+// shown reports whether the value for a name is public.
 func shown(name string) bool {
 	name = strings.ToLower(strings.TrimLeft(name, "-"))
 	return slices.Contains(shownNames, name) ||
@@ -132,7 +132,7 @@ func wipe(v any) any {
 	return Mark
 }
 
-// pairs keeps the names of pairs, and the values that are for anybody. A reference, such as valueFrom, is kept.
+// pairs keeps the names of pairs, and their public values. A reference, such as valueFrom, is kept.
 func pairs(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -179,17 +179,17 @@ func pairs(v any) any {
 	return wipe(v)
 }
 
-// chances matches words of 20 letters and digits.
-var chances = regexp.MustCompile(`[A-Za-z0-9]{20,}`)
+// longWords matches words of 20 letters and digits.
+var longWords = regexp.MustCompile(`[A-Za-z0-9]{20,}`)
 
-// public returns a value that is for anybody, without words that only chance writes.
+// public returns a public value without random words.
 func public(v any) any {
 	seen := Object(v)
 	text, is := seen.(string)
 	if !is {
 		return seen
 	}
-	return chances.ReplaceAllStringFunc(text, func(word string) string {
+	return longWords.ReplaceAllStringFunc(text, func(word string) string {
 		if random([]string{word}) && !hexNumber.MatchString(word) {
 			return Mark
 		}
@@ -197,7 +197,7 @@ func public(v any) any {
 	})
 }
 
-// harmlessOr returns a value that says yes or no, and Mark for another: a number may be a PIN.
+// harmlessOr returns a value such as yes or no unchanged, and Mark for any other value, because a number may be a PIN.
 func harmlessOr(text string) string {
 	if text == "" || slices.Contains([]string{"true", "false"}, strings.ToLower(text)) {
 		return text
@@ -205,8 +205,8 @@ func harmlessOr(text string) string {
 	return Mark
 }
 
-// line redacts a command line, whose first word is a program or not. It keeps the program, the names of flags, and values
-// that are public by their form or by their flag's name.
+// line redacts a command line; begins is true if its first word is the program. It keeps the program, the names of
+// flags, and values that are public by their form or by their flag's name.
 func line(words []any, begins bool) []any {
 	flag := ""
 	for i := range words {
@@ -233,28 +233,29 @@ func line(words []any, begins bool) []any {
 	return words
 }
 
-// secretFlag reports whether the value of a flag is a secret even if it reads like a number or a path.
+// secretFlag reports whether the value of a flag is a secret even if it has the form of a number or a path.
 func secretFlag(flag string) bool {
 	flag = strings.TrimLeft(flag, "-/")
 	return len(flag) <= 2 && flag != "" || secretField(flag) || secretSegment(flag)
 }
 
 var (
-	// program is the name or path of a program, without its arguments.
+	// program matches the name or path of a program, without arguments.
 	program = regexp.MustCompile(`(?i)^(?:[a-z]:)?[\w./\\+$(){}-]{1,120}$`)
-	// flagName is a flag alone. A letter with something glued to it is not: it may be mysql's -pPASSWORD.
+	// flagName matches a flag without a value. A letter followed by other text does not match, because it may be
+	// mysql's -pPASSWORD.
 	flagName = regexp.MustCompile(`^(?:-[A-Za-z]|--[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*|/[a-zA-Z]|` +
 		`-(?i:command|file|noprofile|noninteractive|executionpolicy|nologo|kubeconfig|config|conf|v|logtostderr|metrics-addr))$`)
-	// verb is a word of a program's own, such as run or server.
+	// verb matches a common subcommand, such as run or server.
 	verb = regexp.MustCompile(`^(?:run|start|server|agent|controller|node|exec|serve|proxy|install|init|join|monitor|manager)$`)
-	// duration is a small number with a unit, a port or a count.
+	// duration matches a small number with a unit, a port or a count.
 	duration = regexp.MustCompile(`^(?:\d{1,5}|\d{1,4}(?:ms|s|m|h|Ki|Mi|Gi|%))$`)
-	// filePath is an absolute path of ordinary directories.
+	// filePath matches an absolute path of common directories.
 	filePath = regexp.MustCompile(`(?i)^(?:/|[a-z]:[/\\])(?:etc|var|run|usr|opt|k|tmp|dev|proc|sys|bin|sbin|lib|windows|program files|` +
 		`host|cni|csi|registration|metrics|healthz|livez|readyz|c|app|scripts)(?:[/\\][a-z_.-]*)*$`)
 )
 
-// plainValue reports whether a word is for anybody by its form.
+// plainValue reports whether a word is public by its form.
 func plainValue(s string) bool {
 	words := []string{"", "true", "false", "stdout", "stderr", "json", "text", "info", "debug", "-c", "/c"}
 	if slices.Contains(words, strings.ToLower(s)) {

@@ -1,10 +1,10 @@
-// Package redact takes secrets out of text and objects before a person or an archive sees them: tokens,
-// keys, passwords, client secrets, certificates' keys and bootstrap data, also within base64. It recognises
-// them by their shape, by the name they are assigned to, and by the command that takes them. It prefers to
-// take too much of text that resembles a secret, and leaves ordinary text alone. In objects, fields with
-// free content show only values on a list. In a text, such as a log, it does not find a secret that reads
-// like ordinary words and has an ordinary name: callers say "redacted", and not that no secret is left. Any
-// package may import it; it knows no API types.
+// Package redact removes secrets from text and objects before they are shown or archived: tokens, keys, passwords,
+// client secrets, certificates' keys and bootstrap data, also within base64. It recognises them by their form, by the
+// name that they are assigned to, and by the command that uses them. It removes rather too much of text that resembles
+// a secret, but does not change ordinary text. In objects, fields with free content only show values on a list. In a
+// text, such as a log, it does not find a secret that has the form of ordinary words and an ordinary name: callers
+// state that the text is redacted, and not that it contains no secrets. Any package may import it; it uses no API
+// types.
 package redact
 
 import "strings"
@@ -17,11 +17,11 @@ func Text(s string) string {
 	return redacted(s, 0)
 }
 
-// redacted is s without secrets, which was encoded depth times.
+// redacted returns s without secrets; depth is the number of encodings that s was in.
 func redacted(s string, depth int) string {
 	t := newSubject(s)
-	if strings.ContainsAny(s, ".:=,$<~ \t\r\n\f\v") { // else it is a word alone
-		t.apply(texts)
+	if strings.ContainsAny(s, ".:=,$<~ \t\r\n\f\v") { // otherwise the text is a single word
+		t.apply(textRules)
 	}
 	t.apply(tokens)
 	t.text = encoded(t.text, depth)
@@ -31,14 +31,14 @@ func redacted(s string, depth int) string {
 	return t.text
 }
 
-// Object takes the secrets out of decoded JSON or YAML, in place where it can, and returns it. First by
-// place: all data of a Secret or ConfigMap, every field with a secret's name, every file content and command of
-// bootstrap data, and the values of environment, annotations, headers, tags and command lines that are not
-// on a list, because a secret there need not resemble one. Then secrets within other strings, by patterns.
+// Object removes the secrets from decoded JSON or YAML, in place if possible, and returns the result. It first removes
+// them by field: all data of a Secret or ConfigMap, every field with a secret's name, every file content and command of
+// bootstrap data, and the values of environment, annotations, headers, tags and command lines that are not on a list,
+// because a secret there need not resemble one. Then it removes secrets in other strings by patterns.
 func Object(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		secret := v["kind"] == "Secret" || v["kind"] == "ConfigMap" // of which nothing says what is in it
+		secret := v["kind"] == "Secret" || v["kind"] == "ConfigMap" // their keys do not indicate the kind of content
 		named, _ := v["name"].(string)
 		for name, value := range v {
 			switch {
@@ -48,7 +48,7 @@ func Object(v any) any {
 			case placeOf(name) != plainPlace && !declares(value):
 				v[name] = placeOf(name).at(value)
 			case name == "kubectl.kubernetes.io/last-applied-configuration", name == "managedFields":
-				delete(v, name) // they repeat the object, or say nothing about its trouble
+				delete(v, name) // they repeat the object, or are irrelevant for a diagnosis
 			default:
 				v[name] = Object(value)
 			}
@@ -70,16 +70,16 @@ func Object(v any) any {
 	}
 }
 
-// isFileContent reports whether a field is the content of a file that bootstrap data writes, or the value of a JSON patch: both
-// have a path beside it.
+// isFileContent reports whether a field is the content of a file in bootstrap data, or the value of a JSON patch: both
+// have a path next to them.
 func isFileContent(object map[string]any, name string) bool {
 	_, hasPath := object["path"]
 	_, isPatch := object["op"]
 	return hasPath && (name == "content" || name == "value" && isPatch)
 }
 
-// declares reports whether a value describes its pairs, as a schema or a condition does: such an object has
-// fields of its own and no pairs.
+// declares reports whether a value describes its pairs, as a schema or a condition does: such an object has its own
+// fields instead of pairs.
 func declares(v any) bool {
 	m, ok := v.(map[string]any)
 	return ok && (m["openAPIV3Schema"] != nil || m["properties"] != nil)
@@ -106,8 +106,7 @@ func hide(v any) any {
 	return out
 }
 
-// Line returns the first line of s that is not empty, redacted and cut at width
-// characters.
+// Line returns the first non-empty line of s, redacted and shortened to width characters.
 func Line(s string, width int) string {
 	for line := range strings.Lines(s) {
 		if line = strings.TrimSpace(line); line == "" {

@@ -97,13 +97,13 @@ func FuzzShortcuts(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		s = strings.Map(func(r rune) rune {
-			if r > 126 { // letters that fold to ASCII ones are in no secret
+			if r > 126 { // letters that fold to ASCII letters are in no secret
 				return -1
 			}
 			return r
 		}, s)
 		want := s
-		for _, r := range slices.Concat(texts, tokens) {
+		for _, r := range slices.Concat(textRules, tokens) {
 			want = r.replace(want)
 		}
 		want = encoded(want, 0)
@@ -116,7 +116,7 @@ func FuzzShortcuts(f *testing.F) {
 	})
 }
 
-// TestLabels: labels are shown, and what only chance writes is not.
+// TestLabels: labels are shown, except random ones.
 func TestLabels(t *testing.T) {
 	const chance = "hLobeeicS9IRasWBALNc1Tgm"
 	got := Object(map[string]any{"labels": map[string]any{"team": chance, "app": "web", "hash": "0123456789abcdef0123456789abcdef"},

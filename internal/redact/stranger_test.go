@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// prose are lines in which a person, a log or a script wrote a secret, %s, by no field's name.
+// prose are lines in which a user, a log or a script has a secret at %s without a field's name.
 var prose = map[string]string{
 	"runas":                 `echo %s | runas /user:CONTOSO\svc "cmd /c whoami"`,
 	"runas, savecred":       `runas.exe /user:CONTOSO\svc /password %s cmd.exe`,
@@ -50,7 +50,7 @@ var prose = map[string]string{
 	"Dockerfile":            `ENV DB_PASSWORD %s`,
 }
 
-// placed are fields of objects in which a person put an ordinary word, %s.
+// placed are fields of objects in which a user put an ordinary word at %s.
 var placed = map[string]string{
 	"message of a condition, quoted": `{status: {conditions: [{message: "password '%s' rejected"}]}}`,
 	"lifecycle, exec":                `{lifecycle: {preStop: {exec: {command: ["sh", "-c", "echo %s | runas /user:a b"]}}}}`,
@@ -62,7 +62,7 @@ var placed = map[string]string{
 	"a topology's patch":             `{spec: {patches: [{definitions: [{jsonPatches: [{op: add, path: /x, value: "%s"}]}]}]}}`,
 }
 
-// TestFortyCanaries: of the secrets that a stranger planted none is left.
+// TestFortyCanaries: none of the secrets that an independent reviewer added is left.
 func TestFortyCanaries(t *testing.T) {
 	for name, form := range prose {
 		for _, secret := range []string{"c4n4ryC4n4ry", "Tulpen!markt7", "48213957"} {

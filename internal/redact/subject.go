@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// subject is a text from which secrets are taken.
+// subject is a text from which secrets are removed.
 type subject struct {
-	// text is the text after the rules so far.
+	// text is the text after the rules that have been applied so far.
 	text string
 	// lower is the lower case of the whole text.
 	lower string
-	// pairs has a bit for each two adjacent bytes in lower; several pairs share a bit. For most rules it
-	// shows that the text does not contain even the beginning of their words.
+	// pairs has a bit for each pair of adjacent bytes in lower; several pairs share a bit. For most rules it is
+	// sufficient to show that the text cannot contain their words.
 	pairs [64]uint64
 }
 
@@ -25,13 +25,13 @@ func newSubject(s string) *subject {
 	return t
 }
 
-// pair returns the place of a pair in the bits.
+// pair returns the position of a pair's bit.
 func pair(a, b byte) (word int, bit uint64) {
 	n := (uint(a)*37 + uint(b)) % (64 * 64)
 	return int(n / 64), 1 << (n % 64)
 }
 
-// has reports whether the text has a part, which is in lower case.
+// has reports whether the text contains a part, which has to be in lower case.
 func (t *subject) has(part string) bool {
 	if len(part) > 1 {
 		if word, bit := pair(part[0], part[1]); t.pairs[word]&bit == 0 {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// prefixes begin tokens that name their kind, in lower case: the service's own mark,
-// and then at least 16 characters by chance.
+// prefixes are the beginnings of tokens that identify their kind, in lower case: the service's mark, followed by at
+// least 16 random characters.
 var prefixes = strings.Fields(`
 	ghp_ gho_ ghu_ ghs_ ghr_ github_pat_
 	glpat- gldt- glft- glrt- glsoat- glptt- glimt- glagent- gloas- glffct- glcbt- gr1348941 glc_ glsa_
@@ -20,8 +20,7 @@ var prefixes = strings.Fields(`
 	atatt3 sgp_ sntrys_ sntryu_ xkeysib- pmak- nrak- nrii- s-s4t2ud- s-s4t2af- fo1_ fm1a_ fm1r_ fm2_ bedrock-api-key-
 	aqvn ya29. sl. t1. pk. b_`)
 
-// shapes are tokens that are known by their length and alphabet as well. Each has a text
-// that is in it, in lower case.
+// shapes are tokens that are also recognised by their length and alphabet. Each has a text that it contains, in lower case.
 var shapes = []struct{ part, pattern string }{
 	// AWS
 	{"akia", `AKIA[A-Z0-9]{16}`}, {"asia", `ASIA[A-Z0-9]{16}`}, {"abia", `ABIA[A-Z0-9]{16}`},
@@ -46,16 +45,16 @@ var shapes = []struct{ part, pattern string }{
 	{"sk", `SK[0-9a-fA-F]{32}`}, {"t3blbkfj", `sk-[A-Za-z0-9]{20}T3BlbkFJ\w{20}`}, {"sha256~", `sha256~[\w-]{43}`},
 	{"nrjs-", `NRJS-[a-f0-9]{19}`},
 	{".acc", `(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[\w+/=-]{30,}`},
-	// JSON Web Tokens and others of JSON, also in base64 of base64
+	// JSON Web Tokens and other tokens of JSON, also in base64 of base64
 	{".ey", `ey[A-Za-z0-9]{17,}\.ey[\w/\\-]{17,}(?:\.[\w/\\-]*=*)?`}, {"eyjrijoi", `(?i:eyJrIjoi)[A-Za-z0-9]{60,}`},
 	{"zxlk", `ZXlK[\w/+\\-]{40,}={0,2}`},
-	// Microsoft's keys of 32 and 64 bytes with a signature in them, and any of 64 bytes
+	// Microsoft's keys of 32 and 64 bytes with a signature in them, and any key of 64 bytes
 	{"aiot", `[A-Za-z0-9+/]{33}AIoT[A-Za-z0-9+/]{5}[A-P]=`}, {"+a", `[A-Za-z0-9+/]{33}\+(?:ASb|AEh|ARm)[A-Za-z0-9+/]{5}[A-P]=`},
 	{"azfu", `\w{44}AzFu\w{5}[AQgw]==`}, {"azse", `\w{42}AzSe\w{6}`}, {"+acr", `\w{42}\+ACR\w{6}`}, {"==", `[A-Za-z0-9+/]{86}==`},
 }
 
-// services are services whose tokens have no recognisable form: a value that is assigned to a name with one
-// of these in it, and that is not a word, is a token. They are in lower case.
+// services are services whose tokens have no recognisable form: a value that is assigned to a name containing one of
+// these words, and that is not a word itself, is a token. They are in lower case.
 var services = strings.Fields(`
 	adafruit adobe airtable algolia alibaba asana atlassian confluence jira beamer bitbucket bittrex meraki cloudflare codecov
 	cohere co_api_key coinbase confluent contentful datadog dnkey discord droneci dropbox etsy facebook fastly finicity finnhub
@@ -64,7 +63,7 @@ var services = strings.Fields(`
 	newrelic new-relic new_relic nytimes new-york-times, newyorktimes okta plaid privateai private-ai private_ai rapidapi sendbird sentry
 	contribsys__com snyk sonar squarespace sumo telegr travis twitch twitter typeform yandex zendesk`)
 
-// anyOf matches one of the words.
+// anyOf returns an expression that matches one of the words.
 func anyOf(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -77,7 +76,7 @@ func anyOf(words []string) string {
 // configuration and programs.
 const assigned = `[ \t\w.-]{0,20}[\s'"]{0,3}(?:=>|=|>|:{1,3}=|\|\||:|\?=|,)[` + "`" + `'"\s=]{0,5}`
 
-// tokens are the rules that find secrets by their form alone, or by a service's name.
+// tokens are the rules that find secrets only by their form, or by a service's name.
 var tokens = slices.Concat(shaped(), []rule{
 	{find: regexp.MustCompile(`(?i)(^|[^a-z0-9])` + anyOf(prefixes) + `([\w.~+/=-]{16,})`), with: "${1}" + Mark,
 		may: holdsLower(prefixes...), when: mixed},
@@ -94,18 +93,17 @@ var tokens = slices.Concat(shaped(), []rule{
 		with: "${1}" + Mark, may: holdsLower("kind: secret"), when: func(groups []string) bool {
 			return groups[2] != "name" && groups[2] != "namespace" && groups[2] != "kind" && groups[2] != "resourceVersion"
 		}},
-	// A name with a word for a secret anywhere, and a value that only chance writes.
+	// A name that contains a word for a secret, with a random value.
 	{find: regexp.MustCompile(`(?i)(` + anyOf(secretParts) + `[\w.-]{0,20}["']?\s*(?:=>|:=|` +
 		`[:=])\s*["'` + "`" + `]?)([\w+/=-]{20,})`), with: "${1}" + Mark, may: func(t *subject) bool {
 		return strings.ContainsAny(t.text, ":=") && t.hasAny(secretParts) && longWord(t.text)
 	}, when: random},
 })
 
-// secretParts are in the names of fields that may have a secret.
+// secretParts are parts of the names of fields that may contain a secret.
 var secretParts = strings.Fields("access auth api cred key passw secret token")
 
-// vaultToken reports whether a text has the prefix of a token of HashiCorp Vault, and characters for the
-// rest.
+// vaultToken reports whether a text contains the prefix of a token of HashiCorp Vault, and enough characters for the rest.
 func vaultToken(t *subject) bool {
 	for rest := t.text; ; {
 		var found bool
@@ -118,7 +116,7 @@ func vaultToken(t *subject) bool {
 	}
 }
 
-// shaped returns the rules of the shapes.
+// shaped returns the rules for shapes.
 func shaped() (rules []rule) {
 	for _, s := range shapes {
 		rules = append(rules, rule{find: regexp.MustCompile(`(^|[^A-Za-z0-9+/-])` + s.pattern), with: "${1}" + Mark,
@@ -127,7 +125,7 @@ func shaped() (rules []rule) {
 	return rules
 }
 
-// longWord reports whether a text has 20 characters of base64's alphabets in a row.
+// longWord reports whether a text contains 20 consecutive characters of base64's alphabets.
 func longWord(s string) bool {
 	run := 0
 	for i := range len(s) {
@@ -143,7 +141,7 @@ func longWord(s string) bool {
 	return false
 }
 
-// mixed reports whether the last group is no word: it has a digit, or letters of both cases.
+// mixed reports whether the last group is not a word: it has a digit, or letters of both cases.
 func mixed(groups []string) bool {
 	value := groups[len(groups)-1]
 	lower, upper := strings.ContainsFunc(value, unicode.IsLower), strings.ContainsFunc(value[1:], unicode.IsUpper)
@@ -155,8 +153,8 @@ var (
 	hexNumber = regexp.MustCompile(`(?i)^[0-9a-f]{32,}$`)
 )
 
-// random reports whether the last group is written by chance alone: a long hexadecimal
-// number, or digits and letters of both cases. A UUID names something, and a path leads to it.
+// random reports whether the last group is random: a long hexadecimal number, or digits and letters of both cases.
+// UUIDs, which identify objects, and paths do not count.
 func random(groups []string) bool {
 	value := groups[len(groups)-1]
 	if uuid.MatchString(value) || strings.HasPrefix(value, "/") {

@@ -1,57 +1,58 @@
-// Package repair has the table of the faults that are repaired on a Windows node in place, and makes from
-// it the script of the addon windows-node-repair, the remedies of `casement doctor --fix` and a page.
+// Package repair has the table of the faults that are repaired in place on a Windows node, and generates from it the
+// script of the addon windows-node-repair, the remedies of `casement doctor --fix` and a page.
 //
-// It renders text. It knows no cluster and runs nothing. internal/addons, internal/diagnose, internal/cli
-// and tests may import it.
+// It renders text, accesses no cluster and runs nothing. internal/addons, internal/diagnose, internal/cli and tests may import it.
 package repair
 
 import (
-	_ "embed" // of agent.ps1
+	_ "embed" // embeds agent.ps1
 	"fmt"
 	"strings"
 	"text/template"
 )
 
-// Condition is the condition of a Node that the addon keeps: False while there is nothing that it could not repair, True
-// with the repair's name as reason once a bound is reached. A MachineHealthCheck replaces the machine then.
+// Condition is the condition of a Node that the addon sets: False while there is no fault that it could not repair,
+// True, with the repair's name as reason, once a limit is reached. A MachineHealthCheck then replaces the machine.
 const Condition = "WindowsRepairFailed"
 
-// Annotation marks a node that the addon has cordoned, and so uncordons.
+// Annotation marks a node that the addon has cordoned, so that the addon uncordons it.
 const Annotation = "casement.dev/repair-cordoned"
 
 // Repair is a fault of a Windows node that is repaired without replacing the node.
 type Repair struct {
 	// Name is the reason of events and of the condition.
 	Name string
-	// Cause is the cause of package diagnose/walk whose remedy this is; empty where no probe finds it.
+	// Cause is the cause in package diagnose/walk for which this is the remedy; "" if no probe finds it.
 	Cause string
-	// Fault describes the fault, Does the repair.
+	// Fault describes the fault, and Does the repair.
 	Fault, Does string
-	// Problem is the condition of node-problem-detector that asks for the repair too.
+	// Problem is a condition of node-problem-detector that also triggers the repair.
 	Problem string
-	// Look is PowerShell that writes evidence of the fault, and nothing without it. It reads $node and $pods, the
-	// Node and its pods.
+	// Look is PowerShell that writes evidence of the fault, and nothing if there is none. It can use $node and $pods,
+	// the Node and its pods.
 	Look string
-	// Step is PowerShell that repairs it. It may read $addresses, the addresses of the node's pods.
+	// Step is PowerShell that repairs the fault. It may use $addresses, the addresses of the node's pods.
 	Step string
-	// Times is how often the step is run in Minutes; then the addon gives up.
+	// Times is the maximum number of runs of the step within Minutes; after that the addon gives up.
 	Times, Minutes int
-	// Breaks is set if the step breaks connections of pods: the node is drained first.
+	// Breaks is true if the step breaks connections of pods, so that the node is drained first.
 	Breaks bool
-	// Source is a link.
+	// Source is the URL of the source.
 	Source string
 }
 
-// SpareEndpoints is how many HNS endpoints a node has besides two for each of its pods.
+// SpareEndpoints is the number of HNS endpoints of a node, in addition to two for each of its pods, up to which there
+// is no fault.
 const SpareEndpoints = 64
 
-// kubeProxy restarts kube-proxy, which is a service of the node or a HostProcess container that kubelet starts again.
+// kubeProxy is PowerShell that restarts kube-proxy, which is a service of the node or a HostProcess container that
+// kubelet restarts.
 const kubeProxy = "if (Get-Service kube-proxy -ErrorAction SilentlyContinue) { Restart-Service kube-proxy -Force } " +
 	"else { Get-Process kube-proxy -ErrorAction SilentlyContinue | Stop-Process -Force }"
 
 const crictl = "crictl.exe -r npipe:////./pipe/containerd-containerd -t 20s"
 
-// stopped writes that a service does not run.
+// stopped returns PowerShell that reports that a service is not running.
 func stopped(service string) string {
 	return "$s = Get-Service " + service + " -ErrorAction SilentlyContinue\n" +
 		`if ($s -and "$($s.Status)" -ne 'Running') { "the service ` + service + ` is $($s.Status)" }`

@@ -24,19 +24,19 @@ type Copied struct {
 	Bytes int64
 }
 
-// ErrDirectory is returned for the copy of a directory where recursive was not set.
+// ErrDirectory is the error for the copy of a directory without recursive.
 var ErrDirectory = errors.New("it is a directory: copy it with --recursive")
 
-// Copier copies files to and from one machine over SFTP. A path there is the
-// machine's own, C:\k or C:/k on Windows, or relative to the user's home.
+// Copier copies files to and from one machine over SFTP. A path on the machine has the machine's syntax, C:\k or C:/k
+// on Windows, or is relative to the user's home.
 type Copier struct {
 	sftp      *sftp.Client
 	recursive bool
 	copied    Copied
 }
 
-// NewCopier starts SFTP on a machine. Directories are copied only if recursive.
-// Close it after use; the end of ctx ends it too.
+// NewCopier starts SFTP on a machine. Directories are copied only if recursive is true. The caller has to close it; the
+// end of ctx ends it too.
 func NewCopier(ctx context.Context, c *ssh.Client, recursive bool) (*Copier, error) {
 	s, err := sftp.NewClient(c)
 	if err != nil {
@@ -46,11 +46,10 @@ func NewCopier(ctx context.Context, c *ssh.Client, recursive bool) (*Copier, err
 	return &Copier{sftp: s, recursive: recursive}, nil
 }
 
-// Close ends SFTP.
+// Close ends the SFTP session.
 func (c *Copier) Close() error { return c.sftp.Close() }
 
-// wire returns a path of the machine in SFTP's form, in which the drive of Windows is the
-// first element.
+// wire returns a path on the machine in SFTP's form, in which a Windows drive is the first element.
 func wire(name string) string {
 	if len(name) >= 2 && name[1] == ':' {
 		return path.Clean("/" + strings.ReplaceAll(name, `\`, "/"))
@@ -58,8 +57,7 @@ func wire(name string) string {
 	return path.Clean(name)
 }
 
-// Put copies a file or directory of this machine to a path there; into it, if it
-// is a directory.
+// Put copies a file or directory of this computer to a path on the machine; into it, if it is a directory.
 func (c *Copier) Put(from, to string) (Copied, error) {
 	c.copied = Copied{}
 	info, err := os.Stat(from)
@@ -119,8 +117,8 @@ func (c *Copier) putFile(from, to string, info fs.FileInfo) error {
 	return there("set the mode of", to, c.sftp.Chmod(to, info.Mode().Perm()))
 }
 
-// Get copies a file or directory from the machine to a path of this machine; into it, if it is a directory.
-// File names from the machine cannot lead out of that path.
+// Get copies a file or directory from the machine to a path on this computer; into it, if it is a directory. File names
+// from the machine cannot lead out of that path.
 func (c *Copier) Get(from, to string) (Copied, error) {
 	c.copied = Copied{}
 	from = wire(from)
@@ -194,7 +192,7 @@ func (c *Copier) getFile(root *os.Root, from, to string, info fs.FileInfo) error
 	return nil
 }
 
-// there wraps an error to say that it occurred on the machine.
+// there wraps an error with the information that it occurred on the machine.
 func there(verb, name string, err error) error {
 	if err == nil {
 		return nil

@@ -11,31 +11,31 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// handshakeTimeout bounds connecting and logging in to one SSH server.
+// handshakeTimeout is the timeout for connecting and logging in to one SSH server.
 const handshakeTimeout = 30 * time.Second
 
 // Access has the credentials and files for logging in along a route.
 type Access struct {
 	User string
 	Keys Keys
-	// KnownHosts is the file that remembers host keys (see Route.KnownHosts).
+	// KnownHosts is the file with remembered host keys (see Route.KnownHosts).
 	KnownHosts string
-	// Notes is where new host keys are reported.
+	// Notes receives a message for each new host key.
 	Notes io.Writer
-	// Doors, if set, returns other ports of the endpoint, host:port, at which control plane machines answer. It is asked
-	// when nothing answers at the route's jump: each control plane machine has a NAT rule with a port of its own, and the
-	// machine with port 22 may have been replaced.
+	// Doors, if set, returns other ports of the endpoint, as host:port, on which control plane machines may respond. It
+	// is called if there is no response at the route's jump: each control plane machine has a NAT rule with its own
+	// port, and the machine with port 22 may have been replaced.
 	Doors func(ctx context.Context) ([]string, error)
 	// Tunnel, if set, connects to a port of a VM by its ARM resource ID, as Azure Bastion
 	// does, instead of the route's jump and address.
 	Tunnel func(ctx context.Context, vmID, port string) (net.Conn, error)
-	// Dial, if set, connects from within the cluster's network, where the machine is reached
-	// by its private address instead of the route's jump.
+	// Dial, if set, connects from within the cluster's network, so that the machine is reached by its private address
+	// and without the route's jump.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Entrance is where the cluster's network is reached from: a login at the control
-// plane endpoint, or the user's own machine.
+// Entrance is the starting point of connections into the cluster's network: a login at the control plane endpoint, or
+// the user's own computer.
 type Entrance struct {
 	route  Route
 	access Access
@@ -81,11 +81,11 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	return e, nil
 }
 
-// knockTimeout limits connecting to one port of the endpoint where there may be others: a load balancer
-// drops connections to ports without a rule.
+// knockTimeout is the timeout for connecting to one of several ports of the endpoint: a load balancer drops connections
+// to ports without a rule.
 const knockTimeout = 5 * time.Second
 
-// knock connects to the route's jump, or where nothing answers there, to the first of the other doors that does.
+// knock connects to the route's jump or, if it does not respond, to the first of the other doors that does.
 func (e *Entrance) knock(ctx context.Context) (net.Conn, error) {
 	dialer := &net.Dialer{}
 	if e.access.Doors != nil {
@@ -113,7 +113,7 @@ func (e *Entrance) knock(ctx context.Context) (net.Conn, error) {
 	return nil, tried
 }
 
-// behind returns the name by which host keys at another port of the endpoint are remembered: another machine answers there.
+// behind returns the name for host keys at another port of the endpoint, because another machine responds there.
 func behind(name, door string) string {
 	host, _, err := net.SplitHostPort(name)
 	_, port, unsplit := net.SplitHostPort(door)
@@ -123,8 +123,7 @@ func behind(name, door string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// To returns an Entrance to another machine of the cluster through the same login. It ends with e
-// and is not closed by itself.
+// To returns an Entrance to another machine of the cluster that uses the same login. It ends with e and must not be closed.
 func (e *Entrance) To(r Route) *Entrance {
 	other := *e
 	other.route.Machine, other.route.Node, other.route.Address, other.route.Windows, other.route.VM = r.Machine,
@@ -132,7 +131,7 @@ func (e *Entrance) To(r Route) *Entrance {
 	return &other
 }
 
-// Close ends the login and all that went through it.
+// Close ends the login and all connections through it.
 func (e *Entrance) Close() error {
 	defer e.done()
 	if e.jump == nil {
@@ -160,15 +159,14 @@ func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
 	return conn, nil
 }
 
-// lost returns the error with which the login at the jump ended, once it has; without a jump it
-// waits until ctx ends.
+// lost waits until the login at the jump ends, and returns the error; without a jump it waits until ctx ends.
 func (e *Entrance) lost(ctx context.Context) error {
 	if e.jump == nil {
 		<-ctx.Done()
 		return nil
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- e.jump.Wait() }() // ends with the login
+	go func() { ended <- e.jump.Wait() }() // Wait returns when the login ends
 	select {
 	case err := <-ended:
 		return fmt.Errorf("connection to %s lost: %w", e.route.Jump, err)
@@ -177,8 +175,7 @@ func (e *Entrance) lost(ctx context.Context) error {
 	}
 }
 
-// SSH logs in to the machine. Its host key is remembered by the machine's name,
-// which is never used twice as an address may be.
+// SSH logs in to the machine. Its host key is remembered by the machine's name, which is never reused, unlike an address.
 func (e *Entrance) SSH(ctx context.Context) (*ssh.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -193,8 +190,7 @@ func (e *Entrance) SSH(ctx context.Context) (*ssh.Client, error) {
 	return c, err
 }
 
-// login performs the SSH handshake over conn, which it closes on failure. The host's key is remembered
-// under name.
+// login performs the SSH handshake over conn, which it closes on failure. The host key is remembered under name.
 func (e *Entrance) login(ctx context.Context, conn net.Conn, name string) (*ssh.Client, error) {
 	hosts := hostKeys{file: e.access.KnownHosts, notes: e.access.Notes}
 	algorithms, err := hosts.algorithms(name)
@@ -202,7 +198,7 @@ func (e *Entrance) login(ctx context.Context, conn net.Conn, name string) (*ssh.
 		conn.Close()
 		return nil, err
 	}
-	var refused error // the problem with the host's key, without the handshake's text
+	var refused error // the problem with the host key, without the handshake's text
 	config := &ssh.ClientConfig{
 		User: e.access.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(e.keys...)}, HostKeyAlgorithms: algorithms,
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {

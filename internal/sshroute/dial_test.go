@@ -188,8 +188,7 @@ func agentWith(t *testing.T, keys ...ed25519.PrivateKey) string {
 	return socket
 }
 
-// TestAgent logs in with a key that is in the agent alone; a file with a
-// passphrase is passed over.
+// TestAgent logs in with a key that is only in the agent; a file with a passphrase is skipped.
 func TestAgent(t *testing.T) {
 	s := newSite(t)
 	s.access.Keys = sshroute.Keys{AgentSocket: agentWith(t, s.key), Files: []string{writeKey(t, t.TempDir(), s.key, "secret")}}
@@ -198,8 +197,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestFirstKey: the right key is offered before an agent's many others, after
-// which the server would have given up.
+// TestFirstKey: the right key is used before an agent's many other keys, after which the server would have given up.
 func TestFirstKey(t *testing.T) {
 	s := newSite(t)
 	var others []ed25519.PrivateKey
@@ -276,7 +274,7 @@ func TestDesktop(t *testing.T) {
 	}
 }
 
-// A control plane machine that replaced the one with port 22 has a NAT rule with a port of its own.
+// TestAnotherDoorIsTried: a control plane machine that replaced the one with port 22 has a NAT rule with its own port.
 func TestAnotherDoorIsTried(t *testing.T) {
 	s := newSite(t)
 	open := s.route.Jump
@@ -285,7 +283,7 @@ func TestAnotherDoorIsTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.route.Jump = l.Addr().String()
-	l.Close() // nothing answers there any more
+	l.Close() // nothing responds there any more
 	host, port, _ := net.SplitHostPort(open)
 	s.access.Doors = func(context.Context) ([]string, error) {
 		return sshroute.Doors(host, []byte(`{"properties":{"inboundNatRules":[
@@ -307,7 +305,7 @@ func TestAnotherDoorIsTried(t *testing.T) {
 func TestDialFromWithin(t *testing.T) {
 	s := newSite(t)
 	address := guesttest.Serve(t, func(ctx context.Context, l net.Listener) error { return s.windows.ServeSSH(ctx, l, nil) })
-	s.route.Jump = "apiserver.c.capz.io:22" // which no resolver knows
+	s.route.Jump = "apiserver.c.capz.io:22" // a name that no resolver knows
 	s.access.Dial = func(ctx context.Context, network, to string) (net.Conn, error) {
 		if to != "10.1.0.5:22" {
 			t.Errorf("%s was dialled", to)

@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/input"
 )
 
-// KnownHosts returns the file below dir in which the host keys of the route's cluster are
-// remembered. A new cluster of the same name has another one.
+// KnownHosts returns the file below dir with the host keys of the route's cluster. A new cluster with the same name has
+// another file.
 func (r Route) KnownHosts(dir string) string {
 	return filepath.Join(dir, "known_hosts", r.Cluster.Namespace+"_"+r.Cluster.Name+"_"+r.ClusterUID)
 }
@@ -23,11 +23,11 @@ func (r Route) KnownHosts(dir string) string {
 // hostKeys checks host keys against a known_hosts file, and adds the keys of new hosts.
 type hostKeys struct {
 	file string
-	// notes receives a line for each key that is added.
+	// notes receives a message for each added key.
 	notes io.Writer
 }
 
-// known reads the file, which it makes when there is none.
+// known reads the file, which it creates if it is missing.
 func (h hostKeys) known() (ssh.HostKeyCallback, error) {
 	if err := os.MkdirAll(filepath.Dir(h.file), 0o700); err != nil {
 		return nil, fmt.Errorf("remember host keys: %w", err)
@@ -49,7 +49,7 @@ func (h hostKeys) known() (ssh.HostKeyCallback, error) {
 	return check, nil
 }
 
-// check accepts the key that is remembered for name and remembers the first one.
+// check accepts the key that is remembered for name, or remembers the first key.
 func (h hostKeys) check(name string, key ssh.PublicKey) error {
 	known, err := h.known()
 	if err != nil {
@@ -84,8 +84,8 @@ func (h hostKeys) add(name string, key ssh.PublicKey) error {
 	return nil
 }
 
-// algorithms returns the algorithms of the keys remembered for name, so that a server with several
-// keys presents one of them; none when name is new.
+// algorithms returns the algorithms of the keys that are remembered for name, so that a server with several keys
+// presents one of these; none if name is new.
 func (h hostKeys) algorithms(name string) ([]string, error) {
 	known, err := h.known()
 	if err != nil {
@@ -106,7 +106,7 @@ func (h hostKeys) algorithms(name string) ([]string, error) {
 	return out, nil
 }
 
-// noKey is a key that no host has, to ask which are remembered.
+// noKey is a key that no host has; checking it returns the remembered keys.
 type noKey struct{}
 
 func (noKey) Type() string                        { return "none" }

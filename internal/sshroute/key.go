@@ -12,21 +12,20 @@ import (
 	"casement.dev/casement/internal/input"
 )
 
-// Keys are where the user's SSH keys come from.
+// Keys are the sources of the user's SSH keys.
 type Keys struct {
-	// Identity is a private key file; if given, it alone is used.
+	// Identity is a private key file; if it is set, no other key is used.
 	Identity string
-	// Files are key files that need not exist, and are offered after the agent's
-	// keys; one with a passphrase is passed over, as the agent may hold its key.
+	// Files are key files that need not exist, and that are used after the agent's keys. Files with a passphrase are
+	// skipped, because the agent may have their keys.
 	Files []string
-	// First is a key file that is offered before all others: a server gives up after a few keys. It may be
-	// empty.
+	// First is a key file that is used before all others, because a server gives up after a few keys. It may be "".
 	First string
-	// AgentSocket is the SSH agent's socket; empty for none.
+	// AgentSocket is the SSH agent's socket, or "".
 	AgentSocket string
 }
 
-// signers reads the keys. The function it returns closes the agent's connection.
+// signers reads the keys. The returned function closes the connection to the agent.
 func (k Keys) signers() ([]ssh.Signer, func(), error) {
 	done := func() {}
 	if k.Identity != "" {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Doors returns host:port of each NAT rule of a load balancer, in ARM's JSON, that leads to the SSH port of
-// a machine, the lowest port first. Rules without a machine are left out.
-// Source: CAPZ gives each control plane machine a rule with port 22 or one of 2201 to 2219.
+// Doors returns the host:port of each NAT rule for the SSH port of a machine in a load balancer, which is in ARM's
+// JSON, the lowest port first. It omits rules without a machine. Source: CAPZ gives each control plane machine a rule
+// with port 22 or one of 2201 to 2219.
 func Doors(host string, loadBalancer []byte) ([]string, error) {
 	var body struct {
 		Properties struct {

@@ -1,7 +1,7 @@
-// Package sshroute finds the route to a machine of a cluster and connects by it: the machine and its
-// private address are in the management cluster, the entry is SSH to the control plane endpoint, and from
-// there a forwarded connection. It does nothing that `ssh -J` cannot do. The command line and the packages
-// below internal/diagnose may import it.
+// Package sshroute finds the route to a machine of a cluster, and connects along it. The machine and its private
+// address come from the management cluster; the route is SSH to the control plane endpoint, and from there a forwarded
+// connection. It does nothing that `ssh -J` cannot do. The command line and the packages below internal/diagnose may
+// import it.
 package sshroute
 
 import (
@@ -21,40 +21,35 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// User is the user that the cluster templates create on every machine, with the SSH key that they
-// are given.
+// User is the user that the cluster templates create on every machine, with the SSH key that they get.
 const User = "capi"
 
 // Ports of a machine.
 const (
 	SSHPort = "22"
-	// RDPPort is where Windows serves Remote Desktop.
+	// RDPPort is the port of Remote Desktop on Windows.
 	RDPPort = "3389"
 )
 
 // Route is the way to a machine.
 type Route struct {
-	// Cluster is the namespace and name of the machine's cluster; ClusterUID distinguishes it from an
-	// earlier cluster of that name.
+	// Cluster is the namespace and name of the machine's cluster; ClusterUID distinguishes it from an earlier cluster
+	// with the same name.
 	Cluster    client.ObjectKey
 	ClusterUID string
-	// Machine and Node are the names of the Machine and of its node; Node is empty
-	// until the machine has joined.
+	// Machine and Node are the names of the Machine and of its node; Node is "" until the machine has joined.
 	Machine, Node string
-	// VM is the ARM resource ID of the machine's VM, empty until there is one.
+	// VM is the ARM resource ID of the machine's VM, "" until there is one.
 	VM string
-	// Windows reports whether the machine runs Windows, not Linux.
+	// Windows is true if the machine runs Windows, and false for Linux.
 	Windows bool
-	// Address is the machine's private address, or its public one where there is no
-	// jump.
+	// Address is the machine's private address, or its public address if there is no jump.
 	Address string
-	// Jump is host:port of the SSH server at the control plane endpoint: the load
-	// balancer's NAT rule on port 22 leads to a control plane machine. Empty when
-	// the machine is reached straight.
+	// Jump is the host:port of the SSH server at the control plane endpoint, where the load balancer's NAT rule for
+	// port 22 leads to a control plane machine. "" means a direct connection.
 	Jump string
-	// Door is the name under which the jump's host keys are remembered. It contains the
-	// names of the control plane machines, one of which answers at the endpoint, so that a
-	// replaced machine's new key is accepted.
+	// Door is the name under which the jump's host keys are remembered. It contains the names of the control plane
+	// machines, one of which responds at the endpoint, so that the new key of a replaced machine is accepted.
 	Door string
 	// Pool is true if the machine is an instance of a scale set, whose address is known
 	// only from its node.
@@ -66,17 +61,16 @@ type Route struct {
 // Name returns the node's name, or the machine's until there is a node.
 func (r Route) Name() string { return cmp.Or(r.Node, r.Machine) }
 
-// Straight is the jump of a user whose network leads to the machine itself: one in
-// the virtual network, behind a VPN, or of a machine with a public address.
+// Straight is the jump for users who can connect to the machine directly: in the virtual network, behind a VPN, or to a
+// machine with a public address.
 const Straight = "none"
 
 // Bastion is the name of the jump for users of the cluster's Azure Bastion host; its routes
 // have no other jump (Access.Tunnel).
 const Bastion = "bastion"
 
-// Find returns the route to the machine that name means: a Machine, its node or
-// its AzureMachine. jump, a host with or without a port, or Straight, replaces the
-// control plane endpoint; it may be empty. A route that is blocked is returned
+// Find returns the route to a machine; name is the name of a Machine, its node or its AzureMachine. jump, a host with
+// or without a port, or Straight, replaces the control plane endpoint; it may be "". A blocked route is returned
 // without an error.
 func Find(ctx context.Context, c client.Client, namespace, name, jump string) (Route, error) {
 	var machines clusterv1.MachineList
@@ -98,11 +92,10 @@ func Find(ctx context.Context, c client.Client, namespace, name, jump string) (R
 			return Route{}, fmt.Errorf("infrastructure of machine %s: %w", m.Name, err)
 		}
 	}
-	return between(m, cluster, vm, jump, door(machines.Items, key.Name)), nil
+	return newRoute(m, cluster, vm, jump, door(machines.Items, key.Name)), nil
 }
 
-// All returns the routes to every machine of a namespace, or of one cluster in it,
-// by name.
+// All returns the routes to every machine in a namespace, or of one cluster in it, by name.
 func All(ctx context.Context, c client.Client, namespace, cluster, jump string) ([]Route, error) {
 	only := []client.ListOption{client.InNamespace(namespace)}
 	if cluster != "" {
@@ -124,35 +117,35 @@ func All(ctx context.Context, c client.Client, namespace, cluster, jump string) 
 		vmByName[vms.Items[i].Name] = &vms.Items[i]
 	}
 	var out []Route
-	for _, owner := range byName { // machines of a cluster that is being deleted have no way
+	for _, owner := range byName { // there is no route to machines of a cluster that is being deleted
 		out = append(out, Routes(owner, machines.Items, vmByName, jump)...)
 	}
 	slices.SortFunc(out, func(a, b Route) int { return strings.Compare(a.Machine, b.Machine) })
 	return out, nil
 }
 
-// Routes returns the routes to those machines that belong to a cluster, from objects that
-// were read before; vms are the AzureMachines by name.
+// Routes returns the routes to the given machines that belong to a cluster, from objects that were read before; vms are
+// the AzureMachines by name.
 func Routes(cluster *clusterv1.Cluster, machines []clusterv1.Machine, vms map[string]*infrav1.AzureMachine, jump string) []Route {
 	behind := door(machines, cluster.Name)
 	var out []Route
 	for i := range machines {
 		if m := &machines[i]; m.Spec.ClusterName == cluster.Name {
-			out = append(out, between(m, cluster, cmp.Or(vms[m.Spec.InfrastructureRef.Name], &infrav1.AzureMachine{}), jump, behind))
+			out = append(out, newRoute(m, cluster, cmp.Or(vms[m.Spec.InfrastructureRef.Name], &infrav1.AzureMachine{}), jump, behind))
 		}
 	}
 	return out
 }
 
-// between returns the route to a machine, from the objects of the management cluster.
-func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.AzureMachine, jump, door string) Route {
+// newRoute returns the route to a machine, from the objects of the management cluster.
+func newRoute(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.AzureMachine, jump, door string) Route {
 	r := Route{
 		Cluster: client.ObjectKeyFromObject(cluster), ClusterUID: string(cluster.UID),
 		Machine: m.Name, Node: m.Status.NodeRef.Name, Windows: strings.EqualFold(vm.Spec.OSDisk.OSType, "Windows"),
 		Pool: m.Spec.InfrastructureRef.Kind == "AzureMachinePoolMachine",
 		VM:   strings.TrimPrefix(cmp.Or(m.Spec.ProviderID, deref(vm.Spec.ProviderID)), "azure://"),
 	}
-	if m.Status.NodeInfo != nil { // of an instance of a scale set nothing else says it
+	if m.Status.NodeInfo != nil { // for an instance of a scale set, this is the only source
 		r.Windows = r.Windows || strings.EqualFold(m.Status.NodeInfo.OperatingSystem, "windows")
 	}
 	addresses := slices.Concat(m.Status.Addresses, vm.Status.Addresses)
@@ -175,7 +168,7 @@ func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.Azure
 	return r
 }
 
-// At returns the route with the addresses of the machine's node, where it had none.
+// At returns the route with the addresses of the machine's node, if the route had none.
 func (r Route) At(node *corev1.Node) Route {
 	var found []clusterv1.MachineAddress
 	for _, a := range node.Status.Addresses {
@@ -195,7 +188,7 @@ func deref(s *string) string {
 	return *s
 }
 
-// door names the control plane machines that a cluster has now.
+// door returns a name made of the current control plane machines of a cluster.
 func door(machines []clusterv1.Machine, cluster string) string {
 	var names []string
 	for i := range machines {
@@ -208,7 +201,7 @@ func door(machines []clusterv1.Machine, cluster string) string {
 	return fmt.Sprintf("control-plane-%s-%x", cluster, sum[:4])
 }
 
-// choose picks the machine that is called name, by its own name first.
+// choose returns the machine with a name; its own name takes precedence over those of its node and AzureMachine.
 func choose(machines []clusterv1.Machine, namespace, name string) (*clusterv1.Machine, error) {
 	var names []string
 	var found *clusterv1.Machine
@@ -253,7 +246,7 @@ func address(addresses []clusterv1.MachineAddress, kind clusterv1.MachineAddress
 	return first
 }
 
-// withPort adds SSH's port to a host that names none.
+// withPort adds SSH's port to a host without a port.
 func withPort(host string) string {
 	if _, _, err := net.SplitHostPort(host); err == nil {
 		return host

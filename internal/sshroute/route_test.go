@@ -55,7 +55,7 @@ func TestBetween(t *testing.T) {
 			vm := &infrav1.AzureMachine{}
 			vm.Spec.OSDisk.OSType = c.os
 			m.Spec.ProviderID = "azure:///subscriptions/s"
-			r := between(m, cluster, vm, c.jump, "door")
+			r := newRoute(m, cluster, vm, c.jump, "door")
 			if c.refusal != "" {
 				if r.Blocked == nil || !strings.Contains(r.Blocked.Error(), c.refusal) {
 					t.Fatalf("got %+v; want it blocked with %q", r, c.refusal)
@@ -87,7 +87,7 @@ func TestChoose(t *testing.T) {
 	machines := []clusterv1.Machine{machine("a", "node-1", "vm-a"), machine("b", "node-2", "a"),
 		machine("c", "twin", ""), machine("d", "twin", "")}
 	for _, c := range []struct{ name, want, refusal string }{
-		{"a", "a", ""}, // a machine's own name goes before another's VM
+		{"a", "a", ""}, // a machine's own name takes precedence over another machine's VM
 		{"NODE-2", "b", ""},
 		{"vm-a", "a", ""},
 		{"twin", "", "name the machine"},
@@ -112,13 +112,13 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestAt: of a scale set's instance only the node says where it is.
+// TestAt: only the node of a scale set's instance has its address.
 func TestAt(t *testing.T) {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
 	m.Spec.InfrastructureRef.Kind = "AzureMachinePoolMachine"
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	cluster.Spec.ControlPlaneEndpoint.Host = "e"
-	r := between(m, cluster, &infrav1.AzureMachine{}, "", "door")
+	r := newRoute(m, cluster, &infrav1.AzureMachine{}, "", "door")
 	if !r.Pool || r.Blocked == nil {
 		t.Fatalf("without a node: %+v", r)
 	}
@@ -132,7 +132,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestDoor: the name changes with the machines that may answer, and with nothing else.
+// TestDoor: the name changes only with the machines that may respond.
 func TestDoor(t *testing.T) {
 	machine := func(name, cluster string, control bool) clusterv1.Machine {
 		m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -11,7 +11,7 @@ import (
 
 // Terminal describes the user's terminal to a session.
 type Terminal struct {
-	// Kind is the terminal's type, as TERM has it.
+	// Kind is the terminal's type, the value of TERM.
 	Kind string
 	Size
 	// Resized receives new sizes; it may be nil.
@@ -32,8 +32,7 @@ func Run(ctx context.Context, c *ssh.Client, command string, terminal *Terminal,
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	s.Stdout, s.Stderr = out, errOut
-	// A pipe of our own: a Session that reads Stdin itself would wait for the
-	// user's next line after the command has ended.
+	// This pipe is used because a Session that reads Stdin itself would wait for the user's next line after the command has ended.
 	stdin, err := s.StdinPipe()
 	if err != nil {
 		return 0, fmt.Errorf("open a session: %w", err)
@@ -48,7 +47,7 @@ func Run(ctx context.Context, c *ssh.Client, command string, terminal *Terminal,
 			for {
 				select {
 				case size := <-terminal.Resized:
-					_ = s.WindowChange(size.Height, size.Width) // a wrong size is no reason to end
+					_ = s.WindowChange(size.Height, size.Width) // a wrong size is no reason to end the session
 				case <-ended:
 					return
 				}
@@ -64,7 +63,7 @@ func Run(ctx context.Context, c *ssh.Client, command string, terminal *Terminal,
 		return 0, fmt.Errorf("start %q: %w", command, err)
 	}
 	go func() {
-		_, _ = io.Copy(stdin, in) // the command hears the end of it either way
+		_, _ = io.Copy(stdin, in) // the command sees the end of its input in either case
 		_ = stdin.Close()
 	}()
 	err = s.Wait()

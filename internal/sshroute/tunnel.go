@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Tunnel carries the connections that l accepts to a port of the machine until ctx ends or the entrance is
-// lost; then it closes l and every connection. The errors of single connections are written to notes.
+// Tunnel forwards the connections that l accepts to a port of the machine, until ctx ends or the entrance is lost; then
+// it closes l and every connection. The errors of single connections are written to notes.
 func (e *Entrance) Tunnel(ctx context.Context, l net.Listener, port string, notes io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
@@ -44,12 +44,12 @@ func (e *Entrance) Tunnel(ctx context.Context, l net.Listener, port string, note
 	}
 }
 
-// join copies both ways until both have ended; the end of one way is passed on.
+// join copies in both directions until both have ended; the end of one direction is passed on.
 func join(a, b net.Conn) {
 	var wg sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		wg.Go(func() {
-			_, _ = io.Copy(way[0], way[1]) // a broken connection ends it as its end does
+			_, _ = io.Copy(way[0], way[1]) // a broken connection is treated like the end of the direction
 			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
 				_ = half.CloseWrite()
 			} else {

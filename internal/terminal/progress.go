@@ -13,18 +13,18 @@ import (
 // defaultWidth and defaultHeight are the size of a terminal that reports none.
 const defaultWidth, defaultHeight = 80, 24
 
-// Screen is the output that progress is shown on: a terminal, or a file or pipe.
+// Screen is the output on which progress is shown: a terminal, a file or a pipe.
 type Screen struct {
-	// Out receives the text that is shown.
+	// Out receives the text.
 	Out io.Writer
-	// Size returns the columns and rows of the terminal; nil when the output is no terminal.
+	// Size returns the columns and rows of the terminal; nil if the output is no terminal.
 	Size func() (width, height int)
-	// Color says that lines may be coloured.
+	// Color is true if lines may be coloured.
 	Color bool
 }
 
-// NewScreen returns the Screen for an output. A terminal is coloured unless NO_COLOR is set to
-// something or TERM is dumb (https://no-color.org).
+// NewScreen returns the Screen for an output. A terminal is coloured unless NO_COLOR has a value or TERM is dumb
+// (https://no-color.org).
 func NewScreen(out io.Writer) Screen {
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -40,8 +40,8 @@ func NewScreen(out io.Writer) Screen {
 	return Screen{Out: out, Size: size, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Progress shows views one after another: drawn over each other on a terminal, elsewhere
-// a line for each change. It is safe for use from several goroutines.
+// Progress shows views one after another: on a terminal each one overwrites the last, elsewhere it writes a line for
+// each change. It is safe for concurrent use.
 type Progress struct {
 	screen Screen
 	mu     sync.Mutex
@@ -49,10 +49,10 @@ type Progress struct {
 	last   map[string]string
 }
 
-// NewProgress returns a Progress that has shown nothing.
+// NewProgress returns a Progress that has not shown anything yet.
 func NewProgress(s Screen) *Progress { return &Progress{screen: s, last: map[string]string{}} }
 
-// Show shows a view in the place of the last one.
+// Show shows a view in place of the last one.
 func (p *Progress) Show(v View) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *Progress) Show(v View) {
 		return
 	}
 	width, height := p.screen.Size()
-	// The last column and row stay free: a terminal that fills them scrolls or wraps.
+	// The last column and row stay free, because a terminal scrolls or wraps if they are filled.
 	lines := v.Lines(max(10, width-1), max(2, height-1), p.screen.Color)
 	p.write(p.over(lines))
 	p.drawn = len(lines)
@@ -87,7 +87,7 @@ func (p *Progress) End(v View, sentence, next string) {
 	p.drawn = 0
 }
 
-// Clear removes the view that was drawn last.
+// Clear removes the last drawn view.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,8 +95,8 @@ func (p *Progress) Clear() {
 	p.drawn = 0
 }
 
-// over draws lines over the last view, line by line: a terminal that is cleared from its first row on may
-// keep the old content as history.
+// over draws lines over the last view, line by line, because a terminal that is cleared from its first row may keep the
+// old content as history.
 func (p *Progress) over(lines []string) string {
 	var out strings.Builder
 	clear := ""
@@ -125,7 +125,7 @@ func (p *Progress) log(v View) {
 			now += "  " + seconds(s.Took)
 		}
 		if s.State == Now && s.Detail == "" {
-			continue // its end is a line
+			continue // its end has a line
 		}
 		if s.State != Ahead && p.last[s.Name] != now {
 			p.last[s.Name] = now
@@ -143,6 +143,6 @@ func (p *Progress) log(v View) {
 
 func (p *Progress) write(text string) {
 	if text != "" {
-		_, _ = io.WriteString(p.screen.Out, text) // a terminal that has gone shows nothing
+		_, _ = io.WriteString(p.screen.Out, text) // a closed terminal shows nothing
 	}
 }

@@ -70,7 +70,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// TestPipe checks the lines that are written where there is no terminal.
+// TestPipe checks the lines that are written if there is no terminal.
 func TestPipe(t *testing.T) {
 	for name, shown := range views() {
 		t.Run(name, func(t *testing.T) {
@@ -89,9 +89,8 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// screen returns the content of a terminal that was sent text: lines that scroll, a cursor that goes up,
-// and clearing to the end. Any other control function fails the test. A line that is longer than the
-// terminal wraps.
+// screen returns the content of a terminal after it received text: it supports lines that scroll, moving the cursor up,
+// and clearing to the end. Any other control function fails the test. A line that is longer than the terminal wraps.
 func screen(t *testing.T, text string, width, height int) string {
 	t.Helper()
 	rows, y, x := [][]rune{nil}, 0, 0
@@ -109,7 +108,7 @@ func screen(t *testing.T, text string, width, height int) string {
 			for end < len(runes) && (runes[end] >= '0' && runes[end] <= '9' || runes[end] == ';') {
 				end++
 			}
-			n, _ := strconv.Atoi(string(runes[i+2 : end])) // a colour, or nothing, is no number to go by
+			n, _ := strconv.Atoi(string(runes[i+2 : end])) // a colour, or nothing, is not a number of lines
 			switch runes[end] {
 			case 'A':
 				if y -= n; y < max(0, len(rows)-height) {

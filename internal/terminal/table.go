@@ -10,32 +10,31 @@ import (
 )
 
 const (
-	// gap is how many spaces are between two columns.
+	// gap is the number of spaces between two columns.
 	gap = 2
-	// leastProse is the room that a last column of sentences is broken into lines in;
-	// with less the columns become narrower instead.
+	// leastProse is the minimum width of a last column with sentences for breaking them into lines; with less width,
+	// other columns become narrower instead.
 	leastProse = 24
-	// leastColumn is the width below which no column is shortened. With less room whole columns
-	// are left out, the last ones first.
+	// leastColumn is the width below which no column is shortened. With less room, whole columns are omitted, the last ones first.
 	leastColumn = 16
 )
 
-// Table lays out rows of cells that end in tabs, as text/tabwriter does. With a width no
-// line is wider: sentences in the last column go on in the next line, then headers of several words
-// do, then cells are shortened in their middle, and in the end columns are left out, by name.
+// Table lays out rows of cells that end in tabs, as text/tabwriter does. With a width, no line is wider. To achieve
+// that, sentences in the last column are first continued on the next line, then headers of several words; then cells
+// are shortened in their middle, and at last columns are omitted, with a line that names them.
 type Table struct {
 	out   io.Writer
 	width int
 	text  bytes.Buffer
 }
 
-// NewTable returns a table in front of out. A width of 0 is any width.
+// NewTable returns a table that writes to out. A width of 0 means any width.
 func NewTable(out io.Writer, width int) *Table { return &Table{out: out, width: width} }
 
-// Write takes rows; they are laid out by Flush.
+// Write adds rows; Flush lays them out.
 func (t *Table) Write(b []byte) (int, error) { return t.text.Write(b) }
 
-// Flush writes the table. Its error is that of the underlying writer.
+// Flush writes the table. Its error is the underlying writer's.
 func (t *Table) Flush() error {
 	text := t.text.String()
 	t.text.Reset()
@@ -47,11 +46,11 @@ func (t *Table) Flush() error {
 	return err
 }
 
-// aligned lays rows out without a limit on the width.
+// aligned lays out rows without a limit of the width.
 func aligned(text string) string {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 4, gap, ' ', 0)
-	_, _ = io.WriteString(w, text) // a buffer takes everything
+	_, _ = io.WriteString(w, text) // a buffer accepts everything
 	_ = w.Flush()
 	return out.String()
 }
@@ -63,7 +62,7 @@ func widest(text string) (n int) {
 	return n
 }
 
-// fitted lays out each group of rows between lines without cells so that it has the width.
+// fitted lays out each group of rows, between lines without cells, within the width.
 func (t *Table) fitted(text string) string {
 	var out, group strings.Builder
 	end := func() {
@@ -86,7 +85,7 @@ func (t *Table) fitted(text string) string {
 	return out.String()
 }
 
-// narrow makes a group of rows fit.
+// narrow lays out a group of rows within the width.
 func (t *Table) narrow(text string) string {
 	rows := cells(text)
 	columns := 0
@@ -132,7 +131,7 @@ func first(rows [][]string, keep int) [][]string {
 	return out
 }
 
-// widths returns the widths of the columns; the last cell of a row that has fewer is in no column.
+// widths returns the widths of the columns; the last cell of a row with fewer cells belongs to no column.
 func widths(rows [][]string, columns int) []int {
 	out := make([]int, columns)
 	for _, row := range rows {
@@ -153,8 +152,8 @@ func offset(widths []int, column int) (n int) {
 	return n
 }
 
-// broken breaks headers of several words, and the texts in the last cells of rows, into lines. A text with
-// too little room stays as it is.
+// broken breaks headers of several words, and the texts in the last cells of rows, into lines. It does not change a
+// text with too little room.
 func (t *Table) broken(rows [][]string, columns int) [][]string {
 	head := heading(rows[0])
 	body := widths(rows[len(head):], columns)
@@ -184,7 +183,7 @@ func (t *Table) broken(rows [][]string, columns int) [][]string {
 	return out
 }
 
-// heading returns the row in a slice if it is one: of words in capital letters.
+// heading returns the row in a slice if the row is a heading, with words in capital letters.
 func heading(row []string) [][]string {
 	if text := strings.Join(row, ""); text != strings.ToUpper(text) {
 		return nil
@@ -192,7 +191,7 @@ func heading(row []string) [][]string {
 	return [][]string{row}
 }
 
-// brokenHead breaks the names of columns that are wider than the cells below them.
+// brokenHead breaks the column names that are wider than the cells below them.
 func brokenHead(row []string, body []int) [][]string {
 	lines := [][]string{}
 	for k, name := range row {
@@ -210,7 +209,7 @@ func brokenHead(row []string, body []int) [][]string {
 	return lines
 }
 
-// shortened shortens the cells of the widest columns until all have room.
+// shortened shortens the cells of the widest columns until all columns fit.
 func (t *Table) shortened(rows [][]string, columns int) [][]string {
 	rows = t.broken(rows, columns)
 	at := widths(rows, columns)
@@ -238,7 +237,7 @@ func (t *Table) shortened(rows [][]string, columns int) [][]string {
 	return rows
 }
 
-// shorten cuts a sentence at its end and a name in its middle: names differ at their end.
+// shorten cuts a sentence at its end, and a name in its middle, because names differ at their end.
 func shorten(text string, width int) string {
 	runes := []rune(text)
 	switch {

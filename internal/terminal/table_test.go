@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// tables are rows of the kinds that commands print.
+// tables are rows like those that commands print.
 var tables = map[string]string{
 	"prose": "STUB\tDOES\nazure-cni\twrites the CNI configuration of azure-vnet; pods then have addresses of " +
 		"the node's interface\nidle\truns and does nothing\n",
@@ -54,7 +54,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// FuzzTable: no rows break the layout, and with room for it nothing is lost.
+// FuzzTable: no rows break the layout, and nothing is lost if there is enough room.
 func FuzzTable(f *testing.F) {
 	for _, rows := range tables {
 		f.Add(rows, 60)

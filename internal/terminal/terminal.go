@@ -1,7 +1,7 @@
-// Package terminal makes text from elsewhere safe to show on a terminal: a guest's console, the fields of a
-// cluster's objects, or a file. It also shows the progress of an operation, on a terminal of any size or as
-// plain lines elsewhere, and knows nothing of the operation. The command line imports it for its output
-// streams, and internal/diagnose/support, which writes YAML, for its characters.
+// Package terminal makes text from other sources safe for a terminal: a guest's console, the fields of a cluster's
+// objects, or a file. It also shows the progress of any operation, on a terminal of any size, or as plain lines
+// elsewhere. The command line imports it for its output streams, and internal/diagnose/support for YAML without control
+// characters.
 package terminal
 
 import (
@@ -13,11 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns s with its control characters made visible: ^[ is an escape character, \u202e a change of
-// the writing direction, \xff a byte that is no UTF-8. Newlines and tabs stay, and so does the carriage
-// return before a newline. Escaping two parts of a text, cut between characters, gives the same result as
-// escaping the whole. JSON of the standard encoder, which has no control characters below a space, stays
-// JSON with the same value, and becomes valid YAML.
+// Escape returns s with its control characters made visible: ^[ is an escape character, \u202e a change of the writing
+// direction, \xff a byte that is not valid UTF-8. Newlines, tabs and the carriage return before a newline are kept.
+// Escaping two parts of a text, cut between characters, gives the same result as escaping the whole. JSON of the
+// standard encoder, which has no control characters below a space, stays JSON with the same value, and becomes valid
+// YAML.
 func Escape(s string) string {
 	if !strings.ContainsFunc(s, acts) {
 		return s
@@ -40,9 +40,9 @@ func Escape(s string) string {
 	return out.String()
 }
 
-// acts reports whether a terminal reacts to a character instead of showing it: control characters (C0
-// without newline and tab, C1), characters that reorder text, and line separators. The replacement
-// character counts, because a byte that is no UTF-8 is read as one.
+// acts reports whether a terminal reacts to a character instead of showing it: control characters (C0 without newline
+// and tab, C1), characters that reorder text, and line separators. The replacement character is included, because an
+// invalid byte is read as one.
 func acts(r rune) bool {
 	switch r {
 	case '\n', '\t':
@@ -53,18 +53,18 @@ func acts(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Writer escapes the text that is written to it. It keeps a partial character, and a carriage return at the
-// end, until the next Write or Flush. It is safe for use from several goroutines.
+// Writer escapes the text that is written to it. It keeps a partial character, and a carriage return at the end, until
+// the next Write or Flush. It is safe for concurrent use.
 type Writer struct {
 	mu   sync.Mutex
 	out  io.Writer
 	part []byte
 }
 
-// NewWriter returns a Writer in front of out.
+// NewWriter returns a Writer that writes to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// Write escapes b. Its error is that of the underlying writer.
+// Write escapes b. Its error is the underlying writer's.
 func (w *Writer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,8 +90,8 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// unfinished returns how many bytes at the end of a text depend on the bytes that follow
-// and cannot be escaped yet.
+// unfinished returns the number of bytes at the end of a text that depend on the bytes that follow and cannot be
+// escaped yet.
 func unfinished(text []byte) int {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		return 1

@@ -63,8 +63,7 @@ func TestWriterReturnsTheError(t *testing.T) {
 	}
 }
 
-// FuzzWriter cuts a text anywhere: the Writer writes the same as Escape returns for the whole, and nothing
-// that a terminal acts upon.
+// FuzzWriter splits a text anywhere: the Writer writes the same as Escape returns for the whole, and no control characters.
 func FuzzWriter(f *testing.F) {
 	for _, s := range []string{"\x1b[2J", "straße 日本 🪟", "\u009b1m\u202e", "\xc3\r\n\r", "\xf0\x9f\xaa", "a\xe2\x28\xa1\xe2"} {
 		for at := range len(s) {

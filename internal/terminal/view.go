@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State is how far one step of a View is.
+// State is the state of one step of a View.
 type State int
 
 // The states of a step.
@@ -17,7 +17,7 @@ const (
 	Now
 	// Done is a step that has ended.
 	Done
-	// Failed is a step that cannot go on.
+	// Failed is a step that cannot continue.
 	Failed
 )
 
@@ -25,20 +25,19 @@ const (
 type Step struct {
 	Name  string
 	State State
-	// Detail describes the progress of the step and the reason for which it waits.
+	// Detail describes the progress of the step and the reason why it waits.
 	Detail string
-	// Took is the duration of a step that has ended; zero is not shown.
+	// Took is the duration of an ended step; zero is not shown.
 	Took time.Duration
 }
 
 // View is a snapshot of an operation's progress.
 type View struct {
-	// Title names the operation, Elapsed is the time since it began.
+	// Title is the name of the operation, and Elapsed the time since it began.
 	Title   string
 	Elapsed time.Duration
 	Steps   []Step
-	// Waits names the object that the operation waits for, Cause why it makes no progress; each may be
-	// empty.
+	// Waits names the object that the operation waits for; Cause is the reason why it makes no progress. Each may be "".
 	Waits, Cause string
 }
 
@@ -50,8 +49,8 @@ var paint = map[State]string{Now: "\x1b[36m", Done: "\x1b[32m", Failed: "\x1b[31
 
 const plain = "\x1b[0m"
 
-// Lines lays a view out for a terminal: none is wider than width, in characters, and there
-// are at most height. Where there is too little room the steps that are over go first.
+// Lines returns the lines of a view: none is wider than width, in characters, and there are at most height. If there is
+// too little room, ended steps are omitted first.
 func (v View) Lines(width, height int, color bool) []string {
 	head := fmt.Sprintf("%s  %s", v.Title, seconds(v.Elapsed))
 	lines := []string{Cut(head, width)}
@@ -78,8 +77,8 @@ func (v View) Lines(width, height int, color bool) []string {
 	return lines[:min(len(lines), max(1, height))]
 }
 
-// fit keeps as many steps as there is room for: steps in progress and failed ones before finished ones, and
-// those before steps ahead.
+// fit keeps as many steps as fit: steps in progress and failed steps take precedence over ended steps, and those over
+// steps ahead.
 func fit(steps []Step, room int) (kept []Step, hidden int) {
 	for _, drop := range []State{Done, Ahead, Now, Failed} {
 		for i := 0; i < len(steps) && len(steps) > max(0, room); {
@@ -109,10 +108,10 @@ func (s Step) line(name, width int, color bool) string {
 	return text
 }
 
-// maxTail is how many lines a text below the steps takes.
+// maxTail is the maximum number of lines of a text below the steps.
 const maxTail = 4
 
-// indented returns a text in lines of a width, behind a label.
+// indented returns a text in lines of a width, after a label.
 func indented(label, text string, width int) []string {
 	lines := Wrap(Escape(text), max(10, width-len(label)))
 	if len(lines) > maxTail {
@@ -125,7 +124,7 @@ func indented(label, text string, width int) []string {
 	return lines
 }
 
-// seconds formats a duration as progress shows it.
+// seconds formats a duration for progress.
 func seconds(d time.Duration) string {
 	if d >= 2*time.Minute {
 		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
@@ -133,8 +132,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// Cut makes text safe and one line, and shortens it to a width in characters; 0 leaves it
-// whole.
+// Cut makes text safe, joins it into one line, and shortens it to a width in characters; 0 means any width.
 func Cut(text string, width int) string {
 	text = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -148,8 +146,8 @@ func Cut(text string, width int) string {
 	return text
 }
 
-// Fold returns a line unchanged where it has at most width characters, and otherwise breaks it
-// between words into lines of that width, with the indentation of the first.
+// Fold returns a line unchanged if it has at most width characters, and otherwise breaks it between words into lines of
+// that width, with the indentation of the first.
 func Fold(line string, width int) string {
 	if len([]rune(line)) <= width {
 		return line
@@ -158,7 +156,7 @@ func Fold(line string, width int) string {
 	return indent + strings.Join(Wrap(line, max(10, width-len(indent))), "\n"+indent)
 }
 
-// Wrap breaks text into lines of at most width characters where its words allow it.
+// Wrap breaks text between words into lines of at most width characters, as far as its words allow.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line, length := "", 0

@@ -1,10 +1,9 @@
-// Package trace sends spans of reconciles, and through them of the calls to Azure that
-// package arm makes, to an OpenTelemetry collector (OTLP over gRPC). It is off unless an
-// endpoint is named.
+// Package trace sends spans of reconciles, and of their calls to Azure in package arm, to an OpenTelemetry collector
+// (OTLP over gRPC). It is off unless an endpoint is set.
 //
-// A span has names, verbs, codes and times: no body, no header, no message of an
-// error, since any of these may hold a secret. internal/manager starts it, the
-// controllers wrap themselves; that also ties calls to reconciles where no span is sent.
+// A span has names, verbs, codes and times, but no body, header or error message, because these may contain a secret.
+// internal/manager starts it, and the controllers wrap their reconcilers with it; this also connects calls with
+// reconciles if no spans are sent.
 package trace
 
 import (
@@ -28,12 +27,12 @@ import (
 // Name is the instrumentation scope of all spans.
 const Name = "casement.dev/casement"
 
-// stopTimeout bounds the last sending.
+// stopTimeout is the timeout for sending the last spans.
 const stopTimeout = 5 * time.Second
 
-// Start makes spans go to a collector at endpoint, an http or https URL, until the returned function has
-// sent the last ones. OpenTelemetry's other environment variables (OTEL_EXPORTER_OTLP_HEADERS,
-// OTEL_TRACES_SAMPLER) apply. A collector that does not answer delays nothing.
+// Start sends spans to a collector at endpoint, an http or https URL, until the returned function has sent the last
+// ones. OpenTelemetry's other environment variables (OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER) apply. A
+// collector that does not respond delays nothing.
 func Start(ctx context.Context, endpoint string) (stop func() error, err error) {
 	exporter, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(endpoint))
 	if err != nil {
@@ -49,8 +48,8 @@ func Start(ctx context.Context, endpoint string) (stop func() error, err error) 
 	}, nil
 }
 
-// Reconciler makes a span of each reconcile of a kind. The reconcileID of its log lines
-// is the correlation ID of its calls in Azure's activity log.
+// Reconciler returns a reconciler that records a span for each reconcile of a kind. The reconcileID in its log lines is
+// the correlation ID of its calls in Azure's activity log.
 func Reconciler(kind string, r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		ctx, span := otel.Tracer(Name).Start(ctx, "reconcile "+kind)

@@ -60,7 +60,7 @@ func (credential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.
 	return azcore.AccessToken{Token: "token-" + secret, ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
-// transport answers as Azure, with a secret in every place that it has.
+// transport responds like Azure, with a secret in every possible place.
 type transport struct{}
 
 func (transport) Do(r *http.Request) (*http.Response, error) {
@@ -71,8 +71,7 @@ func (transport) Do(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// TestSpans: a reconcile that calls Azure leaves a span of each, one below the other,
-// and no secret.
+// TestSpans: a reconcile that calls Azure creates a span for each of the two, the call's below the reconcile's, without secrets.
 func TestSpans(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

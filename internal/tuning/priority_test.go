@@ -69,8 +69,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// printPriorities yields between the starts of two threads and prints the priority of each thread. It yields again while a
-// thread has another one: the runtime starts threads of its own at any moment.
+// printPriorities calls yield between the starts of two threads and prints the priority of each thread. It calls yield
+// again while a thread has another priority, because the runtime may start threads at any time.
 func printPriorities() {
 	thread := func() {
 		started := make(chan bool)

@@ -34,7 +34,7 @@ func TestForTaken(t *testing.T) {
 	}
 }
 
-// TestEnvironmentDecides: a program follows the variables of Env, but the user's settings come first.
+// TestEnvironmentDecides: a program follows the variables of Env, but the user's settings take precedence.
 func TestEnvironmentDecides(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
@@ -76,8 +76,7 @@ func TestEnvironmentDecides(t *testing.T) {
 	}
 }
 
-// tuned returns the environment of a program, without the variable that says that this machine has few
-// inotify instances left.
+// tuned returns the environment of a program, without the variable for a machine with few free inotify instances.
 func tuned() []string {
 	return slices.DeleteFunc(Env("etcd"), func(v string) bool { return strings.HasPrefix(v, inotify.Marker+"=") })
 }

@@ -15,8 +15,8 @@ var assets embed.FS
 var modules = []string{"dom.js", "store.js", "list.js", "tree.js", "picture.js", "nodes.js", "boot.js", "calls.js", "account.js",
 	"detail.js", "main.js"}
 
-// script is the page's program: its modules in one, so that the page is the same when it
-// is served and when it is saved in one file.
+// script is the page's program, with all modules in one, so that the page is the same when it is served and when it is
+// saved in one file.
 var script = bundle()
 
 var style = read("app.css")
@@ -26,7 +26,7 @@ var page = template.Must(template.New("page").Parse(read("page.html")))
 func read(name string) string {
 	data, err := assets.ReadFile("assets/" + name)
 	if err != nil {
-		panic(err) // it is compiled in
+		panic(err) // the file is embedded
 	}
 	return string(data)
 }
@@ -55,25 +55,25 @@ func bundle() string {
 	return out.String()
 }
 
-// view is the data of the page's template. A served page loads its style and script; a saved page
-// contains them, and the model that it shows.
+// view is the data of the page's template. A served page loads its style and script; a saved page contains them and the
+// shown model.
 type view struct {
 	Saved  bool
 	Nonce  string
 	Style  template.CSS
 	Script template.JS
-	// Data is the saved model and answers as JSON, in which no character ends a script.
+	// Data is the saved model and answers as JSON, in which no character can end a script.
 	Data template.JS
 }
 
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = page.Execute(w, view{}) // the page has gone
+	_ = page.Execute(w, view{}) // the browser has disconnected
 }
 
 func asset(kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write([]byte(text)) // the page has gone
+		_, _ = w.Write([]byte(text)) // the browser has disconnected
 	}
 }

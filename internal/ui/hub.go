@@ -8,16 +8,15 @@ import (
 	"casement.dev/casement/internal/ui/model"
 )
 
-// The pause between two readings: the least while something changes, the most when
-// nothing does. A reading that takes long makes it share times longer than itself, so
-// that reading takes a fifth of the time at most.
+// The pause between two reads: least while something changes, most while nothing does. After a slow read the pause is
+// share times its duration, so that reading takes at most a fifth of the time.
 const (
 	leastPause = time.Second
 	mostPause  = 5 * time.Second
 	share      = 4
 )
 
-// hub reads the model for all pages together, while there is a page.
+// hub reads the model for all pages together, while a page is connected.
 type hub struct {
 	read func(context.Context) model.Model
 
@@ -25,7 +24,7 @@ type hub struct {
 	pages   int
 	stop    context.CancelFunc
 	current model.Model
-	// changed is closed when there is another current model.
+	// changed is closed when there is a new current model.
 	changed chan struct{}
 }
 
@@ -33,7 +32,7 @@ func newHub(read func(context.Context) model.Model) *hub {
 	return &hub{read: read, changed: make(chan struct{})}
 }
 
-// join counts a page that is connected, until leave is called. It refuses a page beyond the limit.
+// join counts a connected page until leave is called. It refuses pages beyond the limit.
 func (h *hub) join(ctx context.Context) (leave func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +54,7 @@ func (h *hub) join(ctx context.Context) (leave func(), ok bool) {
 	}, true
 }
 
-// run reads again and again until ctx ends.
+// run reads the model repeatedly until ctx ends.
 func (h *hub) run(ctx context.Context) {
 	pause := leastPause
 	for ctx.Err() == nil {
@@ -74,8 +73,8 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// set makes a model the current one and reports whether it differs from the one before.
-// A loop that was stopped sets nothing: another may run already.
+// set makes a model the current one and reports whether it differs from the previous one. It ignores the model of a
+// stopped loop, because another loop may be running already.
 func (h *hub) set(ctx context.Context, m model.Model) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,8 +87,8 @@ func (h *hub) set(ctx context.Context, m model.Model) bool {
 	return true
 }
 
-// next returns the current model as soon as it differs from have, or have itself after a
-// time. It returns false when ctx ends.
+// next returns the current model as soon as it differs from have, or have itself after the time patience. It returns
+// false when ctx ends.
 func (h *hub) next(ctx context.Context, have model.Model, patience time.Duration) (model.Model, bool) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -18,8 +18,7 @@ import (
 	"casement.dev/casement/internal/ui/model"
 )
 
-// Bounds of a saved report: how many objects in trouble are explained in it, and how much
-// of each one's boot log it holds.
+// Limits of a saved report: the number of objects with problems that it explains, and the number of bytes of each boot log.
 const (
 	maxExplained = 60
 	maxConsole   = 32 << 10
@@ -31,12 +30,12 @@ type saved struct {
 	Model    model.Model            `json:"model"`
 	Answers  map[string]walk.Answer `json:"answers"`
 	Consoles map[string]string      `json:"consoles"`
-	// Account is nil where it could not be read.
+	// Account is nil if it could not be read.
 	Account *model.Account `json:"account,omitempty"`
 }
 
-// Save writes the page as one file that needs nothing else: the model, the answers about
-// clusters and objects in trouble, and the ends of their boot logs.
+// Save writes the page as one self-contained file: the model, the answers about clusters and objects with problems, and
+// the ends of their boot logs.
 func Save(ctx context.Context, source Source, now time.Time, w io.Writer) error {
 	s := saved{At: now, Model: source.Read(ctx), Answers: map[string]walk.Answer{}, Consoles: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(s.Model)) {
@@ -47,7 +46,7 @@ func Save(ctx context.Context, source Source, now time.Time, w io.Writer) error 
 			s.explain(ctx, source, key)
 		}
 	}
-	if account, err := source.Account(ctx); err == nil { // the page says that it is not there
+	if account, err := source.Account(ctx); err == nil { // otherwise the page shows that it is missing
 		account = account.Sorted()
 		s.Account = &account
 	}
@@ -59,8 +58,8 @@ func Save(ctx context.Context, source Source, now time.Time, w io.Writer) error 
 		Script: template.JS(script), Data: template.JS(data)})
 }
 
-// clean returns the JSON without secrets. The parts have been cleaned where they were read; a report leaves the machine, so
-// that the whole passes what an archive for support does.
+// clean returns the JSON without secrets. The parts have been cleaned when they were read; because a report leaves this
+// computer, the whole is also cleaned like an archive for support.
 func (s saved) clean() ([]byte, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -73,8 +72,8 @@ func (s saved) clean() ([]byte, error) {
 	return json.Marshal(redact.Object(plain))
 }
 
-// explain adds the answer about an object in trouble, and the boot log of a machine. An
-// answer that cannot be had is left out, and the page says so.
+// explain adds the answer about an object with a problem, and the boot log of a machine. It omits an answer that cannot
+// be determined; the page shows that it is missing.
 func (s *saved) explain(ctx context.Context, source Source, key string) {
 	var row struct{ Kind, Cluster, State string }
 	if json.Unmarshal(s.Model[key], &row) != nil || row.State != "bad" && row.State != "wait" {

@@ -23,13 +23,13 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Bounds of what is shown of a container's log.
+// Limits of the shown part of a container's log.
 const (
 	maxLogLines = 500
 	maxLogBytes = 256 << 10
 )
 
-// shown is the object of a row, with the clients of the cluster that has it.
+// shown is the object of a row, with the clients for its cluster.
 type shown struct {
 	client client.Client
 	config *rest.Config
@@ -53,7 +53,7 @@ func (r *Reader) Show(ctx context.Context, s Selection, what string, w io.Writer
 	return fmt.Errorf("%q of a %s is not shown", what, at.object.GetKind())
 }
 
-// shown reads the object of a row: of the management cluster, or of the workload cluster behind its kubeconfig.
+// shown reads the object of a row from the management cluster, or from the workload cluster with its kubeconfig.
 func (r *Reader) shown(ctx context.Context, s Selection) (at shown, err error) {
 	if at.client, err = r.Client(); err != nil {
 		return at, err
@@ -89,7 +89,7 @@ func (r *Reader) shown(ctx context.Context, s Selection) (at shown, err error) {
 	return at, at.client.Get(ctx, key, at.object)
 }
 
-// yaml writes the object without what only the API server needs.
+// yaml writes the object without the fields that only the API server needs.
 func (s shown) yaml(w io.Writer) error {
 	s.object.SetManagedFields(nil)
 	data, err := yaml.Marshal(redact.Object(s.object.Object))
@@ -146,7 +146,7 @@ func (s shown) logs(ctx context.Context, w io.Writer) error {
 		text, err := core.Get().Namespace(s.object.GetNamespace()).Resource("pods").Name(s.object.GetName()).SubResource("log").
 			Param("container", name).Param("tailLines", fmt.Sprint(maxLogLines)).Param("limitBytes", fmt.Sprint(maxLogBytes)).DoRaw(ctx)
 		if err != nil {
-			text = []byte(err.Error() + "\n") // of this container; another one may have a log
+			text = []byte(err.Error() + "\n") // an error of this container; another container may have a log
 		}
 		if _, err := out.Write(text); err != nil {
 			return err

@@ -26,21 +26,21 @@ import (
 	"casement.dev/casement/internal/ui/model"
 )
 
-// Local is the local plane behind a Reader.
+// Local is the local plane that a Reader reads.
 type Local interface {
-	// Azure reads the local Azure; an error means that the plane does not answer.
+	// Azure reads the local Azure; an error means that the plane does not respond.
 	Azure(ctx context.Context) (*model.Azure, error)
-	// Guests lists the VMs that boot, which is all that boot logs need of Azure.
+	// Guests lists the VMs that are booting, which is all that reading boot logs needs.
 	Guests(ctx context.Context) ([]model.Guest, error)
 	// Account reads the quotas of some regions and the activity log.
 	Account(ctx context.Context, locations []string) (model.Account, error)
-	// Console writes the boot log of the VM with a resource ID; with follow until ctx ends.
+	// Console writes the boot log of the VM with a resource ID; with follow, until ctx ends.
 	Console(ctx context.Context, id string, follow bool, w io.Writer) error
 }
 
 // Selection is the object of a row.
 type Selection struct {
-	// Key is the row's key, Cluster the name of the object's cluster.
+	// Key is the row's key, and Cluster the name of the object's cluster.
 	Key, Cluster string
 }
 
@@ -51,21 +51,20 @@ func selection(r *http.Request) Selection {
 
 // Reader is the Source of a management cluster.
 type Reader struct {
-	// Client returns a client of the management cluster. It is called each time, because a
-	// local plane can end and start again.
+	// Client returns a client of the management cluster. It is called for each read, because a local plane can be restarted.
 	Client func() (client.Client, error)
 	// Namespace limits the objects; "" means all namespaces.
 	Namespace string
 	Meta      model.Meta
-	// Local is nil where the clusters are not in the local plane.
+	// Local is nil if the clusters are not in the local plane.
 	Local Local
 
 	mu sync.Mutex
-	// last are the clusters that were read last, with the time.
+	// last are the most recently read clusters, with the time of the read.
 	last map[client.ObjectKey]seenCluster
 }
 
-// seenCluster is a cluster as it was at a time.
+// seenCluster is a cluster at the time of its read.
 type seenCluster struct {
 	model.Cluster
 	at time.Time
@@ -75,10 +74,10 @@ func (s seenCluster) shown(key client.ObjectKey) error {
 	return fmt.Errorf("%s is shown as of %s", key, s.at.UTC().Format(time.TimeOnly+" MST"))
 }
 
-// maxClusters bounds the clusters that are read at the same time.
+// maxClusters is the maximum number of clusters that are read at the same time.
 const maxClusters = 4
 
-// readTimeoutAll bounds one reading of everything.
+// readTimeoutAll is the timeout of reading everything once.
 const readTimeoutAll = 30 * time.Second
 
 // Read implements Source.
@@ -94,7 +93,7 @@ func (r *Reader) Read(ctx context.Context) model.Model {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) == 0 { // a plane that does not run has no API server either
+	if len(errs) == 0 { // a plane that is not running has no API server either
 		var err error
 		in.Clusters, err = r.clusters(ctx, in.Azure)
 		errs = append(errs, err)
@@ -105,8 +104,8 @@ func (r *Reader) Read(ctx context.Context) model.Model {
 	return model.Build(in)
 }
 
-// clusters reads all clusters. What cannot be read now is as it was read last: a management cluster that is late has
-// not lost anything.
+// clusters reads all clusters. For clusters that cannot be read now, it returns the last read: a slow management
+// cluster has not lost its clusters.
 func (r *Reader) clusters(ctx context.Context, azure *model.Azure) ([]model.Cluster, error) {
 	c, err := r.Client()
 	var list clusterv1.ClusterList
@@ -154,7 +153,7 @@ func (r *Reader) clusters(ctx context.Context, azure *model.Azure) ([]model.Clus
 	for i := range errs {
 		key := client.ObjectKeyFromObject(&list.Items[i])
 		if apierrors.IsNotFound(errs[i]) {
-			errs[i] = nil // it was deleted at this moment
+			errs[i] = nil // the cluster has just been deleted
 		} else if before, ok := r.last[key]; ok && errs[i] != nil {
 			last[key] = before
 			errs[i] = errors.Join(errs[i], before.shown(key))
@@ -164,7 +163,7 @@ func (r *Reader) clusters(ctx context.Context, azure *model.Azure) ([]model.Clus
 	return r.known(), errors.Join(errs...)
 }
 
-// known returns the clusters that were read last.
+// known returns the most recently read clusters.
 func (r *Reader) known() (out []model.Cluster) {
 	for _, key := range r.keys() {
 		out = append(out, r.last[key].Cluster)
@@ -172,7 +171,7 @@ func (r *Reader) known() (out []model.Cluster) {
 	return out
 }
 
-// keys returns the names of those clusters, in order.
+// keys returns the names of the known clusters, sorted.
 func (r *Reader) keys() []client.ObjectKey {
 	return slices.SortedFunc(maps.Keys(r.last), func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
 }
@@ -182,7 +181,7 @@ func (r *Reader) cluster(ctx context.Context, c client.Client, cluster *clusterv
 	if err != nil {
 		return model.Cluster{}, err
 	}
-	s.Logs = nil // containers' logs are read when somebody asks why
+	s.Logs = nil // containers' logs are only read by Why
 	if azure != nil {
 		r.consoles(ctx, s, azure.Guests)
 	}
@@ -211,11 +210,10 @@ func ids(guests []model.Guest) []string {
 	return out
 }
 
-// errSelection is the error for a row that is no object.
+// errSelection is the error for a row without an object.
 var errSelection = errors.New("this row is no object that can be looked at")
 
-// find resolves a selection. For a kind without an answer of its own, it selects its
-// cluster.
+// find resolves a selection. For a kind that has no answer of its own, it selects the object's cluster.
 func (r *Reader) find(ctx context.Context, c client.Client, s Selection) (facts.Object, error) {
 	part := strings.Split(s.Key, "/")
 	switch {
@@ -263,7 +261,7 @@ func (r *Reader) Why(ctx context.Context, s Selection) (walk.Answer, error) {
 	return walk.Object(snapshot, object)
 }
 
-// errNoAccount is the error where nothing is asked of Azure.
+// errNoAccount is the error if there is no local Azure to query.
 var errNoAccount = errors.New("quotas and the activity log are read from the local plane; " +
 	"for Azure: az vm list-usage, az monitor activity-log list")
 
@@ -287,7 +285,7 @@ func (r *Reader) Account(ctx context.Context) (model.Account, error) {
 	return r.Local.Account(ctx, slices.Sorted(maps.Keys(locations)))
 }
 
-// errNoConsole is the error for a machine without a boot log that can be read.
+// errNoConsole is the error for a machine without a readable boot log.
 var errNoConsole = errors.New("there is no boot log of this machine here yet; casement logs MACHINE reads the logs inside of it")
 
 // Console implements Source.
@@ -327,7 +325,7 @@ type redactor struct {
 	lines redact.Lines
 }
 
-// maxLine bounds a line that is held back until it ends.
+// maxLine is the maximum number of bytes of an incomplete line that are buffered.
 const maxLine = 64 << 10
 
 func (r *redactor) Write(b []byte) (int, error) {

@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/ui/model"
 )
 
-// TestLateClusters: clusters that cannot be read now are shown as they were read before, and the page says so; one that is no
-// longer listed is not.
+// TestLateClusters: clusters that cannot be read now are shown as they were last read, and the page says so; a cluster
+// that is no longer listed is not shown.
 func TestLateClusters(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1.AddToScheme(scheme); err != nil {

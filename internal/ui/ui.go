@@ -1,8 +1,7 @@
-// Package ui is the page that shows clusters in a browser: a server on 127.0.0.1 with a
-// token in its address, one stream of events to each page, and the embedded files of the
-// page itself. It reads and never changes anything. What the page shows is built by
-// internal/ui/model; the server sends what changed of it. It knows nothing of the local
-// plane but what the Local interface has. The command line imports it.
+// Package ui serves the page that shows clusters in a browser: a server on 127.0.0.1 with a token in its URL, one
+// stream of events to each page, and the embedded files of the page itself. It only reads. internal/ui/model builds the
+// page's content; the server sends its changes. It uses the local plane only through the interface Local. The command
+// line imports it.
 package ui
 
 import (
@@ -23,38 +22,38 @@ import (
 	"casement.dev/casement/internal/ui/model"
 )
 
-// Source is where the server reads from.
+// Source is the source of the server's data.
 type Source interface {
-	// Read returns the whole model. What could not be read is named in it.
+	// Read returns the whole model; the model lists the objects that could not be read.
 	Read(ctx context.Context) model.Model
-	// Why returns the first thing that is wrong with the object of a row.
+	// Why returns the first fault of a row's object.
 	Why(ctx context.Context, s Selection) (walk.Answer, error)
-	// Console writes the boot log of a machine to w, redacted; with follow until ctx ends.
+	// Console writes the boot log of a machine to w without secrets; with follow, until ctx ends.
 	Console(ctx context.Context, s Selection, follow bool, w io.Writer) error
-	// Show writes what the API server or the kubelet says of the object of a row, redacted: its yaml, its events, or
-	// a pod's logs.
+	// Show writes data about a row's object from the API server or the kubelet, without secrets: its YAML, its events,
+	// or a pod's logs.
 	Show(ctx context.Context, s Selection, what string, w io.Writer) error
 	// Account reads the quotas and the activity log of the clusters' subscription.
 	Account(ctx context.Context) (model.Account, error)
 }
 
-// Bounds of the server. A page has one stream, and one console while it shows one.
+// Limits of the server. A page has one stream, and one console stream while it shows a console.
 const (
 	maxStreams  = 16
 	maxConsoles = 16
 	maxAnswers  = 2
 	// heartbeat is the interval of the messages that keep an idle stream open.
 	heartbeat = 15 * time.Second
-	// writeTimeout bounds one write to a page, readTimeout the header of a request.
+	// writeTimeout is the timeout of one write to a page; readTimeout is the timeout for reading the header of a request.
 	writeTimeout = 10 * time.Second
 	readTimeout  = 5 * time.Second
-	// answerTimeout bounds one answer to why.
+	// answerTimeout is the timeout of one answer of Why.
 	answerTimeout = 30 * time.Second
 )
 
 // Server serves the page.
 type Server struct {
-	// open returns the source of a context, and false for one that there is not.
+	// open returns the source for a context, and false if the context does not exist.
 	open    func(context string) (Source, bool)
 	mu      sync.Mutex
 	windows map[string]*window
@@ -66,14 +65,14 @@ type Server struct {
 	mux      *http.ServeMux
 }
 
-// window is a context that pages show.
+// window is the state of a context that pages show.
 type window struct {
 	source Source
 	hub    *hub
 }
 
-// New returns a server for a listener's address, with a new token. Pages ask for a context by its name, at first by ""; open returns
-// its source, and false where there is none.
+// New returns a server for a listener's address, with a new token. Pages request a context by its name, at first by "";
+// open returns its source, and false if the context does not exist.
 func New(open func(context string) (Source, bool), address net.Addr) *Server {
 	s := &Server{open: open, windows: map[string]*window{}, token: rand.Text(), host: address.String(),
 		consoles: make(chan struct{}, maxConsoles), answers: make(chan struct{}, maxAnswers), mux: http.NewServeMux()}
@@ -88,7 +87,7 @@ func New(open func(context string) (Source, bool), address net.Addr) *Server {
 	return s
 }
 
-// of lets a handler answer from the context that a request names.
+// of returns a handler that uses the context that a request names.
 func (s *Server) of(answer func(*window, http.ResponseWriter, *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		name := r.URL.Query().Get("context")
@@ -109,14 +108,14 @@ func (s *Server) of(answer func(*window, http.ResponseWriter, *http.Request)) ht
 	}
 }
 
-// Address returns the URL of the page. Anyone who knows it can read the page.
+// Address returns the URL of the page. Everyone who knows it can read the page.
 func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + "/" }
 
-// Serve answers on a listener until ctx ends.
+// Serve serves a listener until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // the streams end with it
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // this also ends the streams
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -143,7 +142,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix(strings.TrimSuffix(r.URL.Path, rest), s.mux).ServeHTTP(w, r)
 }
 
-// allowed returns the path behind the token, and whether the request may be answered.
+// allowed returns the path after the token, and whether the request may be answered.
 func (s *Server) allowed(r *http.Request) (string, bool) {
 	if _, port, err := net.SplitHostPort(s.host); err != nil || r.Host != s.host && r.Host != "localhost:"+port {
 		return "", false
@@ -158,8 +157,7 @@ func (s *Server) allowed(r *http.Request) (string, bool) {
 	return "/" + rest, ok && subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 }
 
-// events streams the model and then its changes. A page that is slow gets fewer and
-// larger changes.
+// events streams the model and then its changes. A slow page gets fewer and larger changes.
 func (s *Server) events(v *window, w http.ResponseWriter, r *http.Request) {
 	leave, ok := v.hub.join(r.Context())
 	if !ok {
@@ -201,7 +199,7 @@ func (s *Server) events(v *window, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// why answers with the first problem of the object of a row.
+// why responds with the first fault of a row's object.
 func (s *Server) why(v *window, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
@@ -213,10 +211,10 @@ func (s *Server) why(v *window, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		w.WriteHeader(http.StatusNotFound)
-		_ = json.NewEncoder(w).Encode(map[string]string{"error": redacted(err)}) // the page has gone
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": redacted(err)}) // the browser has disconnected
 		return
 	}
-	_ = json.NewEncoder(w).Encode(model.Redacted(answer)) // the page has gone
+	_ = json.NewEncoder(w).Encode(model.Redacted(answer)) // the browser has disconnected
 }
 
 // console streams the boot log of a machine while the page reads it.
@@ -232,7 +230,7 @@ func (s *Server) console(v *window, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// show answers with the YAML, the events or the logs of the object of a row.
+// show responds with the YAML, the events or the logs of a row's object.
 func (s *Server) show(v *window, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
@@ -246,10 +244,10 @@ func (s *Server) show(v *window, w http.ResponseWriter, r *http.Request) {
 		http.Error(w, redacted(err), http.StatusNotFound)
 		return
 	}
-	_, _ = w.Write(text.Bytes()) // the page has gone
+	_, _ = w.Write(text.Bytes()) // the browser has disconnected
 }
 
-// account answers with the quotas and the activity log.
+// account responds with the quotas and the activity log.
 func (s *Server) account(v *window, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
@@ -263,10 +261,10 @@ func (s *Server) account(v *window, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(account.Sorted()) // the page has gone
+	_ = json.NewEncoder(w).Encode(account.Sorted()) // the browser has disconnected
 }
 
-// take waits for a free place in places.
+// take waits for a free slot in places; it returns false if ctx ends first.
 func take(ctx context.Context, places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:

@@ -21,7 +21,7 @@ import (
 	"casement.dev/casement/internal/ui/model"
 )
 
-// scripted is a source of given models, one a reading, the last again and again.
+// scripted is a source of given models, one per read; the last one repeats.
 type scripted struct {
 	models []model.Model
 	reads  atomic.Int64
@@ -55,7 +55,7 @@ func (s *scripted) Account(context.Context) (model.Account, error) {
 	return model.Account{Quotas: []model.Quota{{Location: "westeurope", Name: "standardDSv3Family", Used: 6, Limit: 6}}}, nil
 }
 
-// TestContexts: each context has its own model, and one that the kubeconfig has not is not found.
+// TestContexts: each context has its own model, and a context that is not in the kubeconfig is not found.
 func TestContexts(t *testing.T) {
 	sources := map[string]*scripted{"": {models: []model.Model{{"meta": row(`{"context":"one"}`)}}},
 		"two": {models: []model.Model{{"meta": row(`{"context":"two"}`)}}}}
@@ -84,7 +84,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// TestShow: the text of an object comes as text, and an error without secrets.
+// TestShow: the text of an object is sent as text, and an error without secrets.
 func TestShow(t *testing.T) {
 	_, address := serve(t, &scripted{models: []model.Model{{}}})
 	for what, want := range map[string]struct {
@@ -122,7 +122,7 @@ func serveAll(t *testing.T, open func(string) (Source, bool)) (*Server, string) 
 	return ui, ui.Address()
 }
 
-// TestGuard: who has another host, origin, site or token gets 403, on every path.
+// TestGuard: a request with another host, origin, site or token gets 403, on every path.
 func TestGuard(t *testing.T) {
 	ui, address := serve(t, &scripted{models: []model.Model{{"meta": row(`{}`)}}})
 	port := ui.host[strings.LastIndex(ui.host, ":"):]
@@ -173,8 +173,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestEvents: a page gets the whole model and then what changes, and nothing is read when
-// no page is open.
+// TestEvents: a page gets the whole model and then its changes, and nothing is read while no page is open.
 func TestEvents(t *testing.T) {
 	source := &scripted{models: []model.Model{{"a/1": row(`1`), "a/2": row(`1`)}, {"a/1": row(`2`)}}}
 	_, address := serve(t, source)
@@ -210,7 +209,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestNothingIsReadWithoutPages: the last page that leaves ends the reading.
+// TestNothingIsReadWithoutPages: reading ends when the last page disconnects.
 func TestNothingIsReadWithoutPages(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan struct{})
 	h := newHub(func(ctx context.Context) model.Model {
@@ -232,7 +231,7 @@ func TestNothingIsReadWithoutPages(t *testing.T) {
 	<-ended
 }
 
-// TestStreamsAreBounded: one page too many is refused, and one that leaves makes room.
+// TestStreamsAreBounded: one page too many is refused, and a page that disconnects frees a slot.
 func TestStreamsAreBounded(t *testing.T) {
 	h := newHub(func(context.Context) model.Model { return model.Model{} })
 	var leave func()
@@ -266,7 +265,7 @@ func TestAnswersAreRedacted(t *testing.T) {
 	}
 }
 
-// TestSave: a report is one file that loads nothing, and in which no name ends a script.
+// TestSave: a report is one file that loads nothing, and in which no name can end a script.
 func TestSave(t *testing.T) {
 	source := &scripted{models: []model.Model{{
 		"object/Machine/ns/x": row(`{"kind":"Machine","name":"</script><img src=x>","state":"bad"}`),

@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Manifest returns the manifest of a pool's step, for `kubectl apply --server-side --force-conflicts`: of
-// objects that exist it has the changed fields alone.
+// Manifest returns the manifest of a pool's step, for `kubectl apply --server-side --force-conflicts`: existing objects
+// only have their changed fields.
 func (p *Plan) Manifest(in Input, pool *Pool) ([]byte, error) {
 	release := "windows-" + p.To
 	head := fmt.Sprintf("# %s/%s of cluster %s from Windows Server %s to %s.\n"+
@@ -49,8 +49,8 @@ func (p *Plan) Manifest(in Input, pool *Pool) ([]byte, error) {
 	})
 }
 
-// templateOf copies a machine template for a release, without an image and without the fields that the API
-// server and controllers wrote.
+// templateOf returns a copy of a machine template for a release, without an image and without the fields that the API
+// server and controllers write.
 func templateOf(old *infrav1.AzureMachineTemplate, to string) *infrav1.AzureMachineTemplate {
 	next := old.DeepCopy()
 	next.TypeMeta = metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachineTemplate"}
@@ -64,8 +64,8 @@ func templateOf(old *infrav1.AzureMachineTemplate, to string) *infrav1.AzureMach
 	return next
 }
 
-// templateName returns the name of the template for a release: the old one's, with the year of its release replaced
-// or added.
+// templateName returns the name of the template for a release: the old template's name, with the year of its release
+// replaced or added.
 func templateName(old, to string) string {
 	for _, name := range windows.ServerReleases() {
 		if rest, ok := strings.CutSuffix(old, "-"+name); ok {
@@ -75,7 +75,7 @@ func templateName(old, to string) string {
 	return old + "-" + to
 }
 
-// topology returns the Cluster with the variable of a ClusterClass.
+// topology returns the Cluster with the release as the variable of its ClusterClass.
 func (in Input) topology(release string) map[string]any {
 	variables := []map[string]any{{"name": "windowsServerVersion", "value": release}}
 	return map[string]any{
@@ -88,7 +88,7 @@ func (in Input) topology(release string) map[string]any {
 	}
 }
 
-// write joins objects to one manifest, without status and empty times.
+// write joins objects to one manifest, without status and empty timestamps.
 func write(head string, objects ...any) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString(head)

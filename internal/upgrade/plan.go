@@ -1,8 +1,8 @@
-// Package upgrade plans the move of a cluster's Windows nodes to another release of Windows Server: which
-// pools in which order, from which image to which, the cost while it runs, pods that then have no node, the
-// network's support, and the known regressions of the builds; and it writes the manifests of each step.
+// Package upgrade plans the move of a cluster's Windows nodes to another release of Windows Server: the order of the
+// pools, their old and new images, the cost during the move, pods that will have no node, the network's support, and
+// the known regressions of the builds; and it writes the manifests of each step.
 //
-// It plans from given objects, and refuses to apply or to read anything itself. internal/cli imports it.
+// It plans from given objects, and does not apply or read anything itself. internal/cli imports it.
 package upgrade
 
 import (
@@ -24,16 +24,16 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Plan describes a move to another release of Windows Server. Nothing of it is applied.
+// Plan describes a move to another release of Windows Server. It applies nothing.
 type Plan struct {
 	Cluster string `json:"cluster"`
 	To      string `json:"to"`
-	// Blocked are reasons not to begin, Warnings facts to know before.
+	// Blocked are the reasons not to begin; Warnings are facts to know before.
 	Blocked  []string `json:"blocked,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Pools are the groups of Windows machines in the order in which to move them.
+	// Pools are the groups of Windows machines, in the order of their moves.
 	Pools []Pool `json:"pools"`
-	// Behind are the pods that have no node once every pool has moved, by their owners.
+	// Behind are the pods for which no node will be left once every pool has moved, by their owners.
 	Behind []Behind `json:"behind,omitempty"`
 	// Support has the statements of Kubernetes and of the network's project about the release.
 	Support []string `json:"support,omitempty"`
@@ -46,24 +46,25 @@ type Pool struct {
 	// Kind is MachineDeployment or MachinePool.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// From is the release that the machines have; There is set where it is the new one already.
+	// From is the current release of the machines; There is true if it is the new release already.
 	From     string `json:"from"`
 	There    bool   `json:"there,omitempty"`
 	Replicas int    `json:"replicas"`
-	// Image is the machines' image, Next their new one; "" if the user has to name it.
+	// Image is the machines' image, and Next their new image; "" if the user has to name it.
 	Image string `json:"image"`
 	Next  string `json:"next,omitempty"`
-	// Surge is the number of machines beside the others while it runs, Size their size, and Unavailable how many are away.
+	// Surge is the number of additional machines during the move, and Size their size; Unavailable is the number of
+	// missing machines.
 	Surge       int    `json:"surge"`
 	Unavailable int    `json:"unavailable"`
 	Size        string `json:"size"`
-	// Cost is the part of the quota that Surge takes.
+	// Cost is the part of the quota that Surge needs.
 	Cost string `json:"cost"`
 	// Builds are the builds of its nodes with their known regressions.
 	Builds []string `json:"builds,omitempty"`
-	// Topology is set where a ClusterClass makes the pool.
+	// Topology is true if a ClusterClass creates the pool.
 	Topology bool `json:"topology,omitempty"`
-	// File is the manifest of the step, "" where there is none.
+	// File is the name of the step's manifest, or "".
 	File string `json:"file,omitempty"`
 
 	template *infrav1.AzureMachineTemplate
@@ -72,7 +73,7 @@ type Pool struct {
 
 // Behind is an owner of pods that no new node can run.
 type Behind struct {
-	// Owner is KIND/NAMESPACE/NAME, Pods how many of its pods there are.
+	// Owner is KIND/NAMESPACE/NAME, and Pods the number of its pods.
 	Owner string   `json:"owner"`
 	Pods  int      `json:"pods"`
 	Why   []string `json:"why"`
@@ -82,11 +83,11 @@ type Behind struct {
 // Input has the inputs of a plan.
 type Input struct {
 	*facts.Snapshot
-	// Templates are the machine templates that MachineDeployments name, by name.
+	// Templates are the machine templates of MachineDeployments, by name.
 	Templates map[string]*infrav1.AzureMachineTemplate
 }
 
-// Make returns the plan to move a cluster to a release.
+// Make returns the plan for moving a cluster to a release.
 func Make(in Input, to windows.Release) *Plan {
 	p := &Plan{Cluster: in.Cluster.Name, To: to.Name}
 	for i := range in.Deployments {
@@ -99,7 +100,7 @@ func Make(in Input, to windows.Release) *Plan {
 			p.Pools = append(p.Pools, pool)
 		}
 	}
-	slices.SortStableFunc(p.Pools, func(a, b Pool) int { // the smallest first: a problem shows on few machines
+	slices.SortStableFunc(p.Pools, func(a, b Pool) int { // the smallest first, so that a problem affects few machines
 		return cmp.Or(cmp.Compare(a.Replicas, b.Replicas), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	step := 0
@@ -113,7 +114,7 @@ func Make(in Input, to windows.Release) *Plan {
 				"step's manifest", pool.Kind, pool.Name, pool.Image, to.Name))
 		}
 		if pool.Topology && slices.ContainsFunc(p.Pools[:i], func(o Pool) bool { return o.Topology && o.File != "" }) {
-			continue // one variable moves all of a class
+			continue // one variable moves all pools of a class
 		}
 		step++
 		pool.File = fmt.Sprintf("%02d-%s.yaml", step, pool.Name)
@@ -142,7 +143,7 @@ func Make(in Input, to windows.Release) *Plan {
 	return p
 }
 
-// support judges the release by Kubernetes and the cluster's network.
+// support adds the support of the release by Kubernetes and the cluster's network.
 func (in Input) support(p *Plan, to windows.Release) {
 	minor := 0
 	if in.ControlPlane != nil {
@@ -169,7 +170,7 @@ func (in Input) support(p *Plan, to windows.Release) {
 	}
 }
 
-// deployment plans a MachineDeployment; ok is false for one without Windows.
+// deployment plans a MachineDeployment; ok is false if it has no Windows machines.
 func (in Input) deployment(d *clusterv1.MachineDeployment, to windows.Release) (Pool, bool) {
 	t := in.Templates[d.Spec.Template.Spec.InfrastructureRef.Name]
 	if t == nil || t.Spec.Template.Spec.OSDisk.OSType != windows.OSWindows {
@@ -184,7 +185,7 @@ func (in Input) deployment(d *clusterv1.MachineDeployment, to windows.Release) (
 	return p, true
 }
 
-// pool plans a MachinePool; ok is false for one without Windows.
+// pool plans a MachinePool; ok is false if it has no Windows machines.
 func (in Input) pool(m *clusterv1.MachinePool, to windows.Release) (Pool, bool) {
 	a := in.AzurePools[m.Spec.Template.Spec.InfrastructureRef.Name]
 	if a == nil || a.Spec.Template.OSDisk.OSType != windows.OSWindows {
@@ -215,7 +216,7 @@ func owned(labels map[string]string) bool {
 	return ok
 }
 
-// images sets the release and the image of a pool, and the ones that it gets.
+// images sets the current and new release and image of a pool.
 func (p *Pool) images(spec *infrav1.AzureMachineSpec, annotations map[string]string, version string, to windows.Release) {
 	p.From, p.Image = "unknown", "(none)"
 	image, err := capacity.Image(spec, annotations, version)
@@ -238,7 +239,7 @@ func (p *Pool) images(spec *infrav1.AzureMachineSpec, annotations map[string]str
 	}
 }
 
-// reference returns an image as windows.ParseImage reads it.
+// reference returns an image in the form for windows.ParseImage.
 func reference(i infrav1.Image) string {
 	switch {
 	case i.ComputeGallery != nil:
@@ -252,11 +253,11 @@ func reference(i infrav1.Image) string {
 	return ""
 }
 
-// sizeCores matches the processors in the name of a VM size.
+// sizeCores matches the number of processors in the name of a VM size.
 var sizeCores = regexp.MustCompile(`^Standard_[A-Z]+(\d+)`)
 
-// rolls sets how a pool rolls, by default with one additional machine and none away, as in Cluster API. A
-// percentage is rounded up for a surge and down for unavailable machines.
+// rolls sets the surge and the unavailable machines of a pool: by default one additional machine and none unavailable,
+// as in Cluster API. A percentage is rounded up for the surge, and down for unavailable machines.
 func (p *Pool) rolls(surge, unavailable *intstr.IntOrString) {
 	n := func(v *intstr.IntOrString, otherwise int, up bool) int {
 		if v == nil {
@@ -275,7 +276,7 @@ func (p *Pool) rolls(surge, unavailable *intstr.IntOrString) {
 	p.Surge = min(p.Surge, p.Replicas)
 	p.Cost = fmt.Sprintf("%d more %s at a time, until %d machines are replaced", p.Surge, cmp.Or(p.Size, "machines"), p.Replicas)
 	if m := sizeCores.FindStringSubmatch(p.Size); m != nil && p.Surge > 0 {
-		cores, _ := strconv.Atoi(m[1]) // digits
+		cores, _ := strconv.Atoi(m[1]) // the match is digits
 		addresses := "addresses"
 		if p.Surge == 1 {
 			addresses = "address"
@@ -290,7 +291,7 @@ func (p *Pool) rolls(surge, unavailable *intstr.IntOrString) {
 	}
 }
 
-// builds describes the Windows builds of the nodes of machines.
+// builds returns the Windows builds of the machines' nodes, with their known regressions.
 func (in Input) builds(of func(*clusterv1.Machine) bool) []string {
 	nodes := map[string]int{}
 	for i := range in.Machines {
@@ -306,7 +307,7 @@ func (in Input) builds(of func(*clusterv1.Machine) bool) []string {
 	return out
 }
 
-// behind returns the owners of pods that no node of the new release runs.
+// behind returns the owners of pods that no node of the new release can run.
 func (in Input) behind(to windows.Release) []Behind {
 	found := map[string]*Behind{}
 	for i := range in.Pods {
@@ -337,7 +338,7 @@ func (in Input) behind(to windows.Release) []Behind {
 	return out
 }
 
-// ownerOf names the owner of a pod. A ReplicaSet of a Deployment counts as the Deployment.
+// ownerOf returns the name of a pod's owner. For a ReplicaSet of a Deployment, it is the Deployment.
 func ownerOf(pod *corev1.Pod) string {
 	c := metav1.GetControllerOf(pod)
 	if c == nil {
@@ -349,7 +350,7 @@ func ownerOf(pod *corev1.Pod) string {
 	return c.Kind + "/" + pod.Namespace + "/" + c.Name
 }
 
-// staysBehind returns why a pod cannot run on nodes of a release: its selector or affinity names another
+// staysBehind returns the reasons why a pod cannot run on nodes of a release: its selector or affinity requires another
 // build, or a host of the release cannot run one of its images. HostProcess pods use the host's build.
 func staysBehind(pod *corev1.Pod, to windows.Release) []string {
 	var why []string
@@ -370,7 +371,7 @@ func staysBehind(pod *corev1.Pod, to windows.Release) []string {
 	return why
 }
 
-// admits reports whether a required affinity lets a pod onto a node of a build, as far as the label of builds decides.
+// admits reports whether a required affinity allows a node with a build, as far as this depends on the build label.
 func admits(a *corev1.Affinity, build string) bool {
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return true

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// TestRolls: a surge is rounded up, and never more than there are machines.
+// TestRolls: a surge is rounded up, and is never more than the number of machines.
 func TestRolls(t *testing.T) {
 	share, three, zero := intstr.FromString("25%"), intstr.FromInt32(3), intstr.FromInt32(0)
 	for _, c := range []struct {
@@ -32,7 +32,7 @@ func TestRolls(t *testing.T) {
 	}
 }
 
-// TestAdmits: a required affinity lets a pod onto nodes of a build.
+// TestAdmits: a required affinity allows nodes with a build.
 func TestAdmits(t *testing.T) {
 	affinity := func(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
 		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{

@@ -11,19 +11,18 @@ import (
 
 // Admission is the result of admission for a new object.
 type Admission struct {
-	// Object has the defaults filled in.
+	// Object is the object with its defaults.
 	Object client.Object
-	// Warnings are the warnings that the API server prints; Errors why it refuses the object.
+	// Warnings are the warnings that the API server returns; Errors are the reasons why it refuses the object.
 	Warnings []string
 	Errors   field.ErrorList
 }
 
-// ErrNoAdmission means that a kind has no admission here.
+// ErrNoAdmission means that this package has no admission for a kind.
 var ErrNoAdmission = errors.New("no admission of the kind")
 
-// Admit returns the result of admission for a new object, without a server: the object with
-// defaults, and warnings or errors. raw is JSON. The error means that the object cannot be
-// parsed, or is ErrNoAdmission.
+// Admit returns the result of admission for a new object, without a server: the object with its defaults, and warnings
+// or errors. raw is JSON. The error is ErrNoAdmission, or means that the object cannot be parsed.
 func Admit(kindName string, raw []byte) (Admission, error) {
 	for _, k := range kinds() {
 		if k.name() == kindName {

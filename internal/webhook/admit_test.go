@@ -47,8 +47,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestPlaceholders: names and IDs of a template may be placeholders for a ClusterClass; they raise a
-// warning, and an object that still has them is refused.
+// TestPlaceholders: names and IDs in a template may be placeholders for a ClusterClass; they cause a warning, and an
+// object that still has them is refused.
 func TestPlaceholders(t *testing.T) {
 	machine := `{"vmSize":"Standard_D2s_v3","osDisk":{"osType":"Linux","diskSizeGB":30},"image":{"computeGallery":{` +
 		`"gallery":"TO BE REPLACED","name":"x","version":"1.0.0"}}}`

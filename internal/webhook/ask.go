@@ -18,9 +18,9 @@ import (
 	"casement.dev/casement/internal/grant"
 )
 
-// askIdentity asks whether the writer of a reference to a Secret of another namespace
-// may read it, and records it. A reference that stays as it was is not asked about:
-// controllers write an identity too, and may read more than who made it.
+// askIdentity checks whether the author of a reference to a Secret of another namespace may read the Secret, and
+// records it. It does not check an unchanged reference, because controllers also write identities, and may have more
+// permissions than the author.
 func askIdentity(ctx context.Context, c Config, old, i *infrav1.AzureClusterIdentity) ([]string, field.ErrorList, error) {
 	if !grant.Foreign(i) || old != nil && grant.SecretOf(old) == grant.SecretOf(i) {
 		return nil, nil, nil
@@ -62,8 +62,8 @@ func mayRead(ctx context.Context, c client.Client, request admission.Request, se
 	return review.Status.Allowed, nil
 }
 
-// askCluster warns of a new cluster that another one will not let work: both would have one name and
-// one resource group. It is no error, as the other one may be about to go.
+// askCluster warns about a new cluster that another cluster with the same name and resource group will prevent from
+// working. It is no error, because the other cluster may be about to be deleted.
 func askCluster(ctx context.Context, c Config, old, azure *infrav1.AzureCluster) ([]string, field.ErrorList, error) {
 	if old != nil {
 		return nil, nil, nil
@@ -84,7 +84,7 @@ func askCluster(ctx context.Context, c Config, old, azure *infrav1.AzureCluster)
 
 func askMachine(ctx context.Context, c Config, old, m *infrav1.AzureMachine) ([]string, field.ErrorList, error) {
 	if old != nil {
-		return nil, nil, nil // its interfaces cannot change
+		return nil, nil, nil // the interfaces of existing machines cannot change
 	}
 	errs, err := unknownSubnets(ctx, c.Client, m, m.Spec.NetworkInterfaces, field.NewPath("spec", "networkInterfaces"))
 	return nil, errs, err
@@ -107,8 +107,8 @@ func askPool(ctx context.Context, c Config, old, p *infrav1.AzureMachinePool) ([
 	return nil, errs, err
 }
 
-// unknownSubnets returns errors for interfaces in subnets that the cluster does not have;
-// none if the object names no cluster, or the cluster does not exist yet.
+// unknownSubnets returns errors for interfaces in subnets that the cluster does not have; none if the object names no
+// cluster, or the cluster does not exist yet.
 func unknownSubnets(ctx context.Context, c client.Client, o client.Object, interfaces []infrav1.NetworkInterface,
 	path *field.Path) (field.ErrorList, error) {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
@@ -126,7 +126,7 @@ func unknownSubnets(ctx context.Context, c client.Client, o client.Object, inter
 	return UnknownSubnets(&clusters.Items[0], interfaces, path), nil
 }
 
-// UnknownSubnets returns the interfaces that name a subnet which a cluster does not have.
+// UnknownSubnets returns the interfaces that refer to a subnet that the cluster does not have.
 func UnknownSubnets(c *infrav1.AzureCluster, interfaces []infrav1.NetworkInterface, path *field.Path) field.ErrorList {
 	var names []string
 	for _, s := range c.Spec.NetworkSpec.Subnets {

@@ -14,16 +14,15 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// A crdField is the schema of one path.
+// crdField is the schema of one path.
 type crdField struct {
 	typ      string
 	required bool
 	enum     []string
 }
 
-// TestCAPZFields: a manifest for CAPZ v1.26.0 is valid for casement. Every field of its
-// self-managed kinds exists with the same type, and nothing more is required or refused.
-// The page with the comparison is kept up to date by this test.
+// TestCAPZFields: a manifest for CAPZ v1.26.0 is valid for casement. Every field of its self-managed kinds exists with
+// the same type, and no other field is required or refused. This test keeps the page with the comparison up to date.
 func TestCAPZFields(t *testing.T) {
 	theirs := capzFields(t)
 	ours := crdFields(t)
@@ -80,7 +79,7 @@ casement's alone come last. Status follows the v1beta2 contract of Cluster API, 
 	golden.Compare(t, "../../docs/reference/capz-fields.md", []byte(page.String()))
 }
 
-// statusVerdict compares a field of the status, which is not the user's to write.
+// statusVerdict compares a field of the status, which users do not write.
 func statusVerdict(own, capz crdField, there bool) string {
 	switch {
 	case !there:
@@ -91,7 +90,7 @@ func statusVerdict(own, capz crdField, there bool) string {
 	return "as CAPZ"
 }
 
-// subset reports whether all of a are among b.
+// subset reports whether all elements of a are in b.
 func subset(a, b []string) bool {
 	return len(a) > 0 && !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
 }

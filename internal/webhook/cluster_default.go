@@ -9,21 +9,21 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// The defaults of a cluster's network, as CAPZ v1.26 has them, but for the range of the
-// bastion: Azure takes none smaller than /26 (learn.microsoft.com/azure/bastion, AzureBastionSubnet).
+// The defaults of a cluster's network, as in CAPZ v1.26, except for the range of the bastion: Azure requires at least a
+// /26 (learn.microsoft.com/azure/bastion, AzureBastionSubnet).
 const (
 	defaultVnetCIDR         = "10.0.0.0/8"
 	defaultControlPlaneCIDR = "10.0.0.0/16"
 	defaultNodeCIDRPattern  = "10.%d.0.0/16"
 	defaultInternalIP       = "10.0.0.100"
 	defaultBastionCIDR      = "10.255.255.192/26"
-	bastionSubnetName       = "AzureBastionSubnet" // Azure demands this name
+	bastionSubnetName       = "AzureBastionSubnet" // Azure requires this name
 	defaultIdleMinutes      = 4
 	defaultEnvironment      = "AzurePublicCloud"
-	maxOutboundIPs          = 16 // Azure's limit of public IPs on an outbound rule
+	maxOutboundIPs          = 16 // Azure's limit for public IPs in an outbound rule
 )
 
-// defaultCluster fills the fields that the user left open. It is idempotent.
+// defaultCluster sets the defaults of fields that the user did not set. It is idempotent.
 func defaultCluster(c *infrav1.AzureCluster) error {
 	name := clusterName(c)
 	s := &c.Spec
@@ -42,15 +42,14 @@ func defaultCluster(c *infrav1.AzureCluster) error {
 		defaultAPIServerLB(name, s)
 		defaultControlPlaneOutboundLB(name, s)
 	} else {
-		s.NetworkSpec.APIServerLB = nil // someone else runs the control plane
+		s.NetworkSpec.APIServerLB = nil // another controller manages the control plane
 	}
 	defaultNodeOutboundLB(name, s)
 	defaultBastion(name, s)
 	return nil
 }
 
-// clusterName returns the name of the owning Cluster, which topology may have given another
-// one than the AzureCluster.
+// clusterName returns the name of the owning Cluster, which may differ from the AzureCluster's name in a topology.
 func clusterName(c *infrav1.AzureCluster) string {
 	if name := c.Labels[clusterv1.ClusterNameLabel]; name != "" {
 		return name
@@ -130,8 +129,7 @@ func defaultRules(rules []infrav1.SecurityRule) {
 	}
 }
 
-// defaultNatGateway gives every IPv4 node subnet that is not the user's own a
-// way out.
+// defaultNatGateway adds a NAT gateway to every IPv4 node subnet that is not the user's own.
 func defaultNatGateway(subnet *infrav1.SubnetSpec, name string) {
 	if subnet.ID != "" || ipv6Only(subnet.CIDRBlocks) {
 		return
@@ -161,7 +159,7 @@ func defaultAPIServerLB(name string, s *infrav1.AzureClusterSpec) {
 		switch lb.Type {
 		case infrav1.Public:
 			if f.PublicIP == nil && f.PrivateIPAddress != "" {
-				continue // of the internal load balancer beside the public one
+				continue // the frontend of the internal load balancer in addition to the public one
 			}
 			defaultPublicIP(f, "pip-"+name+"-apiserver")
 		case infrav1.Internal:
@@ -184,8 +182,8 @@ func defaultLB(lb *infrav1.LoadBalancerSpec) {
 	}
 }
 
-// needsNodeOutboundLB: nodes with IPv4 leave through NAT gateways, so only IPv6
-// nodes of a public cluster need the load balancer.
+// needsNodeOutboundLB reports whether nodes need a load balancer for outbound traffic: only IPv6 nodes of a public
+// cluster do, because nodes with IPv4 use NAT gateways.
 func needsNodeOutboundLB(s *infrav1.AzureClusterSpec) bool {
 	lb := s.NetworkSpec.APIServerLB
 	return lb != nil && lb.Type == infrav1.Public && slices.ContainsFunc(s.NetworkSpec.Subnets, func(subnet infrav1.SubnetSpec) bool {
@@ -222,7 +220,7 @@ func defaultOutboundLB(lb *infrav1.LoadBalancerSpec, ip string) {
 	}
 	count := int(*lb.FrontendIPsCount)
 	if count < 0 || count > maxOutboundIPs {
-		return // refused by validation; a list that long is not worth making
+		return // validation refuses the value, and the list would be too long
 	}
 	if len(lb.FrontendIPs) != count {
 		lb.FrontendIPs = make([]infrav1.FrontendIP, count)

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// A cluster's name becomes part of DNS labels and resource names.
+// clusterNamePattern matches a valid name of a cluster, which becomes part of DNS labels and resource names.
 var clusterNamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,42}[a-z0-9]$`)
 
 func validateCluster(old, c *infrav1.AzureCluster) field.ErrorList {
@@ -21,14 +21,14 @@ func validateCluster(old, c *infrav1.AzureCluster) field.ErrorList {
 		errs := named(field.NewPath("metadata", "name"), c.Name, clusterNamePattern,
 			"must be 2 to 44 lower-case letters, digits and dashes, with a letter or digit at both ends")
 		if len(errs) > 0 {
-			return errs // of the names that are made of it no more can be said
+			return errs // names that contain the invalid name are not checked
 		}
 		return validateClusterSpec(&c.Spec)
 	}
-	// A default that admission fills in is no change. An error that the stored object has
-	// already does not refuse a write of finalizers and labels.
+	// A default that admission sets is no change. An error that the stored object has already does not prevent writing
+	// finalizers and labels.
 	was := old.DeepCopy()
-	was.Labels = c.Labels // names are made of the Cluster's
+	was.Labels = c.Labels // the Cluster's name in the labels determines names
 	if err := defaultCluster(was); err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
@@ -63,7 +63,7 @@ func validateClusterSpec(s *infrav1.AzureClusterSpec) field.ErrorList {
 	return errs
 }
 
-// misnamed returns the errors of names and IDs that Azure does not take.
+// misnamed returns the errors of names and IDs that Azure does not accept.
 func misnamed(wrong []*desired.InvalidError) field.ErrorList {
 	var errs field.ErrorList
 	for _, w := range wrong {
@@ -100,7 +100,7 @@ func validateBastion(b *infrav1.AzureBastion, path *field.Path) field.ErrorList 
 	return append(errs, validateRules(b.Subnet.SecurityGroup.SecurityRules, path.Child("subnet", "securityGroup", "securityRules"))...)
 }
 
-// immutable reports a change of a field.
+// immutable returns an error if a field has changed.
 func immutable[T any](path *field.Path, old, value T) field.ErrorList {
 	if reflect.DeepEqual(old, value) {
 		return nil
@@ -108,7 +108,7 @@ func immutable[T any](path *field.Path, old, value T) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value, "field is immutable")}
 }
 
-// onceSet refuses a change of a field, except from empty to a value.
+// onceSet returns an error if a field has changed, except from empty to a value.
 func onceSet[T any](path *field.Path, old, value T) field.ErrorList {
 	if reflect.ValueOf(&old).Elem().IsZero() {
 		return nil
@@ -158,11 +158,11 @@ func apiServerLBImmutable(was, is *infrav1.LoadBalancerSpec, path *field.Path) f
 	return errs
 }
 
-// zones is never nil, so that an absent list equals an empty one.
+// zones returns the availability zones, never nil, so that an absent list equals an empty one.
 func zones(lb *infrav1.LoadBalancerSpec) []string { return append([]string{}, lb.AvailabilityZones...) }
 
-// nodeOutboundLBImmutable: the number of addresses may change, and their names
-// only with it.
+// nodeOutboundLBImmutable refuses changes of the nodes' outbound load balancer, except of the number of addresses, and
+// of their names together with the number.
 func nodeOutboundLBImmutable(was, is *infrav1.LoadBalancerSpec, path *field.Path) field.ErrorList {
 	if was == nil || is == nil {
 		return nil
@@ -177,8 +177,8 @@ func nodeOutboundLBImmutable(was, is *infrav1.LoadBalancerSpec, path *field.Path
 	return errs
 }
 
-// subnetsImmutable allows changes of the ranges of a network in another resource group: it
-// is the user's, and the ranges only describe it.
+// subnetsImmutable refuses changes of subnets. It allows changes of the ranges of a network in another resource group,
+// because the network is the user's, and the ranges only describe it.
 func subnetsImmutable(was, is *infrav1.NetworkSpec, group string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, subnet := range is.Subnets {

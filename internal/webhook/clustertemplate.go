@@ -8,8 +8,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// defaultClusterTemplate fills only fields that do not depend on the cluster's name; the others are filled
-// in the clusters that are made from the template.
+// defaultClusterTemplate only sets defaults that do not depend on the cluster's name; the other defaults are set in the
+// clusters that are created from the template.
 func defaultClusterTemplate(t *infrav1.AzureClusterTemplate) error {
 	s := &t.Spec.Template.Spec
 	setDefault(&s.AzureEnvironment, defaultEnvironment)
@@ -23,8 +23,8 @@ func defaultClusterTemplate(t *infrav1.AzureClusterTemplate) error {
 	return nil
 }
 
-// validateClusterTemplate checks only for errors that a cluster made from the template could not repair.
-// The whole spec is checked in each cluster.
+// validateClusterTemplate only checks for errors that a cluster created from the template could not correct. The whole
+// spec is checked in each cluster.
 func validateClusterTemplate(old, t *infrav1.AzureClusterTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
 	if old != nil {

@@ -10,8 +10,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// diskSKUs returns the managed disks of Azure, as api-version 2025 of Microsoft.Compute
-// names them.
+// diskSKUs returns Azure's SKUs of managed disks, as api-version 2025 of Microsoft.Compute names them.
 func diskSKUs() []string {
 	return []string{"Premium_LRS", "Premium_ZRS", premiumV2, "StandardSSD_LRS", "StandardSSD_ZRS", "Standard_LRS", ultraSSD}
 }

@@ -14,15 +14,14 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// words returns the values of random fields; they are few, so that rules about equal values
-// take effect.
+// words returns the values of random fields; there are few of them, so that rules about equal values apply.
 func words() []string {
 	return []string{"", "", "a", "b", "nodes", "10.0.0.0/16", "10.1.0.0/16", "fd00::/64", "10.0.0.100", "x y",
 		"Public", "Internal", "node", "control-plane", "cluster", "bastion", "Windows", "Linux", "UltraSSD_LRS",
 		"SystemAssigned", "UserAssigned", "Local", "Standard", "Managed", "AzureClusterIdentity"}
 }
 
-// fill sets the fields of v at random: about half are left out.
+// fill sets the fields of v at random: about half stay unset.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	switch v.Type() {
 	case reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.TypeMeta](),
@@ -55,7 +54,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// random returns a filled spec of an object called demo.
+// random returns a random spec of an object with the name demo.
 func random[T any](seed uint64, spec func(*T) any) *T {
 	obj := new(T)
 	fill(rand.New(rand.NewPCG(seed, 1)), reflect.ValueOf(spec(obj)).Elem(), 3)
@@ -99,7 +98,7 @@ func FuzzCluster(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		c := random(seed, func(c *infrav1.AzureCluster) any { return &c.Spec })
 		c.Name = "demo"
-		for i := range c.Spec.NetworkSpec.Subnets { // the schema refuses two of one name
+		for i := range c.Spec.NetworkSpec.Subnets { // the schema refuses two subnets with the same name
 			if s := &c.Spec.NetworkSpec.Subnets[i]; s.Name != "" || s.Role != infrav1.SubnetNode {
 				s.Name = fmt.Sprintf("subnet-%d", i)
 			}
@@ -111,7 +110,7 @@ func FuzzCluster(f *testing.F) {
 	})
 }
 
-// Keys are slow to make, hence fewer machines.
+// FuzzMachine uses fewer seeds than the other tests, because generating keys is slow.
 func FuzzMachine(f *testing.F) {
 	for seed := range uint64(100) {
 		f.Add(seed)

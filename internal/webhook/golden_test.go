@@ -96,8 +96,8 @@ func admit(t *testing.T, document string) (stored map[string]any, warnings []str
 	return raw, warnings
 }
 
-// through decodes, defaults and validates, and applies the fields that defaulting added or removed to raw.
-// Fields that only decoding loses stay, as with controller-runtime.
+// through decodes, defaults and validates, and applies the fields that defaulting added or removed to raw. Fields that
+// only decoding loses are kept, as in controller-runtime.
 func through[T client.Object](t *testing.T, raw map[string]any, obj T, h hook[T]) []string {
 	t.Helper()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, obj); err != nil {
@@ -146,7 +146,7 @@ func apply(raw, before, after map[string]any) {
 	}
 }
 
-// hideKey replaces the drawn key, which differs each time.
+// hideKey replaces the random key, which differs each time.
 func hideKey(v any) {
 	m, _ := v.(map[string]any)
 	for key, child := range m {
@@ -186,7 +186,7 @@ func schemaOf(t *testing.T, kind string) (*structuralschema.Structural, validati
 	return nil, nil
 }
 
-// TestShell sends requests as the API server does.
+// TestShell sends requests like the API server.
 func TestShell(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := infrav1.AddToScheme(scheme); err != nil {

@@ -6,9 +6,9 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// inheritCluster copies names that an update leaves empty from the old object. They are
-// derived from the Cluster's name, which is known only after the first admission, so that a
-// new derivation could give other names, and names cannot change.
+// inheritCluster copies names that an update leaves empty from the old object. They are derived from the Cluster's
+// name, which is known only after the first admission, so that a new derivation could give other names, but names
+// cannot change.
 func inheritCluster(old, c *infrav1.AzureCluster) {
 	was, is := &old.Spec.NetworkSpec, &c.Spec.NetworkSpec
 	setDefault(&c.Spec.ResourceGroup, old.Spec.ResourceGroup)
@@ -74,8 +74,8 @@ func inheritLB(was, is *infrav1.LoadBalancerSpec) {
 
 func inheritMachine(old, m *infrav1.AzureMachine) { inheritDrawn(&old.Spec, &m.Spec) }
 
-// inheritDrawn copies generated values that an update leaves empty from the old object, so
-// that a manifest without them can be applied again.
+// inheritDrawn copies random values that an update leaves empty from the old object, so that a manifest without them
+// can be applied again.
 func inheritDrawn(old, spec *infrav1.AzureMachineSpec) {
 	setDefault(&spec.SSHPublicKey, old.SSHPublicKey)
 	was, is := old.SystemAssignedIdentityRole, spec.SystemAssignedIdentityRole

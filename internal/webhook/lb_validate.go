@@ -51,8 +51,8 @@ func validateAPIServerLB(s *infrav1.AzureClusterSpec, lb *infrav1.LoadBalancerSp
 	return append(errs, validatePublicIPs(s, lb.FrontendIPs, path.Child("frontendIPs"))...)
 }
 
-// validatePublicIPs: the API server of a public cluster has one public address and, if the
-// spec requests it, a private one, on an internal load balancer of its own.
+// validatePublicIPs checks the frontends of a public cluster's API server: one public address and, if the spec requests
+// it, a private one, on a separate internal load balancer.
 func validatePublicIPs(s *infrav1.AzureClusterSpec, frontends []infrav1.FrontendIP, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	public, private := 0, 0

@@ -56,10 +56,9 @@ func defaultMachineSpec(s *infrav1.AzureMachineSpec) error {
 	return nil
 }
 
-// defaultRole names the role assignment of the VM's own identity: Azure wants a
-// GUID. Scope and role stay open, which means Contributor on the subscription,
-// because the subscription is in another object. Templates have no name, for
-// each machine needs its own.
+// defaultRole sets the name of the role assignment of the VM's own identity, for which Azure requires a GUID. Scope and
+// role stay unset, which means Contributor on the subscription, because the subscription is in another object.
+// Templates have no name, because each machine needs its own.
 func defaultRole(s *infrav1.AzureMachineSpec) {
 	if s.Identity != infrav1.VMIdentitySystemAssigned {
 		return
@@ -70,13 +69,14 @@ func defaultRole(s *infrav1.AzureMachineSpec) {
 	role := s.SystemAssignedIdentityRole
 	setDefault(&role.Name, s.RoleAssignmentName)
 	if s.RoleAssignmentName == role.Name {
-		s.RoleAssignmentName = "" // moved
+		s.RoleAssignmentName = "" // it was moved
 	}
 	setDefault(&role.Name, string(uuid.NewUUID()))
 }
 
-// throwAwayKey returns the public key of VMs that no user wants to log in to: Azure requires a key, and the private half is
-// discarded. It is one for all of them: making one takes 70 ms of a processor, and the other half does not exist any more.
+// throwAwayKey returns the public key for VMs to which no user wants to log in: Azure requires a key, and the private
+// key is discarded. All such VMs have the same key, because generating one takes 70 ms of processor time, and the
+// private key no longer exists.
 var throwAwayKey = sync.OnceValues(func() (string, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -89,7 +89,7 @@ var throwAwayKey = sync.OnceValues(func() (string, error) {
 	return base64.StdEncoding.EncodeToString(ssh.MarshalAuthorizedKey(public)), nil
 })
 
-// defaultDataDisks gives each disk the lowest LUN that is free.
+// defaultDataDisks sets each unset LUN to the lowest free one.
 func defaultDataDisks(disks []infrav1.DataDisk) {
 	used := map[int32]bool{}
 	for _, d := range disks {
@@ -115,13 +115,12 @@ func defaultDataDisks(disks []infrav1.DataDisk) {
 	}
 }
 
-// uncached disks are those for which Azure refuses host caching.
+// uncached reports whether Azure refuses host caching for a disk.
 func uncached(d *infrav1.ManagedDiskParameters) bool {
 	return d != nil && (d.StorageAccountType == ultraSSD || d.StorageAccountType == premiumV2)
 }
 
-// defaultInterfaces moves the old single-interface fields to the list, also when
-// a manifest that has them is applied again.
+// defaultInterfaces moves the old single-interface fields to the list, even if a manifest with these fields is applied again.
 func defaultInterfaces(s *infrav1.AzureMachineSpec) {
 	if len(s.NetworkInterfaces) == 0 {
 		s.NetworkInterfaces = []infrav1.NetworkInterface{{SubnetName: s.SubnetName, AcceleratedNetworking: s.AcceleratedNetworking}}

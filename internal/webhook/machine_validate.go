@@ -19,16 +19,15 @@ func validateMachine(old, m *infrav1.AzureMachine) field.ErrorList {
 		return append(misnamed(desired.MachineNames(&m.Spec, path.String())), validateMachineSpec(&m.Spec, path)...)
 	}
 	was := old.DeepCopy()
-	adopt(&was.Spec, &m.Spec)
+	copyGenerated(&was.Spec, &m.Spec)
 	if err := defaultMachine(was); err != nil {
 		return field.ErrorList{field.InternalError(path, err)}
 	}
 	return machineImmutable(&was.Spec, &m.Spec, path)
 }
 
-// adopt copies generated values that the stored object lacks from the new one, so that
-// their defaults do not differ.
-func adopt(was, is *infrav1.AzureMachineSpec) {
+// copyGenerated copies generated values that the stored object lacks from the new object, so that they do not count as changes.
+func copyGenerated(was, is *infrav1.AzureMachineSpec) {
 	setDefault(&was.SSHPublicKey, is.SSHPublicKey)
 	if was.Identity == infrav1.VMIdentitySystemAssigned && is.SystemAssignedIdentityRole != nil && was.RoleAssignmentName == "" {
 		if was.SystemAssignedIdentityRole == nil {
@@ -43,7 +42,7 @@ func validateMachineTemplate(old, t *infrav1.AzureMachineTemplate) field.ErrorLi
 	spec := &t.Spec.Template.Spec
 	if old != nil {
 		was := old.DeepCopy()
-		adopt(&was.Spec.Template.Spec, spec)
+		copyGenerated(&was.Spec.Template.Spec, spec)
 		if err := defaultMachineTemplate(was); err != nil {
 			return field.ErrorList{field.InternalError(path, err)}
 		}
@@ -89,7 +88,7 @@ func validateVM(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateSSHKey never returns the value in an error, because it may be a private key.
+// validateSSHKey checks a key. Its errors never contain the value, because it may be a private key.
 func validateSSHKey(key string, path *field.Path) field.ErrorList {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err == nil {
@@ -204,8 +203,8 @@ func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.
 	return append(errs, interfacesImmutable(old.NetworkInterfaces, s.NetworkInterfaces, path.Child("networkInterfaces"))...)
 }
 
-// sameProviderID refuses a change of a provider ID that is set, because it identifies the object's
-// resources. Azure ignores case.
+// sameProviderID returns an error if a provider ID that is set has changed, because it identifies the object's
+// resources. Like Azure, it ignores case.
 func sameProviderID(path *field.Path, old, value string) field.ErrorList {
 	if old == "" || strings.EqualFold(old, value) {
 		return nil
@@ -213,7 +212,7 @@ func sameProviderID(path *field.Path, old, value string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value, "cannot be changed: it names what casement made for this object")}
 }
 
-// interfacesImmutable lets an open subnet of the first interface be filled.
+// interfacesImmutable refuses changes of interfaces, except setting an unset subnet of the first interface.
 func interfacesImmutable(old, value []infrav1.NetworkInterface, path *field.Path) field.ErrorList {
 	if len(old) > 0 && len(value) > 0 && old[0].SubnetName == "" {
 		old = append([]infrav1.NetworkInterface{}, old...)

@@ -20,7 +20,7 @@ var (
 
 const nameRule = "must be letters, digits, '-', '_' and '.'"
 
-// named reports a name that Azure would not take.
+// named returns an error for a name that Azure would not accept.
 func named(path *field.Path, name string, pattern *regexp.Regexp, rule string) field.ErrorList {
 	if pattern.MatchString(name) {
 		return nil
@@ -79,7 +79,7 @@ func validateSubnetClass(subnet *infrav1.SubnetSpec, path *field.Path) field.Err
 	return append(errs, validatePrivateEndpoints(subnet, path.Child("privateEndpoints"))...)
 }
 
-// validateRanges reports ranges that cannot be parsed, are outside of the network, or overlap those of an
+// validateRanges returns errors for ranges that cannot be parsed, are outside of the network, or overlap those of an
 // earlier subnet.
 func validateRanges(s *infrav1.AzureClusterSpec, i int, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

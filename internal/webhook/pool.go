@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// Minutes of notice before an instance ends.
-// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-terminate-notification.
+// The permitted minutes of notice before an instance ends. Source:
+// https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-terminate-notification.
 const (
 	shortestNotice = 5
 	longestNotice  = 15
@@ -70,8 +70,8 @@ func validatePoolSpec(p *infrav1.AzureMachinePool, spec infrav1.AzureMachineSpec
 	return errs
 }
 
-// validatePoolTemplate checks the pools that a template creates as their own admission does, except names
-// and IDs. The template itself is not defaulted and can be changed: a topology changes its pools in place.
+// validatePoolTemplate checks the pools that a template creates in the same way as their own admission, except names
+// and IDs. The template itself gets no defaults and can be changed, because a topology changes its pools in place.
 func validatePoolTemplate(_, t *infrav1.AzureMachinePoolTemplate) field.ErrorList {
 	p := &infrav1.AzureMachinePool{ObjectMeta: metav1.ObjectMeta{Annotations: t.Spec.Template.ObjectMeta.Annotations},
 		Spec: *t.Spec.Template.Spec.DeepCopy()}
@@ -102,7 +102,7 @@ func validateStrategy(r *infrav1.MachineRollingUpdateDeployment, path *field.Pat
 		return *v == intstr.FromInt32(0)
 	}
 	surge, unavailable := isZero(r.MaxSurge, "maxSurge"), isZero(r.MaxUnavailable, "maxUnavailable")
-	// A percentage of 0 passes, as CAPZ lets it: the controller then adds one instance at a time.
+	// A percentage of 0 is valid, as in CAPZ: the controller then adds one instance at a time.
 	if surge && unavailable {
 		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), 0,
 			"cannot be 0 when maxSurge is 0: no instance could ever be replaced"))

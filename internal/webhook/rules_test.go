@@ -14,8 +14,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// about fails unless an error is about the field want, or if another error is about a field that may be
-// set.
+// about fails the test unless an error is about the field want, and if another error is about a field that may be set.
 func about(t *testing.T, errs field.ErrorList, want string) {
 	t.Helper()
 	found := 0
@@ -152,7 +151,7 @@ func privateEndpoint(name, id, ip string) func(*infrav1.SubnetSpec) {
 	}
 }
 
-// TestClusterUpdates are changes of a private cluster with everything.
+// TestClusterUpdates checks changes of a private cluster with all fields set.
 func TestClusterUpdates(t *testing.T) {
 	full := func(c *infrav1.AzureCluster) {
 		n := &c.Spec.NetworkSpec
@@ -167,7 +166,7 @@ func TestClusterUpdates(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*infrav1.AzureCluster)
-		field  string // empty: allowed
+		field  string // "" means allowed
 	}{
 		"host": {func(c *infrav1.AzureCluster) { c.Spec.ControlPlaneEndpoint.Host = "other" },
 			"spec.controlPlaneEndpoint.host"},
@@ -297,7 +296,7 @@ func TestMachineRules(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*infrav1.AzureMachine)
-		field  string // empty: allowed
+		field  string // "" means allowed
 	}{
 		"confidential": {confidential(func(*infrav1.AzureMachineSpec) {}), ""},
 		"confidential, other type": {confidential(func(s *infrav1.AzureMachineSpec) {
@@ -408,7 +407,7 @@ func TestMachineRules(t *testing.T) {
 func TestMachineUpdates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*infrav1.AzureMachineSpec)
-		field  string // empty: allowed
+		field  string // "" means allowed
 		warn   string
 	}{
 		"image":    {func(s *infrav1.AzureMachineSpec) { s.Image = &infrav1.Image{ID: new("x")} }, "spec.image", ""},
@@ -457,7 +456,7 @@ func TestMachineUpdates(t *testing.T) {
 	}
 }
 
-// TestOldObjects: a field that admission itself moves or fills does not count as changed.
+// TestOldObjects: a field that admission itself moves or sets does not count as changed.
 func TestOldObjects(t *testing.T) {
 	old := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: "old"}}
 	old.Spec.Identity, old.Spec.RoleAssignmentName = infrav1.VMIdentitySystemAssigned, "b24988ac-6180-42a0-ab88-20f7382dd24c"

@@ -9,8 +9,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestStrategy checks which amounts of a rolling update are refused: two integers of 0, as
-// CAPZ refuses them, and texts that are no amount.
+// TestStrategy checks which amounts of a rolling update are refused: two integers of 0, as in CAPZ, and texts that are no amount.
 func TestStrategy(t *testing.T) {
 	for name, c := range map[string]struct {
 		surge, unavailable string

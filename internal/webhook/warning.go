@@ -13,18 +13,15 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// A Note is a field that is accepted but does not have the effect that its name suggests. Setting it raises
-// a warning at admission.
+// Note is a field that is accepted but does not have the effect that its name suggests. Setting it raises a warning at admission.
 type Note struct {
-	// Kind that has the field. A note on AzureMachine or AzureCluster also holds for its templates.
+	// Kind is the kind with the field. A note on AzureMachine or AzureCluster also applies to its templates.
 	Kind string
-	// Path of the field, with [] for the items of a list and {} for the values of
-	// a map.
+	// Path is the path of the field, with [] for the items of a list and {} for the values of a map.
 	Path string
-	// Text explains why, and names an alternative.
+	// Text explains the reason, and names an alternative.
 	Text string
-	// OnChange: the field does its work when the object is made; only a later
-	// change has no effect.
+	// OnChange is true if the field has its effect when the object is created, and only a later change has none.
 	OnChange bool
 }
 
@@ -56,7 +53,7 @@ func Notes() []Note {
 	}
 }
 
-// notes returns the notes about the fields of one kind, with their paths in it.
+// notes returns the notes about the fields of one kind, with their paths in this kind.
 func notes(kind string) []Note {
 	base := strings.TrimSuffix(kind, "Template")
 	var out []Note
@@ -72,7 +69,7 @@ func notes(kind string) []Note {
 	return out
 }
 
-// ignored returns the warnings of an object's fields that do nothing.
+// ignored returns the warnings about an object's fields without effect.
 func ignored(kind string, obj any) []string {
 	root := document(obj)
 	var out []string
@@ -88,9 +85,9 @@ func ignored(kind string, obj any) []string {
 	return out
 }
 
-// withoutEffect returns the warnings of changes that come too late.
+// withoutEffect returns the warnings about changes that come too late.
 func withoutEffect(kind string, old, obj any) []string {
-	if kind != "AzureMachine" { // a template cannot change, a cluster is compared again
+	if kind != "AzureMachine" { // a template cannot change, and a cluster is compared again
 		return nil
 	}
 	was, is := document(old), document(obj)
@@ -106,11 +103,11 @@ func withoutEffect(kind string, old, obj any) []string {
 	return out
 }
 
-// document returns an object as its JSON has it.
+// document returns an object as decoded JSON.
 func document(obj any) any {
 	data, err := json.Marshal(obj)
 	if err != nil {
-		return nil // parsed JSON can be written; a warning is no reason to fail
+		return nil // parsed JSON can be marshalled, and a warning is no reason to fail
 	}
 	var root any
 	if json.Unmarshal(data, &root) != nil {
@@ -119,8 +116,7 @@ func document(obj any) any {
 	return root
 }
 
-// values returns the values at a path, by the path with its indexes; empty values are left
-// out.
+// values returns the non-empty values at a path, by the path with its indexes.
 func values(root any, path string) map[string]any {
 	found := map[string]any{"": root}
 	for step := range strings.SplitSeq(path, ".") {
@@ -166,8 +162,7 @@ func empty(v any) bool {
 	return v == nil || reflect.ValueOf(v).IsZero()
 }
 
-// warnMachine: the names of Windows computers are short and not all digits, so
-// some nodes are not called as one would think.
+// warnMachine warns about a machine's name that Windows refuses as a computer name, because it has dots or only digits.
 func warnMachine(m *infrav1.AzureMachine) []string {
 	if m.Spec.OSDisk.OSType != infrav1.WindowsOS {
 		return nil
@@ -180,8 +175,8 @@ func warnMachine(m *infrav1.AzureMachine) []string {
 		"the VM and its node are called %s", windows.ComputerName(m.Name, nil))}
 }
 
-// A template's names and IDs may be placeholders that the patches of a ClusterClass replace, so names that
-// Azure refuses only raise a warning; an object that still has them is refused.
+// warnClusterTemplate warns about names and IDs that Azure refuses. They may be placeholders that the patches of a
+// ClusterClass replace; a cluster that still has them is refused.
 func warnClusterTemplate(t *infrav1.AzureClusterTemplate) []string {
 	return placeholders(desired.ClusterNames(&t.Spec.Template.Spec), "spec.template.")
 }

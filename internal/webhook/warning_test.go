@@ -88,7 +88,7 @@ func TestWarnings(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		got  []string
-		want string // start of the only warning
+		want string // beginning of the only warning
 	}{
 		"digits":        {warnMachine(named("2026", infrav1.WindowsOS)), "metadata.name: "},
 		"dots":          {warnMachine(named("win.1", infrav1.WindowsOS)), "metadata.name: "},
@@ -111,8 +111,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestWarnedOnce: a controller that patches an object does not get again the
-// warnings that its author got.
+// TestWarnedOnce: a controller that patches an object does not get the warnings that its author already got.
 func TestWarnedOnce(t *testing.T) {
 	h := hook[*infrav1.AzureMachine]{kind: "AzureMachine", defaults: defaultMachine, validate: validateMachine, warn: warnMachine}
 	m := machine(t, func(m *infrav1.AzureMachine) { m.Name, m.Spec.FailureDomain = "2026", new("1") })
@@ -127,7 +126,7 @@ func TestWarnedOnce(t *testing.T) {
 	}
 }
 
-// TestDocumented keeps the page of such fields.
+// TestDocumented keeps the page with these fields up to date.
 func TestDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Fields that do less than their names say

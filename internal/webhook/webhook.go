@@ -1,8 +1,8 @@
-// Package webhook is admission for casement's kinds: defaults, validation, immutable fields, and warnings
-// about fields without effect. The rules are pure functions over the types; the shells here make
-// controller-runtime's handlers of them. It asks the API server for two facts alone: which Secrets the
-// author of an identity may read, and the subnets of a machine's cluster. It does not read Azure.
-// internal/manager registers it.
+// Package webhook is admission for casement's kinds: defaults, validation, immutable fields, and warnings about fields
+// without effect. The rules are pure functions over the types, which this package wraps in controller-runtime's
+// handlers. It reads only these facts from the API server: the Secrets that the author of an identity may read, the
+// subnets of a machine's cluster, and other clusters of the same name. It does not read Azure. internal/manager
+// registers it.
 package webhook
 
 import (
@@ -42,14 +42,14 @@ import (
 
 // Config has an operator's settings for admission.
 type Config struct {
-	// MachinePools admits new AzureMachinePools. Existing ones can be changed and deleted in any case.
+	// MachinePools permits new AzureMachinePools. Existing ones can be changed and deleted in any case.
 	MachinePools bool
-	// Client reads the API server, and Grants records its decisions about identities.
+	// Client reads the API server. Grants records the decisions about identities.
 	Client client.Client
 	Grants *grant.Book
 }
 
-// Register hands the handler of each webhook to register, with the path that the manifests name.
+// Register calls register with the handler of each webhook and its path in the manifests.
 func Register(scheme *runtime.Scheme, c Config, register func(path string, h http.Handler)) {
 	for _, k := range kinds() {
 		if !c.MachinePools && strings.HasPrefix(k.name(), "AzureMachinePool") {
@@ -59,10 +59,10 @@ func Register(scheme *runtime.Scheme, c Config, register func(path string, h htt
 	}
 }
 
-// kind is admission of one kind, whatever its Go type.
+// kind is the admission of one kind, independent of its Go type.
 type kind interface {
 	name() string
-	// refusing is the same with no new objects, and why.
+	// refusing returns the same admission, but refusing new objects, with the reason.
 	refusing(why string) kind
 	register(scheme *runtime.Scheme, c Config, register func(path string, h http.Handler))
 	admit(raw []byte) (Admission, error)
@@ -95,7 +95,7 @@ func (h hook[T]) refusing(why string) kind {
 	return h
 }
 
-// object returns a new, empty one of the kind.
+// object returns a new, empty object of the kind.
 func (h hook[T]) object() T {
 	obj, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	return obj
@@ -110,7 +110,7 @@ func (h hook[T]) register(scheme *runtime.Scheme, c Config, register func(path s
 	}
 }
 
-// hook is admission of one kind. old is nil on create; inherit fills the fields that an update left open
+// hook is the admission of one kind. old is nil for a create; inherit copies the fields that an update leaves unset
 // from the old object. Functions that are nil are skipped.
 type hook[T client.Object] struct {
 	kind     string
@@ -118,10 +118,10 @@ type hook[T client.Object] struct {
 	defaults func(T) error
 	validate func(old, obj T) field.ErrorList
 	warn     func(T) []string
-	// ask runs the checks that need the API server; it runs after validate.
+	// ask runs the checks that need the API server, after validate.
 	ask     func(ctx context.Context, c Config, old, obj T) ([]string, field.ErrorList, error)
 	config  Config
-	refuses string // why no new objects are admitted
+	refuses string // reason why new objects are refused, or ""
 }
 
 // Default implements admission.Defaulter.
@@ -158,9 +158,8 @@ func (h hook[T]) decide(ctx context.Context, warnings []string, old, obj T) (adm
 	return append(warnings, more...), h.invalid(obj, errs)
 }
 
-// ValidateUpdate implements admission.Validator. An object that is being deleted
-// may always lose its finalizers. The topology controller tries out changes of
-// templates, to see whether it has to make a new one.
+// ValidateUpdate implements admission.Validator. An object that is being deleted may always lose its finalizers. The
+// topology controller tries changes of templates as a dry run, to find out whether it has to create a new template.
 func (h hook[T]) ValidateUpdate(ctx context.Context, old, obj T) (admission.Warnings, error) {
 	if !obj.GetDeletionTimestamp().IsZero() {
 		return nil, nil

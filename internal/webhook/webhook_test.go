@@ -13,7 +13,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// cluster returns a valid one as a user would write it, defaulted.
+// cluster returns a valid AzureCluster as a user would write it, with its defaults.
 func cluster(t *testing.T, change func(*infrav1.AzureCluster)) *infrav1.AzureCluster {
 	t.Helper()
 	c := &infrav1.AzureCluster{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
@@ -260,8 +260,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestRefusing: with the gate of a kind off, no new object is admitted, and existing ones
-// can be changed.
+// TestRefusing: if the gate of a kind is off, no new object is admitted, and existing ones can be changed.
 func TestRefusing(t *testing.T) {
 	closed, ok := hook[*infrav1.AzureMachinePoolTemplate]{
 		kind: "AzureMachinePoolTemplate", validate: func(_, _ *infrav1.AzureMachinePoolTemplate) field.ErrorList { return nil },

@@ -13,8 +13,8 @@ const pauseImage = "registry.k8s.io/pause"
 var publishedImages = []string{"mcr.microsoft.com/windows", "mcr.microsoft.com/dotnet/", "mcr.microsoft.com/powershell",
 	pauseImage, "registry.k8s.io/e2e-test-images/"}
 
-// HasAccount reports whether programs in an image's container can run as an account, in the form of runAsUserName. An image that
-// is not known may have accounts of its own: it has every one. Source:
+// HasAccount reports whether programs in an image's container can run as an account, in the form of runAsUserName. An
+// unknown image may have its own accounts, so the result is true for every account. Source:
 // https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-security,
 // https://kubernetes.io/docs/tasks/configure-pod-container/configure-runasusername.
 func HasAccount(image, account string) bool {
@@ -33,11 +33,11 @@ func HasAccount(image, account string) bool {
 	return false
 }
 
-// SandboxHasAccount reports whether a pod's sandbox can run as an account: since containerd 1.6 it does as the runAsUserName
-// of the whole pod. Source: https://github.com/kubernetes/kubernetes/issues/104635.
+// SandboxHasAccount reports whether a pod's sandbox can run as an account: since containerd 1.6 it runs as the
+// runAsUserName of the whole pod. Source: https://github.com/kubernetes/kubernetes/issues/104635.
 func SandboxHasAccount(account string) bool { return HasAccount(pauseImage, account) }
 
-// ImageUser returns who programs of an image run as where nothing else is said. Source: the images' configurations.
+// ImageUser returns the default account of programs in an image. Source: the images' configurations.
 func ImageUser(image string) string {
 	if isNano(image) {
 		return "ContainerUser"
@@ -45,9 +45,9 @@ func ImageUser(image string) string {
 	return "ContainerAdministrator"
 }
 
-// HostHasAccount reports whether a HostProcess container can run as an account on a node that has no groups beside those of Windows: it
-// is a service account or a local group, and no other user, since there is no password to log in with. Source: hcsshim
-// internal/jobcontainers/logon.go; the groups of
+// HostHasAccount reports whether a HostProcess container can run as an account on a node that has only the groups of
+// Windows: the account has to be a service account or a local group, because there is no password to log in as another
+// user. Source: hcsshim internal/jobcontainers/logon.go; the groups of
 // https://learn.microsoft.com/windows/security/identity-protection/access-control/local-accounts.
 func HostHasAccount(account string) bool {
 	domain, user := splitAccount(account)
@@ -70,7 +70,7 @@ func localGroups() []string {
 		"system managed accounts group", "users"}
 }
 
-// splitAccount cuts an account into domain, which may be empty, and user, in lower case.
+// splitAccount splits an account into domain, which may be "", and user, in lower case.
 func splitAccount(account string) (domain, user string) {
 	domain, user, both := strings.Cut(strings.ToLower(account), `\`)
 	if !both {
@@ -88,7 +88,7 @@ func isServiceAccount(user string) bool {
 	return false
 }
 
-// isBuiltinUser reports whether Windows Server has a user without any setup.
+// isBuiltinUser reports whether a new Windows Server has a user.
 func isBuiltinUser(user string) bool {
 	switch user {
 	case "administrator", "guest", "defaultaccount", "wdagutilityaccount":
@@ -97,7 +97,7 @@ func isBuiltinUser(user string) bool {
 	return false
 }
 
-// isNano reports whether an image is made of Nano Server, as its reference shows or is known of the pause image.
+// isNano reports whether an image is based on Nano Server, as its reference shows or as is known of the pause image.
 func isNano(image string) bool {
 	repository, tag := splitImage(image)
 	return strings.HasPrefix(repository, pauseImage) || strings.Contains(repository+":"+tag, "nanoserver")

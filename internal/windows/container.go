@@ -7,16 +7,13 @@ import (
 	"strings"
 )
 
-// CanRun says whether a host of one build runs a container image of another with
-// process isolation, which is all that Kubernetes has on Windows; where it does
-// not, the runtime says that "the operating system of the container does not
-// match the operating system of the host". HostProcess containers are exempt.
-// Both builds are versions such as "10.0.17763" or "10.0.17763.6293", or bare
-// build numbers; an unreadable one cannot run.
+// CanRun reports whether a host with one build runs a container image with another build in process isolation, the only
+// isolation of Kubernetes on Windows. If it does not, the runtime's error is "the operating system of the container
+// does not match the operating system of the host". HostProcess containers are exempt. Both builds are versions such as
+// "10.0.17763" or "10.0.17763.6293", or bare build numbers; an unreadable build cannot run.
 //
-// Up to Windows Server 2022 the builds have to be equal. A later host runs the builds
-// from the last long-term release before its own up to its own.
-// Source: hcsshim osversion, and
+// Up to Windows Server 2022 the builds have to be equal. A newer host runs all builds from the previous long-term
+// release up to its own build. Source: hcsshim osversion, and
 // https://learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.
 func CanRun(hostBuild, imageBuild string) bool {
 	const ltsc2022 = 20348
@@ -36,11 +33,10 @@ func CanRun(hostBuild, imageBuild string) bool {
 	return image >= oldest && image <= host
 }
 
-// longTerm reports whether the release is of the long-term servicing channel, as the tags
-// of its container images say.
+// longTerm reports whether the release is in the long-term servicing channel, according to the tags of its container images.
 func (r Release) longTerm() bool { return len(r.Tags) > 0 && strings.HasPrefix(r.Tags[0], "ltsc") }
 
-// buildNumber returns the third part of a version, or a bare number; 0 when there is none.
+// buildNumber returns the third part of a version, or a bare number; 0 if there is none.
 func buildNumber(build string) int {
 	parts := strings.Split(build, ".")
 	number := parts[0]
@@ -54,15 +50,14 @@ func buildNumber(build string) int {
 	return n
 }
 
-// buildForm is the form of a Windows build in a tag.
+// buildForm matches a Windows build in a tag.
 var buildForm = regexp.MustCompile(`\b10\.0\.\d{5}\b`)
 
-// wholeBuild is the form with its revision.
+// wholeBuild matches a Windows build with its revision.
 var wholeBuild = regexp.MustCompile(`\b10\.0\.\d{5}\.\d+\b`)
 
-// ImageRelease returns the Windows release of a container image, from its reference alone.
-// ok is false for images that do not name one: Linux images, and manifest lists for several
-// releases.
+// ImageRelease returns the Windows release of a container image, only from its reference. ok is false for images that
+// name no release: Linux images, and manifest lists for several releases.
 func ImageRelease(reference string) (Release, bool) {
 	repository, tag := splitImage(reference)
 	if build := buildForm.FindString(tag); build != "" {
@@ -82,8 +77,7 @@ func ImageRelease(reference string) (Release, bool) {
 	return Release{}, false
 }
 
-// splitImage cuts a reference into repository and tag, in lower case, and drops a
-// digest.
+// splitImage splits a reference into repository and tag, in lower case, without a digest.
 func splitImage(reference string) (repository, tag string) {
 	name, _, _ := strings.Cut(strings.ToLower(reference), "@")
 	colon := strings.LastIndex(name, ":")

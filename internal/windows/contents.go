@@ -10,27 +10,26 @@ import (
 type Contents struct {
 	// OS is OSWindows or OSLinux.
 	OS string
-	// Release is the Windows release; zero on Linux.
+	// Release is the Windows release; the zero value on Linux.
 	Release Release
-	// Distribution is the Linux release, such as "24.04"; empty on Windows.
+	// Distribution is the Linux release, such as "24.04"; "" on Windows.
 	Distribution string
 	// OSImage and KernelVersion are the values that kubelet reports for the node.
 	OSImage, KernelVersion string
 	// KubernetesVersion is the version of kubelet and kubeadm, with "v".
 	KubernetesVersion string
-	// Runtime is Containerd or Docker and RuntimeVersion its version.
+	// Runtime is Containerd or Docker, and RuntimeVersion its version.
 	Runtime, RuntimeVersion string
-	// Ignition is true on Flatcar, which reads Ignition and no cloud-config.
+	// Ignition is true on Flatcar, which uses Ignition instead of cloud-config.
 	Ignition bool
 	// KubeletService is true if kubelet runs as a native Windows service, which ignores
 	// kubeadm-flags.env; false with nssm and on Linux.
 	KubeletService bool
 }
 
-// ParseImage returns the contents of a reference image from its name alone: a marketplace
-// publisher:offer:sku:version, or the ID of a version in a community or private gallery whose definition is
-// named as image-builder names them. It is not ok for other images and for images whose name does not show
-// the Kubernetes version, such as a bare Windows Server.
+// ParseImage returns the contents of a reference image from its name: a marketplace publisher:offer:sku:version, or the
+// ID of a version in a community or private gallery whose definition has a name of image-builder. ok is false for other
+// images and for images whose name does not show the Kubernetes version, such as a bare Windows Server.
 func ParseImage(reference string) (Contents, bool) {
 	definition, imageVersion, ok := splitReference(reference)
 	if !ok {
@@ -67,7 +66,7 @@ func splitReference(reference string) (definition, version string, ok bool) {
 	return definition, version, definition != "" && version != ""
 }
 
-// The forms of names and versions of images.
+// Patterns of names and versions of images.
 var (
 	skuForm        = regexp.MustCompile(`^k8s-(\d+)dot(\d+)dot(\d+)-`)
 	frozenForm     = regexp.MustCompile(`^1(\d\d)\.(\d{1,2})\.20\d{6}$`)
@@ -77,9 +76,8 @@ var (
 	ubuntuForm     = regexp.MustCompile(`(?:ubuntu|ubun2)-(\d\d)(\d\d)(?:-|$)`)
 )
 
-// imageKubernetesVersion finds the version in the SKU (k8s-1dot22dot1-...), in a
-// frozen marketplace version (128.5.20240102), in the name of Flatcar's definition, or in
-// the gallery version itself.
+// imageKubernetesVersion returns the version in the SKU (k8s-1dot22dot1-...), in a frozen marketplace version
+// (128.5.20240102), in the name of Flatcar's definition, or in the gallery version itself.
 func imageKubernetesVersion(definition, imageVersion string) (version, bool) {
 	if m := skuForm.FindStringSubmatch(definition); m != nil {
 		v, err := parseVersion(strings.Join(m[1:], "."))
@@ -159,7 +157,7 @@ func FlatcarContents(release string) Contents {
 	}
 }
 
-// ubuntu returns the point release and Azure kernel of late images.
+// ubuntu returns the point release and Azure kernel in recent images.
 func ubuntu(distribution string) (pointRelease, kernel string) {
 	switch distribution {
 	case "18.04":
@@ -176,9 +174,8 @@ func ubuntu(distribution string) (pointRelease, kernel string) {
 // reports it.
 const dockerVersion = "19.3.12"
 
-// windowsContainerd is the containerd of Windows images: HostProcess containers need at least the
-// beta of 1.6, which the first ones for 1.22 therefore have.
-// Source: capz.sigs.k8s.io, Windows clusters; kubernetes KEP 1981.
+// windowsContainerd is the containerd of Windows images: HostProcess containers need at least the beta of 1.6, so the
+// first images for 1.22 have this beta. Source: capz.sigs.k8s.io, Windows clusters; kubernetes KEP 1981.
 func windowsContainerd(v version) string {
 	if v.minor < 23 {
 		return "1.6.0-beta.0"
@@ -186,8 +183,8 @@ func windowsContainerd(v version) string {
 	return containerdVersion(v)
 }
 
-// containerdVersion returns a containerd version that image-builder shipped at the time of a
-// Kubernetes minor version. Image names do not show it; a patch level may differ.
+// containerdVersion returns a version of containerd that image-builder shipped at the time of a Kubernetes minor
+// version. Image names do not show it; the patch version may differ.
 func containerdVersion(v version) string {
 	switch {
 	case v.minor < 23:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Where Cluster API's reference images are published.
+// The places and names of Cluster API's reference images.
 const (
 	// CommunityGallery is the public name of the community gallery.
 	CommunityGallery = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019"
@@ -18,7 +18,7 @@ const (
 	windowsDefinition = "capi-win-%s-containerd"
 )
 
-// Annotations of an infra machine that choose among the default images.
+// Annotations of an infra machine that select a default image.
 const (
 	// RuntimeAnnotation is "containerd", or "dockershim" for the images of
 	// Kubernetes below 1.24.
@@ -34,19 +34,18 @@ const (
 	dockershim = "dockershim"
 )
 
-// Image names an Azure image: one in a community gallery when Gallery is set, one
-// in the marketplace when Publisher is.
+// Image names an Azure image: in a community gallery if Gallery is set, in the marketplace if Publisher is.
 type Image struct {
 	// Gallery and Name are the community gallery's public name and the image
 	// definition.
 	Gallery, Name string
 	// Publisher, Offer and SKU name a marketplace image.
 	Publisher, Offer, SKU string
-	// Version is a version of either, or "latest" in the marketplace.
+	// Version is the version of the image; in the marketplace it may be "latest".
 	Version string
 }
 
-// Reference returns the image as Azure's command line takes it: a community image ID, or
+// Reference returns the image in the form for Azure's command line: a community image ID, or
 // publisher:offer:sku:version.
 func (i Image) Reference() string {
 	if i.Gallery != "" {
@@ -55,14 +54,12 @@ func (i Image) Reference() string {
 	return strings.Join([]string{i.Publisher, i.Offer, i.SKU, i.Version}, ":")
 }
 
-// DefaultImage chooses the image of a machine that names none. kubernetesVersion
-// is the Machine's, with or without "v"; osType is OSWindows or OSLinux, and empty
-// means Linux; annotations are the infra machine's.
+// DefaultImage returns the image for a machine that names none. kubernetesVersion is the Machine's, with or without
+// "v"; osType is OSWindows or OSLinux, and "" means Linux; annotations are the infra machine's.
 //
-// Images for Kubernetes 1.27 and newer are in the community gallery, but for some
-// versions that are kept where they were. Older ones are marketplace images, one
-// SKU per version. Errors name the field or annotation that is wrong.
-// Source: CAPZ v1.0 azure/defaults.go and v1.26 azure/services/virtualmachineimages.
+// Images for Kubernetes 1.27 and newer are in the community gallery, except for some versions that stay in the
+// marketplace. Older ones are marketplace images, one SKU per version. Errors name the field or annotation that is
+// wrong. Source: CAPZ v1.0 azure/defaults.go and v1.26 azure/services/virtualmachineimages.
 func DefaultImage(kubernetesVersion, osType string, annotations map[string]string) (Image, error) {
 	v, err := parseVersion(kubernetesVersion)
 	if err != nil {
@@ -91,8 +88,7 @@ func defaultLinux(v version) Image {
 	return Image{Gallery: CommunityGallery, Name: linuxDefinition, Version: v.String()}
 }
 
-// oldUbuntu returns the Ubuntu release of old images: 20.04 since a patch release of each minor
-// version.
+// oldUbuntu returns the Ubuntu release of old images: since a patch release of each minor version, 20.04.
 func oldUbuntu(v version) string {
 	first := map[int]int{18: 20, 19: 12, 20: 8, 21: 2}
 	if patch, ok := first[v.minor]; v.minor < 18 || ok && v.patch < patch {
@@ -123,10 +119,10 @@ func defaultWindows(v version, annotations map[string]string) (Image, error) {
 	return Image{Gallery: CommunityGallery, Name: fmt.Sprintf(windowsDefinition, year), Version: v.String()}, nil
 }
 
-// oldWindows returns a marketplace image with a SKU of its own. CAPZ refused containerd for
-// 1.22.0 when the template requested it and chose it by default; here both choose it.
+// oldWindows returns a marketplace image, which has one SKU per version. For 1.22.0, CAPZ refused containerd if the
+// template requested it, and used it by default; this function returns it in both cases.
 func oldWindows(v version, runtime, year string) (Image, error) {
-	firstContainerd, lastDockershim := version{1, 22, 0, ""}, version{1, 24, 0, ""}
+	firstContainerd, firstWithoutDockershim := version{1, 22, 0, ""}, version{1, 24, 0, ""}
 	switch {
 	case runtime != "" && runtime != Containerd && runtime != dockershim:
 		return Image{}, fmt.Errorf("choose an image: annotation %s is %q: use %s or %s", RuntimeAnnotation, runtime, Containerd, dockershim)
@@ -134,9 +130,9 @@ func oldWindows(v version, runtime, year string) (Image, error) {
 		return Image{}, fmt.Errorf("choose an image: annotation %s is %s: Windows images have it from "+
 			"Kubernetes %s on, not at %s; remove the annotation or raise the Machine's "+
 			"spec.version", RuntimeAnnotation, runtime, firstContainerd, v)
-	case runtime == dockershim && !v.less(lastDockershim):
+	case runtime == dockershim && !v.less(firstWithoutDockershim):
 		return Image{}, fmt.Errorf("choose an image: annotation %s is %s: Kubernetes dropped it at %s and the "+
-			"machine wants %s; remove the annotation", RuntimeAnnotation, runtime, lastDockershim, v)
+			"machine wants %s; remove the annotation", RuntimeAnnotation, runtime, firstWithoutDockershim, v)
 	}
 	if year == "" {
 		year = "2019"
@@ -148,7 +144,7 @@ func oldWindows(v version, runtime, year string) (Image, error) {
 	return Image{Publisher: Publisher, Offer: windowsOffer, SKU: sku, Version: "latest"}, nil
 }
 
-// windowsYear reads the annotation "windows-2022"; "" stays "".
+// windowsYear returns the year in the annotation "windows-2022"; "" for "".
 func windowsYear(annotation string) (string, error) {
 	if annotation == "" {
 		return "", nil
@@ -161,8 +157,8 @@ func windowsYear(annotation string) (string, error) {
 	return year, nil
 }
 
-// keptLinux returns the versions whose images stayed in the marketplace, so that machines
-// of running clusters are not replaced. CAPZ froze the list.
+// keptLinux returns the versions whose images stay in the marketplace, so that machines of running clusters are not
+// replaced. CAPZ froze the list.
 func keptLinux() map[string]string {
 	return map[string]string{
 		"1.27.14": "127.14.20240517", "1.27.15": "127.15.20240612", "1.27.16": "127.16.20240717",
@@ -175,7 +171,7 @@ func keptLinux() map[string]string {
 	}
 }
 
-// keptWindows is keptLinux for Windows, whose list is shorter and whose dates differ.
+// keptWindows is like keptLinux, for Windows, whose list is shorter and has other dates.
 func keptWindows() map[string]string {
 	return map[string]string{
 		"1.27.14": "127.14.20240515",

@@ -104,8 +104,7 @@ func TestParseImage(t *testing.T) {
 	}
 }
 
-// ParseImage must be able to parse every default image, so that the simulator knows its
-// contents.
+// TestDefaultImagesAreReadable: ParseImage can parse every default image, so that the simulator knows its contents.
 func TestDefaultImagesAreReadable(t *testing.T) {
 	for _, v := range []string{"v1.20.1", "v1.22.1", "v1.26.0", "v1.27.3", "v1.28.5", "v1.30.3", "v1.36.3"} {
 		for _, os := range []string{OSWindows, OSLinux} {

@@ -5,31 +5,27 @@ import (
 	"strings"
 )
 
-// Longest names that Windows and Azure accept. A computer name is a NetBIOS name;
-// Azure adds six characters to a scale set's prefix.
+// Maximum lengths of names in Windows and Azure. A computer name is a NetBIOS name; Azure adds six characters to a
+// scale set's prefix.
 const (
 	MaxComputerName = 15
 	MaxScaleSetName = 9
 )
 
 const (
-	nameHead = 9 // characters kept from the front
-	nameTail = 5 // characters kept from the end, or of the hash
+	nameHead = 9 // characters kept from the beginning
+	nameTail = 5 // characters kept from the end, or characters of the hash
 )
 
-// maxNameTries bounds the search for a free name. There are 36^5 tails, so a
-// second try is rare already.
+// maxNameTries limits the search for a free name. There are 36^5 tails, so a second try is already rare.
 const maxNameTries = 100
 
-// ComputerName is the name of a Windows virtual machine: at once its Azure
-// resource name, computer name and node name.
+// ComputerName returns the name of a Windows virtual machine: its Azure resource name, computer name and node name alike.
 //
-// Up to 15 characters a machine name is kept. A longer one becomes its first nine
-// characters without a trailing hyphen, a hyphen and its last five: the names that
-// CAPZ gives. Where CAPZ would fail later (the name is taken, has a dot, or is all
-// digits), the tail is a hash of the full name instead, so that the same machine
-// always gets the same name. taken may be nil and must not count the machine
-// itself; it should compare without regard to case.
+// A machine name of up to 15 characters is kept. A longer one becomes its first nine characters without a trailing
+// hyphen, a hyphen and its last five, as in CAPZ. If CAPZ would fail later (the name is taken, has a dot, or consists
+// of digits), the tail is a hash of the full name instead, so that the same machine always gets the same name. taken
+// may be nil and must not count the machine itself; it should ignore case.
 func ComputerName(machineName string, taken func(name string) bool) string {
 	name := machineName
 	if len(name) > MaxComputerName {
@@ -43,10 +39,10 @@ func ComputerName(machineName string, taken func(name string) bool) string {
 	return hashed(head, machineName, taken)
 }
 
-// ScaleSetName returns the name of a Windows scale set and the prefix of its computers'
-// names: the pool's name up to nine characters, "win-" and the last five of a longer one,
-// as CAPZ has it. Where two pools would share a name, or Windows would refuse it, the five
-// characters are a hash of the pool's name. taken is as for ComputerName.
+// ScaleSetName returns the name of a Windows scale set, which is the prefix of its computers' names: a pool name of up
+// to nine characters is kept; a longer one becomes "win-" and its last five characters, as in CAPZ. If two pools would
+// share a name, or Windows would refuse it, the five characters are a hash of the pool's name. taken is as for
+// ComputerName.
 func ScaleSetName(poolName string, taken func(name string) bool) string {
 	name := poolName
 	if len(name) > MaxScaleSetName {
@@ -60,8 +56,8 @@ func ScaleSetName(poolName string, taken func(name string) bool) string {
 
 func tailOf(name string) string { return name[len(name)-nameTail:] }
 
-// usable reports whether Windows accepts a name and no object has it. Windows refuses dots and
-// names of digits alone. Source:
+// usable reports whether Windows accepts a name and no object has it. Windows refuses names with dots and names that
+// consist of digits. Source:
 // https://learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou.
 func usable(name string, taken func(string) bool) bool {
 	if strings.Contains(name, ".") || strings.Trim(name, "0123456789") == "" {
@@ -81,7 +77,7 @@ func hashed(head, fullName string, taken func(string) bool) string {
 	return name
 }
 
-// hash is five base-36 characters of a name; another try gives others.
+// hash returns five base-36 characters for a name; another try gives others.
 func hash(name string, try int) string {
 	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
 	sum := sha256.Sum256(append([]byte(name), byte(try)))

@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// Network is a way to connect the pods of Windows nodes on Azure; some are refused.
+// Network is a way to connect the pods of Windows nodes on Azure. Some ways are refused.
 type Network struct {
-	// Name is the network's common name, Mode the type of its HNS network.
+	// Name is the network's common name, and Mode the type of its HNS network.
 	Name, Mode string
 	// Plugin and IPAM are the CNI plug-ins of a Windows node.
 	Plugin, IPAM string
-	// Labels are the Cluster labels that ask for the network's addons, which are in Addons.
+	// Labels are the Cluster labels that request the network's addons, which are listed in Addons.
 	Labels map[string]string
 	Addons []string
 	// VNI and VXLANPort are the settings of its overlay; 0 for a network without one.
 	VNI, VXLANPort int
 	// MTU is the MTU of a pod's interface; 0 means the node's MTU.
 	MTU int
-	// Exceptions are the networks whose addresses are not translated, by their names in
-	// Ranges; the plug-in itself adds those in OwnExceptions.
+	// Exceptions are the networks, by their names in Ranges, whose addresses are not translated by NAT; the plug-in
+	// itself adds those in OwnExceptions.
 	Exceptions    []string
 	OwnExceptions []string
-	// Ports are the ports that nodes must reach on each other, besides the kubelet's.
+	// Ports are the ports that nodes must reach on each other, in addition to the kubelet's.
 	Ports []Port
-	// Releases are the Windows releases that the network supports; nil is all.
+	// Releases are the Windows releases that the network supports; nil means all.
 	Releases []string
-	// From is the first Kubernetes minor that its addons are for, Until the first that they are
-	// not for; 0 is none.
+	// From is the first Kubernetes minor version that its addons support, and Until the first that they no longer
+	// support; 0 means none.
 	From, Until int
-	// Refused is the reason why there is no addon for the network, empty where there is one.
+	// Refused is the reason why there is no addon for the network, or "".
 	Refused string
 	// Rules are the IDs of the checks of lint and preflight that concern the network.
 	Rules []string
@@ -43,9 +43,8 @@ type Port struct {
 	What     string
 }
 
-// Settings of VXLAN on Windows, and the size of the packets that Azure's virtual network carries
-// for it: 1400 bytes, of which the overlay takes 50.
-// Source: https://kubernetes.io/docs/concepts/services-networking/windows-networking, and the Windows
+// Settings of VXLAN on Windows, and the size of the packets in Azure's virtual network: 1400 bytes, of which the
+// overlay needs 50. Source: https://kubernetes.io/docs/concepts/services-networking/windows-networking, and the Windows
 // chapter of the book of kubernetes-sigs/cluster-api-provider-azure.
 const (
 	WindowsVNI       = 4096
@@ -54,19 +53,17 @@ const (
 	OverlayMTU       = AzureMTU - 50
 )
 
-// hostProcess is the first minor in which HostProcess containers are on by default.
-// Source: https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.
+// hostProcess is the first minor version in which HostProcess containers are on by default. Source:
+// https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.
 const hostProcess = 23
 
-// lastDocker is the first minor without dockershim.
-const lastDocker = 24
+// firstWithoutDocker is the first minor version without dockershim.
+const firstWithoutDocker = 24
 
 func vxlan() []Port { return []Port{{"Udp", WindowsVXLANPort, "VXLAN"}} }
 
-// Networks returns the resource types of the table of networks in Kubernetes' introduction
-// to Windows, each as it is on Azure. Sources:
-// https://kubernetes.io/docs/concepts/services-networking/windows-networking, network
-// modes;
+// Networks returns the networks in the table of Kubernetes' introduction to Windows, each with its settings on Azure.
+// Sources: https://kubernetes.io/docs/concepts/services-networking/windows-networking, network modes;
 // https://learn.microsoft.com/virtualization/windowscontainers/container-networking/network-drivers-topologies.
 func Networks() []Network {
 	return []Network{
@@ -79,7 +76,7 @@ func Networks() []Network {
 		{Name: "Flannel VXLAN (win-overlay)", Mode: "Overlay", Plugin: "win-overlay", IPAM: "host-local",
 			Labels: map[string]string{"cni": "flannel-windows"},
 			Addons: []string{"flannel", "flannel-windows"}, VNI: WindowsVNI, VXLANPort: WindowsVXLANPort, MTU: OverlayMTU,
-			Exceptions: []string{"services", "pods"}, Ports: vxlan(), Releases: []string{"2019"}, Until: lastDocker,
+			Exceptions: []string{"services", "pods"}, Ports: vxlan(), Releases: []string{"2019"}, Until: firstWithoutDocker,
 			Rules: []string{"WIN821", "WIN822", "WIN823", "PRE207", "PRE208"}},
 		{Name: "Flannel host-gw (win-bridge)", Mode: "L2Bridge", Plugin: "win-bridge", IPAM: "host-local",
 			Exceptions: []string{"pods", "services", "nodes"},
@@ -96,7 +93,7 @@ func Networks() []Network {
 	}
 }
 
-// NetworkByLabels returns the network that a Cluster with labels asks for.
+// NetworkByLabels returns the network that a Cluster with these labels requests.
 func NetworkByLabels(labels map[string]string) (Network, bool) {
 	all := Networks()
 	i := slices.IndexFunc(all, func(n Network) bool {
@@ -113,7 +110,7 @@ func NetworkByLabels(labels map[string]string) (Network, bool) {
 	return all[i], true
 }
 
-// NetworkByPlugin returns the network of a CNI plug-in of Windows.
+// NetworkByPlugin returns the network of a CNI plug-in for Windows.
 func NetworkByPlugin(plugin string) (Network, bool) {
 	all := Networks()
 	i := slices.IndexFunc(all, func(n Network) bool { return n.Plugin == plugin })
@@ -123,7 +120,7 @@ func NetworkByPlugin(plugin string) (Network, bool) {
 	return all[i], true
 }
 
-// Ranges are the ranges of addresses of a cluster.
+// Ranges are the address ranges of a cluster.
 type Ranges struct {
 	Pods, Services, Nodes string
 	// DNS is the address of the cluster's name server.
@@ -135,7 +132,7 @@ func (r Ranges) of(name string) string {
 	return map[string]string{"pods": r.Pods, "services": r.Services, "nodes": r.Nodes}[name]
 }
 
-// ExceptionList returns the networks that the CNI configuration does not translate.
+// ExceptionList returns the networks for the CNI configuration whose addresses are not translated.
 func (n Network) ExceptionList(r Ranges) []string {
 	var out []string
 	for _, name := range n.Exceptions {
@@ -144,8 +141,8 @@ func (n Network) ExceptionList(r Ranges) []string {
 	return out
 }
 
-// CNIConfig returns the CNI configuration of a Windows node, in its main parts; nil for a
-// network whose mode no plug-in of Kubernetes has.
+// CNIConfig returns the main parts of the CNI configuration of a Windows node; nil for a network whose mode no plug-in
+// of Kubernetes supports.
 func (n Network) CNIConfig(r Ranges) []byte {
 	type object = map[string]any
 	endpoint := func(value object) object { return object{"Name": "EndpointPolicy", "Value": value} }
@@ -173,7 +170,7 @@ func (n Network) CNIConfig(r Ranges) []byte {
 	default:
 		return nil
 	}
-	data, _ := json.MarshalIndent(conf, "", "  ") // of maps and texts
+	data, _ := json.MarshalIndent(conf, "", "  ") // maps and texts can always be marshalled
 	return append(data, '\n')
 }
 

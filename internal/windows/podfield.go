@@ -1,21 +1,21 @@
 package windows
 
-// PodField is a field that the API server refuses beside spec.os.name: windows, with the reaction of a
-// kubelet on Windows to a pod without spec.os.name.
+// PodField is a field that the API server refuses together with spec.os.name: windows, with the reaction of a kubelet
+// on Windows to a pod without spec.os.name.
 type PodField struct {
-	// Path is below the pod's spec, or below a container where it begins with "C.".
+	// Path is the path below the pod's spec, or below a container if it begins with "C.".
 	Path string
-	// Since is the first Kubernetes minor whose API server refuses it.
+	// Since is the first Kubernetes minor version whose API server refuses the field.
 	Since int
-	// Reason is that with which a kubelet on Windows refuses the pod; empty where it takes no notice of the field.
+	// Reason is the reason with which a kubelet on Windows refuses the pod; "" if it ignores the field.
 	Reason string
-	// Value is the only value that a kubelet refuses; empty means any.
+	// Value is the only value that a kubelet refuses; "" means any value.
 	Value string
 }
 
-// PodFields returns the fields. Source: kubernetes pkg/apis/core/validation/validation.go, validateWindows and
-// validatePodResources; pkg/kubelet/lifecycle and pkg/kubelet/sysctl, to which TestWindowsSources of internal/sim/kubelet holds
-// the simulated kubelet.
+// PodFields returns the table of fields. Source: kubernetes pkg/apis/core/validation/validation.go, validateWindows and
+// validatePodResources; pkg/kubelet/lifecycle and pkg/kubelet/sysctl, with which TestWindowsSources of
+// internal/sim/kubelet compares the simulated kubelet.
 func PodFields() []PodField {
 	return []PodField{
 		{Path: "hostPID", Since: 24},

@@ -1,7 +1,7 @@
 package windows
 
 import (
-	_ "embed" // of regressions.tsv
+	_ "embed" // embeds regressions.tsv
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,39 +9,36 @@ import (
 	"time"
 )
 
-// regressionRows are builds of Windows whose updates broke something for containers, one a
-// line. A row is from a public source that it names; docs/reference/windows-builds.md says how
-// the table is brought up to date.
+// regressionRows are builds of Windows whose updates caused regressions for containers, one per line. Each row names
+// its public source; docs/reference/windows-builds.md describes how to update the table.
 //
 //go:embed regressions.tsv
 var regressionRows string
 
-// checkedUntil are the newest builds that the table was made with, by release: of a newer one
-// nothing is known. Source: Microsoft's update history of each release; of autumn 2026 the fixed builds of Microsoft's CVE records
-// (CVE-2026-105009 and CVE-2026-83643 of 2026-10-13, CVE-2026-78445 of 2026-09-08), with the issues of that time read.
+// checkedUntil are the newest builds for which the table was checked, by release: nothing is known about newer builds.
+// Source: Microsoft's update history of each release; for autumn 2026 the fixed builds in Microsoft's CVE records
+// (CVE-2026-105009 and CVE-2026-83643 of 2026-10-13, CVE-2026-78445 of 2026-09-08), and the issues of that time.
 var checkedUntil = map[string]string{
 	"2016": "10.0.14393.9612", "2019": "10.0.17763.9376", "2004": "10.0.19041.1415", "20H2": "10.0.19042.1889",
 	"2022": "10.0.20348.5761", "2025": "10.0.26100.33438",
 }
 
-// Where a regression is.
+// The places of a regression.
 const (
-	// HitsHost: on nodes of the build.
+	// HitsHost is nodes with the build.
 	HitsHost = "host"
-	// HitsImage: in containers whose base image is of the build.
+	// HitsImage is containers whose base image has the build.
 	HitsImage = "image"
-	// HitsController: on domain controllers of the build, which containers with an identity log on at.
+	// HitsController is domain controllers with the build, which containers with an identity use for their logon.
 	HitsController = "controller"
 )
 
-// Regression is something that an update of Windows broke, or that builds before an update
-// lack.
+// Regression is a defect that an update of Windows introduced, or that builds before an update have.
 type Regression struct {
-	// From is the first build with the regression, Until the first without it, or the first without a known
-	// report; empty if no fix is known. Both have four parts and are of one release.
+	// From is the first build with the regression; Until is the first without it, or without a known report, and "" if
+	// no fix is known. Both have four parts and belong to one release.
 	From, Until string
-	// KB is the update that brought it, empty where the release had it from its beginning;
-	// FixedBy the one without it.
+	// KB is the update that introduced it, "" if the release has always had it; FixedBy is the update without it.
 	KB, FixedBy string
 	// Date is the day of From.
 	Date time.Time
@@ -49,11 +46,11 @@ type Regression struct {
 	Area string
 	// Hits are HitsHost, HitsImage and HitsController.
 	Hits []string
-	// What describes the effect, Workaround a remedy without the fix, Source is a link.
+	// What describes the effect, Workaround is a remedy without the fix, and Source is a URL.
 	What, Workaround, Source string
-	// Reported is set where users report it and Microsoft has not confirmed it.
+	// Reported is true if users report it and Microsoft has not confirmed it.
 	Reported bool
-	// Unread is set where no copy of the source could be compared when the table was last checked.
+	// Unread is true if the source could not be compared when the table was last checked.
 	Unread bool
 }
 
@@ -62,7 +59,7 @@ func Regressions() []Regression {
 	var out []Regression
 	for line := range strings.Lines(regressionRows) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if strings.HasPrefix(line, "#") || len(f) != 11 { // a test holds the form
+		if strings.HasPrefix(line, "#") || len(f) != 11 { // a test checks the form
 			continue
 		}
 		day, _ := time.Parse(time.DateOnly, f[3]) // likewise
@@ -83,7 +80,7 @@ func (r Regression) Has(build string) bool {
 	return !bounded || revision < fixed
 }
 
-// Name returns a line with the build that brought the regression and its effect.
+// Name returns a line with the build that introduced the regression, and its effect.
 func (r Regression) Name() string {
 	what := r.What
 	if r.KB != "" {
@@ -95,7 +92,7 @@ func (r Regression) Name() string {
 	return what
 }
 
-// Remedy returns the update that repairs the regression, and the workaround without it.
+// Remedy returns the update that fixes the regression, and the workaround without it.
 func (r Regression) Remedy() string {
 	if r.Until == "" {
 		return "no fix is known: " + r.Workaround
@@ -114,10 +111,10 @@ func (r Regression) Remedy() string {
 type Verdict struct {
 	// Found are its regressions.
 	Found []Regression
-	// Known is false for a build that is newer than the table, of a release that is not in it, or without a
-	// fourth part. An empty Found then means nothing.
+	// Known is false for a build that is newer than the table, of a release that is not in the table, or without a
+	// fourth part. An empty Found then has no meaning.
 	Known bool
-	// Newest is the newest build of the release that the table was made with.
+	// Newest is the newest build of the release for which the table was checked.
 	Newest string
 }
 
@@ -139,8 +136,7 @@ func Judge(build, hits string) Verdict {
 	return v
 }
 
-// String says the verdict in a line: the names of the regressions, "none known", or that the
-// build is not known.
+// String returns the verdict in a line: the names of the regressions, "none known", or that the build is not known.
 func (v Verdict) String() string {
 	var names []string
 	for _, r := range v.Found {
@@ -159,7 +155,7 @@ func (v Verdict) String() string {
 	return "none known"
 }
 
-// fourParts reads a build such as 10.0.20348.2582.
+// fourParts parses a build such as 10.0.20348.2582.
 func fourParts(build string) (number, revision int, ok bool) {
 	parts := strings.Split(build, ".")
 	if len(parts) != 4 || parts[0] != "10" || parts[1] != "0" {
@@ -186,8 +182,7 @@ func MarketplaceBuild(version string) (build string, ok bool) {
 	return build, known && whole
 }
 
-// ImageBuild returns the build of four parts in the tag of a container image; ok is false where
-// it has none.
+// ImageBuild returns the build of four parts in the tag of a container image; ok is false if it has none.
 func ImageBuild(reference string) (build string, ok bool) {
 	_, tag := splitImage(reference)
 	build = wholeBuild.FindString(tag)

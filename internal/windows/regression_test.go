@@ -10,11 +10,10 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestRegressions checks the form of the rows, and the builds of each: the first build and the last one
-// before the fix have the regression; the build before the first, the fix itself, and builds of other
-// releases do not.
+// TestRegressions checks the form of the rows, and the builds of each: the first build and the last one before the fix
+// have the regression; the build before the first, the fix itself, and builds of other releases do not.
 func TestRegressions(t *testing.T) {
-	lines := strings.Count(regressionRows, "\n") - strings.Count("\n"+regressionRows, "\n#") // the heading
+	lines := strings.Count(regressionRows, "\n") - strings.Count("\n"+regressionRows, "\n#") // minus the heading
 	all := Regressions()
 	if len(all) != lines || len(all) < 25 {
 		t.Fatalf("read %d rows of %d", len(all), lines)
@@ -60,7 +59,7 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
-// TestJudge: past updates by the builds that had them.
+// TestJudge checks past updates by the builds that had their regressions.
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		build, hits, about string
@@ -144,7 +143,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestRemedy: the texts for a known fix, for none, and for reports that end with an update.
+// TestRemedy checks the texts for a known fix, for none, and for reports that end with an update.
 func TestRemedy(t *testing.T) {
 	for want, r := range map[string]Regression{
 		"KB2 (10.0.20348.2) or newer; without it: wait":     {Until: "10.0.20348.2", FixedBy: "KB2", Workaround: "wait"},
@@ -183,7 +182,7 @@ func TestBuilds(t *testing.T) {
 	}
 }
 
-// TestBuildsPage holds docs/reference/windows-builds.md to the table.
+// TestBuildsPage compares docs/reference/windows-builds.md with the table.
 func TestBuildsPage(t *testing.T) {
 	var out strings.Builder
 	out.WriteString("<!-- made by make generate -->\n# Builds of Windows with known regressions\n\nUpdates of Windows that broke " +

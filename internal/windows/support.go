@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Level is how far a project supports a Windows release.
+// Level is the extent to which a project supports a Windows release.
 type Level string
 
 // Levels.
 const (
-	// Supported: the project names the release.
+	// Supported means that the project names the release.
 	Supported Level = "supported"
-	// Conditional: it does, for some builds or versions.
+	// Conditional means that the project supports some builds or versions.
 	Conditional Level = "supported on a condition"
-	// Unnamed: the project does not name the release, and does not refuse it.
+	// Unnamed means that the project neither names nor refuses the release.
 	Unnamed Level = "not named"
-	// Unsupported: the project says that it does not support the release.
+	// Unsupported means that the project states that it does not support the release.
 	Unsupported Level = "not supported"
 )
 
@@ -26,15 +26,14 @@ type Support struct {
 	// By is Kubernetes, a network's Project, or AKS, which is given for comparison.
 	By, Release string
 	Level       Level
-	// From is the first Kubernetes minor that the row is for; zero is all.
+	// From is the first Kubernetes minor version that the row is for; zero means all.
 	From int
 	Note string
-	// Source is a link, Checked the day on which it said so.
+	// Source is a URL, and Checked the day on which it was read.
 	Source, Checked string
 }
 
-// Project is the part of a network's name by which rows of support call it: Calico, Flannel or
-// Azure CNI.
+// Project returns the part of a network's name that rows of support use: Calico, Flannel or Azure CNI.
 func (n Network) Project() string {
 	for _, name := range []string{"Calico", "Flannel", "Azure CNI"} {
 		if strings.HasPrefix(n.Name, name) {
@@ -44,8 +43,7 @@ func (n Network) Project() string {
 	return n.Name
 }
 
-// ReleaseList returns the releases that the network supports, with the project's statement about the
-// others.
+// ReleaseList returns the releases that the network supports, with the project's statement about the others.
 func (n Network) ReleaseList() string {
 	if len(n.Releases) > 0 {
 		return strings.Join(n.Releases, ", ")
@@ -60,7 +58,7 @@ func (n Network) ReleaseList() string {
 	return strings.Join(all, ", ")
 }
 
-// supports is the table.
+// supports is the table of support.
 var supports = []Support{
 	{"Kubernetes", "2019", Unnamed, 36, "its documentation names 2022 and 2025 alone",
 		"https://kubernetes.io/docs/concepts/windows/intro/", "2026-11-27"},
@@ -86,8 +84,8 @@ var supports = []Support{
 		"2026-11-27"},
 }
 
-// SupportOf returns the statement of a project about a release in a minor of Kubernetes; zero is the
-// newest. ok is false for a project or a release without a row.
+// SupportOf returns the statement of a project about a release in a minor version of Kubernetes; zero means the newest.
+// ok is false for a project or a release without a row.
 func SupportOf(by, release string, minor int) (s Support, ok bool) {
 	i := slices.IndexFunc(supports, func(s Support) bool {
 		return s.By == by && s.Release == release && (minor == 0 || minor >= s.From)
@@ -98,7 +96,7 @@ func SupportOf(by, release string, minor int) (s Support, ok bool) {
 	return supports[i], true
 }
 
-// String says the row in a line.
+// String returns the row in a line.
 func (s Support) String() string {
 	text := fmt.Sprintf("Windows Server %s is %s by %s", s.Release, s.Level, s.By)
 	if s.Note != "" {
@@ -107,14 +105,13 @@ func (s Support) String() string {
 	return fmt.Sprintf("%s (%s, %s)", text, s.Source, s.Checked)
 }
 
-// modern is the first minor for which 2025 is chosen where the network supports it, as AKS
-// does. Source: https://learn.microsoft.com/azure/aks/upgrade-windows-os.
+// modern is the first minor version for which 2025 is chosen if the network supports it, as in AKS. Source:
+// https://learn.microsoft.com/azure/aks/upgrade-windows-os.
 const modern = 37
 
-// ChooseRelease returns the release for machines of a new cluster of a minor, zero is the newest,
-// with a network: 2025 from 1.37 on where Kubernetes and the network's project support it, else
-// DefaultRelease. Machines that name none get DefaultRelease whatever their network, as the image
-// of a running template must not change.
+// ChooseRelease returns the release for machines of a new cluster with a minor version (zero means the newest) and a
+// network: 2025 from 1.37 on if Kubernetes and the network's project support it, otherwise DefaultRelease. Machines
+// that name no release get DefaultRelease with any network, because the image of a running template must not change.
 func ChooseRelease(minor int, n Network) string {
 	kube, _ := SupportOf("Kubernetes", "2025", minor)
 	cni, _ := SupportOf(n.Project(), "2025", minor)

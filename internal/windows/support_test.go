@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// TestSupport checks the form of the rows: a link, a day, and one row for each project and release.
+// TestSupport checks the form of the rows: a URL, a day, and one row for each project and release.
 func TestSupport(t *testing.T) {
 	for _, s := range supports {
 		link, err := url.Parse(s.Source)
@@ -32,7 +32,7 @@ func TestSupport(t *testing.T) {
 	}
 }
 
-// TestChooseRelease: 2025 is chosen where Kubernetes and the network support it.
+// TestChooseRelease: 2025 is chosen if Kubernetes and the network support it.
 func TestChooseRelease(t *testing.T) {
 	calico, _ := NetworkByPlugin("calico")
 	azure, _ := NetworkByPlugin("azure-vnet")
@@ -48,7 +48,7 @@ func TestChooseRelease(t *testing.T) {
 	}
 }
 
-// TestEnds: both ends of 2025 are named, and that 2022 gets fixes of security alone.
+// TestEnds: the text names both ends of 2025, and states that 2022 gets only security fixes.
 func TestEnds(t *testing.T) {
 	day := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
 	for name, want := range map[string]string{"2025": "2034-11-14, base images until 2034-10-10",
@@ -61,7 +61,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestSupportPage holds docs/reference/windows-releases.md to the tables.
+// TestSupportPage compares docs/reference/windows-releases.md with the tables.
 func TestSupportPage(t *testing.T) {
 	var out strings.Builder
 	out.WriteString("<!-- made by make generate -->\n# Windows releases and who supports them\n\nWhat each project says of a " +

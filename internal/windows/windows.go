@@ -1,9 +1,8 @@
-// Package windows has facts about Windows Server as a Kubernetes node: releases and builds, container tags
-// and the hosts that can run them, names that a Windows computer may have, and the reference images of
-// Cluster API.
+// Package windows has facts about Windows Server as a Kubernetes node: releases and builds, container tags and the
+// hosts that can run them, names that a Windows computer may have, and the reference images of Cluster API.
 //
-// It is facts and pure functions over them. It refuses to do I/O, to know a Kubernetes or Azure client, and
-// to import anything but the standard library. Any package may import it.
+// It has only facts and pure functions over them. It does no I/O, uses no Kubernetes or Azure client, and imports only
+// the standard library. Any package may import it.
 package windows
 
 import (
@@ -26,36 +25,32 @@ type Release struct {
 	// Build is major, minor and build: the value of the node label
 	// node.kubernetes.io/windows-build.
 	Build string
-	// UBR is the update build revision of a patch level that reference images
-	// were built with; it makes the fourth part of the kernel version.
+	// UBR is the update build revision of a patch level with which reference images were built; it is the fourth part
+	// of the kernel version.
 	UBR int
-	// OSImage is the ProductName in the registry, which kubelet reports as the
-	// node's osImage.
+	// OSImage is the ProductName in the registry, which kubelet reports as the node's osImage.
 	OSImage string
 	// Tags are the container image tags of the release's base images, newest
 	// spelling first. Source: https://learn.microsoft.com/virtualization/windowscontainers/deploy-containers/base-image-lifecycle.
 	Tags []string
-	// Publisher, Offer and SKU are the marketplace image that Kubernetes images
-	// are built from; empty where there is none. Source: image-builder's
-	// packer configuration for Azure.
+	// Publisher, Offer and SKU identify the marketplace image from which Kubernetes images are built; "" if there is
+	// none. Source: image-builder's packer configuration for Azure.
 	Publisher, Offer, SKU string
-	// Released is the day that its lifecycle began; source as of EndOfSupport.
+	// Released is the first day of its lifecycle; the source is that of EndOfSupport.
 	Released time.Time
 	// EndOfSupport is the last day of (extended) support.
 	// Source: https://learn.microsoft.com/lifecycle/products/export/.
 	EndOfSupport time.Time
-	// Mainstream is the last day of mainstream support, after which there are fixes of security alone; zero where it is
-	// EndOfSupport. Source as of EndOfSupport.
+	// Mainstream is the last day of mainstream support, after which there are only security fixes; zero if it is
+	// EndOfSupport. The source is that of EndOfSupport.
 	Mainstream time.Time
-	// ImagesEnd is the last day of the release's container base images, where it differs from EndOfSupport; source as of
-	// Tags.
+	// ImagesEnd is the last day of the release's container base images, if it differs from EndOfSupport; the source is
+	// that of Tags.
 	ImagesEnd time.Time
-	// Node reports whether Kubernetes nodes of this release are built; the others are only
-	// known as container images.
+	// Node is true if Kubernetes nodes of this release are built; the others are only known as container images.
 	Node bool
-	// Pause is the oldest version of the image registry.k8s.io/pause that has one for
-	// the release; empty where every version of today has. Source: kubernetes
-	// build/pause/CHANGELOG.md.
+	// Pause is the oldest version of the image registry.k8s.io/pause with a variant for the release; "" if every
+	// current version has one. Source: kubernetes build/pause/CHANGELOG.md.
 	Pause string
 }
 
@@ -65,8 +60,8 @@ func (r Release) KernelVersion() string { return fmt.Sprintf("%s.%d", r.Build, r
 // SupportedAt reports whether Microsoft still publishes fixes for the release at a time.
 func (r Release) SupportedAt(t time.Time) bool { return t.Before(r.EndOfSupport.AddDate(0, 0, 1)) }
 
-// Support says until when Microsoft supports the release, at a time: mainstream or security
-// fixes alone, and the base images where their end is another.
+// Support returns the ends of Microsoft's support for the release, as seen at a time: of mainstream or of security
+// fixes, and of the base images if their end differs.
 func (r Release) Support(t time.Time) string {
 	end := r.EndOfSupport.Format(time.DateOnly)
 	text := "supported until " + end
@@ -84,7 +79,7 @@ func (r Release) Support(t time.Time) string {
 	return text
 }
 
-// DefaultRelease is the release of images that are chosen without a requested release.
+// DefaultRelease is the release of images if no release is requested.
 const DefaultRelease = "2022"
 
 // Releases returns the releases that can be Kubernetes nodes, oldest first.
@@ -92,8 +87,8 @@ func Releases() []Release {
 	return slices.DeleteFunc(slices.Clone(allReleases()), func(r Release) bool { return !r.Node })
 }
 
-// ServerReleases returns the names of the releases that have a marketplace image and a
-// reference image, which templates choose by, oldest first: 2019, 2022, 2025.
+// ServerReleases returns the names of the releases that have a marketplace image and a reference image, and that
+// templates can select, oldest first: 2019, 2022, 2025.
 func ServerReleases() []string {
 	var out []string
 	for _, r := range Releases() {
@@ -104,8 +99,8 @@ func ServerReleases() []string {
 	return out
 }
 
-// ServerChoice lists the ServerReleases in a sentence, each with a prefix: "windows-2019,
-// windows-2022 or windows-2025".
+// ServerChoice lists the ServerReleases in a sentence, each with a prefix: "windows-2019, windows-2022 or
+// windows-2025".
 func ServerChoice(prefix string) string {
 	names := ServerReleases()
 	for i, name := range names {
@@ -115,13 +110,13 @@ func ServerChoice(prefix string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// ReleaseByName finds the release with a name: a year or "23H2".
+// ReleaseByName returns the release with a name: a year or "23H2".
 func ReleaseByName(name string) (Release, bool) {
 	return find(func(r Release) bool { return strings.EqualFold(r.Name, name) })
 }
 
-// ReleaseByBuild finds the release of a version: "10.0.17763", the four-part
-// "10.0.17763.6293" or the bare build number "17763".
+// ReleaseByBuild returns the release of a version: "10.0.17763", the four-part "10.0.17763.6293" or the bare build
+// number "17763".
 func ReleaseByBuild(build string) (Release, bool) {
 	number := buildNumber(build)
 	return find(func(r Release) bool { return number != 0 && buildNumber(r.Build) == number })
@@ -139,8 +134,8 @@ func find(match func(Release) bool) (Release, bool) {
 // added are releases that a test adds to the table.
 var added []Release
 
-// AddForTest adds a release to the table until undo is called, so that a test can show
-// that a row is all that a new release needs. Only tests call it, and not in parallel.
+// AddForTest adds a release to the table until undo is called, so that a test can show that a new release needs only a
+// row. Only tests call it, and not in parallel.
 func AddForTest(r Release) (undo func()) {
 	added = append(added, r)
 	return func() { added = added[:len(added)-1] }
@@ -177,7 +172,7 @@ var releases = []Release{
 		Publisher: server, Offer: "WindowsServer", SKU: "2025-datacenter-core-smalldisk"},
 }
 
-// allReleases returns the table, which the caller does not change.
+// allReleases returns the table, which the caller must not change.
 func allReleases() []Release { return append(slices.Clip(releases), added...) }
 
 func date(year int, month time.Month, day int) time.Time {

@@ -1,10 +1,9 @@
-// Package arm speaks to Azure Resource Manager: get, list, put, patch, delete and
-// post by resource ID over the official SDK's pipeline, long-running operations
-// that are begun and polled but never waited for, a gate that throttling closes,
-// error classes and a count of calls.
+// Package arm calls Azure Resource Manager by resource ID through the official SDK's pipeline: get, list, put, patch,
+// delete and post; it begins and polls long-running operations and never waits for them, blocks calls while Azure
+// throttles, classifies errors and counts calls.
 //
-// It refuses to know any resource type, to retry and to sleep. Packages plan
-// and catalog and the controllers use it; the simulator must not.
+// It does not know any resource type, does not retry and does not sleep. Packages plan and catalog and the controllers
+// use it; the simulator must not.
 package arm
 
 import (
@@ -32,8 +31,7 @@ const callTimeout = time.Minute
 
 // Config configures a Client: which Azure it calls, and with which identity.
 type Config struct {
-	// Cloud has the endpoint and audience of the resource manager; zero is the
-	// public cloud.
+	// Cloud has the endpoint and audience of the resource manager; the zero value means the public cloud.
 	Cloud cloud.Configuration
 	// SubscriptionID is the subscription that calls are counted in; TenantID is used in
 	// messages only.
@@ -79,13 +77,13 @@ func New(c Config) (*Client, error) {
 		ClientOptions: policy.ClientOptions{
 			Cloud:     c.Cloud,
 			Transport: c.Transport,
-			// The reconcile loop decides when to retry.
+			// No retries: the reconcile loop decides when to call again.
 			Retry:     policy.RetryOptions{MaxRetries: -1},
 			Telemetry: policy.TelemetryOptions{ApplicationID: "casement"},
 			PerCallPolicies: []policy.Policy{sameHost{endpoint}, spans{}, correlate{}, &client.gate,
 				&recorder{&client.counter, c.SubscriptionID, c.Log}},
 		},
-		// Otherwise the SDK waits inside the call until the provider is registered.
+		// Without this, the SDK waits inside the call until the provider is registered.
 		DisableRPRegistration: true,
 	}
 	client.pipeline, err = armruntime.NewPipeline("casement", "v0", c.Credential, runtime.PipelineOptions{}, options)
@@ -98,14 +96,13 @@ func New(c Config) (*Client, error) {
 // SubscriptionID returns the subscription that the client's calls are counted in.
 func (c *Client) SubscriptionID() string { return c.subscriptionID }
 
-// Result is the answer to a changing call. If Operation is nil, the change is complete and
-// Body is the resource (null after a delete). Otherwise Body is Azure's first answer, which
-// has most fields of the resource.
+// Result is the result of a call that changes a resource. If Operation is nil, the change is complete and Body is the
+// resource (null after a delete). Otherwise Body is Azure's first response, which has most fields of the resource.
 type Result struct {
 	Body      json.RawMessage
 	Operation *Operation
-	// Took is how long an ended operation lasted by Azure's own clock; 0 if the answer does
-	// not contain it, as with Microsoft.Network.
+	// Took is the duration of an ended operation by Azure's own clock; 0 if the response does not contain it, as with
+	// Microsoft.Network.
 	Took time.Duration
 }
 
@@ -113,11 +110,11 @@ type Result struct {
 type Operation struct {
 	// Token lets any process continue to poll the operation.
 	Token string
-	// RetryAfter is the wait before the next poll that Azure asks for, or 0.
+	// RetryAfter is the pause before the next poll that Azure requests, or 0.
 	RetryAfter time.Duration
 }
 
-// Option changes a call.
+// Option changes a request.
 type Option func(*http.Request)
 
 // Query adds a query parameter, such as $expand.
@@ -129,16 +126,16 @@ func Query(name, value string) Option {
 	}
 }
 
-// IfMatch lets a write succeed only while the resource has an ETag; otherwise Raced reports true for the
-// error. Types without ETags ignore it.
+// IfMatch lets a write succeed only while the resource has the ETag; otherwise Raced reports true for the error.
+// Resource types without ETags ignore it.
 func IfMatch(etag string) Option { return func(r *http.Request) { r.Header.Set("If-Match", etag) } }
 
-// IfNoneMatch lets a put only create, where the type supports it; otherwise Raced reports true for the
-// error.
+// IfNoneMatch lets a put succeed only if the resource does not exist, where the resource type supports it; otherwise
+// Raced reports true for the error.
 func IfNoneMatch() Option { return func(r *http.Request) { r.Header.Set("If-None-Match", "*") } }
 
-// Raced reports whether a write was not carried out because IfMatch or IfNoneMatch does not
-// hold: another program has written the resource.
+// Raced reports whether a write failed because the condition of IfMatch or IfNoneMatch is not met: another program has
+// written the resource.
 func Raced(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.StatusCode == http.StatusPreconditionFailed
@@ -238,7 +235,7 @@ func (c *Client) Post(ctx context.Context, id, apiVersion string, body any, opti
 	return c.begin(ctx, http.MethodPost, id, apiVersion, body, options)
 }
 
-// do sends one request. An answer that is not a success is returned as an *Error.
+// do sends one request. A response that is not a success is returned as an *Error.
 func (c *Client) do(ctx context.Context, method, target, apiVersion string, body any, options []Option) (*http.Response, error) {
 	resp, err := c.send(ctx, method, target, apiVersion, body, options)
 	c.outage.learn(err, time.Now())

@@ -20,15 +20,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// reply is one answer of the test's server.
+// reply is one response of the test's server.
 type reply struct {
 	status int
 	body   string
 	header map[string]string
 }
 
-// wire answers the requests of a client from a list for each "METHOD path", in order; the
-// last answer repeats. No request leaves the process.
+// wire responds to the requests of a client from a list for each "METHOD path", in order; the last response repeats. No
+// request leaves the process.
 type wire struct {
 	mu      sync.Mutex
 	replies map[string][]reply

@@ -10,39 +10,36 @@ import (
 type Class string
 
 const (
-	// NotFound: the resource, its group or its parent does not exist.
+	// NotFound means that the resource, its group or its parent does not exist.
 	NotFound Class = "NotFound"
-	// Conflict: the request contradicts the resource's present state, which may change.
+	// Conflict means that the request contradicts the resource's current state, which may change.
 	Conflict Class = "Conflict"
-	// Busy: another operation is in progress on the resource or on a related one.
+	// Busy means that another operation is in progress on the resource or on a related one.
 	Busy Class = "Busy"
-	// Throttled: there were too many calls; Error.RetryAfter is how long no call can
-	// succeed.
+	// Throttled means that there were too many calls; no call can succeed until Error.RetryAfter has passed.
 	Throttled Class = "Throttled"
-	// Quota: the subscription's limit is reached; an administrator has to raise it.
+	// Quota means that the subscription's limit is reached; an administrator has to raise it.
 	Quota Class = "Quota"
-	// Denied: the identity lacks a permission, a policy or lock forbids the request, or
+	// Denied means that the identity lacks a permission, that a policy or lock forbids the request, or that
 	// authentication failed.
 	Denied Class = "Denied"
-	// Invalid: Azure never accepts the request without a change.
+	// Invalid means that Azure never accepts this request; it has to be changed.
 	Invalid Class = "Invalid"
-	// SKUNotAvailable: the size is not offered in the location or zone.
+	// SKUNotAvailable means that the size is not offered in the location or zone.
 	SKUNotAvailable Class = "SKUNotAvailable"
-	// Capacity: Azure has no room for the size right now.
+	// Capacity means that Azure currently has no capacity for the size.
 	Capacity Class = "Capacity"
-	// InUse: other resources refer to the resource that should be deleted.
+	// InUse means that other resources refer to the resource to be deleted.
 	InUse Class = "InUse"
-	// Failed: Azure began the operation and it failed, for example because a guest did not
-	// provision.
+	// Failed means that Azure began the operation and it failed, for example because a guest did not provision.
 	Failed Class = "Failed"
-	// Transient: the network or the service failed for a moment.
+	// Transient means a temporary failure of the network or the service.
 	Transient Class = "Transient"
-	// Unknown: no other class applies.
+	// Unknown means that no other class applies.
 	Unknown Class = "Unknown"
 )
 
-// ClassOf returns the class of an error: "" for nil, and Unknown for errors that are not
-// Azure's.
+// ClassOf returns the class of an error: "" for nil, and Unknown for errors that do not come from Azure.
 func ClassOf(err error) Class {
 	if err == nil {
 		return ""
@@ -53,7 +50,7 @@ func ClassOf(err error) Class {
 	return Unknown
 }
 
-// classify sets the class by code and, where the code says nothing, by status.
+// classify sets the class by the error code or, if the table lacks the code, by the HTTP status.
 func (e *Error) classify() {
 	e.Class = classOfCode(e.Code, e.Message)
 	if e.Class == "" {
@@ -88,9 +85,8 @@ func classOfStatus(status int) Class {
 	return Unknown
 }
 
-// classOfCode returns the table of ARM error codes; "" for a code it does not have. One
-// code can mean several things, which its message distinguishes. Source: reference of ARM
-// common errors,
+// classOfCode returns the class of an ARM error code; "" for an unknown code. Some codes have several meanings, which
+// the message distinguishes. Source: reference of ARM common errors,
 // https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors.
 func classOfCode(code, message string) Class {
 	switch code {

@@ -20,22 +20,21 @@ type Call struct {
 	// ResourceType is the type in lower case, such as
 	// "microsoft.compute/virtualmachines".
 	ResourceType string
-	// Code is the HTTP status, 0 when no answer came.
+	// Code is the HTTP status, 0 if no response arrived.
 	Code int
 	// Count is the number of calls.
 	Count int
 }
 
-// Observation describes one call and its answer.
+// Observation describes one call and its response.
 type Observation struct {
 	Call
 	// SubscriptionID is the client's subscription.
 	SubscriptionID string
-	// Took is the time until the answer's headers arrived.
+	// Took is the time until the response headers arrived.
 	Took time.Duration
-	// Remaining has the remaining calls in Azure's quotas, by the name of the quota: reads,
-	// writes or deletes of the subscription, or a resource provider's own such as
-	// "Microsoft.Compute/PutVM3Min".
+	// Remaining is the number of remaining calls in Azure's quotas, by name of the quota: reads, writes or deletes of
+	// the subscription, or a quota of a resource provider such as "Microsoft.Compute/PutVM3Min".
 	Remaining map[string]int
 }
 
@@ -59,8 +58,7 @@ func (c *counter) add(o Observation) {
 	}
 }
 
-// Calls returns how many calls of each kind were sent since the client was made,
-// sorted by type, verb and code.
+// Calls returns the number of calls of each kind since the client was created, sorted by type, verb and code.
 func (c *Client) Calls() []Call {
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
@@ -105,7 +103,7 @@ func (r *recorder) Do(req *policy.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// verbOf distinguishes lists and polls from reads of one resource.
+// verbOf returns the verb of a call; it distinguishes lists and polls from reads of one resource.
 func verbOf(method, path string) string {
 	if method != http.MethodGet {
 		return strings.ToLower(method)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// bucket answers as Azure does with a bucket of 200 writes and ten more a second.
+// bucket responds like Azure with a bucket of 200 writes and ten more per second.
 type bucket struct {
 	mu      sync.Mutex
 	left    float64
@@ -40,8 +40,9 @@ func (b *bucket) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestCrowd: thousands of machines of four writes each, ten of which are worked on at once, take little longer than Azure's limit
-// of each subscription asks for. Nothing is refused by Azure, few passes are in vain, and a pass that is due begins soon.
+// TestCrowd: thousands of machines with four writes each, ten of which are reconciled at the same time, take little
+// longer than Azure's limit of each subscription requires. Azure refuses nothing, few passes have no effect, and a pass
+// that is due begins soon.
 func TestCrowd(t *testing.T) {
 	for name, subscriptions := range map[string]int{"one subscription": 1, "twenty subscriptions": 20} {
 		t.Run(name, func(t *testing.T) {

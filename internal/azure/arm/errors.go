@@ -15,8 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// CodePortTaken is the code of the refusal of a rule of a load balancer for a port of a frontend that
-// another rule has.
+// CodePortTaken is the error code for a load balancer rule whose frontend port another rule already uses.
 const CodePortTaken = "RulesUseSameFrontendPortProtocolAndIPConfig"
 
 // CodeBadToken is the code of the error for a resume token that cannot be used.
@@ -41,21 +40,20 @@ const maxMessage = 1024
 // errForeignHost is the error for a URL whose host is not the resource manager.
 var errForeignHost = errors.New("not the resource manager's host")
 
-// Error is a failed request: an error answer of Azure, or no answer.
+// Error is a failed request: an error response of Azure, or no response.
 type Error struct {
 	// Class says how a caller has to treat the error: wait, retry or give up.
 	Class Class
 	// Method and ID are the HTTP method and the resource ID of the request that failed.
 	Method, ID string
-	// StatusCode is the HTTP status, or 0 without an answer. For a failed long-running
-	// operation it is 200.
+	// StatusCode is the HTTP status, or 0 without a response. For a failed long-running operation it is 200.
 	StatusCode int
-	// Code and Message are Azure's; Target is the property that the error is about.
+	// Code and Message are Azure's error code and message; Target is the property that the error is about.
 	Code, Message, Target string
 	// RetryAfter is the wait before the next attempt, or 0.
 	RetryAfter time.Duration
 
-	// ended means that the long-running operation has ended.
+	// ended is true if the long-running operation has ended.
 	ended bool
 	err   error
 }
@@ -88,7 +86,7 @@ func OperationEnded(err error) bool {
 	return ok && e.ended
 }
 
-// RetryAfter returns how long the answer asks the client to wait, or 0.
+// RetryAfter returns the wait that the response requests, or 0.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter
@@ -109,7 +107,7 @@ func shortID(id string) string {
 	return short
 }
 
-// responseError returns the error for an answer that is not a success.
+// responseError returns the error for a response that is not a success.
 func responseError(method, target string, resp *http.Response) *Error {
 	e := &Error{Method: method, ID: pathOf(target), StatusCode: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	body, err := runtime.Payload(resp)
@@ -148,7 +146,7 @@ func (e *Error) describe(code string, body []byte) {
 		e.Message = oneLine(d.Message)
 	}
 	e.Target = d.Target
-	// A wrapper says little ("Cannot parse the request."); the first detail is the cause.
+	// The outer error often says little ("Cannot parse the request."); the first detail is the cause.
 	if len(d.Details) == 0 || d.Details[0].Code == "" || strings.Contains(d.Message, d.Details[0].Message) {
 		return
 	}
@@ -167,10 +165,10 @@ func oneLine(s string) string {
 	return s
 }
 
-// transportError returns the error for a request without an answer.
+// transportError returns the error for a request without a response.
 func transportError(method, target string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
-		// The error comes from the gate, which knows only the path of the request.
+		// The error comes from the gate, which only knows the path of the request.
 		e.Method, e.ID = method, pathOf(target)
 		return e
 	}
@@ -191,8 +189,7 @@ func transportError(method, target string, err error) error {
 	return e
 }
 
-// signIn sets the fields of a failed authentication: refused by the authority, or the
-// authority did not answer.
+// signIn sets the fields of an error for a failed authentication: the authority refused it or did not respond.
 func (e *Error) signIn(failed *azidentity.AuthenticationFailedError) {
 	e.Code = "AuthenticationFailed"
 	if failed.RawResponse == nil {
@@ -250,13 +247,12 @@ func pollError(method, id string, err error) error {
 	return e
 }
 
-// passing reports whether a status is transient rather than an answer about the resource.
+// passing reports whether a status is transient and says nothing about the resource.
 func passing(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// retryAfter parses the wait in an answer's headers; ARM sends milliseconds in two headers,
-// seconds, or a date.
+// retryAfter returns the wait in a response's headers; ARM sends it as milliseconds in two headers, as seconds, or as a date.
 func retryAfter(h http.Header) time.Duration {
 	for _, name := range []string{"retry-after-ms", "x-ms-retry-after-ms"} {
 		if n, err := strconv.Atoi(h.Get(name)); err == nil && n > 0 {
@@ -273,7 +269,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// CodeOf returns Azure's code of an error, or "".
+// CodeOf returns the Azure error code of an error, or "".
 func CodeOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code

@@ -14,38 +14,37 @@ import (
 )
 
 const (
-	// closedFor is how long a 429 without Retry-After closes the gate.
+	// closedFor is the time for which a 429 without Retry-After closes the gate.
 	closedFor = 15 * time.Second
-	// lowQuota is the number of remaining calls below which the gate spaces calls out.
-	// ARM's buckets contain 200 or 250 calls.
+	// lowQuota is the number of remaining calls below which the gate paces the calls. ARM's token buckets contain 200
+	// or 250 calls.
 	lowQuota = 20
 	// lowResourceQuota is the same limit for the small buckets of a resource type.
 	lowResourceQuota = 2
-	// longestPace is the longest time for which a call waits; a call that would have to
-	// wait longer is refused.
+	// longestPace is the longest time that a call waits; a call that would have to wait longer is refused.
 	longestPace = time.Second
-	// mostWaiting is how many calls of all subscriptions wait at once, further ones are refused: who waits holds up a worker,
-	// which others need for what this bucket does not concern.
+	// mostWaiting limits the calls that wait at the same time, over all subscriptions; further calls are refused,
+	// because a waiting call blocks a worker that other calls need.
 	mostWaiting = 2
-	// longestTurn is the longest time for which a refused call is put off.
+	// longestTurn is the longest time for which a refused call is postponed.
 	longestTurn = 2 * time.Minute
 )
 
-// waiting is how many calls wait, whatever their subscription: workers serve all of them.
+// waiting is the number of waiting calls of all subscriptions, because the same workers serve all of them.
 var waiting atomic.Int32
 
-// gate comes first in the pipeline. A 429 closes it for every call until Azure's Retry-After has passed;
-// meanwhile calls fail immediately as Throttled, without a request. When the headers show that a bucket is
-// nearly empty, calls that use it are spaced out to the rate at which Azure refills it.
+// gate is the first policy of the pipeline. A 429 closes it for every call until Azure's Retry-After has passed;
+// meanwhile calls fail immediately as Throttled, without a request. When the headers show that a bucket is nearly
+// empty, the gate delays the calls that use it to the rate at which Azure refills it.
 type gate struct {
 	mu          sync.Mutex
 	closedUntil time.Time
 	pace        map[string]pace
-	// turns is by bucket when the call that was refused last is to be tried again.
+	// turns is, by bucket, the time at which the most recently refused call may be retried.
 	turns map[string]time.Time
 }
 
-// pace is the spacing of the calls that use one bucket.
+// pace is the interval between the calls that use one bucket.
 type pace struct {
 	interval time.Duration
 	next     time.Time
@@ -80,7 +79,7 @@ func bucketsOf(r *http.Request) buckets {
 	return buckets{kind, r.Method + " " + strings.ToLower(TypeOf(r.URL.Path))}
 }
 
-// enter waits until the call may be sent, or refuses it.
+// enter waits until the call may be sent, or refuses the call.
 func (g *gate) enter(ctx context.Context, keys buckets) error {
 	wait, refused := g.reserve(time.Now(), keys)
 	if refused != nil {
@@ -127,7 +126,7 @@ func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
 	return wait, nil
 }
 
-// mayWait adds a call to those that wait, if there are fewer than mostWaiting.
+// mayWait adds a call to the waiting calls, if there are fewer than mostWaiting.
 func mayWait() bool {
 	if waiting.Add(1) <= mostWaiting {
 		return true
@@ -136,8 +135,9 @@ func mayWait() bool {
 	return false
 }
 
-// turn returns when a refused call is to be tried again: one after the other, at the rate at which Azure refills the bucket.
-// Otherwise thousands of machines that wait for it all come back each second. Turns later than longestTurn begin again.
+// turn returns how long a refused call has to wait before its retry. Refused calls are retried one after the other, at
+// the rate at which Azure refills the bucket; otherwise thousands of waiting machines would all retry in each second.
+// When the wait would exceed longestTurn, the sequence starts again.
 func (g *gate) turn(key string, now time.Time) time.Duration {
 	p := g.pace[key]
 	at := g.turns[key].Add(p.interval)
@@ -224,8 +224,7 @@ func remainingResource(h http.Header) (int, bool) {
 	return least, found
 }
 
-// quotas returns the numbers of remaining calls in an answer's headers, by the name of the
-// quota.
+// quotas returns the numbers of remaining calls in a response's headers, by name of the quota.
 func quotas(h http.Header) map[string]int {
 	out := map[string]int{}
 	for _, kind := range []string{"reads", "writes", "deletes"} {
@@ -244,7 +243,7 @@ func quotas(h http.Header) map[string]int {
 	return out
 }
 
-// Throttled returns how long the client will make no calls, or 0.
+// Throttled returns the time for which the client sends no calls, or 0.
 func (c *Client) Throttled() time.Duration {
 	c.gate.mu.Lock()
 	defer c.gate.mu.Unlock()

@@ -37,8 +37,8 @@ func GroupOf(id string) string {
 	return "/" + strings.Join(segments[:4], "/")
 }
 
-// ParentOf returns the ID of the resource that a child resource is part of, or "" for one
-// directly in a group or subscription.
+// ParentOf returns the ID of the resource that a child resource is part of, or "" for a resource directly in a group or
+// subscription.
 func ParentOf(id string) string {
 	segments := split(id)
 	at := lastIndexFold(segments, "providers")

@@ -11,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
-// begin sends a changing request and returns its result, or the operation that it started.
+// begin sends a request that changes a resource, and returns its result or the operation that it started.
 func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body any, options []Option) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -36,16 +36,15 @@ func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body 
 		return result, err
 	}
 	if succeeded(first) {
-		// The SDK would read the resource once more.
+		// A poller of the SDK would read the resource once more.
 		return Result{Body: first}, nil
 	}
 	return finished(ctx, poller, method, id)
 }
 
-// goesOn reports whether an answer announces a long-running operation. A header Location
-// alone does not: providers without such operations, such as Microsoft.ManagedIdentity,
-// answer 201 with the path of the created resource. Source:
-// https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations.
+// goesOn reports whether a response announces a long-running operation. A header Location alone does not: providers
+// without such operations, such as Microsoft.ManagedIdentity, respond 201 with the path of the created resource.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations.
 func goesOn(resp *http.Response, first json.RawMessage) bool {
 	return resp.StatusCode == http.StatusAccepted || resp.Header.Get("Azure-AsyncOperation") != "" || !succeeded(first)
 }
@@ -58,9 +57,8 @@ func (c *Client) Poll(ctx context.Context, token string) (Result, error) {
 	return c.poll(ctx, token, true)
 }
 
-// PollState is Poll without the read of the resource after an operation's success:
-// Result.Body is empty then. It is for callers that keep the answer with which the
-// operation began.
+// PollState is Poll without the read of the resource after an operation's success: Result.Body is empty then. It is for
+// callers that keep the first response of the operation.
 func (c *Client) PollState(ctx context.Context, token string) (Result, error) {
 	return c.poll(ctx, token, false)
 }
@@ -108,8 +106,7 @@ func stateOf(resp *http.Response) operationState {
 	return state
 }
 
-// lasted returns how long the operation took, or 0 if the answer does not contain its
-// times.
+// lasted returns how long the operation took, or 0 if the response does not contain its times.
 func (s operationState) lasted() time.Duration {
 	start, errStart := time.Parse(time.RFC3339Nano, s.StartTime)
 	end, errEnd := time.Parse(time.RFC3339Nano, s.EndTime)
@@ -135,7 +132,7 @@ func finished(ctx context.Context, poller *runtime.Poller[json.RawMessage], meth
 	return Result{Body: body}, nil
 }
 
-// succeeded reports whether the first answer to a request already has the final state.
+// succeeded reports whether the first response to a request already has the final state.
 func succeeded(body json.RawMessage) bool {
 	var resource struct {
 		Properties struct {
@@ -146,7 +143,7 @@ func succeeded(body json.RawMessage) bool {
 		return true
 	}
 	if json.Unmarshal(body, &resource) != nil {
-		// Arrays and other answers of actions have no state.
+		// Arrays and other responses of actions have no state.
 		return true
 	}
 	state := resource.Properties.ProvisioningState

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// Bounds of the wait after a failure within an outage; callers have waits of their own for shorter ones.
+// Limits of the wait after a failure during an outage; for a shorter wait, callers use their own.
 const (
 	shortestOutageWait = 15 * time.Second
 	longestOutageWait  = 2 * time.Minute
 )
 
-// outage is a time in which every call of a subscription fails for a moment's reason. The longer it lasts, the longer callers
-// wait: ten thousand machines that each try again after a few seconds keep all workers busy with calls that fail.
+// outage is a period in which every call of a subscription fails for a temporary reason. The longer it lasts, the
+// longer callers wait: ten thousand machines that each retry after a few seconds would keep all workers busy with
+// failing calls.
 type outage struct {
 	mu    sync.Mutex
-	since time.Time // of the first failure; zero while calls are answered
+	since time.Time // the first failure; zero if the last call succeeded
 }
 
-// learn notes how a call ended. In an outage, an error for which Azure asks for no wait gets a quarter of the outage's length.
+// learn records the result of a call. During an outage, an error without a Retry-After gets a quarter of the outage's duration.
 func (o *outage) learn(err error, now time.Time) {
 	e, failed := errors.AsType[*Error](err)
 	if err != nil && (!failed || e.StatusCode == 0 && e.Class != Transient) {

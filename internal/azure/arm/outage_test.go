@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestOutage checks that failures ask for longer waits the longer all calls fail, and that an answer ends this.
+// TestOutage checks that failures request longer waits the longer all calls fail, and that a successful response ends this.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := vm + "2"

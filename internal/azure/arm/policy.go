@@ -10,9 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// sameHost refuses requests to any host but the resource manager's: polling URLs and links
-// come from answers and from an object's status, and the access token must not be sent to
-// another host.
+// sameHost refuses requests to any host except the resource manager's: polling URLs and links come from responses and
+// from an object's status, and the access token must not be sent to another host.
 type sameHost struct{ endpoint *url.URL }
 
 func (s sameHost) Do(req *policy.Request) (*http.Response, error) {
@@ -25,8 +24,8 @@ func (s sameHost) Do(req *policy.Request) (*http.Response, error) {
 
 type correlationKey struct{}
 
-// WithCorrelationID sets an ID that every call with the context sends and that Azure keeps
-// in its activity log. It has to be a UUID; "" sets none.
+// WithCorrelationID returns a context with an ID that every call sends and that Azure stores in its activity log. The
+// ID has to be a UUID; "" sets none.
 func WithCorrelationID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, correlationKey{}, id)
 }

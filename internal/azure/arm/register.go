@@ -12,10 +12,9 @@ import (
 const (
 	// registrationAPIVersion is the API version of Microsoft.Resources.
 	registrationAPIVersion = "2021-04-01"
-	// registrationWait is roughly how long the registration of a provider takes.
+	// registrationWait is the approximate duration of a provider's registration.
 	registrationWait = 15 * time.Second
-	// registrationPause is the time before the registration of a provider is requested
-	// again.
+	// registrationPause is the minimum time between two requests to register the same provider.
 	registrationPause = 5 * time.Minute
 )
 
@@ -25,9 +24,8 @@ type registrations struct {
 	asked map[string]time.Time
 }
 
-// registerProvider requests the registration of the provider that a failed call needs, not
-// more often than registrationPause, and mentions it in the error. It does not wait: the
-// caller tries again.
+// registerProvider requests the registration of the provider that a failed call needs, at most once per
+// registrationPause, and mentions it in the error. It does not wait: the caller retries.
 func (c *Client) registerProvider(ctx context.Context, target string, failure *Error) {
 	switch failure.Code {
 	case "MissingSubscriptionRegistration", "MissingRegistrationForResourceProvider", "SubscriptionNotRegistered":
@@ -44,7 +42,7 @@ func (c *Client) registerProvider(ctx context.Context, target string, failure *E
 		failure.err = errors.Join(failure.err, err)
 		failure.Message += "; registering it failed: " + oneLine(err.Error())
 	} else {
-		// The SDK has read the answer already, and nothing in it is needed.
+		// The SDK has already read the body.
 		_ = resp.Body.Close()
 		failure.Message += "; casement asked Azure to register it"
 	}

@@ -1,7 +1,6 @@
-// Package bastion carries connections to virtual machines through an Azure Bastion
-// host, as `az network bastion tunnel` does: a token for one machine and port, then a
-// websocket whose binary messages are the bytes of the connection. It is for a person
-// at a command line; controllers must not import it.
+// Package bastion carries connections to virtual machines through an Azure Bastion host, as `az network bastion tunnel`
+// does: a token for one machine and port, then a websocket whose binary messages carry the bytes of the connection. It
+// is for interactive use on a command line; controllers must not import it.
 package bastion
 
 import (
@@ -23,23 +22,22 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Host is a Bastion host of SKU Standard or Premium whose tunnelling is enabled.
+// Host is a Bastion host of SKU Standard or Premium with tunnelling enabled.
 type Host struct {
 	// DNSName is properties.dnsName of the Bastion host.
 	DNSName string
 	// Credential returns tokens for ARM, with the scope Scope.
 	Credential azcore.TokenCredential
 	Scope      string
-	// TLS configures TLS connections, nil means the default; DialContext replaces the
-	// network's dialer.
+	// TLS configures TLS connections; nil means the default. DialContext, if set, replaces the network dialer.
 	TLS         *tls.Config
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// patience bounds the duration of each call to the Bastion host.
+// patience is the timeout of each call to the Bastion host.
 const patience = 30 * time.Second
 
-// session is the host's answer to a request for a tunnel.
+// session is the host's response to a request for a tunnel.
 type session struct {
 	AuthToken      string `json:"authToken"`
 	NodeID         string `json:"nodeId"`
@@ -100,7 +98,7 @@ func (h Host) open(ctx context.Context, vmID, port string) (s session, err error
 	return s, nil
 }
 
-// longestRefusal bounds how much of an error's body is read, in bytes.
+// longestRefusal is the number of bytes that are read of an error response's body.
 const longestRefusal = 1 << 10
 
 func refusal(resp *http.Response) error {
@@ -111,7 +109,7 @@ func refusal(resp *http.Response) error {
 	return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
 }
 
-// close ends the session, so that the host counts one session less.
+// close ends the session, which frees one of the host's limited number of sessions.
 func (h Host) close(s session) error {
 	req, err := http.NewRequest(http.MethodDelete, "https://"+h.DNSName+"/api/tokens/"+url.PathEscape(s.AuthToken), nil)
 	if err != nil {
@@ -120,15 +118,15 @@ func (h Host) close(s session) error {
 	req.Header.Set("X-Node-Id", s.NodeID)
 	resp, err := h.client().Do(req)
 	if err != nil {
-		return fmt.Errorf("end the session of Bastion host %s: it does not answer", h.DNSName) // the cause holds the token
+		return fmt.Errorf("end the session of Bastion host %s: it does not answer", h.DNSName) // the cause contains the token
 	}
 	return resp.Body.Close()
 }
 
-// tunnel is a connection over a websocket. A Read continues in the message that the
-// previous Read did not finish; one goroutine may read while another writes.
+// tunnel is a connection over a websocket. A Read continues in the message that the previous Read did not finish. One
+// goroutine may read while another one writes.
 type tunnel struct {
-	net.Conn // deadlines and addresses
+	net.Conn // for deadlines and addresses
 	ws       *websocket.Conn
 	rest     io.Reader
 	leave    func() error

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// cache keeps Azure's answers until they expire. If several callers miss an answer at the
-// same time, one reads it and the others wait for it.
+// cache keeps Azure's responses until they expire. If several callers request a missing value at the same time, one of
+// them reads it and the others wait.
 type cache[T any] struct {
 	now    func() time.Time
 	flight singleflight.Group
@@ -27,8 +27,8 @@ func newCache[T any](now func() time.Time) *cache[T] {
 	return &cache[T]{now: now, kept: map[string]answer[T]{}}
 }
 
-// get returns the value of a key; if it is missing or has expired, read fetches it and
-// returns how long it is valid.
+// get returns the value of a key. If the value is missing or has expired, get calls read, which returns it and how long
+// it is valid.
 func (c *cache[T]) get(ctx context.Context, key string, read func(context.Context) (T, time.Duration, error)) (T, error) {
 	if a, ok := c.good(key); ok {
 		return a.value, nil
@@ -36,7 +36,7 @@ func (c *cache[T]) get(ctx context.Context, key string, read func(context.Contex
 	// The read serves all callers, so the end of the first caller's context does not stop
 	// it.
 	done := c.flight.DoChan(key, func() (any, error) {
-		// Another caller may have read it since the check above.
+		// Another caller may have read the value since the check above.
 		if a, ok := c.good(key); ok {
 			return a.value, nil
 		}
@@ -58,13 +58,13 @@ func (c *cache[T]) get(ctx context.Context, key string, read func(context.Contex
 	}
 }
 
-// good returns the cached answer of a key, unless it has expired.
+// good returns the cached value of a key, unless it has expired.
 func (c *cache[T]) good(key string) (answer[T], bool) {
 	a, ok := c.last(key)
 	return a, ok && c.now().Before(a.until)
 }
 
-// last returns the newest answer of a key, even if it has expired.
+// last returns the newest value of a key, even if it has expired.
 func (c *cache[T]) last(key string) (answer[T], bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

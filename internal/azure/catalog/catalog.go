@@ -1,9 +1,9 @@
-// Package catalog knows the offers of a location to a subscription: VM sizes with their zones and
-// capabilities, images, and the quota that is left.
+// Package catalog has the offers of a location for a subscription: VM sizes with their zones and capabilities, images,
+// and the remaining quota.
 //
-// It keeps and shares the answers: sizes for a day, so that no reconcile waits for the big answer twice.
-// The checks are pure functions over it. It refuses to decide the consequence of a failed check.
-// Controllers, preflight, internal/image and the command line import it.
+// It caches and shares the responses: sizes for a day, so that only one reconcile waits for the large list. The checks
+// are pure functions over these data. The package does not decide the consequence of a failed check. Controllers,
+// preflight, internal/image and the command line import it.
 package catalog
 
 import (
@@ -19,7 +19,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// Client has the calls of Azure that catalog makes; *arm.Client implements it.
+// Client has the Azure calls that catalog makes; *arm.Client implements it.
 type Client interface {
 	Get(ctx context.Context, id, apiVersion string, options ...arm.Option) (json.RawMessage, error)
 	List(ctx context.Context, collection, apiVersion string, options ...arm.Option) iter.Seq2[json.RawMessage, error]
@@ -34,25 +34,25 @@ const (
 )
 
 const (
-	// skusFor is how long the list of a location's sizes is kept.
+	// skusFor is the time for which the list of a location's sizes is cached.
 	skusFor = 24 * time.Hour
-	// imageFor is how long the answer that an image exists is kept; missingFor is the same
-	// for an image that does not exist, which may be published at any time.
+	// imageFor is the time for which the existence of an image is cached; missingFor is the time for an image that does
+	// not exist, because it may be published at any time.
 	imageFor, missingFor = 24 * time.Hour, time.Minute
 )
 
-// Catalog answers for one subscription. It is safe for concurrent use.
+// Catalog returns the offers for one subscription. It is safe for concurrent use.
 type Catalog struct {
 	client    Client
 	locations *cache[location]
-	images    *cache[bool] // whether they exist
+	images    *cache[bool] // whether each image exists
 	releases  *cache[[]Release]
 }
 
 // location is the VM sizes of one Azure location, by name in lower case.
 type location map[string]SKU
 
-// New makes a catalog. now may be nil for time.Now.
+// New returns a catalog. now may be nil for time.Now.
 func New(c Client, now func() time.Time) *Catalog {
 	if now == nil {
 		now = time.Now
@@ -61,8 +61,7 @@ func New(c Client, now func() time.Time) *Catalog {
 		releases: newCache[[]Release](now)}
 }
 
-// SKU returns a VM size of a location, without case; ok is false if the location does not
-// have it.
+// SKU returns a VM size of a location; case is ignored. ok is false if the location does not have the size.
 func (c *Catalog) SKU(ctx context.Context, locationName, size string) (SKU, bool, error) {
 	l, err := c.location(ctx, locationName)
 	if err != nil {
@@ -97,8 +96,8 @@ func (c *Catalog) Zones(ctx context.Context, locationName string) ([]string, err
 	return slices.Sorted(maps.Keys(zones)), nil
 }
 
-// location returns Azure's offers in a location, read at most once a day. If Azure does not answer, the
-// older answer remains valid.
+// location returns Azure's offers in a location, read at most once a day. If Azure does not respond, it returns the
+// previous list.
 func (c *Catalog) location(ctx context.Context, name string) (location, error) {
 	key := normal(name)
 	l, err := c.locations.get(ctx, key, func(ctx context.Context) (location, time.Duration, error) {
@@ -133,16 +132,14 @@ func normal(location string) string {
 	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
 }
 
-// Usage is how much of a quota is used.
+// Usage is the use of a quota.
 type Usage struct {
-	// Name identifies the quota, such as "standardDSv3Family"; Display is its name for
-	// people.
+	// Name identifies the quota, such as "standardDSv3Family"; Display is its display name.
 	Name, Display  string
 	Current, Limit int64
 }
 
-// Usages reads the use of the compute quotas in a location, which is not cached because it
-// changes too often.
+// Usages reads the use of the compute quotas in a location. It is not cached because it changes too often.
 func (c *Catalog) Usages(ctx context.Context, locationName string) ([]Usage, error) {
 	var usages []Usage
 	path := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName) + "/usages"

@@ -17,7 +17,7 @@ import (
 // azure answers lists and reads from maps and counts them.
 type azure struct {
 	mu    sync.Mutex
-	lists map[string][]string // by the path's end
+	lists map[string][]string // by the end of the path
 	docs  map[string]string
 	fail  error
 	calls int
@@ -140,7 +140,7 @@ func TestCheckVM(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		vm   VM
-		want string // fields, in order
+		want string // the fields, in order
 	}{
 		{"plain", VM{Size: "Standard_D4s_v3"}, ""},
 		{"zone", VM{Size: "Standard_D4s_v3", Zone: "1"}, ""},
@@ -222,7 +222,7 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// TestReplicated: a version of a gallery is there where it has a replica.
+// TestReplicated: a gallery's version exists in the locations where it has a replica.
 func TestReplicated(t *testing.T) {
 	const version = `{"properties": {"publishingProfile": {"targetRegions": [{"name": "West Europe"}, {"name": "eastus"}]}}}`
 	for location, want := range map[string]bool{"westeurope": true, "eastus": true, "westus2": false} {

@@ -24,16 +24,16 @@ type VM struct {
 	Size, Location, Zone string
 	// EphemeralOSDisk is true for an OS disk on the host (osDisk.diffDiskSettings).
 	EphemeralOSDisk bool
-	// Placement is the placement of the ephemeral OS disk, as Azure spells it; "" leaves it to Azure.
+	// Placement is the placement of the ephemeral OS disk, as Azure spells it; with "", Azure chooses.
 	Placement string
 	// Premium is the path in the spec of a disk of premium storage, or "".
 	Premium string
-	// DataDisks and Interfaces are how many the VM has.
+	// DataDisks and Interfaces are the numbers of data disks and network interfaces.
 	DataDisks, Interfaces int
-	// Accelerated is the path in the spec of an interface that asks for accelerated networking, or "".
+	// Accelerated is the path in the spec of an interface that requests accelerated networking, or "".
 	Accelerated string
 	Spot        bool
-	// UltraSSD is true if a data disk is an ultra disk, or if they are enabled for later.
+	// UltraSSD is true if a data disk is an ultra disk, or if ultra disks are enabled for later.
 	UltraSSD         bool
 	EncryptionAtHost bool
 	// SecurityType, SecureBoot and VTPM are fields of spec.securityProfile.
@@ -43,15 +43,15 @@ type VM struct {
 	EncryptedOSDisk bool
 }
 
-// The least resources that kubeadm requires of a node. Source:
+// The minimum resources that kubeadm requires of a node. Source:
 // https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm.
 const (
 	leastVCPUs     = 2
 	leastMemoryGiB = 2
 )
 
-// NoSuchSize returns the problem of a size that the location does not have. offered are the
-// location's sizes; the fix suggests the most similar names.
+// NoSuchSize returns the problem for a size that the location does not have. offered are the location's sizes; the fix
+// suggests the most similar names.
 func NoSuchSize(vm VM, offered []SKU) Problem {
 	fix := "choose a size that `az vm list-skus --location " + normal(vm.Location) + "` shows"
 	var names []string
@@ -66,8 +66,7 @@ func NoSuchSize(vm VM, offered []SKU) Problem {
 	return Problem{"spec.vmSize", fmt.Sprintf("%s is not offered in %s", vm.Size, vm.Location), fix}
 }
 
-// CheckVM returns every reason why a VM cannot be created with a size. Each needs a change
-// of the spec.
+// CheckVM returns every reason why a VM with this size cannot be created. Each requires a change of the spec.
 func CheckVM(sku SKU, vm VM) []Problem {
 	c := checker{sku: sku, vm: vm}
 	c.availability()

@@ -15,7 +15,7 @@ import (
 // gallery), in a community gallery, or in the marketplace.
 type Image struct {
 	ID string
-	// Gallery is a community gallery, Name an image definition in it.
+	// Gallery is a community gallery, and Name an image definition in it.
 	Gallery, Name string
 	// Publisher, Offer and SKU identify a marketplace image.
 	Publisher, Offer, SKU string
@@ -24,9 +24,9 @@ type Image struct {
 	Version string
 }
 
-// Exists reports whether an image is available in a location. The answer is cached, a
-// negative one for a minute. The error means that Azure did not answer the question; if the
-// identity lacks the permission to read (arm.Denied), creating the VM may still work.
+// Exists reports whether an image is available in a location. The result is cached, a negative one for a minute. An
+// error means that Azure did not give a result; if the identity lacks the permission to read (arm.Denied), creating the
+// VM may still work.
 func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) (bool, error) {
 	path, version := c.imagePath(locationName, image)
 	exists, err := c.images.get(ctx, normal(locationName)+path, func(ctx context.Context) (bool, time.Duration, error) {
@@ -42,13 +42,13 @@ func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) 
 	return exists, nil
 }
 
-// observe reports whether an image version exists or, for a list, whether any does. In a gallery of a
+// observe reports whether an image version exists or, for a list, whether it has any version. In a gallery of a
 // subscription, only versions with a replica in the location count.
 func (c *Catalog) observe(ctx context.Context, path, apiVersion, location string) (bool, error) {
 	if strings.HasSuffix(path, "/versions") {
 		newest := []arm.Option{arm.Query("$top", "1"), arm.Query("$orderby", "name desc")}
 		if strings.Contains(strings.ToLower(path), ownGallery) {
-			newest = nil // their lists document neither
+			newest = nil // the lists of community galleries and the marketplace document neither
 		}
 		for item, err := range c.client.List(ctx, path, apiVersion, newest...) {
 			if arm.ClassOf(err) == arm.NotFound {
@@ -67,9 +67,9 @@ func (c *Catalog) observe(ctx context.Context, path, apiVersion, location string
 	return err == nil && json.Valid(body) && replicated(body, location), err
 }
 
-// replicated reports whether a version of a gallery has a replica in a location. An image elsewhere names
-// no regions: it is in the location that was asked.
-// Source: Microsoft.Compute galleries/images/versions, publishingProfile.targetRegions.
+// replicated reports whether a gallery's image version has a replica in a location. Images outside private galleries
+// name no regions: they are in the location of the request. Source: Microsoft.Compute galleries/images/versions,
+// publishingProfile.targetRegions.
 func replicated(version []byte, location string) bool {
 	var v struct {
 		Properties struct {
@@ -88,8 +88,8 @@ func replicated(version []byte, location string) bool {
 // ownGallery is a part of the ID of a resource in a gallery of a subscription.
 const ownGallery = "/galleries/"
 
-// anyOf returns the URL of the list of versions for an ID of the latest version, which
-// cannot be read by that name; any other ID is returned unchanged.
+// anyOf returns the URL of the list of versions for an ID that names the version latest, which cannot be read; any
+// other ID is returned unchanged.
 func anyOf(id string) string {
 	const latest = "/latest"
 	if end := len(id) - len(latest); end > 0 && strings.EqualFold(id[end:], latest) {
@@ -98,7 +98,7 @@ func anyOf(id string) string {
 	return id
 }
 
-// imagePath returns the ARM path of an image and the API version to read it with.
+// imagePath returns the ARM path of an image and the API version for reading it.
 func (c *Catalog) imagePath(locationName string, i Image) (path, apiVersion string) {
 	at := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName)
 	version := "/versions"

@@ -34,7 +34,7 @@ type Shared struct {
 	ID string `json:"id"`
 }
 
-// listers is how many lists are read at the same time: an offer can have hundreds of SKUs.
+// listers is the number of lists that are read at the same time: an offer can have hundreds of SKUs.
 const listers = 8
 
 // Versions returns the versions of marketplace images in a location whose publisher, offer
@@ -87,8 +87,8 @@ func (c *Catalog) offered(ctx context.Context, publishers, publisher, offer, sku
 	return slices.Concat(found...), err
 }
 
-// Gallery returns the versions of the images in a community gallery whose definition's name
-// contains a text. It is no error if the gallery does not exist.
+// Gallery returns the versions of a community gallery's images whose definition name contains a text. It is no error if
+// the gallery does not exist.
 func (c *Catalog) Gallery(ctx context.Context, locationName, gallery, definition string) ([]Shared, error) {
 	at := c.at(locationName) + "/communityGalleries/" + url.PathEscape(gallery) + "/images"
 	images, err := c.collection(ctx, at)

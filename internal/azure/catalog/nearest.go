@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// suggestions is how many names a message offers in place of a wrong one.
+// suggestions is the number of similar names in a message about a wrong name.
 const suggestions = 3
 
-// nearest returns the names that differ least from a wrong one, the most similar first.
+// nearest returns the names that are most similar to a wrong name, the most similar first.
 func nearest(wrong string, names []string) []string {
 	type candidate struct {
 		name     string
@@ -29,8 +29,7 @@ func nearest(wrong string, names []string) []string {
 	return out
 }
 
-// distance returns the Levenshtein distance of a and b: how many letters have to be
-// inserted, removed or replaced.
+// distance returns the Levenshtein distance of a and b: the number of letters to insert, remove or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

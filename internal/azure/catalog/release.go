@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// StateTag is the tag of an image version that `casement images build` has made; its value is
-// StateVerified once a machine of it has been tried out.
+// StateTag is the tag of image versions that `casement images build` has made; its value is StateVerified once a
+// machine with the image has been tested.
 const (
 	StateTag      = "casement-image-state"
 	StateVerified = "verified"
@@ -19,14 +19,13 @@ const (
 // Release is one version of an image.
 type Release struct {
 	Version string
-	// Excluded is true where its publisher keeps it from machines that request the latest one.
+	// Excluded is true if the publisher excludes the version from the latest one.
 	Excluded bool
-	// Verified is true where StateTag says so; Built where there is the tag.
+	// Verified is true if the value of StateTag is StateVerified; Built is true if the image has this tag.
 	Verified, Built bool
 }
 
-// Releases returns the versions of an image that a location has, whatever the image's version is. The
-// answer is kept for a time.
+// Releases returns all versions of an image in a location; image.Version has no effect. The result is cached.
 func (c *Catalog) Releases(ctx context.Context, locationName string, image Image, keep time.Duration) ([]Release, error) {
 	image.Version = ""
 	image.ID = line(image.ID)
@@ -41,7 +40,7 @@ func (c *Catalog) Releases(ctx context.Context, locationName string, image Image
 	return found, nil
 }
 
-// line returns the URL of the list of versions that contains the version of an ID.
+// line returns the URL of the list of versions that the version with this ID is in.
 func line(id string) string {
 	if at := strings.LastIndex(strings.ToLower(id), "/versions/"); at > 0 {
 		return id[:at] + "/versions"
@@ -60,7 +59,7 @@ func (c *Catalog) readReleases(ctx context.Context, path, apiVersion, locationNa
 			Tags       map[string]string
 			Properties struct {
 				ProvisioningState string
-				ExcludeFromLatest bool // of a community gallery
+				ExcludeFromLatest bool // in a community gallery
 				PublishingProfile struct {
 					ExcludeFromLatest bool
 					TargetRegions     []struct{ Name string }

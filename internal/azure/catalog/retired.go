@@ -2,8 +2,8 @@ package catalog
 
 import "regexp"
 
-// retirements are the series of sizes whose machines Azure has stopped or stops, with the day that it announced.
-// Source: https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list.
+// retirements are the series of sizes whose machines Azure stops, with the announced date. Source:
+// https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list.
 var retirements = []struct {
 	sizes *regexp.Regexp
 	day   string
@@ -14,7 +14,8 @@ var retirements = []struct {
 	{regexp.MustCompile(`(?i)^Standard_NV\d+a?s_v[34]$`), "2026-09-30"},
 }
 
-// RetiredOn returns the day since which Azure starts no machines of a size, of the form 2006-01-02; "" for a size without one.
+// RetiredOn returns the date, as 2006-01-02, from which on Azure starts no machines of a size; "" for a size that is
+// not retired.
 func RetiredOn(size string) string {
 	for _, r := range retirements {
 		if r.sizes.MatchString(size) {

@@ -16,8 +16,8 @@ type SKU struct {
 	// Restricted is the reason why the subscription cannot use the size at all, such as
 	// NotAvailableForSubscription; empty if it can.
 	Restricted string
-	// capabilities are the size's capabilities in Azure's list, by name in lower case; zoneCapabilities are
-	// further ones, by zone.
+	// capabilities are the size's capabilities in Azure's list, by name in lower case; zoneCapabilities are additional
+	// capabilities by zone.
 	capabilities     map[string]string
 	zoneCapabilities map[string]map[string]string
 }
@@ -31,11 +31,10 @@ func (s SKU) Has(name, zone string) bool {
 		strings.EqualFold(s.zoneCapabilities[zone][strings.ToLower(name)], "True")
 }
 
-// Lacks reports whether the list says that a size does not have a capability. A capability that is not in
-// the list may exist.
+// Lacks reports whether the list has a capability of the size as False. A capability that is not in the list may exist.
 func (s SKU) Lacks(name string) bool { return strings.EqualFold(s.Capability(name), "False") }
 
-// Number returns the number of a capability, or 0 if it is missing.
+// Number returns the numeric value of a capability, or 0 if it is missing.
 func (s SKU) Number(name string) float64 {
 	n, err := strconv.ParseFloat(s.Capability(name), 64)
 	if err != nil {
@@ -58,8 +57,7 @@ func (s SKU) AcceleratedNetworking() bool { return s.Has("AcceleratedNetworkingE
 // location; s has to be the SKU named "Aligned". It is 0 if unknown.
 func (s SKU) SetFaultDomains() int { return int(s.Number("MaximumPlatformFaultDomainCount")) }
 
-// Capabilities returns the names of the size's capabilities in lower case, with the capabilities of its
-// zones.
+// Capabilities returns the names of the size's capabilities in lower case, including those of its zones.
 func (s SKU) Capabilities() []string {
 	names := slices.Collect(maps.Keys(s.capabilities))
 	for _, zone := range s.zoneCapabilities {

@@ -11,20 +11,19 @@ import (
 
 // ImageTraits are properties of an image in Azure.
 type ImageTraits struct {
-	// Generation is its Hyper-V generation, V1 or V2; empty where it is not said.
+	// Generation is the Hyper-V generation, V1 or V2; "" if Azure does not return it.
 	Generation string
-	// DiskGiB is the size of its OS disk; 0 where it is not said, as of the definitions in a gallery.
+	// DiskGiB is the size of the OS disk; 0 if Azure does not return it, as for the definitions in a gallery.
 	DiskGiB int
 }
 
-// Traits returns the properties of an image: of the definition in a gallery, or of the version on the
-// marketplace.
+// Traits returns the properties of an image: of the definition in a gallery, or of the version on the marketplace.
 func (c *Catalog) Traits(ctx context.Context, locationName string, image Image) (t ImageTraits, err error) {
 	path, apiVersion := c.imagePath(locationName, image)
 	at, _, versions := strings.Cut(path, "/versions")
 	switch {
 	case versions && image.Publisher == "":
-		path = at // an image definition says it for all of its versions
+		path = at // an image definition has the properties for all of its versions
 	case strings.HasSuffix(path, "/versions"):
 		newest := ""
 		for item, err := range c.client.List(ctx, path, apiVersion, arm.Query("$top", "1"), arm.Query("$orderby", "name desc")) {

@@ -11,7 +11,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// wantsNatGateway reports whether a subnet has a NAT gateway that casement creates.
+// wantsNatGateway reports whether casement creates a NAT gateway for a subnet.
 func (b *clusterBuilder) wantsNatGateway(s infrav1.SubnetSpec) bool {
 	return s.NatGateway.Name != ""
 }
@@ -68,8 +68,8 @@ func (b *clusterBuilder) publicIP(ip infrav1.PublicIPSpec, zones []string, field
 	}, infrav1.PublicIPsReadyCondition, field, b.group.ID())
 }
 
-// apiServerDNSLabel returns the DNS label of the API server's public IP. It contains a
-// hash, so that clusters of the same name in the region get different labels.
+// apiServerDNSLabel returns the DNS label of the API server's public IP. It contains a hash, so that clusters with the
+// same name in the region get different labels.
 func apiServerDNSLabel(c *infrav1.AzureCluster, clusterName, ipName string) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%s/%s", c.Spec.SubscriptionID, c.Spec.ResourceGroup, ipName)
@@ -86,8 +86,8 @@ func publicFrontendOf(c *infrav1.AzureCluster) string {
 	return ""
 }
 
-// APIServerPublicIPID returns the ID of the API server's public IP; "" for a private
-// cluster and for one whose control plane casement does not manage.
+// APIServerPublicIPID returns the ID of the API server's public IP; "" for a private cluster and for a cluster whose
+// control plane casement does not manage.
 func APIServerPublicIPID(c *infrav1.AzureCluster) string {
 	lb := c.Spec.NetworkSpec.APIServerLB
 	if lb == nil || lb.Type == infrav1.Internal || !c.Spec.ControlPlaneEnabled {

@@ -6,8 +6,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// bastion adds an Azure Bastion host and its address; its subnet is among the
-// virtual network's.
+// bastion adds an Azure Bastion host and its public IP; its subnet is added with the virtual network.
 func (b *clusterBuilder) bastion() {
 	host := b.spec.BastionSpec.AzureBastion
 	if host == nil {

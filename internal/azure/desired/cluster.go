@@ -20,18 +20,17 @@ type ClusterInput struct {
 	ClusterName string
 	// APIServerPort is the port of the API server's load balancer; 0 means 6443.
 	APIServerPort int32
-	// Zones are the zones of load balancers' public IPs for load balancers that set none.
+	// Zones are the zones of a load balancer's public IPs, for load balancers whose spec has no zones.
 	Zones []string
-	// ForeignVNet means that the virtual network exists and does not have this cluster's
-	// ownership tag. It and its subnets are then only read, and the NSGs, route tables and
-	// NAT gateways that would be attached to them are left out.
+	// ForeignVNet is true if the virtual network exists and does not have this cluster's ownership tag. It and its
+	// subnets are then only read, and the NSGs, route tables and NAT gateways that would be attached to them are left
+	// out.
 	ForeignVNet bool
-	// Vault is the key vault for bootstrap secrets; an empty name means none.
+	// Vault is the key vault for bootstrap secrets; an empty name means that there is none.
 	Vault Vault
 }
 
-// InvalidError means that a spec cannot become Azure resources until one of its fields
-// changes.
+// InvalidError means that a spec cannot become Azure resources until one of its fields changes.
 type InvalidError struct {
 	Field, Reason, Fix string
 }

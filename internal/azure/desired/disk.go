@@ -21,7 +21,7 @@ func (b *machineBuilder) osDisk() *armcompute.OSDisk {
 		disk.Caching = new(armcompute.CachingTypes(given.CachingType))
 	}
 	if d := given.DiffDiskSettings; d != nil {
-		// Azure stores an ephemeral disk on the host, which requires this caching.
+		// Azure requires this caching for an ephemeral disk, which is on the host.
 		disk.Caching = new(armcompute.CachingTypesReadOnly)
 		disk.DiffDiskSettings = &armcompute.DiffDiskSettings{Option: new(armcompute.DiffDiskOptions(d.Option))}
 		if d.Placement != nil {

@@ -9,8 +9,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// The bootstrap extension waits for the file that kubeadm's command line writes at its end:
-// the number of attempts, and the seconds between them.
+// The bootstrap extension waits for the file that kubeadm's command line writes at its end: the number of attempts, and
+// the seconds between them.
 const (
 	bootstrapSentinel = "/run/cluster-api/bootstrap-success.complete"
 	bootstrapTries    = 60
@@ -19,8 +19,8 @@ const (
 
 const publicCloud = "AzurePublicCloud"
 
-// extensions adds the extensions that run in the guest after the VM's boot: the bootstrap
-// check if the spec requests it, then the user's own, one after the other.
+// extensions adds the extensions that run in the guest after boot: the bootstrap check if the spec requests it, then
+// the user's extensions, one after the other.
 func (b *machineBuilder) extensions() {
 	if off := b.spec.DisableExtensionOperations; off != nil && *off {
 		return

@@ -22,8 +22,7 @@ const (
 // armnetwork's InterfacesClient.NewListVirtualMachineScaleSetNetworkInterfacesPager.
 const instanceNICAPIVersion = "2018-10-01"
 
-// APIVersion returns the API version of this package's models of a resource type; "" for a
-// type whose namespace it does not know.
+// APIVersion returns the API version of this package's models of a resource type; "" for an unknown namespace.
 func APIVersion(resourceType string) string {
 	namespace, kind, _ := strings.Cut(strings.ToLower(resourceType), "/")
 	switch namespace {
@@ -52,8 +51,8 @@ func APIVersion(resourceType string) string {
 	return ""
 }
 
-// LeavesAt returns the step in which the deletion of a group deletes resources of a type: 0 for machines, 1
-// for other resources in a subnet, 3 for resources that others may use. Networks themselves are step 2.
+// LeavesAt returns the step of a group's deletion in which resources of a type are deleted: 0 for machines, 1 for other
+// resources in a subnet, 2 for networks, 3 for resources that others may use.
 func LeavesAt(resourceType string) int {
 	switch strings.ToLower(resourceType) {
 	case "microsoft.compute/virtualmachines", "microsoft.compute/virtualmachinescalesets":
@@ -103,7 +102,7 @@ func ProviderID(vmID string) string {
 	return "azure://" + strings.Join(parts, "/")
 }
 
-// LastSegment returns the last segment of a resource ID, which is its name.
+// LastSegment returns the last segment of a resource ID, which is the resource's name.
 func LastSegment(id string) string {
 	return id[strings.LastIndex(id, "/")+1:]
 }

@@ -17,7 +17,7 @@ const (
 	outboundRule   = "OutboundNATAllProtocols"
 )
 
-// The interval of the API server's probe of /readyz; one result decides.
+// The interval of the API server's probe of /readyz, and the number of probes that decide.
 const (
 	probeSeconds   = 15
 	probeThreshold = 1
@@ -136,8 +136,8 @@ func (b *clusterBuilder) publicFrontend(f infrav1.FrontendIP) *armnetwork.Fronte
 	}
 }
 
-// apiServerRules adds the probe, the API server's rule and one rule per additional port.
-// All rules use the same probe, because only the API server can be probed.
+// apiServerRules adds the probe, the API server's rule and one rule per additional port. All rules use the API server's
+// probe, because nothing is known about the other ports.
 func (b *clusterBuilder) apiServerRules(lb armnetwork.LoadBalancer, id, pool string, frontends []infrav1.FrontendIP, idle *int32) {
 	lb.Properties.Probes = []*armnetwork.Probe{{
 		Name: new(apiServerProbe),

@@ -26,18 +26,16 @@ type MachineInput struct {
 	ControlPlane bool
 	// Zone is the availability zone, or "".
 	Zone string
-	// Exists is true if the virtual machine exists. Then only its name and tags matter, and
-	// Image, BootstrapData and AdminPassword may be empty.
+	// Exists is true if the virtual machine exists. Then only its name and tags matter, and Image, BootstrapData and
+	// AdminPassword may be empty.
 	Exists bool
 	// Image is the image of the VM; exactly one of its fields is set.
 	Image infrav1.Image
 	// BootstrapData is the document that the guest's agent reads at its first boot. It is secret.
 	BootstrapData []byte
-	// AdminPassword is for Windows only, secret and never stored: the agent of
-	// the image replaces it at the first boot.
+	// AdminPassword is for Windows only. It is secret and never stored: the image's agent replaces it at the first boot.
 	AdminPassword string
-	// AcceleratedNetworking says whether the VM size supports it, for interfaces whose spec
-	// leaves it open.
+	// AcceleratedNetworking is true if the VM size supports it. It applies to interfaces whose spec does not set it.
 	AcceleratedNetworking bool
 	// ARM64 is true if the VM size has Arm processors.
 	ARM64 bool
@@ -56,13 +54,12 @@ type MachineInput struct {
 // AvailabilitySet is an availability set, which machines share in regions without zones.
 type AvailabilitySet struct {
 	Name string
-	// FaultDomains is the largest number that the region allows.
+	// FaultDomains is the largest number of fault domains that the region allows.
 	FaultDomains int32
 }
 
-// AvailabilitySetName returns the name of a machine's availability set: one for the control
-// plane and one per MachineDeployment or, without one, per MachineSet. It is "" for any
-// other machine.
+// AvailabilitySetName returns the name of a machine's availability set: one for the control plane and one per
+// MachineDeployment or, without a MachineDeployment, per MachineSet. It is "" for any other machine.
 func AvailabilitySetName(clusterName string, controlPlane bool, deployment, machineSet string) string {
 	group := cmp.Or(deployment, machineSet)
 	if controlPlane {
@@ -105,8 +102,8 @@ func Machine(in MachineInput) ([]Resource, error) {
 	return b.resources, nil
 }
 
-// machineBuilder collects resources; each of its methods adds the resources of one kind. MachineToDelete
-// decides which of them a delete includes.
+// machineBuilder collects resources; each of its methods adds the resources of one kind. MachineToDelete selects those
+// that a delete includes.
 type machineBuilder struct {
 	MachineInput
 	tagger
@@ -127,8 +124,7 @@ func (b *machineBuilder) add(r Resource) {
 	b.resources = append(b.resources, r)
 }
 
-// wantsPublicIP reports whether the machine gets a public IP of its own. Control planes use
-// the load balancer's.
+// wantsPublicIP reports whether the machine gets its own public IP. Control planes use the load balancer's public IP.
 func (b *machineBuilder) wantsPublicIP() bool { return b.spec.AllocatePublicIP && !b.ControlPlane }
 
 func (b *machineBuilder) publicIPID() string {
@@ -225,24 +221,20 @@ func trimSlash(s string) string {
 	return s
 }
 
-// Made records which resources of a machine exist, from Azure and the machine's status, and
-// only names from its spec.
+// Made lists the resources of a machine that exist, known from Azure and the machine's status; only names come from the spec.
 type Made struct {
-	// NICs are the IDs of its network interfaces.
+	// NICs are the IDs of the machine's network interfaces.
 	NICs []string
-	// PublicIP, NATRule and Role say whether the machine may have a public IP, an SSH NAT
-	// rule and a role assignment of its own.
+	// PublicIP, NATRule and Role are true if the machine may have its own public IP, SSH NAT rule and role assignment.
 	PublicIP, NATRule, Role bool
-	// PrincipalID is the principal of its identity, or "" if that is not known.
+	// PrincipalID is the principal of the machine's identity, or "" if it is not known.
 	PrincipalID string
-	// AvailabilitySet is the name of its availability set if the machine is the last one in
-	// it, or "".
+	// AvailabilitySet is the name of the machine's availability set if no other machine uses it, or "".
 	AvailabilitySet string
 }
 
-// MachineToDelete returns the resources that a machine may have in Azure, with the names
-// and tags that it was created with. It returns no error: resources are also deleted for a
-// spec that is invalid now or always was.
+// MachineToDelete returns the resources that a machine may have in Azure, with the names and tags from its creation. It
+// returns no error, because the resources of an invalid spec have to be deleted too.
 func MachineToDelete(c *infrav1.AzureCluster, m *infrav1.AzureMachine, clusterName, vmName string, made Made) []Resource {
 	group, own := ClusterGroup(c), taggerOf(c, clusterName, ObjectMark("AzureMachine", m.Name))
 	tags := own.tags("", "")

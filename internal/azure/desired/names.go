@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/azure/name"
 )
 
-// maxTags is how many tags of its own a spec may give: Azure takes 50, and casement adds some.
+// maxTags is the maximum number of tags in a spec: Azure allows 50, and casement adds some.
 const maxTags = 40
 
 // problems collects the values that Azure would refuse.
@@ -23,7 +23,7 @@ func (p *problems) say(field, wrong string) {
 	}
 }
 
-// is checks a name; an empty one is a default's or required elsewhere.
+// is checks a name and records its error. An empty name is no error: it has a default or is checked elsewhere.
 func (p *problems) is(field string, kind name.Kind, value string) {
 	if value != "" {
 		p.say(field, name.Check(kind, value))
@@ -49,8 +49,8 @@ func (p *problems) tags(field string, tags infrav1.Tags) {
 	}
 }
 
-// ClusterNames returns the errors in the names and IDs of a cluster's spec. Admission refuses such a spec,
-// and no resource is created with it.
+// ClusterNames returns the errors in the names and IDs of a cluster's spec. Admission refuses such a spec, and no
+// resource is created for it.
 func ClusterNames(spec *infrav1.AzureClusterSpec) []*InvalidError {
 	var p problems
 	p.is("spec.subscriptionID", name.Subscription, spec.SubscriptionID)
@@ -128,7 +128,7 @@ func (p *problems) balancer(at string, lb *infrav1.LoadBalancerSpec) {
 	}
 }
 
-// MachineNames returns the errors in the names and IDs of a machine's spec at path, as ClusterNames does.
+// MachineNames returns the errors in the names and IDs of a machine's spec, which is at path in its object.
 func MachineNames(spec *infrav1.AzureMachineSpec, path string) []*InvalidError {
 	var p problems
 	at := path + "."
@@ -190,7 +190,7 @@ func (p *problems) image(at string, image *infrav1.Image) {
 	}
 	if g := image.ComputeGallery; g != nil {
 		at := at + "computeGallery."
-		of := name.CommunityName // a public name has dashes
+		of := name.CommunityName // the public name of a community gallery contains dashes
 		if g.SubscriptionID != nil {
 			of = name.Gallery
 		}

@@ -44,8 +44,8 @@ func fill(v reflect.Value, path string, f func(path string, v reflect.Value)) {
 	}
 }
 
-// TestEveryNameIsChecked: a field of text in a spec is held against Azure's rules, or is known not to be a name. A field
-// that is new has to be judged here.
+// TestEveryNameIsChecked: each text field of a spec is checked by Azure's rules, or is known not to be a name. A new
+// field has to be added to one of them.
 func TestEveryNameIsChecked(t *testing.T) {
 	skipped := func(path string) bool {
 		for _, f := range free {

@@ -34,8 +34,8 @@ func (b *clusterBuilder) securityGroups() {
 	}
 }
 
-// securityRules returns the rules of all subnets that share the group, and the two default
-// rules if one of them is a control-plane subnet.
+// securityRules returns the rules of all subnets that share the security group, and the two default rules if one of the
+// subnets is a control-plane subnet.
 func (b *clusterBuilder) securityRules(group string) []*armnetwork.SecurityRule {
 	var rules []infrav1.SecurityRule
 	controlPlane := false
@@ -124,9 +124,8 @@ func (b *clusterBuilder) routeTables() {
 	}
 }
 
-// virtualNetwork adds the virtual network, which is written once, with its subnets, and never again: a
-// later PUT would delete every subnet that its body does not contain, also those of others. Changes are
-// written to the subnets themselves.
+// virtualNetwork adds the virtual network. It is written once, with its subnets, and never again: a later PUT would
+// delete every subnet that its body lacks, including subnets of others. Changes are written to the subnets themselves.
 func (b *clusterBuilder) virtualNetwork() {
 	id, vnet := VNetID(b.Cluster), &b.spec.NetworkSpec.Vnet
 	if b.ForeignVNet {
@@ -213,7 +212,7 @@ func (b *clusterBuilder) subnetNeeds(s infrav1.SubnetSpec) []string {
 	return needs
 }
 
-// allSubnets returns the subnets of the spec and then the bastion's.
+// allSubnets returns the subnets of the spec, followed by the bastion's subnet.
 func (b *clusterBuilder) allSubnets() []infrav1.SubnetSpec {
 	subnets := slices.Clone(b.spec.NetworkSpec.Subnets)
 	if bastion := b.spec.BastionSpec.AzureBastion; bastion != nil {
@@ -239,8 +238,7 @@ func SubnetID(c *infrav1.AzureCluster, name string) string {
 
 func (b *clusterBuilder) controlPlaneEnabled() bool { return b.spec.ControlPlaneEnabled }
 
-// hasRole reports whether a subnet has a role; a subnet with the role cluster has both
-// others.
+// hasRole reports whether a subnet has a role; a subnet with the role cluster has both other roles.
 func hasRole(s infrav1.SubnetSpec, role infrav1.SubnetRole) bool {
 	return s.Role == role || s.Role == infrav1.SubnetCluster && (role == infrav1.SubnetControlPlane || role == infrav1.SubnetNode)
 }

@@ -9,16 +9,14 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Ports that the SSH NAT rules of control-plane machines can have: 22, then the range.
-// Source: capz's load balancer rules.
+// Ports that the SSH NAT rules of control-plane machines can have: 22, then the range. Source: CAPZ's load balancer rules.
 const (
 	sshPort          = 22
 	firstSSHFallback = 2201
 	lastSSHFallback  = 2219
 )
 
-// FreeSSHPort returns the first free frontend port for an SSH NAT rule; 0 if all are taken,
-// and then the machine gets no rule.
+// FreeSSHPort returns the first free frontend port for an SSH NAT rule; 0 if all are in use, and then the machine gets no rule.
 func FreeSSHPort(taken map[int32]bool) int32 {
 	if !taken[sshPort] {
 		return sshPort
@@ -31,8 +29,8 @@ func FreeSSHPort(taken map[int32]bool) int32 {
 	return 0
 }
 
-// SSHRuleLB returns the ID of the load balancer with the SSH NAT rules; "" for a private
-// cluster, whose machines are reached from its network.
+// SSHRuleLB returns the ID of the load balancer with the SSH NAT rules; "" for a private cluster, whose machines are
+// reachable from its network.
 func SSHRuleLB(c *infrav1.AzureCluster) string {
 	if APIServerPublicIPID(c) == "" {
 		return ""

@@ -14,9 +14,8 @@ func (b *clusterBuilder) peerID(p infrav1.VnetPeeringSpec) string {
 	return group.Network("virtualNetworks", p.RemoteVnetName)
 }
 
-// peerings adds one peering in each direction per entry, also for a virtual network of the
-// user. Each comes after the previous one and after the subnets, because Azure locks the
-// virtual network for each write.
+// peerings adds one peering in each direction per entry, also for a virtual network of the user. Each peering needs the
+// previous one and the subnets, because Azure locks the virtual network for each write.
 func (b *clusterBuilder) peerings() {
 	local, localName := VNetID(b.Cluster), b.spec.NetworkSpec.Vnet.Name
 	before := b.lastID()

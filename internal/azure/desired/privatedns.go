@@ -13,14 +13,13 @@ const APIServerRecord = "apiserver"
 
 const recordTTLSeconds = 300
 
-// PrivateZone returns the name of the private DNS zone with the name of a private cluster's
-// API server.
+// PrivateZone returns the name of the private DNS zone of a private cluster's API server.
 func PrivateZone(c *infrav1.AzureCluster, clusterName string) string {
 	return cmp.Or(c.Spec.NetworkSpec.PrivateDNSZoneName, clusterName+".capz.io")
 }
 
-// hasPrivateZone reports whether casement creates the zone: for an internal API server load
-// balancer unless the spec says None.
+// hasPrivateZone reports whether casement creates the private DNS zone: for an internal API server load balancer unless
+// the spec says None.
 func hasPrivateZone(c *infrav1.AzureCluster) bool {
 	network := &c.Spec.NetworkSpec
 	none := network.PrivateDNSZone != nil && *network.PrivateDNSZone == infrav1.PrivateDNSZoneModeNone

@@ -13,8 +13,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// instanceNetworkAPIVersion is the version of the network API with which Flexible scale sets create their
-// interfaces. Azure requires one; CAPZ sets the same.
+// instanceNetworkAPIVersion is the version of the network API with which Flexible scale sets create their interfaces.
+// Azure requires a value; CAPZ uses the same one.
 const instanceNetworkAPIVersion = armcompute.NetworkAPIVersionTwoThousandTwenty1101
 
 // ScaleSetInput has all values that the resources of a pool depend on.
@@ -31,16 +31,15 @@ type ScaleSetInput struct {
 	Zones []string
 	// Capacity is the number of instances.
 	Capacity int32
-	// Exists is true if the scale set exists: its password is not set again.
+	// Exists is true if the scale set exists: then its password is not set again.
 	Exists bool
 	// Image is the image of new instances; exactly one of its fields is set.
 	Image infrav1.Image
 	// BootstrapData is the document that an instance's agent reads at its first boot. It is secret.
 	BootstrapData []byte
-	// AdminPassword has the same meaning as for a machine.
+	// AdminPassword is the same as in MachineInput.
 	AdminPassword string
-	// AcceleratedNetworking says whether the VM size supports it, for interfaces whose spec
-	// leaves it open.
+	// AcceleratedNetworking is true if the VM size supports it. It applies to interfaces whose spec does not set it.
 	AcceleratedNetworking bool
 	// ARM64 is true if the VM size has Arm processors.
 	ARM64 bool
@@ -50,7 +49,7 @@ type ScaleSetInput struct {
 	// PrincipalID is the principal of the set's system-assigned identity; "" until Azure
 	// returns it.
 	PrincipalID string
-	// SecretReader has the same meaning as for a machine.
+	// SecretReader is the same as in MachineInput.
 	SecretReader string
 }
 
@@ -74,8 +73,8 @@ func ScaleSet(in ScaleSetInput) ([]Resource, error) {
 	return b.resources, nil
 }
 
-// ScaleSetToDelete returns the resources of a pool that is being deleted: only names and
-// tags matter, and no spec is invalid.
+// ScaleSetToDelete returns the resources of a pool that is being deleted. Only names and tags matter, so an invalid
+// spec is no error.
 func ScaleSetToDelete(in ScaleSetInput) []Resource {
 	b := newScaleSetBuilder(in)
 	b.add(Resource{
@@ -104,7 +103,7 @@ func newScaleSetBuilder(in ScaleSetInput) *scaleSetBuilder {
 	}
 }
 
-// scaleSetBuilder builds a scale set with the parts of a machine.
+// scaleSetBuilder builds a scale set with methods of machineBuilder.
 type scaleSetBuilder struct {
 	machineBuilder
 	in ScaleSetInput
@@ -114,8 +113,8 @@ func (b *scaleSetBuilder) flexible() bool {
 	return b.in.Pool.Spec.OrchestrationMode == infrav1.FlexibleOrchestrationMode
 }
 
-// bootstrapTag is the tag on sets that something other than casement scales. It changes
-// with the bootstrap data, so that the set is written again and later instances can join.
+// bootstrapTag is the tag on sets that something other than casement scales. It changes with the bootstrap data, so
+// that the set is written again and later instances can join.
 const bootstrapTag = "casement_bootstrap-data"
 
 func (b *scaleSetBuilder) allTags() map[string]*string {
@@ -161,8 +160,7 @@ func (b *scaleSetBuilder) scaleSet() error {
 			set.Properties.PlatformFaultDomainCount = new(int32(1))
 		}
 	} else {
-		// casement decides which instance is deleted and when, because it drains nodes
-		// first.
+		// casement decides which instance is deleted and when, because it drains nodes first.
 		set.Properties.UpgradePolicy = &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeManual)}
 		set.Properties.Overprovision = new(false)
 	}
@@ -236,8 +234,8 @@ func (b *scaleSetBuilder) scaleSetOSProfile() (*armcompute.VirtualMachineScaleSe
 	return p, nil
 }
 
-// scaleSetOSDisk does not set whether disks are deleted with a Flexible set's instances,
-// which is Azure's default: thus a set of CAPZ does not differ.
+// scaleSetOSDisk returns the OS disk. It does not set the delete option of a Flexible set's disks, because deletion
+// with the instance is Azure's default: thus a scale set of CAPZ does not differ.
 func (b *scaleSetBuilder) scaleSetOSDisk() *armcompute.VirtualMachineScaleSetOSDisk {
 	vm := b.osDisk()
 	return &armcompute.VirtualMachineScaleSetOSDisk{
@@ -353,8 +351,8 @@ func (b *scaleSetBuilder) scaleSetSpot(p *armcompute.VirtualMachineScaleSetVMPro
 	p.Priority, p.EvictionPolicy, p.BillingProfile = vm.Priority, vm.EvictionPolicy, vm.BillingProfile
 }
 
-// Hidden is the part of a scale set's model that its instances do not show, or only in
-// resources of their own: two sets with the same one make the same instances of it.
+// Hidden is the part of a scale set's model that its instances do not show, or only in resources of their own. Two
+// scale sets with equal values create equal instances from it.
 type Hidden struct {
 	// Extensions are ordered by name. Their settings may be secret.
 	Extensions []*armcompute.VirtualMachineScaleSetExtension
@@ -376,8 +374,8 @@ func HiddenModel(set Resource) Hidden {
 	return hidden
 }
 
-// InstanceModel returns the part of a scale set's model that an instance shows too; an
-// instance that differs from it has an old model.
+// InstanceModel returns the part of a scale set's model that instances show too; an instance that differs from it has
+// an old model.
 func InstanceModel(set Resource) any {
 	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
 	if !ok {
@@ -421,8 +419,8 @@ func SetModel(set Resource) any {
 	}
 }
 
-// FlexibleInstanceModel returns InstanceModel for an instance that is a virtual machine of
-// its own, whose size is in another field.
+// FlexibleInstanceModel returns InstanceModel for an instance that is a separate virtual machine, whose size is in
+// another field.
 func FlexibleInstanceModel(set Resource) any {
 	model, ok := InstanceModel(set).(armcompute.VirtualMachineScaleSetVM)
 	if !ok {

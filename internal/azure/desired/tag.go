@@ -8,18 +8,18 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// The tags that mark the owner and the purpose of a resource. They are CAPZ's, so that
-// either provider can take over a cluster of the other.
+// The tags that mark the owner and the purpose of a resource. They are CAPZ's tags, so that either provider can take
+// over a cluster of the other.
 const (
 	ownershipTagPrefix     = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
 	roleTag                = "sigs.k8s.io_cluster-api-provider-azure_role"
 	nameTag                = "Name"
 	cloudProviderTagPrefix = "kubernetes.io_cluster_"
 
-	// OwnerTag is the tag that says which of several clusters of one name the owner is: by
-	// the annotation infrav1.OwnerAnnotation of the AzureCluster.
+	// OwnerTag is the tag that distinguishes owners with the same cluster name: its value is the annotation
+	// infrav1.OwnerAnnotation of the AzureCluster.
 	OwnerTag = "casement_owner"
-	// ObjectTag is the tag of a resource that belongs to one machine or pool: its kind and name.
+	// ObjectTag is the tag of a resource that belongs to one machine or pool; its value is the kind and name of that object.
 	ObjectTag = "casement_object"
 
 	// Owned is the value of the ownership tag of resources that casement created.
@@ -46,8 +46,7 @@ func IsOwned(tags map[string]string, clusterName string) bool {
 	return tags[OwnershipTag(clusterName)] == Owned
 }
 
-// ReservedTag reports whether casement recognises its own resources by a tag, so that a spec must not set
-// it.
+// ReservedTag reports whether casement identifies its own resources by a tag, so that a spec must not set the tag.
 func ReservedTag(key string) bool {
 	return strings.EqualFold(key, OwnerTag) || strings.EqualFold(key, ObjectTag) ||
 		strings.HasPrefix(strings.ToLower(key), ownershipTagPrefix)
@@ -59,8 +58,8 @@ func ObjectMark(kind, name string) string { return kind + "/" + name }
 // clusterNameLabel is Cluster API's label with the name of the owning Cluster.
 const clusterNameLabel = "cluster.x-k8s.io/cluster-name"
 
-// Namesakes reports whether two clusters would take each other's resources for their own if
-// there were no marks: they have one name and one resource group.
+// Namesakes reports whether two clusters could not distinguish their resources without OwnerTag: they have the same
+// name and resource group.
 func Namesakes(a, b *infrav1.AzureCluster) bool {
 	name := func(c *infrav1.AzureCluster) string { return cmp.Or(c.Labels[clusterNameLabel], c.Name) }
 	return name(a) == name(b) && strings.EqualFold(ClusterGroup(a).ID(), ClusterGroup(b).ID())
@@ -70,8 +69,8 @@ func Namesakes(a, b *infrav1.AzureCluster) bool {
 type tagger struct {
 	cluster    string
 	additional infrav1.Tags
-	// mark is the value of OwnerTag, or "" before there is one; object that of ObjectTag, or "" for a
-	// resource of the cluster.
+	// mark is the value of OwnerTag, or "" before it is chosen; object is the value of ObjectTag, or "" for a resource
+	// of the cluster.
 	mark, object string
 }
 
@@ -85,9 +84,8 @@ func (t tagger) shared() tagger {
 	return t
 }
 
-// tags returns the tags of the resource called name; name and role may be empty, because
-// CAPZ's load balancers and private DNS zones have no name. Later extra maps override
-// earlier ones, and ownership overrides all.
+// tags returns the tags of the resource called name; name and role may be empty, because CAPZ's load balancers and
+// private DNS zones have no name. Later extra maps override earlier ones, and the ownership tags override all.
 func (t tagger) tags(name, role string, extra ...infrav1.Tags) map[string]*string {
 	all := maps.Clone(map[string]string(t.additional))
 	if all == nil {

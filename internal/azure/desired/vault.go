@@ -11,11 +11,10 @@ import (
 // read secrets. Source: https://learn.microsoft.com/azure/key-vault/general/rbac-guide.
 const secretsUser = "4633458b-17de-408a-b874-0445c86b69e6"
 
-// softDeleteDays is how long Azure keeps deleted secrets, the least that it allows.
+// softDeleteDays is the number of days for which Azure keeps deleted secrets, the minimum that it allows.
 const softDeleteDays = 7
 
-// tracked is the model of a resource type with few fields, for which the SDK's module is
-// not imported.
+// tracked is the model of a resource type with few fields, to avoid the import of the SDK's module.
 type tracked struct {
 	Location   string             `json:"location"`
 	Tags       map[string]*string `json:"tags,omitempty"`
@@ -77,13 +76,12 @@ type BootstrapSecret struct {
 	PrincipalID string
 }
 
-// ReaderID returns the ID of the identity that reads a secret, which has the secret's name.
+// ReaderID returns the ID of the identity that reads the secret; its name is the secret's name.
 func (s BootstrapSecret) ReaderID(c *infrav1.AzureCluster) string {
 	return ClusterGroup(c).ID() + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/" + s.Secret
 }
 
-// Reader returns the identity that reads the secret; object is the ObjectMark of the secret's
-// machine or pool.
+// Reader returns the identity that reads the secret; object is the ObjectMark of the secret's machine or pool.
 func (s BootstrapSecret) Reader(c *infrav1.AzureCluster, clusterName, object string, additional infrav1.Tags) Resource {
 	t := taggerOf(c, clusterName, object)
 	return Resource{
@@ -93,11 +91,11 @@ func (s BootstrapSecret) Reader(c *infrav1.AzureCluster, clusterName, object str
 	}
 }
 
-// Right returns the role assignment that lets the reader read this one secret.
+// Right returns the role assignment that lets the reader read only this secret.
 func (s BootstrapSecret) Right(c *infrav1.AzureCluster) Resource {
 	scope := VaultID(c, s.Vault) + "/secrets/" + s.Secret
 	return Resource{
-		// Equal names give an equal assignment ID, so that it is found again.
+		// The same names give the same assignment ID, so that it is found again.
 		ID:         scope + "/providers/Microsoft.Authorization/roleAssignments/" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(scope)).String(),
 		APIVersion: AuthorizationAPIVersion,
 		Body: armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{

@@ -13,8 +13,7 @@ import (
 // AdminUsername is the administrator account of every VM.
 const AdminUsername = "capi"
 
-// virtualMachine adds the VM. Azure deletes its network interfaces and disks with it, so
-// that deleting a machine is one call.
+// virtualMachine adds the VM. Azure deletes its network interfaces and disks with it, so that deleting a machine takes one call.
 func (b *machineBuilder) virtualMachine() error {
 	role := roleNode
 	if b.ControlPlane {
@@ -90,7 +89,7 @@ func (b *machineBuilder) osProfile() (*armcompute.OSProfile, error) {
 		AllowExtensionOperations: new(b.spec.DisableExtensionOperations == nil || !*b.spec.DisableExtensionOperations),
 	}
 	if b.windows() {
-		// A restart by Windows Update at a time of its own would stop the node.
+		// A restart by Windows Update at an arbitrary time would stop the node.
 		p.AdminPassword = &b.AdminPassword
 		p.WindowsConfiguration = &armcompute.WindowsConfiguration{EnableAutomaticUpdates: new(false)}
 		return p, nil

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// AllowedNamespaces has the fields of AzureClusterIdentity's
-// spec.allowedNamespaces, so that one converts to the other.
+// AllowedNamespaces has the same fields as AzureClusterIdentity's spec.allowedNamespaces, so that the types are
+// convertible.
 type AllowedNamespaces struct {
 	NamespaceList []string
 	Selector      *metav1.LabelSelector

@@ -2,8 +2,8 @@ package identity
 
 import "cmp"
 
-// AzureCLI is the user who is logged in to Azure's command line. No AzureClusterIdentity
-// can use it: it is for tools that a person starts.
+// AzureCLI is the user who is logged in to Azure's command line. No AzureClusterIdentity can use it: it is for
+// interactive tools.
 const AzureCLI Type = "AzureCLI"
 
 // Ambient returns the identity, environment and subscription that the environment variables
@@ -28,7 +28,7 @@ func Ambient(getenv func(string) string) (environment, subscriptionID string, s 
 		AuthorityHost: getenv("AZURE_AUTHORITY_HOST"), ResourceManagerEndpoint: getenv("AZURE_RESOURCE_MANAGER_ENDPOINT"),
 		ResourceManagerAudience: getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), CAFile: getenv("AZURE_CA_FILE"),
 	}
-	// Only a private Azure sets an endpoint of the resource manager.
+	// Only an Azure outside the public clouds sets an endpoint of the resource manager.
 	c.DisableInstanceDiscovery = c.AuthorityHost != "" && c.ResourceManagerEndpoint != ""
 	return cmp.Or(getenv("AZURE_ENVIRONMENT"), PublicCloud), getenv("AZURE_SUBSCRIPTION_ID"), s, c
 }

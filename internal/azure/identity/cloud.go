@@ -17,8 +17,7 @@ import (
 // PublicCloud is the environment of a cluster that sets none.
 const PublicCloud = "AzurePublicCloud"
 
-// Configuration returns the SDK's configuration of an environment with the overrides of a
-// Cloud.
+// Configuration returns the SDK's configuration of an environment, changed by the overrides of a Cloud.
 func Configuration(environment string, override Cloud) (cloud.Configuration, error) {
 	var base cloud.Configuration
 	switch cmp.Or(environment, PublicCloud) {
@@ -75,7 +74,7 @@ func (p *Pool) environment(name string) (environment, error) {
 	return env, nil
 }
 
-// trusted returns the system's CA certificates and the Cloud's own; nil if it has none.
+// trusted returns the CA certificates of the system and the Cloud; nil if the Cloud has none.
 func trusted(c Cloud) (*x509.CertPool, error) {
 	if c.CAFile == "" && len(c.CAData) == 0 {
 		return nil, nil

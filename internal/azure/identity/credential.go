@@ -21,8 +21,7 @@ type Error struct{ Field, Reason, Fix string }
 // Error returns one line: the field, the reason and the fix.
 func (e *Error) Error() string { return e.Field + " " + e.Reason + ": " + e.Fix }
 
-// load reads the files of the source, so that a change of their content is noticed, and
-// checks that nothing is missing.
+// load reads the files of the source, so that changed content is noticed, and checks that nothing is missing.
 func (s *Source) load() error {
 	if s.Type == UserAssignedIdentityCredential {
 		return s.loadCredentials()
@@ -68,8 +67,8 @@ func (s *Source) check() error {
 	return nil
 }
 
-// loadCredentials reads the file that the data plane of managed identities writes: client,
-// tenant and a PKCS#12 certificate.
+// loadCredentials reads the file that the data plane of managed identities writes: it has the client, the tenant and a
+// PKCS#12 certificate.
 func (s *Source) loadCredentials() error {
 	const field = "spec.userAssignedIdentityCredentialsPath"
 	if s.CredentialsPath == "" {
@@ -137,7 +136,7 @@ func (s Source) credential(env environment) (azcore.TokenCredential, error) {
 	return wrap(azidentity.NewManagedIdentityCredential(o))
 }
 
-// wrap replaces the typed nil that a constructor returns with an error by a nil interface.
+// wrap returns a nil interface instead of the typed nil that a constructor returns with an error.
 func wrap[T azcore.TokenCredential](credential T, err error) (azcore.TokenCredential, error) {
 	if err != nil {
 		return nil, &Error{"spec", "is refused by the Azure SDK", err.Error()}

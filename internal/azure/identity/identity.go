@@ -1,8 +1,8 @@
-// Package identity turns the spec of an AzureClusterIdentity into credentials and
-// into the ARM clients that all objects of one subscription share.
+// Package identity turns the spec of an AzureClusterIdentity into credentials and into the ARM clients that all objects
+// of one subscription share.
 //
-// It refuses to read Kubernetes: the caller resolves secrets and hands the material in. Material never appears
-// in an error. Controllers, the manager, internal/azure/rescue, the local plane and the command line import it.
+// It does not read Kubernetes objects: the caller reads the secrets and passes their content. Secret content never
+// appears in an error. Controllers, the manager, internal/azure/rescue, the local plane and the command line import it.
 package identity
 
 import (
@@ -25,7 +25,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// Type is how an identity authenticates, as AzureClusterIdentity spells it.
+// Type is the kind of authentication of an identity, as AzureClusterIdentity spells it.
 type Type string
 
 const (
@@ -45,25 +45,24 @@ type Source struct {
 	ResourceID string
 	// ClientSecret is a service principal's password.
 	ClientSecret string
-	// Certificate is PEM or PKCS#12 with its key; if it is empty, CertificatePath is read.
-	// Password decrypts it.
+	// Certificate is a certificate with its key, in PEM or PKCS#12; if it is empty, CertificatePath is read. Password
+	// decrypts it.
 	Certificate     []byte
 	CertificatePath string
 	Password        string
-	// TokenFile contains the federated token of a workload identity; empty means the
-	// Pool's.
+	// TokenFile contains the federated token of a workload identity; "" means the Pool's TokenFile.
 	TokenFile string
 	// CredentialsPath is the JSON file of the data plane of managed identities.
 	CredentialsPath string
 }
 
-// Cloud has the endpoints of an Azure environment. Empty fields keep the environment's own.
+// Cloud has the endpoints of an Azure environment. Empty fields keep the environment's own values.
 type Cloud struct {
 	// AuthorityHost is the host that issues tokens, such as
 	// https://login.microsoftonline.com/.
 	AuthorityHost string
-	// ResourceManagerEndpoint is ARM's address and ResourceManagerAudience the audience of
-	// its tokens, which defaults to the endpoint.
+	// ResourceManagerEndpoint is ARM's address. ResourceManagerAudience is the audience of its tokens; it defaults to
+	// the endpoint.
 	ResourceManagerEndpoint, ResourceManagerAudience string
 	// CAFile and CAData are PEM certificates that are trusted in addition to the system's.
 	CAFile string
@@ -77,7 +76,7 @@ type Cloud struct {
 
 // Config configures a Pool.
 type Config struct {
-	// Clouds overrides environments by name ("AzurePublicCloud").
+	// Clouds has overrides by name of the environment ("AzurePublicCloud").
 	Clouds map[string]Cloud
 	// TokenFile contains the federated token of workload identities; empty means the file
 	// in AZURE_FEDERATED_TOKEN_FILE.
@@ -99,7 +98,7 @@ type Pool struct {
 	clients     map[string]kept[*arm.Client]
 }
 
-// kept is a cached value with the hash of the credentials that it was created from.
+// kept is a cached value with the hash of the credentials from which it was created.
 type kept[T any] struct {
 	hash  string
 	value T
@@ -109,7 +108,7 @@ type kept[T any] struct {
 type environment struct {
 	cloud     cloud.Configuration
 	transport policy.Transporter
-	// private is true for an authority that is not Microsoft's.
+	// private is true if the authority is not Microsoft's.
 	private bool
 	local   *Local
 }
@@ -122,9 +121,8 @@ func New(c Config) *Pool {
 	}
 }
 
-// Client returns the client of a subscription for an identity. environment is
-// AzureCluster's spec.azureEnvironment; empty means AzurePublicCloud. The same
-// client is returned until the identity's material changes.
+// Client returns the client of a subscription for an identity. environment is AzureCluster's spec.azureEnvironment;
+// empty means AzurePublicCloud. The same client is returned until the identity's credentials change.
 func (p *Pool) Client(environment, subscriptionID string, s Source) (*arm.Client, error) {
 	environment = cmp.Or(environment, PublicCloud)
 	p.mu.Lock()
@@ -191,7 +189,7 @@ func (p *Pool) credential(environment string, s Source) (azcore.TokenCredential,
 	return credential, hash, nil
 }
 
-// slot identifies an identity; hash also depends on its credentials.
+// slot returns the key of an identity in the pool; unlike hash, it does not depend on the credentials.
 func (s Source) slot() string {
 	return string(s.Type) + "\n" + s.TenantID + "\n" + s.ClientID + "\n" + s.ResourceID + "\n" + s.CredentialsPath
 }
@@ -204,8 +202,8 @@ func (s Source) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// transporter returns a transport that trusts additional certificates; nil certificates
-// mean the SDK's own transport.
+// transporter returns a transport that trusts the Cloud's additional certificates; nil for the SDK's own transport if
+// there are none.
 func transporter(c Cloud) (policy.Transporter, error) {
 	pool, err := trusted(c)
 	if err != nil || pool == nil && c.Local == nil {
@@ -228,7 +226,7 @@ func transporter(c Cloud) (policy.Transporter, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-// loopback resolves names below localhost to this computer. RFC 6761, section 6.3 requires this of
+// loopback returns the address for this computer if the name is below localhost. RFC 6761, section 6.3 requires this of
 // resolvers, but not all do it. The vaults of a local Azure have such names.
 func loopback(address string) string {
 	host, port, err := net.SplitHostPort(address)

@@ -20,17 +20,16 @@ import (
 
 // Local restricts the requests of a cloud to this computer.
 type Local struct {
-	// IdentityEndpoint issues the tokens of managed identities in the form of App Service,
-	// for requests with IdentitySecret in the header X-IDENTITY-HEADER. The metadata
-	// service at 169.254.169.254 would issue tokens of this computer's own identities.
+	// IdentityEndpoint issues the tokens of managed identities in the form of App Service, for requests with
+	// IdentitySecret in the header X-IDENTITY-HEADER. It replaces the metadata service at 169.254.169.254, which would
+	// issue tokens of this computer's own identities.
 	IdentityEndpoint, IdentitySecret string
 }
 
-// ErrNotLocal is the error of a Cloud with Local set that is asked to connect to another
-// computer.
+// ErrNotLocal is the error for a connection to another computer by a Cloud with Local set.
 var ErrNotLocal = errors.New("the local plane connects to this machine alone")
 
-// dialer connects to loopback addresses only, whatever a name resolves to.
+// dialer returns a dialer that connects to loopback addresses only, whatever a name resolves to.
 func (l *Local) dialer() *net.Dialer {
 	return &net.Dialer{Timeout: 30 * time.Second, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		host, _, err := net.SplitHostPort(address)
@@ -58,7 +57,7 @@ type managed struct {
 	clientID, resourceID string
 }
 
-// maxToken bounds the size of the answer with a token.
+// maxToken is the maximum size, in bytes, of a response with a token.
 const maxToken = 1 << 20
 
 // GetToken implements azcore.TokenCredential. Clients cache tokens themselves.

@@ -1,9 +1,8 @@
-// Package loader keeps a machine's bootstrap secrets out of its custom data: it splits a cloud-config into
-// a public part, a script that belongs into a vault, and the custom data that fetches and runs that script
-// on the machine.
+// Package loader keeps a machine's bootstrap secrets out of its custom data: it splits a cloud-config into a public
+// part, a script for a vault, and the custom data that fetches and runs that script on the machine.
 //
-// It is pure: bytes in, bytes out. It knows no client of Azure and no Kubernetes object, and its errors
-// never show the data. The controllers import it.
+// It is pure: bytes in, bytes out. It uses no Azure client and no Kubernetes objects, and its errors never show the
+// data. The controllers import it.
 package loader
 
 import (
@@ -23,9 +22,9 @@ import (
 // https://learn.microsoft.com/azure/key-vault/secrets/about-secrets (25k bytes).
 const maxSecret = 25600
 
-// Input is the bootstrap data of one machine or pool, with the place of its script.
+// Input is the bootstrap data of one machine or pool, and the place of its script.
 type Input struct {
-	// Windows chooses cloudbase-init and PowerShell instead of cloud-init and sh.
+	// Windows selects cloudbase-init and PowerShell instead of cloud-init and sh.
 	Windows bool
 	// Data is the cloud-config that the bootstrap provider rendered. It is secret.
 	Data []byte
@@ -37,7 +36,7 @@ type Input struct {
 
 // Output is the bootstrap data, split into custom data without secrets and a secret for the vault.
 type Output struct {
-	// CustomData contains no secret.
+	// CustomData is the custom data; it contains no secret.
 	CustomData []byte
 	// Secret is the value to store in the vault.
 	Secret string
@@ -79,7 +78,7 @@ func Make(in Input) (Output, error) {
 	return Output{CustomData: data, Secret: secret}, err
 }
 
-// pack compresses a script into text that JSON does not escape.
+// pack compresses a script into text that needs no escapes in JSON.
 func pack(script string) (string, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -109,7 +108,7 @@ func (in Input) document(public []byte) ([]byte, error) {
 	}
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
-	// Equal data gives an equal document, so that no scale set changes for it.
+	// The boundary is constant, so that the same data gives the same document and a scale set does not change.
 	if err := w.SetBoundary("casement-bootstrap-loader"); err != nil {
 		return nil, err
 	}
@@ -183,7 +182,7 @@ func (in Input) filler() (*strings.Replacer, error) {
 	), nil
 }
 
-// Audience returns the audience of tokens for a vault: the vault's host without its name.
+// Audience returns the audience of tokens for a vault: the vault's host without its first label.
 func Audience(vault *url.URL) string {
 	_, domain, _ := strings.Cut(vault.Hostname(), ".")
 	return "https://" + domain

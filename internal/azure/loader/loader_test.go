@@ -63,8 +63,7 @@ func TestMake(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		windows bool
-		// shown has texts that the custom data contains, kept texts that only the script
-		// contains.
+		// shown has texts that the custom data contains; kept has texts that only the script contains.
 		shown, kept []string
 	}{
 		{"linux", false, []string{"text/cloud-boothook", "ssh-ed25519 AAAA",
@@ -115,7 +114,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	var random strings.Builder
-	for i := range 60000 { // of bytes that do not compress
+	for i := range 60000 { // bytes that cannot be compressed
 		random.WriteByte("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+/"[(i*i*7919+i*int(noise[i%len(noise)]))%64])
 	}
 	for _, tc := range []struct{ name, data, want string }{

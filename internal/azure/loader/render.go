@@ -18,9 +18,8 @@ var (
 	endRaw  = regexp.MustCompile(`\{%-?\s*endraw\s*-?%\}`)
 )
 
-// render evaluates a template as the image's agent does, for the expressions in bootstrap
-// data: the computer's name, literals and raw text. Agents on Windows do not evaluate
-// templates in a MIME part.
+// render evaluates a template as the image's agent does, for the expressions that bootstrap data uses: the computer's
+// name, literals and raw text. Agents on Windows do not evaluate templates in a MIME part.
 func render(data []byte) (string, error) {
 	text := string(data)
 	at := templateMarker.FindString(text)

@@ -13,7 +13,7 @@ const (
 	windowsCommands = `C:\run\casement\commands.cmd`
 )
 
-// all returns the files of the document, then its commands as a file.
+// all returns the files of the document, followed by a file with its commands.
 func (d document) all(commands string) []file {
 	return append(append([]file(nil), d.files...), file{
 		path: commands, owner: "root:root", mode: "0700", content: []byte(d.commands),
@@ -21,7 +21,7 @@ func (d document) all(commands string) []file {
 	})
 }
 
-// sh returns the script for a Linux machine. A file gets its mode before its content.
+// sh returns the script for a Linux machine. The mode of a file is set before its content is written.
 func (d document) sh() string {
 	var b strings.Builder
 	b.WriteString("host=$(hostname)\n")

@@ -22,19 +22,18 @@ type file struct {
 
 // document is a parsed cloud-config.
 type document struct {
-	public   []byte // cloud-config that stays in custom data
+	public   []byte // cloud-config that stays in the custom data
 	files    []file
 	commands string
 }
 
-// public has the keys that stay in custom data, where the agent applies them; users only
-// without a password.
+// public has the keys that stay in the custom data, where the agent applies them; users only without a password.
 var public = map[string]bool{
 	"users": true, "groups": true, "ntp": true, "timezone": true, "disk_setup": true, "fs_setup": true,
 	"mounts": true, "bootcmd": true, "hostname": true,
 }
 
-// maxFile bounds the decompressed size of a file.
+// maxFile is the maximum decompressed size of a file, in bytes.
 const maxFile = 4 << 20
 
 func split(data []byte, windows bool) (document, error) {
@@ -80,8 +79,7 @@ func split(data []byte, windows bool) (document, error) {
 	return d, nil
 }
 
-// shown returns an error for a public value that contains a secret, or a template that
-// nothing evaluates.
+// shown returns an error if a public value contains a secret, or a template that no agent evaluates.
 func shown(key string, n *yaml.Node) error {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && (c.Value == "passwd" || c.Value == "plain_text_passwd" || c.Value == "hashed_passwd") {
@@ -170,7 +168,7 @@ func windowsPath(p string) string {
 	return strings.ReplaceAll(p, "/", `\`)
 }
 
-// commands returns the entries of runcmd as one script, in the form of the image's agent.
+// commands returns the entries of runcmd as one script for the image's agent.
 func commands(list *yaml.Node, windows bool) (string, error) {
 	var lines []string
 	for i, item := range list.Content {

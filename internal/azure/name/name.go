@@ -1,7 +1,7 @@
-// Package name has Azure's rules for names and IDs in one table. Admission and the code that writes to
-// Azure check against the same table, so that a value that the one accepts passes the other.
+// Package name has Azure's rules for names and IDs in one table. Admission and the code that writes to Azure use the
+// same table, so that a value that passes one check also passes the other.
 //
-// It refuses to know a spec and to call Azure. Package desired imports it.
+// It does not use any spec and does not call Azure. Package desired imports it.
 package name
 
 import (
@@ -45,7 +45,7 @@ type rule struct {
 	says    string
 }
 
-// Most resources have the second form: a letter or digit, and no punctuation but '_' at the end.
+// usual is the form of most names: it begins with a letter or digit and ends with a letter, digit or underscore.
 var (
 	guid    = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 	usual   = regexp.MustCompile(`^[A-Za-z0-9]([-\w.]*\w)?$`)
@@ -109,7 +109,7 @@ func checkPath(value string) string {
 	return ""
 }
 
-// segment reports whether a text can be a name in an ID: it does not change the path.
+// segment reports whether a text can be a name in an ID, so that it does not change the path.
 func segment(s string) bool {
 	odd := func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`<>%&\?#*:"`, r) }
 	return s != "" && s != "." && s != ".." && len(s) <= 260 && utf8.ValidString(s) && !strings.ContainsFunc(s, odd)

@@ -1,10 +1,9 @@
-// Package permission is the list of Azure Resource Manager actions that
-// casement-manager needs, by feature, and the custom role made of them.
+// Package permission is the list of Azure Resource Manager actions that casement-manager needs, by feature, and the
+// custom role that contains them.
 //
-// The list is a table beside this file. test/e2e/privilege compares it in both directions
-// with the calls that the local Azure receives, so that it neither grows silently nor
-// keeps permissions that are not used. The package makes no call and decides nothing; the command
-// line prints it.
+// The list is a table beside this file. test/e2e/privilege compares it in both directions with the calls that the local
+// Azure receives, so that no permission is missing or unused. The package makes no calls; the command line prints the
+// list.
 package permission
 
 import (
@@ -20,21 +19,21 @@ var table string
 // Base is the feature that every cluster needs.
 const Base = "base"
 
-// Evidence is how it is known that an action is needed.
+// Evidence is the reason why an action is known to be needed.
 type Evidence string
 
 const (
-	// Call: the manager makes a call for which Azure checks the action.
+	// Call means that the manager makes a call for which Azure checks the action.
 	Call Evidence = "call"
-	// Linked: Azure also checks the action, because the body of a call refers to a resource
-	// of another type (a linked access check).
+	// Linked means that Azure also checks the action because the body of a call refers to a resource of another type (a
+	// linked access check).
 	Linked Evidence = "linked"
-	// Unproven: a call that no test run proves, because the local Azure does not emulate it
-	// or the run does not depend on it.
+	// Unproven means that no test run proves the action, because the local Azure does not emulate the call or the run
+	// does not depend on it.
 	Unproven Evidence = "unproven"
-	// Data: a call to a data plane, which needs a data action of a role.
+	// Data means a call to a data plane, which needs a data action of a role.
 	Data Evidence = "data"
-	// Poll: polling an operation.
+	// Poll means that the action is for polling an operation.
 	Poll Evidence = "poll"
 )
 
@@ -46,7 +45,7 @@ type Action struct {
 	Why      string   `json:"why"`
 }
 
-// Feature is a part of casement that an operator may or may not use.
+// Feature is an optional part of casement, or Base.
 type Feature struct {
 	Name string `json:"name"`
 	Does string `json:"does"`
@@ -127,7 +126,7 @@ func Of(method, resourceType string) string {
 		resourceType = "Microsoft.Resources/subscriptions/" + kind
 	}
 	if method == "PUT" && resourceType == "Microsoft.KeyVault/vaults/secrets" {
-		return resourceType + "/setSecret/action" // the data plane's
+		return resourceType + "/setSecret/action" // the data plane's action
 	}
 	switch method {
 	case "GET", "HEAD":
@@ -152,8 +151,8 @@ type Role struct {
 	AssignableScopes []string `json:"AssignableScopes"`
 }
 
-// RoleOf returns the role for features, which can be assigned at a scope such as
-// /subscriptions/ID. Without features it contains all actions.
+// RoleOf returns the role with the actions of features, which can be assigned at a scope such as /subscriptions/ID.
+// Without features it contains all actions.
 func RoleOf(scope string, features ...string) (Role, error) {
 	actions, err := Actions(features...)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// applyOne takes one resource as near to its desired state as one pass can.
+// applyOne brings one resource as close to its desired state as one pass can.
 func (p *Planner) applyOne(ctx context.Context, it *item) {
 	if it.token.Resume != "" && p.poll(ctx, it) {
 		return
@@ -42,17 +42,17 @@ func (p *Planner) missing(ctx context.Context, it *item) {
 		it.status.Class, it.status.RetryAfter = arm.NotFound, missingPause
 		return
 	}
-	if p.wentWith(ctx, it) || p.blocked(it, Put, hashOf(it.Body)) || !p.mine(ctx, it, nil) {
+	if p.goneWithOther(ctx, it) || p.blocked(it, Put, hashOf(it.Body)) || !p.mine(ctx, it, nil) {
 		return
 	}
-	// Another manager may have created it since the read.
+	// Another manager may have created the resource since the read.
 	p.begin(ctx, it, Put, it.Body, arm.IfNoneMatch())
 }
 
-// wentWith reports whether a missing resource is one that Azure deletes with another, and not alone, while the last read of
-// that other says that it exists: the two were read at different moments, and a resource that is created now would be left over.
-// The other is read again, for the next pass.
-func (p *Planner) wentWith(ctx context.Context, it *item) bool {
+// goneWithOther reports whether a missing resource is one that Azure deletes only together with another resource, while the
+// last read of that other resource still returned it. The two reads happened at different times, so a resource that is
+// created now would be left over. The other resource is read again for the next pass.
+func (p *Planner) goneWithOther(ctx context.Context, it *item) bool {
 	for _, other := range it.pass {
 		needs := slices.ContainsFunc(other.Needs, func(id string) bool { return strings.EqualFold(id, it.ID) })
 		if !needs || !p.reader.takes(other.ID, it.ID) {
@@ -70,7 +70,7 @@ func (p *Planner) wentWith(ctx context.Context, it *item) bool {
 	return false
 }
 
-// existing updates or repairs a resource that exists, or leaves it alone.
+// existing updates or repairs a resource that exists, or leaves it unchanged.
 func (p *Planner) existing(ctx context.Context, it *item) {
 	have, err := document(it.live)
 	if err != nil {
@@ -111,8 +111,8 @@ func (p *Planner) existing(ctx context.Context, it *item) {
 	}
 }
 
-// differences returns the paths of the fields that differ and that casement would write. For a resource
-// that is created and never updated, only the tags count.
+// differences returns the paths of the fields that differ and that casement would write. With the policy CreateOnly,
+// only tags are compared.
 func (it *item) differences(have, want map[string]any) []string {
 	if it.Policy == desired.CreateOnly {
 		have, want = map[string]any{"tags": have["tags"]}, map[string]any{"tags": want["tags"]}
@@ -120,8 +120,8 @@ func (it *item) differences(have, want map[string]any) []string {
 	return diff(have, want)
 }
 
-// owned reports whether the resource is casement's to change: it has the owner's tag or,
-// for a kind that has no tags, is planned as casement's.
+// owned reports whether casement may change the resource: it has the owner's tag or, if its type has no tags, the
+// policy allows it.
 func (it *item) owned(have, want map[string]any) bool {
 	if tagsOf(have)[it.owner.Key] == it.owner.Value {
 		return true
@@ -155,9 +155,8 @@ func (p *Planner) update(ctx context.Context, it *item, have, want map[string]an
 	p.begin(ctx, it, verb, body, unchanged(have)...)
 }
 
-// onlyTags reports whether nothing but tags differs, which most types change without a write of
-// the rest. Source: the operations UpdateTags and Update of each type in Azure's REST reference;
-// private endpoints have none.
+// onlyTags reports whether only tags differ and the resource type can change tags without a write of other fields.
+// Source: the operations UpdateTags and Update of each type in Azure's REST reference; private endpoints have none.
 func (it *item) onlyTags() bool {
 	return !strings.EqualFold(arm.TypeOf(it.ID), "Microsoft.Network/privateEndpoints") &&
 		!slices.ContainsFunc(it.status.Diff, func(d string) bool { return !strings.HasPrefix(d, "tags.") && !strings.HasPrefix(d, "tags:") })
@@ -170,8 +169,8 @@ func mergedTags(have, want map[string]any) map[string]any {
 	return tags
 }
 
-// repair puts a resource again that Azure failed to provision. A virtual machine is
-// deleted and created again, and only if the reason passes.
+// repair writes a resource again that Azure failed to provision. A virtual machine is instead deleted and created
+// again, and only if the reason of the failure is temporary.
 func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]any) {
 	if it.Policy == desired.CreateOnly && strings.HasPrefix(strings.ToLower(arm.TypeOf(it.ID)), "microsoft.compute/") {
 		p.repairMachine(ctx, it, have, want)
@@ -179,8 +178,7 @@ func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]an
 	}
 	retry := it.token.Class != "" && !terminal(it.token.Class)
 	if it.Policy == desired.CreateOnly && retry && p.now().Before(it.token.NotBefore) {
-		// The body has changed since the resource exists, but the failure is about a part of it that cannot
-		// be changed.
+		// The body has changed since the resource was created, but the failure is about a field that cannot be changed.
 		it.report(p.now())
 		return
 	}
@@ -194,8 +192,8 @@ func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]an
 	p.begin(ctx, it, Put, body, unchanged(have)...)
 }
 
-// unchanged lets a write succeed only while the resource is as it was read. The read may be old: the write
-// would undo a later change by another program.
+// unchanged returns the option that lets a write succeed only if the resource has not changed since it was read.
+// Otherwise the write could undo a later change by another program.
 func unchanged(have map[string]any) []arm.Option {
 	if etag, _ := have["etag"].(string); etag != "" {
 		return []arm.Option{arm.IfMatch(etag)}
@@ -203,11 +201,10 @@ func unchanged(have map[string]any) []arm.Option {
 	return nil
 }
 
-// repairMachine deletes a virtual machine that Azure could not create for a reason that passes, so that it
-// is created again. The properties of a virtual machine cannot be written twice, and the resilient create
-// of scale sets does the same. A machine that was created successfully is never deleted; only its tags are
-// written.
-// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/resilient-vm-create-delete.
+// repairMachine deletes a virtual machine that Azure could not create for a temporary reason, so that it is created
+// again. The properties of a virtual machine cannot be written twice; the resilient create of scale sets does the same.
+// A machine that was created successfully is never deleted; only its tags are written. Source:
+// https://learn.microsoft.com/azure/virtual-machine-scale-sets/resilient-vm-create-delete.
 func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[string]any) {
 	passes := it.token.Class != "" && !terminal(it.token.Class)
 	switch {
@@ -219,7 +216,7 @@ func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[st
 		p.remake(ctx, it)
 	default:
 		if it.token.Class == "" {
-			// Only the manager that created it knows why: another one, or one that has just ended.
+			// Only the manager that created the machine knows the reason. This is another manager, or it has restarted.
 			it.token = Token{ID: it.ID, Verb: Put, Begun: p.now(), NotBefore: p.now().Add(confirmPause), Class: arm.Failed,
 				Code: "ProvisioningFailed", Message: fmt.Sprintf("Azure could not provision %s and gives no reason in its "+
 					"state; its activity log has one", describe(it.ID))}
@@ -230,8 +227,8 @@ func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[st
 	}
 }
 
-// remake begins to delete a virtual machine that is to be created again. The pass before has stored this
-// intent in the token: without it, another manager would think that a person deleted the machine.
+// remake begins to delete a virtual machine that is to be created again. The pass before has stored this intent in the
+// token; otherwise another manager would assume that a user deleted the machine.
 func (p *Planner) remake(ctx context.Context, it *item) {
 	if it.token.Again = true; !it.was.Again {
 		it.set(Waiting, reason(cmp.Or(it.token.Code, string(it.token.Class))), it.token.Message)
@@ -288,7 +285,7 @@ func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any, opti
 		p.failed(it, verb, hash, err)
 	case result.Operation != nil:
 		it.token.ID, it.token.Verb, it.token.Hash, it.token.Begun = it.ID, verb, hash, p.now()
-		if verb == Put && !it.late() {
+		if verb == Put && !it.getsValues() {
 			p.reader.began(it.ID, result.Body)
 		}
 		p.open(it, result.Operation)
@@ -304,7 +301,7 @@ func (p *Planner) open(it *item, op *arm.Operation) {
 		wait = p.durations.expected(it.ID, it.token.Verb, wait)
 	}
 	if wait == 0 {
-		// Azure names no wait: poll often at first, rarely later.
+		// Azure requests no wait: poll often at first, and less often later.
 		wait = min(max(p.now().Sub(it.token.Begun)/4, shortestPoll), longestPoll)
 	}
 	it.token.Resume, it.token.NotBefore = op.Token, p.now().Add(wait)
@@ -328,8 +325,7 @@ func (p *Planner) inProgress(it *item) {
 	}
 }
 
-// poll asks once for the state of the item's operation. It returns true when nothing
-// more is to be done in this pass.
+// poll requests the state of the item's operation once. It returns true if the item needs nothing more in this pass.
 func (p *Planner) poll(ctx context.Context, it *item) bool {
 	if p.now().Before(it.token.NotBefore) {
 		p.inProgress(it)
@@ -370,24 +366,23 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 		if result.Body, err = p.client.Get(ctx, it.ID, it.APIVersion); err != nil {
 			p.reader.unanswered(it.ID)
 			p.reader.forget(it.ID)
-			return false // the pass reads it, and says why it cannot
+			return false // the pass reads the resource, and reports the error of the read
 		}
 	}
 	p.succeeded(it, verb, hash, result.Body)
 	return true
 }
 
-// settled reports whether the first answer to a create has all values of the body.
+// settled reports whether the first response to a create has all values of the body.
 func (it *item) settled(answered json.RawMessage) bool {
 	have, errHave := document(answered)
 	want, errWant := document(it.Body)
 	return errHave == nil && errWant == nil && len(it.differences(have, want)) == 0
 }
 
-// late reports resources with values that Azure gives them while it creates them and that
-// casement uses: an address, the principal of an identity of their own. They are read when
-// they are there.
-func (it *item) late() bool {
+// getsValues reports whether Azure assigns values to the resource during its creation that casement needs: an address, or the
+// principal of its identity. Such a resource is read after its creation.
+func (it *item) getsValues() bool {
 	switch strings.ToLower(arm.TypeOf(it.ID)) {
 	case "microsoft.network/publicipaddresses", "microsoft.network/privateendpoints", "microsoft.network/bastionhosts":
 		return true
@@ -397,8 +392,7 @@ func (it *item) late() bool {
 	return err != nil || strings.Contains(kind, "SystemAssigned")
 }
 
-// provisioned returns the answer to a create, as the resource is once the operation has
-// succeeded.
+// provisioned returns the response to a create as the resource is after the operation has succeeded.
 func provisioned(answered json.RawMessage) json.RawMessage {
 	doc, err := document(answered)
 	if err != nil {
@@ -453,14 +447,14 @@ func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessa
 
 func (it *item) done(reason string) { it.set(Done, reason, "") }
 
-// untouched reports whether Azure updates the resource for another program, in fields that casement does
-// not set: the resource still counts as ready.
+// untouched reports whether Azure updates the resource on behalf of another program, in fields that casement does not
+// set: the resource still counts as ready.
 func (it *item) untouched(have map[string]any, state string) bool {
 	want, err := document(it.Body)
 	return err == nil && strings.EqualFold(state, "Updating") && len(it.differences(have, want)) == 0
 }
 
-// inTransition reports whether Azure is at work on a resource.
+// inTransition reports whether an operation of Azure on the resource is in progress.
 func inTransition(state string) bool {
 	switch strings.ToLower(state) {
 	case "", "succeeded", "failed", "canceled", "cancelled":

@@ -25,11 +25,11 @@ type azure struct {
 	mu        sync.Mutex
 	docs      map[string]map[string]any
 	calls     []string
-	lasts     int                 // polls until an operation is over; 0: no operation
-	refuse    map[string][]answer // by "METHOD name", first in first out
-	ends      map[string]answer   // how the operation on a name ends, when badly
+	lasts     int                 // number of polls until an operation has ended; 0 means no operation
+	refuse    map[string][]answer // by "METHOD name", used in order
+	ends      map[string]answer   // the result of the operation on a name, if it fails
 	ops       map[string]*operation
-	overwrite map[string]any // the properties that Azure sets, whatever the body says
+	overwrite map[string]any // the properties that Azure sets, whatever the body contains
 	changed   map[string]string
 }
 
@@ -53,7 +53,7 @@ func newAzure() *azure {
 		ops: map[string]*operation{}, changed: map[string]string{}}
 }
 
-// Do makes azure a policy.Transporter.
+// Do implements policy.Transporter.
 func (a *azure) Do(req *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, req)
@@ -131,7 +131,7 @@ func (a *azure) overview(group string) []any {
 	return value
 }
 
-// change applies a write, now or at the end of an operation if operations last.
+// change applies a write immediately, or at the end of an operation if operations last.
 func (a *azure) change(w http.ResponseWriter, req *http.Request, key string, body map[string]any) {
 	if body != nil {
 		if req.Method == http.MethodPatch {
@@ -230,7 +230,7 @@ func marshal(v any) string {
 	return string(data)
 }
 
-// took returns the calls since it was last called, sorted.
+// took returns the calls since its last invocation, sorted.
 func (a *azure) took() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -240,7 +240,7 @@ func (a *azure) took() string {
 	return strings.Join(calls, ", ")
 }
 
-// newPlanner makes a planner over the real client and the azure of the test.
+// newPlanner returns a planner with the real client and the test's azure.
 func newPlanner(t *testing.T, a *azure) *Planner {
 	t.Helper()
 	client, err := arm.New(arm.Config{
@@ -255,7 +255,7 @@ func newPlanner(t *testing.T, a *azure) *Planner {
 	return New(client, Options{})
 }
 
-// inBubble runs a test with a clock of its own.
+// inBubble runs a test with its own clock.
 func inBubble(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)

@@ -9,10 +9,10 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// deleteHash takes the place of a body, which a delete does not have.
+// deleteHash replaces the hash of the body, which a delete does not have.
 const deleteHash = "delete"
 
-// deleteOne takes the deletion of one resource as far as one pass can.
+// deleteOne advances the deletion of one resource as far as one pass can.
 func (p *Planner) deleteOne(ctx context.Context, it *item) {
 	if it.Policy == desired.Observe {
 		it.done("Unmanaged")
@@ -63,7 +63,7 @@ func (p *Planner) remove(ctx context.Context, it *item, have map[string]any) {
 		it.status.Message = fmt.Sprintf("%s does not carry the tag %s=%s: it is left alone", describe(it.ID), it.owner.Key, it.owner.Value)
 		return
 	}
-	whose, err := p.whose(ctx, it, have, want)
+	whose, err := p.foreignOwner(ctx, it, have, want)
 	if err != nil {
 		it.unread(err)
 		return
@@ -86,8 +86,7 @@ func (p *Planner) remove(ctx context.Context, it *item, have map[string]any) {
 	p.begin(ctx, it, Delete, nil)
 }
 
-// deletion is the body of a resource that is being deleted: it makes the token of a failed delete
-// independent of the spec.
+// deletion is the body of a resource that is being deleted. It makes the token of a failed delete independent of the spec.
 type deletion struct {
 	tags map[string]any
 	// principal is the principal of a role assignment, or "".
@@ -107,8 +106,8 @@ func deletionOf(body any) deletion {
 	return deletion{tagsOf(doc), principal}
 }
 
-// gone records that the resource does not exist, and with a virtual machine also the resources that Azure
-// deletes together with it.
+// gone records that the resource does not exist. With a virtual machine it also records this for the resources that
+// Azure deletes together with it.
 func (p *Planner) gone(it *item) {
 	if last := p.reader.last(it.ID); last != nil {
 		if doc, err := document(last); err == nil {
@@ -151,7 +150,7 @@ func deletedWith(v any) []string {
 	return ids
 }
 
-// lost reports whether the error means that a token is unusable, which says nothing about the resource.
+// lost reports whether the error means that a token is unusable; such an error says nothing about the resource.
 func lost(err error) bool {
 	return arm.ClassOf(err) == arm.Invalid && arm.CodeOf(err) == arm.CodeBadToken
 }

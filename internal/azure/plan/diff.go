@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// writeOnly reports whether Azure accepts a field but never returns it. Such fields are secrets, or
-// lead to them, so their values are not shown either.
+// writeOnly reports whether Azure accepts a field but never returns it. Such fields are secrets, or lead to secrets, so
+// their values are not shown either.
 func writeOnly(key string) bool {
 	switch key {
 	case "adminPassword", "customData", "userData", "protectedSettings", "secrets":
@@ -18,11 +18,11 @@ func writeOnly(key string) bool {
 	return false
 }
 
-// diff returns the fields of want that have lacks or that differ in it, each as "path: have -> want".
-// Fields that want does not have are not compared.
+// diff returns the fields in want that are missing or different in have, each as "path: have -> want". Fields that are
+// only in have are not compared.
 //
-// Azure ignores case in IDs, enums and names, and spells locations in several ways; tags are exact. Lists
-// whose elements have a name or an ID are matched by it and may have more elements; other lists are sets.
+// Azure ignores case in IDs, enums and names, and spells locations in several ways; tags are exact. Elements of lists
+// that have a name or an ID are matched by it, and have may contain more of them; other lists are compared as sets.
 func diff(have, want map[string]any) []string {
 	var d differ
 	d.object("", have, want)
@@ -107,7 +107,7 @@ func keyOf(element any) string {
 	return id
 }
 
-// sameSet compares lists without keys, without regard to order.
+// sameSet compares lists whose elements have no keys; order is ignored.
 func sameSet(path string, have, want []any) bool {
 	if len(have) != len(want) {
 		return false
@@ -132,7 +132,7 @@ func same(path string, have, want any) bool {
 	h, hok := have.(string)
 	w, wok := want.(string)
 	if !hok || !wok {
-		// Azure may leave out of an answer a field that is off or zero.
+		// Azure may omit a field that is false or zero.
 		return have == want || have == nil && (want == false || want == float64(0) || want == "")
 	}
 	switch {
@@ -144,7 +144,7 @@ func same(path string, have, want any) bool {
 	return strings.EqualFold(h, w)
 }
 
-// show returns a value for a message, shortened.
+// show returns a value as shortened text for a message.
 func show(v any) string {
 	const longest = 80
 	switch v.(type) {

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// typicalNetwork and typicalMachine are the assumed durations of the first write to a network resource
-	// or a virtual machine. Measured were 2 to 10 s and about half a minute, while Azure's Retry-After,
-	// which is a minimum, says 1 to 3 s and 10 s.
+	// typicalNetwork and typicalMachine are the assumed durations of the first write to a network resource or a virtual
+	// machine. Measured durations were 2 to 10 s and about half a minute, while Azure's Retry-After, which is a
+	// minimum, is 1 to 3 s and 10 s.
 	typicalNetwork = 5 * time.Second
 	typicalMachine = 31 * time.Second
 	// scaled is the Retry-After below which the server is not Azure but an emulator that runs faster.
@@ -20,9 +20,9 @@ const (
 	longestExpected = time.Minute
 )
 
-// durations records how long operations last, by resource type and verb. An operation is first polled when
-// it is expected to have ended, but not before Azure's Retry-After; most then need one poll only. It is
-// safe for concurrent use.
+// durations records the durations of operations, by resource type and verb. An operation is first polled when it is
+// expected to have ended, but not before Azure's Retry-After; most operations then need only one poll. It is safe for
+// concurrent use.
 type durations struct {
 	mu sync.Mutex
 	of map[string]time.Duration
@@ -32,8 +32,8 @@ func durationKey(id string, verb Verb) string {
 	return string(verb) + " " + strings.ToLower(arm.TypeOf(id))
 }
 
-// expected returns how long an operation that has just begun will probably last, given Azure's Retry-After;
-// 0 if neither a duration nor a Retry-After is known.
+// expected returns the expected duration of an operation that has just begun, given Azure's Retry-After; 0 if neither a
+// duration nor a Retry-After is known.
 func (d *durations) expected(id string, verb Verb, retryAfter time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

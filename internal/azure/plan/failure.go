@@ -16,13 +16,13 @@ const (
 	longestPoll     = 15 * time.Second
 	transitionPause = 10 * time.Second
 	missingPause    = time.Minute
-	// confirmPause is how long a failure of unknown cause is not final.
+	// confirmPause is the time for which a failure of unknown cause is not final.
 	confirmPause = 30 * time.Second
 	firstPause   = 5 * time.Second
 	slowPause    = time.Minute
 	settlePause  = 10 * time.Minute
 	longestPause = 15 * time.Minute
-	// patience is how long a failure for a reason that passes is reported as Waiting.
+	// patience is the time for which a temporary failure is reported as Waiting.
 	patience = 10 * time.Minute
 )
 
@@ -37,8 +37,8 @@ func backoff(attempts int, first, longest time.Duration) time.Duration {
 	return pause
 }
 
-// verdict returns the state to report for a repeated failure, Waiting or Failed, and when to try again (0:
-// only after the spec changes).
+// verdict returns the state to report for a repeated failure, Waiting or Failed, and the pause before the next attempt
+// (0: no attempt until the spec changes).
 func verdict(class arm.Class, attempts int, lasts time.Duration) (State, time.Duration) {
 	switch class {
 	case arm.Throttled:
@@ -74,7 +74,7 @@ func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 	}
 	_, wait := verdict(class, attempts, 0)
 	if verb == Delete && wait == 0 {
-		// A delete is tried again after any error: Azure's answer to a delete is never final.
+		// A delete is retried after any error: Azure's response to a delete is never final.
 		wait = backoff(attempts, slowPause, longestPause)
 	}
 	if wait > 0 {
@@ -86,14 +86,13 @@ func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 	it.token = Token{
 		ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), NotBefore: p.now().Add(wait), Attempts: attempts, Since: since,
 		Class: class, Code: arm.CodeOf(err), Message: err.Error(),
-		// The answer may be lost although the delete was carried out.
+		// The response may have been lost although the delete was carried out.
 		Again: verb == Delete && it.token.Again,
 	}
 	it.report(p.now())
 }
 
-// blocked reports the recorded failure of a write while it is too early, or useless, to repeat the same
-// write.
+// blocked reports the recorded failure of a write, and returns true, while it is too early or useless to repeat the same write.
 func (p *Planner) blocked(it *item, verb Verb, hash string) bool {
 	t := it.token
 	if t.Class == "" || t.Verb != verb || t.Hash != hash {
@@ -106,7 +105,7 @@ func (p *Planner) blocked(it *item, verb Verb, hash string) bool {
 	return true
 }
 
-// final reports whether the write is not tried again. A delete always is.
+// final reports whether the write is not retried. A delete always is.
 func (t Token) final() bool { return terminal(t.Class) && t.Verb != Delete }
 
 // report sets the status from the recorded failure.

@@ -109,7 +109,7 @@ func sharing(resources []desired.Resource, name string) int {
 	return n
 }
 
-// ownerOf returns the ownership tag that the resources carry.
+// ownerOf returns the ownership tag of the resources.
 func ownerOf(resources []desired.Resource) Owner {
 	for _, r := range resources {
 		body, _ := r.Body.(map[string]any)

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// invokeOne begins one action, or polls it.
+// invokeOne begins the action of one item, or polls it.
 func (p *Planner) invokeOne(ctx context.Context, it *item) {
 	if it.token.Resume != "" && p.poll(ctx, it) {
 		return
@@ -45,8 +45,8 @@ func (r *reader) collection(ctx context.Context, collection, apiVersion string, 
 	return out, nil
 }
 
-// Differences returns the fields of want that a live resource lacks, as "path: have -> want". The error
-// says which of the two documents cannot be read.
+// Differences returns the fields in want that are missing or different in a live resource, each as "path: have ->
+// want". The error names the document that cannot be read.
 func Differences(live json.RawMessage, want any) ([]string, error) {
 	have, err := document(live)
 	if err != nil {

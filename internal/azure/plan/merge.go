@@ -9,9 +9,9 @@ import (
 	"casement.dev/casement/internal/azure/writable"
 )
 
-// merge returns the body of an update: live, with the fields of want in place of its own. A PUT deletes the
-// parts that its body omits, and others (the cloud provider, people) own parts of casement's resources:
-// rules of a load balancer or security group, subnets, tags.
+// merge returns the body of an update: live, overwritten by the fields of want. A PUT deletes the parts that its body
+// omits, and others (the cloud provider, users) own parts of casement's resources: rules of a load balancer or security
+// group, subnets, tags.
 func merge(live, want map[string]any) map[string]any {
 	out := maps.Clone(live)
 	if out == nil {
@@ -27,12 +27,11 @@ func merge(live, want map[string]any) map[string]any {
 	return out
 }
 
-// choices are objects of which Azure takes one set of fields or another. A merge of two sets would be refused. Source:
-// ImageReference of Microsoft.Compute, whose id, communityGalleryImageId and publisher exclude each other.
+// choices are the objects with fields that exclude each other, so that Azure would refuse a merge of two objects.
+// Source: ImageReference of Microsoft.Compute, whose id, communityGalleryImageId and publisher exclude each other.
 var choices = map[string]bool{"imageReference": true}
 
-// rewrite returns the body of an update of the item: the writable fields of have, with those of want in
-// their place.
+// rewrite returns the body of an update of the item: the writable fields of have, overwritten by the fields of want.
 func (it *item) rewrite(have, want map[string]any) map[string]any {
 	if kept := writable.Of(arm.TypeOf(it.ID), it.APIVersion, have); kept != nil {
 		have = kept
@@ -52,8 +51,7 @@ func overlay(live, want any) any {
 	return want
 }
 
-// overlayList replaces a list. If the elements have keys, it keeps the elements of live that want does not
-// have.
+// overlayList returns want in place of live. If the elements have keys, it also keeps the elements that are only in live.
 func overlayList(live, want []any) []any {
 	if len(want) > 0 && keyOf(want[0]) == "" {
 		return want

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMergeChoices: an image that is named in another way takes the place of the one before, and foreign fields beside it stay.
+// TestMergeChoices: an image that is identified in another way replaces the previous one, and foreign fields next to it are kept.
 func TestMergeChoices(t *testing.T) {
 	type object = map[string]any
 	community, own := object{"communityGalleryImageId": "/CommunityGalleries/g/Images/i/Versions/1"}, object{"id": "/subscriptions/s/own"}

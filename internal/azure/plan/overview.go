@@ -12,30 +12,30 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// trusted is how long overviews alone may confirm a list. They show a change by the time of the resource's
-// last change, which Azure documents for all resources without a guarantee.
-// Source: learn.microsoft.com/rest/api/resources/resources/list-by-resource-group, $expand.
+// trusted is the time for which overviews alone may confirm a list. An overview shows a change by the time of the
+// resource's last change, which Azure documents for all resources but does not guarantee. Source:
+// learn.microsoft.com/rest/api/resources/resources/list-by-resource-group, $expand.
 const trusted = 6 * time.Hour
 
-// refusedFor is the pause before a group's overview is requested again after it failed.
+// refusedFor is the pause after a failed read of a group's overview.
 const refusedFor = time.Hour
 
-// mark is when a resource was last changed, as Azure writes it, and its provisioning state.
+// mark is the time of a resource's last change, as Azure writes it, and its provisioning state.
 type mark struct{ changed, state string }
 
-// overview is one answer for a whole resource group: the state and the time of the last change of each
-// resource. While nothing changes, it replaces one list for each resource type.
+// overview is one read of a whole resource group: the state and the time of the last change of each resource. While
+// nothing changes, it replaces the lists of all resource types.
 type overview struct {
 	mu    sync.Mutex
 	at    time.Time
-	again time.Time // after a failure
+	again time.Time // the time of the next read after a failure
 	// marks are by resource type in lower case, then by the resource's key; nil without an overview.
 	marks map[string]map[string]mark
-	// reread is when an unchanged list of the group was last read again; the reader's lock guards it.
+	// reread is the time at which an unchanged list of the group was last read again; the reader's lock guards it.
 	reread time.Time
 }
 
-// seen is an overview with the time of its answer; marks are nil if it could not be read.
+// seen is an overview with the time of its read; marks are nil if the read failed.
 type seen struct {
 	at    time.Time
 	marks map[string]map[string]mark
@@ -46,7 +46,7 @@ func (s seen) of(collection string) map[string]mark {
 	return s.marks[strings.ToLower(arm.TypeOf(collection+"/x"))]
 }
 
-// overview returns the overview of a group, read since a time.
+// overview returns the overview of a group that was read at or after a time.
 func (r *reader) overview(ctx context.Context, group string, since time.Time) seen {
 	r.mu.Lock()
 	o := r.overviews[arm.Key(group)]
@@ -95,12 +95,12 @@ func (r *reader) readOverview(ctx context.Context, group string) (map[string]map
 	return marks, nil
 }
 
-// resting is how many times a list's TTL an overview serves passes that events trigger, while casement
-// writes nothing in the collection.
+// resting is the number of list TTLs for which an overview serves passes that events trigger, while casement writes
+// nothing in the collection.
 const resting = 5
 
-// confirmed reports whether an expired list is still right because nothing has changed since: since the
-// overview before it or, without one, since its resources were read. The list's lock is locked.
+// confirmed reports whether an expired list is still correct because no resource has changed since the previous
+// overview or, without one, since the resources were read. The caller holds the list's lock.
 func (r *reader) confirmed(ctx context.Context, l *listing, collection string) bool {
 	if l.items == nil || !inOverview(collection) {
 		l.marks = nil
@@ -117,7 +117,7 @@ func (r *reader) confirmed(ctx context.Context, l *listing, collection string) b
 		o = r.overview(ctx, group, fresh)
 		items, as, same = r.unchanged(l, before, o, collection)
 	}
-	l.marks = o.of(collection) // of the list that is read next, or as they were
+	l.marks = o.of(collection) // for the list that is read next, or unchanged
 	if !same || now.Sub(as.read) > trusted && r.rereads(group) {
 		return false
 	}
@@ -125,8 +125,8 @@ func (r *reader) confirmed(ctx context.Context, l *listing, collection string) b
 	return true
 }
 
-// unchanged reports whether overview o confirms a list, given the marks of the overview before. It returns
-// the confirmed resources, and when each was seen.
+// unchanged reports whether overview o confirms a list, given the marks of the previous overview. It returns the
+// confirmed resources, and the time at which each was seen.
 func (r *reader) unchanged(l *listing, before map[string]mark, o seen, collection string) (map[string]json.RawMessage, ages, bool) {
 	items, as := l.items, ages{read: l.read}
 	if l.read.IsZero() {
@@ -142,7 +142,7 @@ func (r *reader) unchanged(l *listing, before map[string]mark, o seen, collectio
 	return items, as, older(marks, as)
 }
 
-// touched returns when casement last wrote a resource of a collection, or read one on its own.
+// touched returns the time at which casement last wrote a resource of a collection, or read one of them individually.
 func (r *reader) touched(collection string) (last time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,8 +156,8 @@ func (r *reader) touched(collection string) (last time.Time) {
 	return last
 }
 
-// confirmedGroup returns the entry of the cluster's own resource group, if the group's overview is valid.
-// The tags are as last read.
+// confirmedGroup returns the entry of the cluster's own resource group, if the group's overview is valid. The tags are
+// from the last read of the group.
 func (r *reader) confirmedGroup(ctx context.Context, id string, own entry) (entry, bool) {
 	age := r.now().Sub(own.at)
 	if own.body == nil || own.stale || !isGroup(id) || age > trusted {
@@ -199,8 +199,8 @@ func (r *reader) written(collection string, now time.Time) (map[string]json.RawM
 	return items, as
 }
 
-// rereads reports whether one more unchanged list of a group may be read again. It permits one per pass, so
-// that not all lists are read together.
+// rereads reports whether another unchanged list of a group may be read again. It permits one list per pass, so that
+// not all lists are read at the same time.
 func (r *reader) rereads(group string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,8 +224,8 @@ func (r *reader) partial(items map[string]json.RawMessage, as ages) bool {
 	return false
 }
 
-// older reports whether every change was before its resource was seen. If this machine's clock is behind
-// Azure's, the answer is false, and the lists are read.
+// older reports whether every change happened before its resource was seen. If this machine's clock is behind Azure's,
+// it returns false, and the lists are read.
 func older(marks map[string]mark, as ages) bool {
 	for key, m := range marks {
 		changed, err := time.Parse(time.RFC3339Nano, m.changed)
@@ -236,14 +236,13 @@ func older(marks map[string]mark, as ages) bool {
 	return true
 }
 
-// inOverview reports whether overviews show the resources of a collection: all in a group but child
-// resources.
+// inOverview reports whether overviews contain the resources of a collection: all resources in a group except child resources.
 func inOverview(collection string) bool {
 	return arm.GroupOf(collection) != "" && !isGroup(collection) && arm.ParentOf(collection+"/x") == ""
 }
 
-// complete reports whether an overview names exactly the resources of a list, each with the
-// time of its last change and with no operation under way.
+// complete reports whether an overview contains exactly the resources of a list, each with the time of its last change
+// and without an operation in progress.
 func complete(marks map[string]mark, items map[string]json.RawMessage) bool {
 	if len(marks) != len(items) {
 		return false

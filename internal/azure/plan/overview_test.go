@@ -17,7 +17,7 @@ func TestOverview(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		happen func(*azure)
-		// calls are those of the pass after the change, after those of the next pass.
+		// calls are the calls of the pass after the change, after are those of the next pass.
 		calls, after string
 	}{
 		{"nothing", func(*azure) {}, "GET resources", "GET resources"},
@@ -176,7 +176,7 @@ func TestOverviewReadsListsInTurn(t *testing.T) {
 	})
 }
 
-// TestOverviewIsNotTrustedForLong reads the lists again now and then.
+// TestOverviewIsNotTrustedForLong: the lists are read again from time to time.
 func TestOverviewIsNotTrustedForLong(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()

@@ -13,10 +13,10 @@ import (
 // claimed.
 const unknownOwner = "an older cluster of the same name"
 
-// whose returns the name of the other owner of a resource that has the cluster's tag, or "" if the resource
+// foreignOwner returns the name of the other owner of a resource that has the cluster's tag, or "" if the resource
 // belongs to this owner. A resource without tags has the owner of its parent. have is nil if the resource
 // does not exist yet.
-func (p *Planner) whose(ctx context.Context, it *item, have, want map[string]any) (string, error) {
+func (p *Planner) foreignOwner(ctx context.Context, it *item, have, want map[string]any) (string, error) {
 	if want := tagsOf(want); want != nil {
 		if have == nil {
 			return "", nil
@@ -41,8 +41,7 @@ func (p *Planner) whose(ctx context.Context, it *item, have, want map[string]any
 	return "", nil
 }
 
-// Other returns the owner of a resource that has the cluster's tag, or "" if it is the owner that want asks
-// for.
+// Other returns the owner of a resource that has the cluster's tag, or "" if the owner is the one in the tags want.
 func (o Owner) Other(ctx context.Context, have, want map[string]string) string {
 	for _, key := range []string{o.Mark.Key, o.Object.Key} {
 		if key != "" && have[key] != "" && want[key] != "" && have[key] != want[key] {
@@ -62,9 +61,9 @@ func (o Owner) Other(ctx context.Context, have, want map[string]string) string {
 func (p *Planner) mine(ctx context.Context, it *item, have map[string]any) bool {
 	want, err := document(it.Body)
 	if err != nil {
-		return true // the caller reports the error
+		return true // the caller reports the error of the read
 	}
-	whose, err := p.whose(ctx, it, have, want)
+	whose, err := p.foreignOwner(ctx, it, have, want)
 	switch {
 	case err != nil:
 		it.unread(err)
@@ -106,7 +105,7 @@ func (p *Planner) claim(ctx context.Context, it *item, have map[string]any) bool
 	return p.mine(ctx, it, map[string]any{"tags": head.Tags})
 }
 
-// texts returns the tags whose values are strings, as all of Azure's are.
+// texts returns the tags whose values are strings, which all tags in Azure are.
 func texts(tags map[string]any) map[string]string {
 	out := map[string]string{}
 	for key, value := range tags {

@@ -1,9 +1,9 @@
-// Package plan brings Azure to the state that desired describes: it reads live state through a cache that
-// all objects share, names each difference, begins all changes that can begin in parallel, polls each
-// operation once, and reports the state of everything.
+// Package plan brings Azure to the state that desired describes: it reads live state through a cache that all objects
+// share, names each difference, begins all changes that can begin in parallel, polls each operation once, and reports
+// the state of everything.
 //
-// It never sleeps and never waits for an operation; the tokens that it returns have all that the next pass
-// must know. It refuses to know the purpose of a resource. Controllers call it.
+// It never sleeps and never waits for an operation; the tokens that it returns contain everything that the next pass
+// needs. It does not depend on the purpose of a resource. Controllers call it.
 package plan
 
 import (
@@ -33,16 +33,16 @@ type Client interface {
 // parallel is the number of ARM calls that one pass makes at the same time.
 const parallel = 8
 
-// Owner has the tags by which casement recognises the resources of a cluster.
+// Owner has the tags by which casement identifies the resources of a cluster.
 type Owner struct {
-	// Key and Value are the tag with the cluster's name. A resource without it is not casement's.
+	// Key and Value are the tag with the cluster's name. A resource without this tag does not belong to casement.
 	Key, Value string
-	// Mark is the tag that identifies the cluster among clusters of that name, Object the tag that
-	// identifies the object within the cluster. A resource with another value than planned belongs to
-	// another owner. An empty key means that there is no such tag.
+	// Mark is the tag that identifies the cluster among clusters of the same name; Object is the tag that identifies
+	// the object within the cluster. A resource with another value of a tag belongs to another owner. An empty key
+	// means that there is no such tag.
 	Mark, Object Mark
-	// Claims reports whether this cluster owns a resource that has the cluster's tag but no mark, as
-	// another provider or an older casement creates it; nil means yes.
+	// Claims reports whether this cluster owns a resource that has the cluster's tag but no mark, because another
+	// provider or an older casement created it; nil means yes.
 	Claims func(context.Context) bool
 }
 
@@ -55,7 +55,7 @@ type Input struct {
 	Resources []desired.Resource
 	// Owner identifies the resources that may be changed and deleted.
 	Owner Owner
-	// Tokens are the tokens of running operations that the last Outcome returned.
+	// Tokens are the tokens of the running operations, as the previous Outcome returned them.
 	Tokens []Token
 }
 
@@ -63,12 +63,12 @@ type Input struct {
 type State string
 
 const (
-	// Done: the resource is as it should be, or is deleted if it should be.
+	// Done means that the resource is in its desired state, or is deleted if it should be.
 	Done State = "Done"
-	// Waiting: Azure is working on the resource, or another resource has to be ready first.
+	// Waiting means that Azure is working on the resource, or that another resource has to be ready first.
 	Waiting State = "Waiting"
-	// Failed: the resource needs help. Unless Terminal, casement tries again after RetryAfter, because a
-	// user may have repaired it in Azure.
+	// Failed means that an attempt failed. Unless Terminal is set, casement retries after RetryAfter, because a user
+	// may have repaired the resource in Azure.
 	Failed State = "Failed"
 )
 
@@ -77,14 +77,14 @@ type Outcome struct {
 	// State is the worst of the resources' states: Failed, else Waiting, else
 	// Done.
 	State State
-	// RequeueAfter is when the next pass is due; 0 if only a change of the spec makes one useful.
+	// RequeueAfter is the time until the next pass; 0 if a pass is only useful after a change of the spec.
 	RequeueAfter time.Duration
 	// Resources has one status per input resource, in input order.
 	Resources []ResourceStatus
-	// Tokens are to be stored in the object's status and handed to the next pass.
-	// Tokens of resources that were not part of the input are kept.
+	// Tokens have to be stored in the object's status and passed to the next pass. Tokens of resources that are not
+	// part of the input are kept.
 	Tokens []Token
-	// Live has Azure's answer for each resource that exists, by the ID as the input spells it.
+	// Live has Azure's response for each resource that exists, by the ID as the input spells it.
 	Live map[string]json.RawMessage
 	// Writes is the number of puts, patches and deletes that the pass sent.
 	Writes int
@@ -105,7 +105,7 @@ type ResourceStatus struct {
 	Class arm.Class
 	// Terminal is true when only a change of the spec helps.
 	Terminal bool
-	// RetryAfter is when to read the resource again.
+	// RetryAfter is the time until the next read of the resource.
 	RetryAfter time.Duration
 	// Diff names the differences that were found: "properties.x: have -> want".
 	Diff []string
@@ -116,23 +116,23 @@ type Planner struct {
 	client Client
 	reader *reader
 	now    func() time.Time
-	// durations are those of the operations that have ended.
+	// durations are the durations of ended operations.
 	durations durations
 
 	mu sync.Mutex
-	// latest has the last operations by resource key.
+	// latest has the most recent operation of each resource, by resource key.
 	latest map[string]latest
 }
 
-// Options of a Planner; the zero value is good.
+// Options are the options of a Planner; the zero value is valid.
 type Options struct {
-	// TTL is the age up to which a list answers reads; one minute by default.
+	// TTL is the age up to which a cached list is used; one minute by default.
 	TTL time.Duration
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
 
-// New makes a planner. There should be one per arm client.
+// New returns a planner. There should be one per arm client.
 func New(client Client, o Options) *Planner {
 	if o.TTL == 0 {
 		o.TTL = time.Minute
@@ -148,7 +148,7 @@ func (p *Planner) Live(ctx context.Context, id, apiVersion string) (json.RawMess
 	return p.reader.read(ctx, id, apiVersion)
 }
 
-// Forget makes the next read of a resource ask Azure.
+// Forget makes the next read of a resource call Azure.
 func (p *Planner) Forget(id string) { p.reader.forget(id) }
 
 // List returns a collection through the shared cache, or from Azure if fresh. A collection whose parent
@@ -157,20 +157,19 @@ func (p *Planner) List(ctx context.Context, collection, apiVersion string, fresh
 	return p.reader.collection(ctx, collection, apiVersion, fresh)
 }
 
-// Invoke begins actions, or polls those in progress: each resource's ID is the path to post its body to.
-// Done means that the action has succeeded; the caller knows whether it is due again.
+// Invoke begins actions, or polls those in progress: each resource's ID is the path to post its body to. Done means
+// that the action has succeeded; the caller decides whether to invoke it again.
 func (p *Planner) Invoke(ctx context.Context, in Input) Outcome {
 	return p.run(ctx, in, nil, p.invokeOne)
 }
 
-// Apply takes the resources as near to their desired state as one pass can.
+// Apply brings the resources as close to their desired state as one pass can.
 func (p *Planner) Apply(ctx context.Context, in Input) Outcome {
 	return p.run(ctx, in, needsOf(in.Resources), p.applyOne)
 }
 
-// Delete takes the deletion of the resources as far as one pass can, dependants first. A resource without
-// the owner's tag is left alone. A child resource, which has no tags, is deleted unless its policy is
-// Observe.
+// Delete advances the deletion of the resources as far as one pass can, dependants first. A resource without the
+// owner's tag is not deleted. A child resource, which has no tags, is deleted unless its policy is Observe.
 func (p *Planner) Delete(ctx context.Context, in Input) Outcome {
 	return p.run(ctx, in, dependantsOf(in.Resources), p.deleteOne)
 }
@@ -179,16 +178,16 @@ func (p *Planner) Delete(ctx context.Context, in Input) Outcome {
 type item struct {
 	desired.Resource
 	owner Owner
-	// pass are all resources of the pass.
+	// pass has all resources of the pass.
 	pass []desired.Resource
-	// token is the token for the next pass, was the one that this pass began with.
+	// token is the token for the next pass; was is the token with which this pass began.
 	token, was Token
 	live       json.RawMessage
 	status     ResourceStatus
 	writes     int
 }
 
-// run calls one for each resource, as soon as the resources that after names for it are done.
+// run calls one for each resource, as soon as the resources that after lists for it are done.
 func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, one func(context.Context, *item)) Outcome {
 	tokens, foreign := p.sortTokens(in)
 	items := make([]*item, len(in.Resources))
@@ -216,7 +215,7 @@ func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, 
 	return p.outcome(items, foreign)
 }
 
-// split separates the items whose predecessors are finished from the others.
+// split separates the items whose predecessors are finished from the other items.
 func split(items []*item, after map[string][]string, finished map[string]bool) (ready, rest []*item) {
 	for _, it := range items {
 		if slices.ContainsFunc(after[arm.Key(it.ID)], func(id string) bool { return !finished[id] }) {
@@ -228,7 +227,7 @@ func split(items []*item, after map[string][]string, finished map[string]bool) (
 	return ready, rest
 }
 
-// each calls f for all items, a few at a time.
+// each calls f for all items, a limited number of them at the same time.
 func each(items []*item, f func(*item)) {
 	slots := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
@@ -242,8 +241,8 @@ func each(items []*item, f func(*item)) {
 	wg.Wait()
 }
 
-// needsOf maps each resource to the resources that it needs, if they are in the same plan. The caller cares
-// for others.
+// needsOf maps each resource to the resources that it needs and that are in the same plan. The caller is responsible
+// for other needs.
 func needsOf(resources []desired.Resource) map[string][]string {
 	planned := map[string]bool{}
 	for _, r := range resources {
@@ -271,8 +270,8 @@ func dependantsOf(resources []desired.Resource) map[string][]string {
 	return after
 }
 
-// postpone reports a resource that waits for others. It still polls an open operation, so that the token
-// does not outlive the operation.
+// postpone reports a resource that waits for other resources. It still polls an open operation, so that the token does
+// not outlive the operation.
 func (p *Planner) postpone(ctx context.Context, it *item, after map[string][]string, finished map[string]bool) {
 	if it.token.Resume != "" {
 		p.poll(ctx, it)

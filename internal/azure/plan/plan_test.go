@@ -33,7 +33,7 @@ func createOnly(r desired.Resource) desired.Resource {
 	return r
 }
 
-// states prints an outcome in one line.
+// states returns an outcome in one line.
 func states(o Outcome) string {
 	var out []string
 	for _, r := range o.Resources {
@@ -86,7 +86,7 @@ func TestOperationsArePolledOnceAndResumed(t *testing.T) {
 		if out.RequeueAfter != typicalNetwork || len(out.Tokens) != 2 {
 			t.Fatalf("requeue %v, %d tokens", out.RequeueAfter, len(out.Tokens))
 		}
-		// Another process continues with the tokens alone.
+		// Another process continues with only the tokens.
 		stored, err := json.Marshal(out.Tokens)
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +231,7 @@ func TestFailures(t *testing.T) {
 		state    State
 		reason   string
 		terminal bool
-		again    bool // tried again after RetryAfter
+		again    bool // retried after RetryAfter
 	}{
 		{"invalid", refusal(400, "InvalidParameter", "no such image"), Failed, "InvalidParameter", true, false},
 		{"size", refusal(409, "SkuNotAvailable", "not here"), Failed, "SkuNotAvailable", true, false},
@@ -324,7 +324,7 @@ func TestAFailedOperationIsReportedWithAzuresWords(t *testing.T) {
 		if calls := a.took(); strings.Count(calls, "PUT") != 1 {
 			t.Errorf("calls: %s", calls)
 		}
-		// A user repairs it by hand.
+		// A user repairs the machine.
 		a.docs[arm.Key(vms+"m")]["properties"] = map[string]any{"provisioningState": "Succeeded"}
 		later(2 * time.Minute)
 		in.Tokens = out.Tokens
@@ -459,8 +459,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestAMachineThatAzureCorruptedIsCreatedAgain: a create that failed for a reason that passes leaves a
-// virtual machine in state Failed, which is deleted and created again.
+// TestAMachineThatAzureCorruptedIsCreatedAgain: a create that failed for a temporary reason leaves a virtual machine in
+// state Failed, which is deleted and created again.
 func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 	for _, lasts := range []int{0, 1} {
 		inBubble(t, func(t *testing.T) {
@@ -479,7 +479,7 @@ func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 				}
 				later(out.RequeueAfter)
 			}
-			for range 2 { // it fails twice
+			for range 2 { // the create fails twice
 				a.ends["m"] = failure
 				a.lasts = 1
 				pass()
@@ -512,8 +512,8 @@ func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 	}
 }
 
-// TestALostAnswerToTheDeleteOfAFailedMachine: the delete succeeded although its answer was lost, so the
-// machine is still created again.
+// TestALostAnswerToTheDeleteOfAFailedMachine: the delete succeeded although its response was lost, so the machine is
+// still created again.
 func TestALostAnswerToTheDeleteOfAFailedMachine(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -574,7 +574,7 @@ func TestAMachineThatRanIsNotCreatedAgain(t *testing.T) {
 	})
 }
 
-// TestADeleteIsTriedUntilItSucceeds: no single answer of Azure ends the attempts.
+// TestADeleteIsTriedUntilItSucceeds: no single response of Azure ends the attempts.
 func TestADeleteIsTriedUntilItSucceeds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -662,7 +662,7 @@ func TestDeleteInReverse(t *testing.T) {
 		expect(t, "first", states(out), "v Waiting WaitingForNeeds, ip Waiting PublicIPAddressCannotBeDeleted, "+
 			"n Waiting WaitingForNeeds, m Waiting Deleting")
 		expect(t, "calls", a.took(), "DELETE ip, DELETE m")
-		delete(a.docs, arm.Key(nets+"networkInterfaces/n")) // Azure, with the machine
+		delete(a.docs, arm.Key(nets+"networkInterfaces/n")) // Azure deletes the interface with the machine
 		for i := 0; out.State != Done && i < 10; i++ {
 			later(out.RequeueAfter)
 			in.Tokens = out.Tokens
@@ -736,8 +736,8 @@ func TestAStaleObjectLosesNoOperation(t *testing.T) {
 	})
 }
 
-// TestUpdateWritesWhatCanBeWritten: an update omits members that are read-only or not described, and keeps
-// the writable ones of others.
+// TestUpdateWritesWhatCanBeWritten: an update omits members that are read-only or not described, and keeps the writable
+// members of others.
 func TestUpdateWritesWhatCanBeWritten(t *testing.T) {
 	a := newAzure()
 	gateway := managed(nets+"natGateways/n", map[string]any{"idleTimeoutInMinutes": 10})
@@ -757,8 +757,8 @@ func TestUpdateWritesWhatCanBeWritten(t *testing.T) {
 		`"publicIpAddresses":[{"id":"/theirs"}]},"sku":{"name":"Standard"},"tags":{"cluster":"owned","theirs":"1"}}`)
 }
 
-// TestPartsWrittenShowInTheWhole: a child that one object wrote is visible to another object in the parent
-// without a read. A refusal because of a third object's child makes the next read ask Azure.
+// TestPartsWrittenShowInTheWhole: a child that one object wrote is visible to another object in the parent without a
+// read. A refusal because of a third object's child makes the next read call Azure.
 func TestPartsWrittenShowInTheWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -802,8 +802,8 @@ func TestPartsWrittenShowInTheWhole(t *testing.T) {
 	})
 }
 
-// TestNothingIsMadeForWhatGoes: a manager whose list of machines is older than that of interfaces finds a machine without its
-// interface. Both have gone, by another manager; an interface that it creates would be left over.
+// TestNothingIsMadeForWhatGoes: a manager whose list of machines is older than its list of interfaces finds a machine
+// without its interface. Another manager has deleted both; an interface that this manager creates would be left over.
 func TestNothingIsMadeForWhatGoes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
@@ -822,7 +822,7 @@ func TestNothingIsMadeForWhatGoes(t *testing.T) {
 		if live, err := late.Live(t.Context(), vms+"m", "1"); err != nil || live == nil {
 			t.Fatalf("%s, %v", live, err)
 		}
-		clear(a.docs) // by the other manager
+		clear(a.docs) // deleted by the other manager
 		a.took()
 		expect(t, "states", states(late.Apply(t.Context(), in)), "n Waiting Deleting, m Waiting WaitingForNeeds")
 		if calls := a.took(); strings.Contains(calls, "PUT") {

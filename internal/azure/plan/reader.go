@@ -12,9 +12,8 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// reader answers reads of single resources from lists: one list per resource type and group serves every
-// object. Resources that casement wrote need no list. Only resources that are in no list are read on their
-// own.
+// reader serves reads of single resources from lists: one list per resource type and group serves all objects.
+// Resources that casement wrote need no list. Only resources that are in no list are read individually.
 type reader struct {
 	client Client
 	ttl    time.Duration
@@ -25,26 +24,27 @@ type reader struct {
 	own   cached
 	// overviews has the overviews by group.
 	overviews map[string]*overview
-	// groups has the times at which casement created new resource groups: all resources in them since then
-	// are known without a list.
+	// groups has the times at which casement created resource groups: all resources created in them since then are
+	// known without a list.
 	groups map[string]time.Time
-	// answers has the first answers to creates that have not ended.
+	// answers has the first responses to creates that have not ended.
 	answers map[string]json.RawMessage
-	// children has the times at which casement last wrote a child that is part of a resource's body: a body
-	// that was read before does not show that child.
+	// children has the times at which casement last wrote a child that is part of a resource's body: a body that was
+	// read before does not contain that child.
 	children map[string]time.Time
 }
 
-// entry is one resource as last seen or written by casement.
+// entry is one resource as casement last read or wrote it.
 type entry struct {
 	at   time.Time
-	body json.RawMessage // nil: it does not exist
-	// stale means that a write was sent whose outcome is not known.
+	body json.RawMessage // nil if the resource does not exist
+	// stale is true if a write was sent whose outcome is not known.
 	stale bool
 }
 
-// cached has the resources that casement read on their own or wrote, by the key of their collection and by their own key:
-// what a pass asks of a collection does not grow with all that there is.
+// cached has the resources that casement read individually or wrote, by the key of their collection and by their own
+// key. A pass looks only into the collections that it needs, so that its work does not grow with the number of all
+// resources.
 type cached map[string]map[string]entry
 
 // in returns the resources of a collection.
@@ -66,17 +66,18 @@ func (c cached) set(id string, e entry) {
 	c[collection][key] = e
 }
 
-// listing is one collection. Its lock is locked during a read, so that concurrent readers share it.
+// listing is one collection. Its lock is locked during a read, so that concurrent readers share that read.
 type listing struct {
 	mu sync.Mutex
-	// at is the time for which items are right, read the time at which they were read.
+	// at is the time at which items were last known to be correct; read is the time at which they were read.
 	at, read time.Time
 	items    map[string]json.RawMessage
 	// marks are the change times that the last overview of the group listed, or nil without an
 	// overview.
 	marks map[string]mark
-	// failure is how the last read failed, at the time failed. Readers that waited for it share it: one after the other, the
-	// calls of a cluster's machines would keep all workers busy while Azure does not answer.
+	// failure is the error of the last read, at the time failed. Readers that waited for this read share the error:
+	// otherwise the calls of a cluster's machines, one after the other, would keep all workers busy while Azure does
+	// not respond.
 	failure error
 	failed  time.Time
 }
@@ -88,7 +89,7 @@ func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
 	}
 }
 
-// read returns a resource, or nil when it does not exist.
+// read returns a resource, or nil if it does not exist.
 func (r *reader) read(ctx context.Context, id, apiVersion string) (json.RawMessage, error) {
 	e, err := r.find(ctx, id, apiVersion)
 	if err != nil || e.body == nil {
@@ -97,8 +98,8 @@ func (r *reader) read(ctx context.Context, id, apiVersion string) (json.RawMessa
 	return r.withChildren(id, e), nil
 }
 
-// withChildren returns the body of a resource with the child resources that casement has written since it
-// was read, so that two new machines do not choose the same port.
+// withChildren returns the body of a resource with the child resources that casement has written since the body was
+// read, so that two new machines do not choose the same port.
 func (r *reader) withChildren(id string, e entry) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,8 +158,7 @@ func (r *reader) find(ctx context.Context, id, apiVersion string) (entry, error)
 	return r.fromList(ctx, id, apiVersion)
 }
 
-// fresh returns the cached entry of a resource that casement wrote, if it is recent enough and no list was
-// read after it.
+// fresh returns the cached entry of a resource that casement wrote, if it is recent enough and no list was read after it.
 func (r *reader) fresh(id string) (entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,7 +205,7 @@ func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, er
 	return entry{at: l.at, body: l.items[arm.Key(id)]}, nil
 }
 
-// outdate drops cached entries of a collection that are older than its list.
+// outdate drops the cached entries of a collection that are older than its list.
 func (r *reader) outdate(collection string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,7 +219,7 @@ func (r *reader) listing(collection string) *listing {
 	key := arm.Key(collection)
 	if r.lists[key] == nil {
 		r.lists[key] = &listing{}
-		// Reading all resources of a group serves to find those of other programs, so it asks Azure.
+		// Reading all resources of a group is meant to find resources of other programs, so it calls Azure.
 		whole := arm.NameOf(key) == "resources"
 		if at, fresh := r.groups[arm.Key(arm.GroupOf(collection))]; fresh && !whole && arm.ParentOf(collection+"/x") == "" {
 			r.lists[key] = &listing{at: at, items: map[string]json.RawMessage{}}
@@ -279,7 +279,7 @@ func (r *reader) fromParent(ctx context.Context, id, parent, apiVersion string) 
 	return entry{at: found.at}, nil
 }
 
-// store caches the resource of an answer; nil for a resource that was deleted.
+// store caches a resource that Azure returned; nil means that the resource was deleted.
 func (r *reader) store(id string, body json.RawMessage) entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -295,14 +295,14 @@ func (r *reader) store(id string, body json.RawMessage) entry {
 	return e
 }
 
-// wrote records that a child was read or written apart from its parent.
+// wrote records that a child was read or written separately from its parent.
 func (r *reader) wrote(id string) {
 	if parent := arm.ParentOf(id); parent != "" && inline(id) {
 		r.children[arm.Key(parent)] = r.now()
 	}
 }
 
-// began stores the first answer to a create that has not ended, if it has a body.
+// began stores the first response to a create that has not ended, if it has a body.
 func (r *reader) began(id string, body json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -312,7 +312,7 @@ func (r *reader) began(id string, body json.RawMessage) {
 	}
 }
 
-// unanswered drops the answer that began stored: the operation has failed.
+// unanswered drops the response that began stored, because the operation has failed.
 func (r *reader) unanswered(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -328,15 +328,14 @@ func (r *reader) created(id string) {
 	}
 }
 
-// answered returns the answer to the request that began the operation on a resource, or
-// nil.
+// answered returns the response to the request that began the operation on a resource, or nil.
 func (r *reader) answered(id string) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.answers[arm.Key(id)]
 }
 
-// forget makes the next read ask Azure for the resource alone.
+// forget makes the next read request this resource from Azure.
 func (r *reader) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -345,7 +344,7 @@ func (r *reader) forget(id string) {
 	r.wrote(id)
 }
 
-// last returns the last known state of a resource, of any age, or nil.
+// last returns the last known body of a resource, of any age, or nil.
 func (r *reader) last(id string) json.RawMessage {
 	r.mu.Lock()
 	own, _ := r.own.of(id)
@@ -359,7 +358,7 @@ func (r *reader) last(id string) json.RawMessage {
 	return l.items[arm.Key(id)]
 }
 
-// takes reports whether Azure deletes one resource with another, from the reads of the former that are still fresh.
+// takes reports whether the fresh cached body of the resource id says that Azure deletes the resource with together with it.
 func (r *reader) takes(id, with string) bool {
 	own, known := r.fresh(id)
 	if own.stale {
@@ -388,13 +387,13 @@ func (r *reader) dropGroup(group string) {
 	dropUnder(r.children, group)
 }
 
-// dropUnder deletes the entries of the resources of a group.
+// dropUnder drops the entries of the resources of a group.
 func dropUnder[V any](m map[string]V, group string) {
 	maps.DeleteFunc(m, func(key string, _ V) bool { return strings.HasPrefix(key, group+"/") })
 }
 
-// prune drops old entries of a resource's collection now and then, so that the cache does not grow with every machine that is
-// replaced.
+// prune drops old entries of a resource's collection from time to time, so that the cache does not grow with every
+// replaced machine.
 func (r *reader) prune(id string) {
 	const many = 1024
 	if own := r.own.in(collectionOf(id)); len(own) >= many {
@@ -408,8 +407,8 @@ func isGroup(id string) bool {
 	return group != "" && arm.Key(group) == arm.Key(id)
 }
 
-// alone reports whether a resource is read on its own: a group, or a resource assigned to a scope, whose
-// list has far more than casement's resources.
+// alone reports whether a resource is read individually: a group, or a resource assigned to a scope, whose list
+// contains mostly resources of others.
 func alone(id string) bool {
 	if arm.GroupOf(id) == "" || isGroup(id) {
 		return true

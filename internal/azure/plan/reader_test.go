@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// failing is a client whose lists fail. during, if set, runs while the first one is under way.
+// failing is a client whose lists fail. during, if set, is called while the first list is read.
 type failing struct {
 	Client
 	during func()
@@ -30,7 +30,7 @@ func (f *failing) List(context.Context, string, string, ...arm.Option) iter.Seq2
 	}
 }
 
-// TestSharedFailure checks that a reader that waits for a list which fails asks no more, and that a later one does.
+// TestSharedFailure: a reader that waits for a failing list does not read it again, and a later reader does.
 func TestSharedFailure(t *testing.T) {
 	const vm = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
 	var mu sync.Mutex

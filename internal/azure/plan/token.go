@@ -22,44 +22,44 @@ const (
 	Post   Verb = "POST"
 )
 
-// Token is the state of one resource that a pass leaves for the next: an open operation, or the last
-// failure and when to try again. It has no secrets.
+// Token is the state of one resource that a pass leaves for the next pass: an open operation, or the last failure and
+// the time of the next attempt. It contains no secrets.
 type Token struct {
 	// ID is the ID of the resource, and Verb the method of the request that began the operation.
 	ID   string `json:"id"`
 	Verb Verb   `json:"verb"`
 	// Resume is the SDK's resume token of an open operation, or "".
 	Resume string `json:"resume,omitempty"`
-	// Begun is when the operation began or failed.
+	// Begun is the time at which the operation began or failed.
 	Begun time.Time `json:"begun"`
-	// NotBefore is when Azure may be asked again.
+	// NotBefore is the earliest time of the next call to Azure.
 	NotBefore time.Time `json:"notBefore"`
-	// Hash is the hash of the body that was sent, so that another spec is tried without a pause.
+	// Hash is the hash of the body that was sent: a different body is sent without a pause.
 	Hash string `json:"hash,omitempty"`
 	// Attempts is the number of consecutive failures since Since.
 	Attempts int       `json:"attempts,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
-	// Again says that the resource is created again once its deletion has ended.
+	// Again is true if the resource is created again once its deletion has ended.
 	Again bool `json:"again,omitempty"`
-	// Class, Code and Message are of the last failure.
+	// Class, Code and Message describe the last failure.
 	Class   arm.Class `json:"class,omitempty"`
 	Code    string    `json:"code,omitempty"`
 	Message string    `json:"message,omitempty"`
 }
 
-// forgetAfter is the age at which the token of a resource that is not planned any more is dropped. Azure
-// forgets operations after some hours.
+// forgetAfter is the age at which the token of a resource that is no longer planned is dropped. Azure forgets
+// operations after some hours.
 const forgetAfter = 24 * time.Hour
 
-// Polled reports whether t differs from was only as a poll changes a token: the same open operation, with
-// another state and time of the next poll. The planner remembers these, and a planner that does not would
-// only poll earlier.
+// Polled reports whether t differs from was only as a poll changes a token: the same open operation, with another state
+// and time of the next poll. The planner remembers such changes, so they need not be stored; a planner without them
+// only polls earlier.
 func (t Token) Polled(was Token) bool {
 	if t.ID != was.ID || t.Resume == "" || !arm.SamePoll(t.Resume, was.Resume) {
 		return false
 	}
 	t.Resume, t.NotBefore = was.Resume, was.NotBefore
-	// Times read from a status have another location.
+	// Times in a token from an object's status have another location.
 	t.Begun, t.Since = t.Begun.UTC(), t.Since.UTC()
 	was.Begun, was.Since = was.Begun.UTC(), was.Since.UTC()
 	return t == was
@@ -67,14 +67,14 @@ func (t Token) Polled(was Token) bool {
 
 func (t Token) empty() bool { return t.Verb == "" }
 
-// Creating reports whether the resource may be missing for a while: its create is in progress, or failed
-// for a reason that passes and is repeated.
+// Creating reports whether the resource may be missing for a while: its create is in progress, or failed for a
+// temporary reason and is repeated.
 func (t Token) Creating() bool {
 	return t.Again || t.Verb == Put && (t.Resume != "" || t.Class != "" && !terminal(t.Class))
 }
 
-// carried returns the token with which the next write of the resource begins: the number and start of the
-// failures that pass and, for a delete before another create, their cause.
+// carried returns the token with which the next write of the resource begins: the number and start of temporary
+// failures and, for a delete before another create, their cause.
 func (t Token) carried(verb Verb) Token {
 	switch {
 	case t.Class == "" || terminal(t.Class):
@@ -87,7 +87,7 @@ func (t Token) carried(verb Verb) Token {
 
 func compareTokens(a, b Token) int { return cmp.Compare(arm.Key(a.ID), arm.Key(b.ID)) }
 
-// sortTokens separates the tokens of planned resources from the others.
+// sortTokens separates the tokens of planned resources from the other tokens.
 func (p *Planner) sortTokens(in Input) (planned map[string]Token, foreign []Token) {
 	planned = map[string]Token{}
 	for _, r := range in.Resources {
@@ -103,8 +103,8 @@ func (p *Planner) sortTokens(in Input) (planned map[string]Token, foreign []Toke
 	return planned, foreign
 }
 
-// recall returns the token of a resource: the object's own or, if the planner knows a later one, that. The
-// object comes from a cache that may not show yet that an operation was begun, polled or ended.
+// recall returns the token of a resource: the object's token or, if the planner knows a later one, the planner's. The
+// object comes from a cache that may not yet show that an operation was begun, polled or ended.
 func (p *Planner) recall(r desired.Resource, own Token) Token {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,9 +120,9 @@ func (p *Planner) recall(r desired.Resource, own Token) Token {
 	return own
 }
 
-// latest is the last operation of a resource.
+// latest is the most recent operation of a resource.
 type latest struct {
-	// begun is when the operation began, token the token of the last pass that saw it.
+	// begun is the time at which the operation began; token is the token of the last pass that saw the operation.
 	begun time.Time
 	token Token
 }
@@ -145,7 +145,7 @@ func (p *Planner) remember(items []*item) {
 	}
 }
 
-// manyOperations is the number of resources above which ended operations that began before operationAge are
+// manyOperations is the number of resources above which ended operations that began more than operationAge ago are
 // dropped: no cache is that old.
 const (
 	manyOperations = 1024
@@ -161,7 +161,7 @@ func hashOf(body any) string {
 	if os, ok := lookup(doc, "properties", "osProfile").(map[string]any); ok {
 		delete(os, "adminPassword")
 	}
-	// Keys of maps are marshalled in order; a document has no other types.
+	// Keys of maps are marshalled in order; a document contains no other unordered types.
 	data, err := json.Marshal(doc)
 	if err != nil {
 		return ""
@@ -170,8 +170,8 @@ func hashOf(body any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// document returns a value as plain JSON: maps, slices, strings, numbers and booleans. SDK models have
-// marshallers of their own, which omit unset fields.
+// document returns a value as plain JSON: maps, slices, strings, numbers and booleans. The marshallers of SDK models
+// omit unset fields.
 func document(v any) (map[string]any, error) {
 	data, ok := v.(json.RawMessage)
 	if !ok {

@@ -1,6 +1,5 @@
-// Package rescue asks Azure for help with a VM that cannot be logged in to:
-// its serial console, a script run by its agent, a new password. It waits for
-// Azure, as a person at a command line does; controllers must not import it.
+// Package rescue accesses a VM to which a login is not possible: its serial console, a script run by its agent, a new
+// password. It waits for Azure, as suits a command line; controllers must not import it.
 package rescue
 
 import (
@@ -23,13 +22,13 @@ import (
 	"casement.dev/casement/internal/azure/identity"
 )
 
-// apiVersion of Microsoft.Compute that all calls here are made with.
+// apiVersion is the API version of Microsoft.Compute for all calls of this package.
 const apiVersion = "2024-11-01"
 
 // VM is one virtual machine, or one instance of a scale set.
 type VM struct {
 	Client *arm.Client
-	// HTTP reads signed addresses of storage, without Azure's tokens.
+	// HTTP reads signed storage URLs, without Azure's tokens.
 	HTTP *http.Client
 	// ID is the ARM resource ID.
 	ID string
@@ -37,9 +36,8 @@ type VM struct {
 	Windows bool
 }
 
-// Login returns a client of a subscription as the user himself: by environment variables, a
-// managed identity or `az login`, in the order of the SDK. environment is AzureCluster's
-// spec.azureEnvironment.
+// Login returns a client of a subscription with the user's own credentials: environment variables, a managed identity
+// or `az login`, in the order of the SDK. environment is AzureCluster's spec.azureEnvironment.
 func Login(environment, subscriptionID string) (*arm.Client, error) {
 	where, credential, err := Credential(environment)
 	if err != nil {
@@ -63,7 +61,7 @@ func Credential(environment string) (cloud.Configuration, azcore.TokenCredential
 	return where, credential, nil
 }
 
-// wait polls an operation to its end, in Azure's own time.
+// wait polls an operation until it ends, at the intervals that Azure requests.
 func (v VM) wait(ctx context.Context, r arm.Result) (json.RawMessage, error) {
 	for r.Operation != nil {
 		pause := r.Operation.RetryAfter
@@ -83,11 +81,10 @@ func (v VM) wait(ctx context.Context, r arm.Result) (json.RawMessage, error) {
 	return r.Body, nil
 }
 
-// longestConsole bounds how much of a serial console is read, in bytes.
+// longestConsole is the number of bytes of a serial console that are read.
 const longestConsole = 16 << 20
 
-// Console returns the text of the serial console, which Azure has where boot
-// diagnostics is enabled.
+// Console returns the text of the serial console, which Azure has if boot diagnostics are enabled.
 func (v VM) Console(ctx context.Context) (string, error) {
 	result, err := v.Client.Post(ctx, v.ID+"/retrieveBootDiagnosticsData", apiVersion, nil)
 	if err != nil {
@@ -105,7 +102,7 @@ func (v VM) Console(ctx context.Context) (string, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where.SerialConsoleLogBlobURI, nil)
 	if err != nil {
-		return "", errors.New("boot diagnostics: Azure's address cannot be read") // the address is a key
+		return "", errors.New("boot diagnostics: Azure's address cannot be read") // the URL contains a key
 	}
 	resp, err := v.HTTP.Do(req)
 	if err != nil {
@@ -119,8 +116,8 @@ func (v VM) Console(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// Run lets the VM's agent run a script, in PowerShell or sh, and returns its output, of which Azure keeps
-// the last 4096 bytes of each stream.
+// Run lets the VM's agent run a script, in PowerShell or sh, and returns the last 4096 bytes of each output stream,
+// which is what Azure keeps.
 func (v VM) Run(ctx context.Context, script string) (stdout, stderr string, err error) {
 	command := "RunShellScript"
 	if v.Windows {
@@ -146,7 +143,7 @@ func (v VM) Run(ctx context.Context, script string) (stdout, stderr string, err 
 			stdout = s.Message
 		case strings.Contains(s.Code, "StdErr"):
 			stderr = s.Message
-		default: // Linux has both in one
+		default: // Linux returns both streams in one text
 			stdout += s.Message
 		}
 	}
@@ -156,9 +153,8 @@ func (v VM) Run(ctx context.Context, script string) (stdout, stderr string, err 
 // accessName is the name that `az vm user update` gives the extension.
 const accessName = "enablevmaccess"
 
-// ResetPassword gives a local administrator of a Windows VM a new random password
-// through the VMAccess extension, which makes the account if there is none and
-// opens Remote Desktop. The password is in the answer and nowhere else.
+// ResetPassword gives a local administrator of a Windows VM a new random password through the VMAccess extension, which
+// creates a missing account and enables Remote Desktop. It returns the password, which is stored nowhere else.
 func (v VM) ResetPassword(ctx context.Context, user string) (string, error) {
 	if !v.Windows {
 		return "", fmt.Errorf("reset the password of %s on %s: only on Windows; Linux machines take SSH keys", user, v.ID)
@@ -181,7 +177,7 @@ func (v VM) ResetPassword(ctx context.Context, user string) (string, error) {
 		"location": location,
 		"properties": map[string]any{
 			"publisher": "Microsoft.Compute", "type": "VMAccessAgent", "typeHandlerVersion": "2.4", "autoUpgradeMinorVersion": true,
-			// Without a new tag the agent does not run an extension again.
+			// The agent runs an extension again only if the tag is new.
 			"forceUpdateTag":    fmt.Sprintf("%x", tag),
 			"settings":          map[string]any{"UserName": user},
 			"protectedSettings": map[string]any{"Password": password},
@@ -229,14 +225,14 @@ func (v VM) location(ctx context.Context) (string, error) {
 	return vm.Location, nil
 }
 
-// classes are the characters of a Windows password, without those that a reader could mistake for others,
-// as it may be typed.
+// classes are the character classes of a Windows password, without characters that look alike, because a user may type
+// the password.
 var classes = [...]string{"abcdefghijkmnpqrstuvwxyz", "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789", "-_.+"}
 
-// passwordLength is between Azure's 12 and 123, with more than 100 bits of chance.
+// passwordLength is between Azure's limits of 12 and 123, and gives more than 100 bits of entropy.
 const passwordLength = 20
 
-// newPassword returns a random password of all four classes.
+// newPassword returns a random password with characters of all four classes.
 func newPassword() (string, error) {
 	all := strings.Join(classes[:], "")
 	for {

@@ -118,7 +118,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestConsoleIsSigned: an address without a valid signature is refused.
+// TestConsoleIsSigned: a URL without a valid signature is refused.
 func TestConsoleIsSigned(t *testing.T) {
 	v, _ := newVM(t, true)
 	for _, address := range []string{

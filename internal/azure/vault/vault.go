@@ -1,6 +1,5 @@
-// Package vault speaks to the data plane of Azure Key Vault, where a secret is set and deleted. It never
-// reads one, does not know the purpose of a secret, and shows no value in an error. The controllers use it;
-// the simulator must not.
+// Package vault sets and deletes secrets in Azure Key Vault's data plane. It never reads a secret, does not know the
+// purpose of a secret, and shows no value in an error. The controllers use it; the simulator must not.
 package vault
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
-// apiVersion is of Key Vault's data plane.
+// apiVersion is the API version of Key Vault's data plane.
 const apiVersion = "7.4"
 
 const callTimeout = 30 * time.Second
@@ -30,17 +29,17 @@ type Client struct {
 	transport  policy.Transporter
 }
 
-// New makes a client. transport nil is the SDK's own.
+// New returns a client. transport nil means the SDK's own transport.
 func New(credential azcore.TokenCredential, transport policy.Transporter) *Client {
 	return &Client{credential, transport}
 }
 
-// Error is an answer with a refusal.
+// Error is an error response of Key Vault.
 type Error struct {
 	StatusCode int
-	// Code and Message are Key Vault's.
+	// Code and Message are Key Vault's error code and message.
 	Code, Message string
-	// RetryAfter is the wait that Key Vault asks for, or 0.
+	// RetryAfter is the wait that Key Vault requests, or 0.
 	RetryAfter time.Duration
 }
 
@@ -49,7 +48,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("key vault answered %d %s: %s", e.StatusCode, e.Code, e.Message)
 }
 
-// Denied reports whether the identity lacks a right to the vault.
+// Denied reports whether the identity lacks a permission for the vault.
 func (e *Error) Denied() bool {
 	return e.StatusCode == http.StatusForbidden || e.StatusCode == http.StatusUnauthorized
 }
@@ -59,7 +58,7 @@ func SecretURL(vaultURI, name string) string {
 	return strings.TrimSuffix(vaultURI, "/") + "/secrets/" + name
 }
 
-// Set writes a secret, or a new version of it, that is meant to be used until expires.
+// Set writes a secret, or a new version of it, which expires at the given time.
 func (c *Client) Set(ctx context.Context, secretURL, value string, expires time.Time) error {
 	return c.do(ctx, http.MethodPut, secretURL, map[string]any{
 		"value": value, "contentType": "application/vnd.casement.bootstrap",
@@ -67,8 +66,8 @@ func (c *Client) Set(ctx context.Context, secretURL, value string, expires time.
 	})
 }
 
-// Delete deletes a secret with all its versions; it is no error if the secret does not exist. Key Vault
-// keeps it recoverable for the vault's retention.
+// Delete deletes a secret with all its versions; it is no error if the secret does not exist. Key Vault can recover it
+// during the vault's retention period.
 func (c *Client) Delete(ctx context.Context, secretURL string) error {
 	err := c.do(ctx, http.MethodDelete, secretURL, nil)
 	if refused, ok := err.(*Error); ok && refused.StatusCode == http.StatusNotFound {
@@ -113,7 +112,7 @@ func (c *Client) do(ctx context.Context, method, secretURL string, body any) err
 	return refusal(resp)
 }
 
-// maxAnswer bounds how much of an error's body is read, in bytes.
+// maxAnswer is the number of bytes that are read of an error response's body.
 const maxAnswer = 64 << 10
 
 func refusal(resp *http.Response) error {

@@ -1,6 +1,6 @@
-// Package writable knows the writable members of a resource in Azure's description (writable.tsv: facts of
-// Azure/bicep-types-az, MIT, made by hack/writable), so that a resource that was read can be written again.
-// It refuses to judge values and to know who owns them. Code that writes to Azure uses it.
+// Package writable has the writable members of resources according to Azure's description (writable.tsv: facts of
+// Azure/bicep-types-az, MIT, made by hack/writable), so that a resource that was read can be written again. It does not
+// judge values or their owners. Code that writes to Azure uses it.
 package writable
 
 import (
@@ -12,8 +12,8 @@ import (
 //go:embed writable.tsv
 var table string
 
-// object maps the writable members of an object, in lower case because answers vary in case, to the name of
-// the object that the member contains, or "".
+// object maps the writable members of an object, in lower case because responses vary in case, to the name of the
+// object type of the member, or "".
 type object map[string]string
 
 // others is the entry for all members that are not named, such as tags.
@@ -37,7 +37,7 @@ var objects = sync.OnceValue(func() map[string]object {
 	return all
 })
 
-// Known reports whether a resource type is described in an API version.
+// Known reports whether Azure's description has a resource type in an API version.
 func Known(resourceType, apiVersion string) bool {
 	_, ok := objects()[typed(resourceType, apiVersion)]
 	return ok
@@ -47,8 +47,8 @@ func typed(resourceType, apiVersion string) string {
 	return strings.ToLower(resourceType) + "@" + apiVersion
 }
 
-// Of returns the writable part of a resource that was read in an API version: without members that are
-// read-only or not described. It returns nil if that version does not describe the type.
+// Of returns the writable part of a resource that was read in an API version: without members that are read-only or not
+// described. It returns nil if the description lacks the type in that version.
 func Of(resourceType, apiVersion string, read map[string]any) map[string]any {
 	if !Known(resourceType, apiVersion) {
 		return nil

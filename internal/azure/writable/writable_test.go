@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// TestOf: members that are read-only or not described are removed at any depth; those of others stay.
+// TestOf: members that are read-only or not described are removed at any depth; members of others are kept.
 func TestOf(t *testing.T) {
 	const network, compute = "2025-05-01", "2026-04-01"
 	for _, test := range []struct{ name, kind, version, read, want string }{
@@ -80,7 +80,7 @@ func TestDesired(t *testing.T) {
 			if r.Body == nil {
 				continue
 			}
-			delete(r.Body, "name") // of a child, which the path has
+			delete(r.Body, "name") // the path has the name of the child
 			if got := Of(arm.TypeOf(r.ID), r.APIVersion, r.Body); !reflect.DeepEqual(got, r.Body) {
 				t.Errorf("%s %s:\n%v, want\n%v", filepath.Base(file), r.ID, got, r.Body)
 			}

@@ -124,8 +124,7 @@ func readFile(file string, p *capi.Provider) error {
 	}
 }
 
-// label gives a CRD its contract labels. Cluster API's own kinds follow the
-// contract of the version that they are served in.
+// label adds a CRD's contract labels. Cluster API's own kinds follow the contract of the version in which they are served.
 func label(provider string, crd *apiextensionsv1.CustomResourceDefinition) {
 	var v1beta1, v1beta2 []string
 	for _, v := range crd.Spec.Versions {

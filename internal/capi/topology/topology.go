@@ -1,8 +1,8 @@
-// Package topology computes the objects that Cluster API creates for a Cluster with a ClusterClass, from
-// manifests alone. The computation is Cluster API's own, but it asks no API server.
+// Package topology computes, from manifests alone, the objects that Cluster API creates for a Cluster with a
+// ClusterClass. The computation is Cluster API's own, but uses no API server.
 //
-// It refuses a class that is not among the manifests, and patches of a runtime extension. Only internal/cli
-// imports it, for the program with the local plane: the client would grow by a twentieth.
+// It refuses a class that is not among the manifests, and patches of a runtime extension. Only internal/cli imports it,
+// for the program with the local plane; the client program would grow by a twentieth.
 package topology
 
 import (
@@ -34,16 +34,16 @@ import (
 type Rendered struct {
 	// Class is the name of the ClusterClass.
 	Class string
-	// Objects are the Cluster with its references, and the objects that it refers to: infrastructure,
-	// control plane, groups of machines and their templates. Where Cluster API makes up the last five
-	// characters of a name, they are xx000, xx001 and so on.
+	// Objects are the Cluster with its references, and the objects that it refers to: infrastructure, control plane,
+	// groups of machines and their templates. If Cluster API generates the last five characters of a name, they are
+	// xx000, xx001 and so on here.
 	Objects []*unstructured.Unstructured
 	// Refused lists the errors that admission reports for the topology; there are no Objects then.
 	Refused field.ErrorList
 }
 
-// Render renders a new Cluster of API version v1beta1 or v1beta2. all contains the class
-// and its templates. The error explains to a user why the Cluster cannot be rendered.
+// Render renders a new Cluster of API version v1beta1 or v1beta2. all contains the class and its templates among other
+// manifests. The error explains to a user why the Cluster cannot be rendered.
 func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unstructured.Unstructured) (Rendered, error) {
 	ctx = ctrl.LoggerInto(ctx, logr.Discard())
 	r := renderer{all: all}
@@ -76,7 +76,7 @@ func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unst
 	return out, err
 }
 
-// read converts an object of either version to v1beta2.
+// read converts an object of either API version to v1beta2.
 func read[Old, Hub client.Object](ctx context.Context, o *unstructured.Unstructured, old Old, hub Hub,
 	convert func(context.Context, Old, Hub) error) (Hub, error) {
 	if o.GroupVersionKind().Version != clusterv1beta1.GroupVersion.Version {
@@ -98,8 +98,7 @@ func decode(o *unstructured.Unstructured, into client.Object) error {
 // renderer renders from a set of manifests.
 type renderer struct{ all []*unstructured.Unstructured }
 
-// class returns a ClusterClass after the work of its controller: the variables in its spec
-// are also in its status.
+// class returns a ClusterClass as its controller leaves it: the variables in its spec are also in its status.
 func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.ClusterClass, error) {
 	found, err := r.find(clusterv1.GroupVersion.Group, "ClusterClass", key.Namespace, key.Name)
 	if err != nil {
@@ -109,7 +108,7 @@ func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.C
 	if err != nil {
 		return nil, err
 	}
-	class.Namespace = key.Namespace // which a manifest may leave to kubectl
+	class.Namespace = key.Namespace // a manifest may omit the namespace
 	class.Status.Variables = nil
 	for _, v := range class.Spec.Variables {
 		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{Name: v.Name,
@@ -126,8 +125,8 @@ func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.C
 	return class, nil
 }
 
-// find returns a manifest. A manifest without a namespace matches any: kubectl applies all objects of a
-// file to the same namespace.
+// find returns a manifest. A manifest without a namespace matches any namespace: kubectl applies all objects of a file
+// to the same namespace.
 func (r renderer) find(group, kind, namespace, name string) (*unstructured.Unstructured, error) {
 	for _, o := range r.all {
 		if o.GetKind() == kind && o.GetName() == name && o.GroupVersionKind().Group == group &&
@@ -160,7 +159,7 @@ func (r renderer) objects(ctx context.Context, cluster *clusterv1.Cluster,
 	return flatten(state)
 }
 
-// blueprint gathers a class's templates.
+// blueprint returns the class with the templates that it refers to.
 func (r renderer) blueprint(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) (*scope.ClusterBlueprint, error) {
 	var missing []error
 	template := func(ref clusterv1.ClusterClassTemplateReference) *unstructured.Unstructured {
@@ -231,9 +230,8 @@ func flatten(state *scope.ClusterState) ([]*unstructured.Unstructured, error) {
 	return out, errors.Join(failed...)
 }
 
-// placeholders replaces the generated suffixes of names in two renderings by equal ones, so
-// that the renderings can be compared. Within a rendering the suffixes differ, as those
-// that Cluster API generates do.
+// placeholders replaces the generated suffixes of names in two renderings by the same placeholders, so that the
+// renderings can be compared. Within a rendering the suffixes differ, as those of Cluster API do.
 func placeholders(one, other []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var names []string
 	for i, o := range one {
@@ -258,8 +256,8 @@ func placeholders(one, other []*unstructured.Unstructured) ([]*unstructured.Unst
 	return out, nil
 }
 
-// contractReader answers the one question that the computation has for an API server:
-// which contract a version of the control plane's kind follows.
+// contractReader serves the only read of the API server in the computation: the contract that a version of the control
+// plane's kind follows.
 type contractReader struct{ client.Client }
 
 // Get returns the same contract for every kind of Cluster API: contracts are named after the versions of

@@ -30,7 +30,7 @@ func flavor(t testing.TB, name string, edits ...string) (cluster *unstructured.U
 	return parse(t, filled(t, name, edits...))
 }
 
-// filled returns the text of a flavor with its variables filled in.
+// filled returns the text of a flavor with its variables replaced.
 func filled(t testing.TB, name string, edits ...string) string {
 	t.Helper()
 	template, err := flavors.WithClass(name)
@@ -139,7 +139,7 @@ func older[Hub, Old client.Object](t *testing.T, o *unstructured.Unstructured, h
 	gvk := clusterv1beta1.GroupVersion.WithKind(o.GetKind())
 	o.Object = kind
 	o.SetGroupVersionKind(gvk)
-	o.SetAnnotations(nil) // where the conversion keeps fields that the older version lacks
+	o.SetAnnotations(nil) // the conversion keeps fields here that the older version lacks
 }
 
 func TestNotRendered(t *testing.T) {
@@ -179,7 +179,7 @@ func TestNotRendered(t *testing.T) {
 	}
 }
 
-// FuzzRender removes or exchanges parts of manifests, chosen by a seed: nothing panics.
+// FuzzRender removes or exchanges parts of manifests, chosen by a seed, and checks that nothing panics.
 func FuzzRender(f *testing.F) {
 	for seed := range uint64(100) {
 		f.Add(seed)
@@ -206,7 +206,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// harm changes something below a place.
+// harm changes a value below a place.
 func harm(random *rand.Rand, at any) {
 	others := []any{nil, "", "x", int64(7), true, []any{}, map[string]any{}, []any{map[string]any{}}, map[string]any{"name": "x"}}
 	switch at := at.(type) {

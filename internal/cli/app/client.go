@@ -96,8 +96,8 @@ func (a *App) RestConfig(t Target) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// PlaneRuns returns an error if the local plane is not running, as its kubeconfig file remains, or is still starting,
-// as its API server does not serve all kinds yet.
+// PlaneRuns returns an error if the local plane is not running or is still starting. A stopped plane leaves its
+// kubeconfig file, and the API server of a starting plane does not serve all kinds yet.
 func (a *App) PlaneRuns() error {
 	ctx, cancel := context.WithTimeout(context.Background(), CompletePatience)
 	defer cancel()
@@ -108,7 +108,7 @@ func (a *App) PlaneRuns() error {
 	case err == nil && status.Phase == plane.PhaseStarting:
 		return errors.New("the local plane is still starting; wait for it with: casement up")
 	}
-	return nil // another trouble shows when the API server is asked
+	return nil // a request to the API server shows any other error
 }
 
 func (a *App) Client(t Target) (client.Client, error) {
@@ -135,8 +135,8 @@ func (a *App) AsksPlane(kubeconfig string) bool {
 	return cmp.Or(kubeconfig, os.Getenv("KUBECONFIG"), a.Dir.Kubeconfig()) == a.Dir.Kubeconfig()
 }
 
-// OfPlane reports whether the flags select the local plane's API server, by whatever file: $KUBECONFIG, or a copy of the
-// plane's.
+// OfPlane reports whether the flags select the local plane's API server through any file: $KUBECONFIG, or a copy of the
+// plane's kubeconfig.
 func (a *App) OfPlane(t Target) bool {
 	if a.AsksPlane(t.Kubeconfig) {
 		return true
@@ -157,11 +157,11 @@ func (a *App) OfPlane(t Target) bool {
 	return false
 }
 
-// CompletePatience bounds the time that a completion may take.
+// CompletePatience is the maximum duration of a completion.
 const CompletePatience = 2 * time.Second
 
-// Bound returns the address on which the local plane listens for a public address; the port differs where the original
-// one needs privileges.
+// Bound returns the local address that the local plane listens on in place of a public address; the port differs if the
+// original one requires privileges.
 func (a *App) Bound(ctx context.Context, address string) string {
 	s, err := plane.NewClient(a.Dir).Status(ctx)
 	if err != nil {

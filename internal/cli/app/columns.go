@@ -16,11 +16,10 @@ import (
 	"casement.dev/casement/internal/terminal"
 )
 
-// Templates are the prefixes of the output formats that take a template, or a file with one.
+// Templates are the prefixes of the output formats with a template, or with a file that contains one.
 var Templates = []string{"jsonpath=", "jsonpath-file=", "go-template=", "go-template-file=", "custom-columns=", "custom-columns-file="}
 
-// templated returns the printer of a format with a template, which may be in a file; nil
-// for another format.
+// templated returns the printer of a format with a template, which may be in a file; nil for other formats.
 func templated(format string) (printers.ResourcePrinter, error) {
 	kind, template, found := strings.Cut(format, "=")
 	if !found {
@@ -48,7 +47,7 @@ func templated(format string) (printers.ResourcePrinter, error) {
 	return nil, nil
 }
 
-// column is one column of a table that the user describes, as in kubectl's -o custom-columns.
+// column is one column of a table that the user specifies, as in kubectl's -o custom-columns.
 type column struct {
 	header string
 	path   *jsonpath.JSONPath

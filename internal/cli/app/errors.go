@@ -8,12 +8,11 @@ const (
 	ExitFailed  = 1
 	ExitUsage   = 2
 	ExitTimeout = 3
-	// ExitInterrupted is the exit code of a program that SIGINT ended, as shells report it: 128 plus the signal's
-	// number.
+	// ExitInterrupted is the exit code of a program that SIGINT ended, as shells report it: 128 plus the signal's number.
 	ExitInterrupted = 130
 )
 
-// UsageError is an error of the command line itself.
+// UsageError is an error in the command line's arguments or flags.
 type UsageError struct{ error }
 
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/terminal"
 )
 
-// Print writes v as json or yaml, or calls table for a table.
+// Print writes v as JSON or YAML, or calls table to write a table.
 func (a *App) Print(format string, v any, table func(io.Writer)) error {
 	switch format {
 	case "json":
@@ -50,10 +50,10 @@ func (a *App) Print(format string, v any, table func(io.Writer)) error {
 	}
 }
 
-// nameFields are the fields that identify an item in other commands, the most specific first.
+// nameFields are the fields that identify an item to other commands, the most specific first.
 var nameFields = []string{"urn", "id", "name", "action"}
 
-// printNames prints the name of each item of v, and of the items below it, as -o name does.
+// printNames prints the name of each item of v, and of the items in it, as -o name does.
 func (a *App) printNames(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *App) printBy(printer printers.ResourcePrinter, err error, v any) error 
 	return err
 }
 
-// Sentence returns a message of several lines and points in one.
+// Sentence joins the lines and list items of a message into one line.
 func Sentence(message string) string {
 	var out string
 	for line := range strings.Lines(message) {

@@ -34,9 +34,9 @@ type App struct {
 	// own control sequences.
 	Raw Streams
 	Dir plane.Dir
-	// Named is the state directory that --state named, or "" where it is the user's default one.
+	// Named is the value of --state, or "" for the user's default state directory.
 	Named string
-	// Commands matches the beginning of a command of casement's in a text.
+	// Commands matches the beginning of a casement command in a text.
 	Commands *regexp.Regexp
 }
 
@@ -44,8 +44,8 @@ func New(raw Streams) *App {
 	return &App{Streams: Streams{In: raw.In, Out: escaped(raw.Out), Err: escaped(raw.Err)}, Raw: raw}
 }
 
-// Suited adds --state to each command of casement in a text for the user, if this command had the flag: a
-// suggested command has to work in the shell in which it is read.
+// Suited adds --state to each casement command in a text for the user, if this command had the flag: a suggested
+// command has to work in the same shell.
 func (a *App) Suited(text string) string {
 	if a.Named == "" || a.Commands == nil {
 		return text
@@ -60,13 +60,13 @@ func escaped(w io.Writer) io.Writer {
 	return terminal.NewWriter(w)
 }
 
-// Terminal reports whether standard output is a terminal, where progress may be drawn over.
+// Terminal reports whether standard output is a terminal, on which progress can be overwritten.
 func (a *App) Terminal() bool {
 	f, ok := a.Raw.Out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Complain writes why a command failed, in lines of the terminal's width.
+// Complain writes the reason why a command failed, wrapped to the terminal's width.
 func (a *App) Complain(text string) {
 	screen := terminal.NewScreen(a.Raw.Err)
 	for line := range strings.Lines(a.Suited(text)) {
@@ -79,8 +79,8 @@ func (a *App) Complain(text string) {
 	}
 }
 
-// Width returns the number of characters in a line: the terminal's width; without a terminal $COLUMNS,
-// which no shell exports by itself; or else otherwise.
+// Width returns the number of characters in a line: the terminal's width; without a terminal $COLUMNS, which no shell
+// exports by itself; or else the value otherwise.
 func (a *App) Width(otherwise int) int {
 	screen := terminal.NewScreen(a.Raw.Out)
 	if screen.Size == nil {
@@ -93,10 +93,10 @@ func (a *App) Width(otherwise int) int {
 	return width
 }
 
-// Room returns the number of characters for a text that begins in the given column: the rest of the terminal's line, at
-// most most; most where there is no terminal.
-func (a *App) Room(most, column int) int {
-	return min(most, max(LeastDetail, a.Width(most+column)-column))
+// Room returns the number of characters for a text that begins in the given column: the rest of the terminal's line,
+// but not more than limit; limit if there is no terminal.
+func (a *App) Room(limit, column int) int {
+	return min(limit, max(LeastDetail, a.Width(limit+column)-column))
 }
 
 // Data returns the stream for output that programs or files read, such as JSON, manifests, logs and archives: unchanged
@@ -108,7 +108,7 @@ func (a *App) Data() io.Writer {
 	return a.Raw.Out
 }
 
-// Report returns the stream for a result: Out for the format text, else data.
+// Report returns the stream for a result: Out for the format text, otherwise Data.
 func (a *App) Report(format string) io.Writer {
 	if format == "text" {
 		return a.Out
@@ -124,11 +124,11 @@ func (a *App) Flush() {
 			errs = append(errs, w.Flush())
 		}
 	}
-	_ = errors.Join(errs...) // the process ends, and its streams with it
+	_ = errors.Join(errs...) // the process is about to end, and there is no other stream for an error
 }
 
-// Settle determines the state directory: the named one, or the user's default. One that others could exchange is
-// refused.
+// Settle determines the state directory: the named one, or the user's default. It refuses a directory that other users
+// could replace.
 func (a *App) Settle(named string) (err error) {
 	if named == "" {
 		a.Dir, err = plane.DefaultDir()
@@ -145,5 +145,5 @@ func (a *App) Settle(named string) (err error) {
 	return a.Dir.Check()
 }
 
-// LeastDetail is the least width of a table's last column, in characters.
+// LeastDetail is the minimum width of a table's last column, in characters.
 const LeastDetail = 16

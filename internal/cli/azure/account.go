@@ -26,7 +26,7 @@ type Account struct {
 	Azure, Identity, Subscription string
 }
 
-// AccountHelp is the part of a command's help about an account.
+// AccountHelp is the part of a command's help that explains the flags of Account.
 const AccountHelp = `Azure is asked as --identity says, an AzureClusterIdentity of the management
 cluster; else as AZURE_SUBSCRIPTION_ID and the other variables of the Azure SDKs say,
 or as az is logged in for --subscription; else it is the local plane's.`
@@ -39,7 +39,7 @@ func (t *Account) AddFlags(c *cobra.Command) {
 	f.StringVar(&t.Subscription, "subscription", "", "subscription to ask (default $AZURE_SUBSCRIPTION_ID)")
 }
 
-// Asked is an Azure client, and the name by which messages refer to its Azure.
+// Asked is an Azure client, and the name that messages use for its Azure.
 type Asked struct {
 	Client *arm.Client
 	Name   string
@@ -143,8 +143,9 @@ func openIdentity(ctx context.Context, a *app.App, t Account, environment, subsc
 // localTenant is the tenant of every local Azure. No directory of Microsoft Entra ID has it.
 const localTenant = "00000000-0000-0000-0000-0000000000a0"
 
-// refuseLocal returns an error for an identity of a local plane that was reached by another way than its state
-// directory, such as a copy of its kubeconfig: its secret is for that plane's Azure, and no other is asked with it.
+// refuseLocal returns an error for an identity of a local plane that was read other than through its state directory,
+// such as with a copy of its kubeconfig: its secret is for that plane's Azure only, and must not be sent to another
+// one.
 func refuseLocal(ctx context.Context, c client.Client, key client.ObjectKey) error {
 	var found infrav1.AzureClusterIdentity
 	if err := c.Get(ctx, key, &found); err != nil || !strings.EqualFold(found.Spec.TenantID, localTenant) {

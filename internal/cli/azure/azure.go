@@ -1,6 +1,6 @@
-// Package azure has the commands of the local Azure, and the selection of the Azure that a command asks (Account).
+// Package azure has the commands of the local Azure, and the selection of the Azure that a command queries (Account).
 //
-// It decides nothing of its own; internal/plane, azuresim and internal/azure know how. Only internal/cli may import it.
+// It only calls internal/plane, azuresim and internal/azure, which do the work. Only internal/cli may import it.
 package azure
 
 import (
@@ -71,8 +71,8 @@ func newAzureReset(a *app.App) *cobra.Command {
 	return c
 }
 
-// confirmed asks a yes-or-no question at the terminal. It returns false for any answer but y or yes, and where there is
-// no terminal.
+// confirmed asks a yes-or-no question at the terminal. It returns true only for the answer y or yes; without a terminal
+// it returns false.
 func confirmed(a *app.App, question string) bool {
 	in, ok := a.Raw.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
@@ -121,7 +121,7 @@ func removeIfThere(name string) error {
 	return nil
 }
 
-// maxSnapshot is the size limit of a snapshot; a snapshot of a thousand VMs has some 50 MiB.
+// maxSnapshot is the maximum size of a snapshot in bytes; a snapshot of a thousand VMs has about 50 MiB.
 const maxSnapshot = 512 << 20
 
 func newAzureRestore(a *app.App) *cobra.Command {

@@ -68,7 +68,7 @@ plug-in of Container Credential Guard may use on machines that are not joined.`,
 	f.StringVar(&file, "join-password-file", "", "file with that user's password, - for standard input")
 	f.StringSliceVar(&accounts, "gmsa", nil, "group managed service accounts that all its computers, and the join user, may use")
 	for _, name := range []string{"dns", "join-user", "join-password-file"} {
-		_ = c.MarkFlagRequired(name) // it is there
+		_ = c.MarkFlagRequired(name) // the flag exists
 	}
 	return c
 }

@@ -16,5 +16,5 @@ func newFaultsGuest(*app.App) *cobra.Command {
 	return app.LinuxOnly("guest-faults", "List what a guest can be made to have")
 }
 
-// GuestFaultNames returns nothing: the local Azure, which defines the faults, is in the Linux program only.
+// GuestFaultNames returns nil, because only the Linux program includes the local Azure, which defines the faults.
 func GuestFaultNames() []string { return nil }

@@ -85,7 +85,7 @@ func sdkEnv(a *app.App, z plane.Azure, secret string) {
 		{"ARM_METADATA_HOSTNAME", strings.TrimPrefix(z.Endpoint, "https://")}, {"SSL_CERT_FILE", z.CAFile},
 		{"CURL_CA_BUNDLE", z.CAFile}, {"REQUESTS_CA_BUNDLE", z.CAFile},
 	})
-	// The printed commands use the shell's builtin printf, so that the secret is on no process's command line.
+	// The printed commands use the shell's builtin printf, so that the secret is not on the command line of any process.
 	fmt.Fprintf(a.Out,
 		`export AZURE_ACCESS_TOKEN="$(printf 'client_secret=%%s' "$AZURE_CLIENT_SECRET" | `+
 			`curl -sS "${AZURE_AUTHORITY_HOST}${AZURE_TENANT_ID}/oauth2/v2.0/token" -d grant_type=client_credentials `+
@@ -94,10 +94,10 @@ func sdkEnv(a *app.App, z plane.Azure, secret string) {
 `)
 }
 
-// terraformEnv prints the variables of the provider azurerm of Terraform and OpenTofu. Its resource
-// providers are there without being registered. The proxy, if there is one, leads to the key vaults, whose
-// names a resolver need not know; requests to the resource manager itself bypass it.
-// Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs#argument-reference.
+// terraformEnv prints the variables of the provider azurerm of Terraform and OpenTofu. No resource provider has to be
+// registered. The proxy, if there is one, connects to the key vaults, whose names a resolver need not know; requests to
+// the resource manager bypass it. Source:
+// https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs#argument-reference.
 func terraformEnv(w io.Writer, z plane.Azure, secret string) {
 	exports(w, [][2]string{
 		{"ARM_METADATA_HOSTNAME", strings.TrimPrefix(z.Endpoint, "https://")},
@@ -111,7 +111,7 @@ func terraformEnv(w io.Writer, z plane.Azure, secret string) {
 	}
 }
 
-// azEnv prints the commands with which a shell prepares az for the local Azure.
+// azEnv prints the commands that configure az in a shell for the local Azure.
 func azEnv(a *app.App, z plane.Azure) error {
 	config := a.Dir.Path("azure", "az")
 	if err := os.MkdirAll(config, 0o700); err != nil {

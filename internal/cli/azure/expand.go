@@ -18,8 +18,7 @@ import (
 	"casement.dev/casement/internal/input"
 )
 
-// expandOptions are where a template would be deployed, by the names that Bicep's snapshots have
-// for it.
+// expandOptions are the scope and location of a template's deployment, by the names that Bicep's snapshots use.
 type expandOptions struct {
 	parameters, output                                    string
 	subscription, tenant, group, location, deploymentName string
@@ -58,7 +57,7 @@ NAME.parameters.json beside it. Exit codes: 0 all expand, 1 some are refused.`,
 	return c
 }
 
-// Expansion is the result for one template of several.
+// Expansion is the result for one of several templates.
 type Expansion struct {
 	File string `json:"file"`
 	*template.Prediction
@@ -108,7 +107,7 @@ func refusals(all []Expansion) error {
 	for _, x := range all {
 		switch {
 		case x.Error != "":
-			out = append(out, errors.New(x.Error)) // which names the file
+			out = append(out, errors.New(x.Error)) // the error names the file
 		case len(x.Diagnostics) > 0:
 			out = append(out, fmt.Errorf("%s: %s", x.File, x.Diagnostics[0].Message))
 		}
@@ -116,7 +115,7 @@ func refusals(all []Expansion) error {
 	return errors.Join(out...)
 }
 
-// templateFiles returns the templates that the arguments name; many is set unless it is one file.
+// templateFiles returns the templates that the arguments name; many is true unless the argument is one file.
 func templateFiles(args []string) (files []string, many bool, err error) {
 	for _, arg := range args {
 		if arg == "-" {
@@ -154,7 +153,7 @@ func templatesBelow(dir string) (files []string, err error) {
 		}
 		info, err := os.Stat(path)
 		if err != nil || input.Regular(info) != nil {
-			return nil // a dangling link, or a file whose read would wait
+			return nil // a dangling link, or a file that is not regular
 		}
 		if data, err := input.File(path, maxTemplate); err == nil {
 			o, err := datum.DecodeObject(data)
@@ -167,15 +166,15 @@ func templatesBelow(dir string) (files []string, err error) {
 	return files, err
 }
 
-// maxTemplate is the largest file that is read; the deployment service takes 4 MiB.
+// maxTemplate is the maximum size of a template in bytes; the deployment service accepts 4 MiB.
 const maxTemplate = 16 << 20
 
-// readInput reads a file, or standard input for "-".
-func readInput(file string, in io.Reader, most int64) ([]byte, error) {
+// readInput reads a file, or standard input for "-", of at most limit bytes.
+func readInput(file string, in io.Reader, limit int64) ([]byte, error) {
 	if file == "-" {
-		return input.All(in, file, most)
+		return input.All(in, file, limit)
 	}
-	return input.File(file, most)
+	return input.File(file, limit)
 }
 
 func expandFile(a *app.App, file, parameters string, o expandOptions) (*template.Prediction, error) {
@@ -252,7 +251,7 @@ func expansionTable(w io.Writer, all []Expansion) {
 	}
 }
 
-// groupOfID returns the resource group in an ID, "" if there is none.
+// groupOfID returns the resource group in an ID, or "".
 func groupOfID(id string) string {
 	parts := strings.Split(id, "/")
 	i := slices.IndexFunc(parts, func(s string) bool { return strings.EqualFold(s, "resourceGroups") })

@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// logPoll is how often log -f looks for new calls.
+// logPoll is the interval at which log -f reads new calls.
 const logPoll = 200 * time.Millisecond
 
 // callFilter selects the calls that a user wants to see; an empty field matches every call.
@@ -25,8 +25,8 @@ type callFilter struct {
 	polls, failed             bool
 }
 
-// takes reports whether a call passes the filter. Texts match by substring and ignore case; a status may end in x, as
-// in 4xx.
+// takes reports whether a call passes the filter. Text fields match by substring and ignore case; a status may end in
+// x, as in 4xx.
 func (f callFilter) takes(c plane.AzureCall) bool {
 	part := func(want, text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(want))
@@ -115,16 +115,16 @@ func azureLog(ctx context.Context, a *app.App, client *plane.Client, f callFilte
 
 func printCall(a *app.App, c plane.AzureCall, output string) {
 	if output == "json" {
-		_ = json.NewEncoder(a.Data()).Encode(c) // the reader has gone; the next status says so
+		_ = json.NewEncoder(a.Data()).Encode(c) // the reader has closed the stream; the next status shows it
 		return
 	}
 	fmt.Fprintln(a.Out, callLine(c, "  ", output == "wide", callRoom(a, c)))
 }
 
-// callAt is the column in which a call's path begins, most and least are the widths that it may have.
+// callAt is the column in which a call's path begins; mostPath and leastPath are the maximum and minimum width of the path.
 const callAt, mostPath, leastPath = 36, 56, 24
 
-// callRoom returns the width for the paths of calls beside their notes.
+// callRoom returns the width for the paths of calls, given the width of their notes.
 func callRoom(a *app.App, calls ...plane.AzureCall) int {
 	notes := len("NOTE")
 	for _, c := range calls {
@@ -145,8 +145,7 @@ func callLine(c plane.AzureCall, sep string, wide bool, room int) string {
 		strconv.Itoa(c.Status), fmt.Sprintf("%4.0f", c.Seconds*1000), what, note}, sep)
 }
 
-// shortPath shortens the path of a resource by the parts that all paths have: the subscription and the
-// words of ARM.
+// shortPath shortens the path of a resource by the parts that all paths have: the subscription and ARM's fixed segments.
 func shortPath(path string, width int) string {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	if len(segments) > 2 && strings.EqualFold(segments[0], "subscriptions") {

@@ -72,15 +72,14 @@ const (
 type prerequisite struct {
 	// kind is the name of the resource's type in messages.
 	kind, group, name string
-	// path is the path of the resource below its subscription, version the API version to write it
-	// with.
+	// path is the path of the resource below its subscription; version is the API version for writing it.
 	path, version string
 	subscription  string
 	properties    any
-	// in is the path of a resource that, where it exists, makes this one unnecessary.
+	// in is the path of a resource that makes this one unnecessary if it exists.
 	in string
-	// location is the cluster's, because a network or image elsewhere does not help; empty means the
-	// plane's.
+	// location is the cluster's location, because a network or image in another location cannot be used; empty means
+	// the plane's location.
 	location string
 }
 
@@ -127,7 +126,7 @@ func prepare(ctx context.Context, a *app.App, client *casementarm.Client, wanted
 
 const identityKind = "identity"
 
-// contribute gives an identity the role Contributor in a scope, as CAPZ's users do for the machines of a cluster.
+// contribute assigns the role Contributor in a scope to an identity, as users of CAPZ do for the machines of a cluster.
 func contribute(ctx context.Context, client *casementarm.Client, scope, identity string) error {
 	const roles = "/providers/Microsoft.Authorization/role"
 	data, err := client.Get(ctx, identity, identityVersion)
@@ -205,8 +204,8 @@ func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 	return wanted, nil
 }
 
-// networksOf returns the virtual networks that an AzureCluster expects in Azure: its own, if it is in
-// another resource group, and its peered networks, each with a range that does not overlap its own.
+// networksOf returns the virtual networks that an AzureCluster expects in Azure: its own, if it is in another resource
+// group, and its peered networks, each with a range that does not overlap the cluster's.
 func networksOf(cluster *infrav1.AzureCluster, subscription string) ([]prerequisite, error) {
 	vnet := cluster.Spec.NetworkSpec.Vnet
 	network := func(kind, resourceType, group, name string, properties any) prerequisite {
@@ -243,7 +242,7 @@ func networksOf(cluster *infrav1.AzureCluster, subscription string) ([]prerequis
 	return out, nil
 }
 
-// openFor returns the security rules that a subnet of a role needs: SSH and the API server reach the control plane.
+// openFor returns the security rules that a subnet of a role needs: for the control plane, access by SSH and to the API server.
 func openFor(role infrav1.SubnetRole) []any {
 	if role != infrav1.SubnetControlPlane && role != infrav1.SubnetCluster {
 		return nil
@@ -275,8 +274,7 @@ func rangeApart(ranges []string) (string, error) {
 	return "", fmt.Errorf("vnet.cidrBlocks %v leaves no private range for a network to peer with", ranges)
 }
 
-// collectIdentities finds the providerID of each entry of userAssignedIdentities below a
-// value, wherever templates have it.
+// collectIdentities finds the providerID of each entry of userAssignedIdentities in a value, at any depth.
 func collectIdentities(v any, found map[string]*arm.ResourceID) error {
 	switch v := v.(type) {
 	case []any:

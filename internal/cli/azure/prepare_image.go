@@ -15,14 +15,14 @@ import (
 // galleryVersion is the API version of galleries, image definitions and image versions.
 const galleryVersion = "2023-07-03"
 
-// imagesOf returns the galleries, definitions and versions of images that machines boot from
-// and that are in a subscription. Each version is a copy of the reference image that machines
-// of the same system and Kubernetes version get when they name none.
+// imagesOf returns the galleries, definitions and versions of images that machines boot from and that are in a
+// subscription. Each version is a copy of the reference image that machines of the same OS and Kubernetes version use
+// by default.
 func imagesOf(machines []*preflight.Machines) (out []prerequisite) {
 	for _, m := range machines {
 		id, err := arm.ParseResourceID(privateImage(m.Spec.Image))
 		if err != nil || !strings.EqualFold(id.ResourceType.String(), "Microsoft.Compute/galleries/images/versions") {
-			continue // another kind of image, which is not ours to make
+			continue // another kind of image, which this command does not create
 		}
 		os := windows.OSLinux
 		if m.Windows() {
@@ -30,11 +30,11 @@ func imagesOf(machines []*preflight.Machines) (out []prerequisite) {
 		}
 		source, err := windows.DefaultImage(m.Version.Str(), os, m.Annotations())
 		if err != nil {
-			continue // no reference image is of this version; preflight says so
+			continue // no reference image has this version; preflight reports it
 		}
 		definition, gallery := id.Parent, id.Parent.Parent
 		version, in := id.Name, ""
-		if version == "latest" { // whatever the definition has, if there is one
+		if version == "latest" { // any version in the definition
 			version, in = strings.TrimPrefix(m.Version.Str(), "v"), definition.String()
 		}
 		one := func(kind, name, path string, properties any) prerequisite {
@@ -66,13 +66,13 @@ func galleryOf(document any) (prerequisite, bool) {
 	group, _ := target["resourceGroup"].(string)
 	gallery, _ := target["gallery"].(string)
 	if group == "" || gallery == "" {
-		return prerequisite{}, false // the build says that they are missing
+		return prerequisite{}, false // the build reports the missing fields
 	}
 	return prerequisite{kind: "gallery", group: group, name: gallery, version: galleryVersion, properties: map[string]any{},
 		path: "/resourceGroups/" + group + "/providers/Microsoft.Compute/galleries/" + gallery}, true
 }
 
-// privateImage returns the ID of an image that is in a subscription, or empty.
+// privateImage returns the ID of an image that is in a subscription, or "".
 func privateImage(image *infrav1.Image) string {
 	switch {
 	case image == nil:

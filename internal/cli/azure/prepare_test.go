@@ -88,7 +88,7 @@ spec: {userAssignedIdentities: [{providerID:
 	}
 }
 
-// TestPrerequisiteOfBuild: an ImageBuild takes its gallery for granted; the example of the documentation is one.
+// TestPrerequisiteOfBuild: an ImageBuild expects its gallery to exist; the documentation's example is such a build.
 func TestPrerequisiteOfBuild(t *testing.T) {
 	set, unread := lint.Read([]string{"../../../examples/windows-2022.yaml"}, lint.Options{})
 	if len(unread) > 0 {
@@ -123,8 +123,8 @@ func TestRangeApart(t *testing.T) {
 	}
 }
 
-// TestPrerequisiteImages checks that an image of a subscription's gallery is expected to be
-// there, once for all machines, and that nothing is added to a definition that is there.
+// TestPrerequisiteImages checks that an image in a subscription's gallery is expected to exist, once for all machines,
+// and that an existing definition is not changed.
 func TestPrerequisiteImages(t *testing.T) {
 	const manifest = `
 apiVersion: cluster.x-k8s.io/v1beta2

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// proxyHint returns the line about the proxy, if there is one.
+// proxyHint returns the line about the proxy, or "" if there is none.
 func proxyHint(z plane.Azure, state string) string {
 	if z.Proxy == "" {
 		return ""
@@ -18,7 +18,7 @@ func proxyHint(z plane.Azure, state string) string {
 `
 }
 
-// proxyEnv points every client at the proxy and leaves its endpoints alone.
+// proxyEnv prints the variables that direct all clients to the proxy and leave their endpoints unchanged.
 func proxyEnv(a *app.App, z plane.Azure, secret string) error {
 	if z.Proxy == "" {
 		return fmt.Errorf("the local Azure runs without a proxy; start it with: casement azure serve --proxy 127.0.0.1:0")
@@ -34,7 +34,7 @@ func proxyEnv(a *app.App, z plane.Azure, secret string) error {
 	return nil
 }
 
-// proxyAddress returns the proxy's URL with the name and password that it asks for.
+// proxyAddress returns the proxy's URL with the user name and password that it requires.
 func proxyAddress(z plane.Azure, secret string) string {
 	return (&url.URL{Scheme: "http", User: url.UserPassword("casement", secret), Host: strings.TrimPrefix(z.Proxy, "http://")}).String()
 }

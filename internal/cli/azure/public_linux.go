@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/plane/supervisor"
 )
 
-// Public are the flags by which the local Azure answers for the public one.
+// Public has the flags with which the local Azure serves the names of the public Azure.
 type Public struct {
 	Proxy, Clients string
 }
@@ -35,7 +35,7 @@ func (p *Public) Apply(opts *supervisor.Options) error {
 	var file struct {
 		Clients []azuresim.Client `json:"clients"`
 	}
-	// The error is not shown: it may quote a line with a secret.
+	// The error is not shown, because it may quote a line with a secret.
 	if err := yaml.UnmarshalStrict(data, &file); err != nil {
 		return fmt.Errorf("%s: it must have a list \"clients\" of id with secret, certificate or federated "+
 			"(issuer, subject, audience), and nothing else", p.Clients)

@@ -59,7 +59,7 @@ func record(a *app.App, cmd *cobra.Command, file, listen, upstream, trust string
 	if err != nil {
 		return err
 	}
-	defer out.Close() // again, which does no harm
+	defer out.Close() // a second close is harmless
 	r, err := recorder.New(upstream, transport, out)
 	if err != nil {
 		return app.Usagef("--upstream: %v", err)
@@ -87,7 +87,7 @@ func record(a *app.App, cmd *cobra.Command, file, listen, upstream, trust string
 	return errors.Join(served, wrote, out.Close())
 }
 
-// trusting returns a transport that trusts the system's certificates and those in a file.
+// trusting returns a transport that trusts the system's certificates and the certificates in a file.
 func trusting(file string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if file == "" {

@@ -34,8 +34,8 @@ func newAzureResources(a *app.App) *cobra.Command {
 	return c
 }
 
-// resourceTree prints resources as a tree, indented below their groups and parents. A location is printed
-// only if it differs from the group's, and of a resource that runs or not only that state.
+// resourceTree prints resources as a tree, indented below their groups and parents. It prints a location only if it
+// differs from the group's, and of a resource with a power state only that state.
 func resourceTree(w io.Writer, list []plane.AzureResource, wide bool) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "There is nothing in the local Azure.")

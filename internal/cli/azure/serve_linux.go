@@ -77,7 +77,7 @@ that 'casement azure env --for proxy' prints has.`,
 	return c
 }
 
-// simulationFault returns a function that shows a fault of the simulation as the event that a machine of a cluster would have.
+// simulationFault returns a function that shows a fault of the simulation as an event of the affected machine.
 func simulationFault(a *app.App) func(id string, p *contain.Panic) {
 	return func(id string, p *contain.Panic) {
 		fmt.Fprintf(a.Err, "Warning  %s  %s  %.900s\n", supervisor.SimulationFaultReason, id, p.Error())
@@ -87,7 +87,7 @@ func simulationFault(a *app.App) func(id string, p *contain.Panic) {
 // throttle is a limit of requests as users write it.
 type throttle string
 
-// factor returns the number that Azure's limits are multiplied by; 0 means no limits.
+// factor returns the number by which Azure's limits are multiplied; 0 means no limits.
 func (t throttle) factor() (float64, error) {
 	switch t {
 	case "off":
@@ -127,7 +127,7 @@ func openLog(a *app.App, file string) (io.WriteCloser, error) {
 	return os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
-// azureReady returns a function that prints the address of the local Azure the first time it is called with its status.
+// azureReady returns a function that prints the address of the local Azure the first time it is called.
 func azureReady(a *app.App) func(plane.Status) {
 	shown := false
 	return func(s plane.Status) {

@@ -1,6 +1,6 @@
-// Package check has the commands before something is applied: lint and preflight.
+// Package check has the commands that check manifests before they are applied: lint and preflight.
 //
-// It has no rule: internal/lint and internal/preflight have them. Only internal/cli may import it.
+// It contains no rules: they are in internal/lint and internal/preflight. Only internal/cli may import it.
 package check
 
 import (
@@ -25,8 +25,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// ExitUnreadable is lint's exit code for input that could not be read; an error of
-// the command line is 2, a finding 1.
+// ExitUnreadable is lint's exit code for unreadable input; the code for an error of the command line is 2, and for a finding 1.
 const ExitUnreadable = 4
 
 type lintOptions struct {
@@ -129,7 +128,7 @@ func indent(text string) string {
 	return out.String()
 }
 
-// lintInput turns the flags about the input into options.
+// lintInput returns the options of the linter for the flags about the input.
 func lintInput(a *app.App, args []string, o lintOptions) (lint.Options, error) {
 	read := lint.Options{Stdin: a.In, AssumeWindows: o.assumeOS == "windows", Templates: map[string][]string{}}
 	switch {
@@ -159,7 +158,7 @@ func runLint(ctx context.Context, a *app.App, args []string, o lintOptions) erro
 	if !ok {
 		return app.Usagef("--fail-on is info, warning or error, not %q", o.failOn)
 	}
-	lean()
+	limitMemory()
 	input, err := lintInput(a, args, o)
 	if err != nil {
 		return err
@@ -224,7 +223,7 @@ func runLint(ctx context.Context, a *app.App, args []string, o lintOptions) erro
 }
 
 // askRegistries reads the platforms of images whose names do not state them, with the credentials of the docker
-// configuration. An image for which no registry answers is reported and stays unknown.
+// configuration. An image whose registry does not respond is reported, and its platforms stay unknown.
 func askRegistries(ctx context.Context, a *app.App, set *lint.Set) map[string]lint.Platforms {
 	images, notes := registry.Ask(ctx, set.AskFor(), registry.Options{})
 	for _, note := range notes {
@@ -249,8 +248,8 @@ func lintConfig(o lintOptions) (lint.Config, error) {
 	return config, nil
 }
 
-// lintRun runs the rules and returns the findings, separated from those that annotations and the
-// configuration suppress.
+// lintRun runs the rules and returns the findings, separated into shown and suppressed ones; annotations and the
+// configuration suppress findings.
 func lintRun(set *lint.Set, config lint.Config, target lint.Target) (shown, silent []lint.Finding) {
 	found, silent := lint.RunAll(set, rules.All(), target)
 	shown, more := config.Suppress(found)
@@ -290,7 +289,7 @@ func repair(a *app.App, findings []lint.Finding, show bool) error {
 	return nil
 }
 
-// known removes the findings that the baseline contains, or writes the baseline again.
+// known removes the findings that are in the baseline, or writes the baseline again.
 func known(a *app.App, findings []lint.Finding, o lintOptions) ([]lint.Finding, error) {
 	if o.baseline == "" {
 		return findings, nil

@@ -11,11 +11,11 @@ import (
 	"casement.dev/casement/internal/lint/cluster"
 )
 
-// lintCluster is the cluster that lint reads, by kubectl's flags.
+// lintCluster is the cluster that lint reads, selected by kubectl's flags.
 type lintCluster struct {
 	app.Target
 	all bool
-	// asked is set if one of the flags was given.
+	// asked is true if one of the flags was given.
 	asked bool
 }
 
@@ -28,7 +28,7 @@ func (l *lintCluster) addFlags(c *cobra.Command) {
 	f.BoolVarP(&l.all, "all-namespaces", "A", false, "read all namespaces of the cluster")
 }
 
-// check decides whether a cluster is to be read, and refuses flags that cannot be combined with that.
+// check decides whether a cluster is to be read, and refuses flags that cannot be combined with it.
 func (l *lintCluster) check(c *cobra.Command, args []string, o lintOptions) error {
 	for _, name := range []string{"kubeconfig", "context", "namespace", "all-namespaces"} {
 		l.asked = l.asked || c.Flags().Changed(name)
@@ -46,7 +46,7 @@ func (l *lintCluster) check(c *cobra.Command, args []string, o lintOptions) erro
 	return nil
 }
 
-// lintLive reads the cluster, and completes the configuration from the cluster's version and nodes.
+// lintLive reads the objects of the cluster, and completes the configuration by the cluster's version and nodes.
 func lintLive(ctx context.Context, a *app.App, l lintCluster, o lint.Options, config lint.Config) (*lint.Set, lint.Config, []error) {
 	none := &lint.Set{}
 	cfg, err := a.RestConfig(l.Target)

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forgetStart gives back the pages of the program file that were mapped during the start: Go initializes
-// all packages that are linked, and Linux maps pages around each page in use. A page that is used again
-// comes from the page cache.
+// forgetStart unmaps the pages of the program file that were mapped at the start: Go initializes all linked packages,
+// and Linux maps pages around each used page. A page that is used again comes from the page cache.
 func forgetStart() {
 	program, err := os.Executable()
 	if err != nil {
@@ -20,7 +19,7 @@ func forgetStart() {
 	if err != nil {
 		return
 	}
-	var mapped []string // the line of the current mapping, if it is of the program and read-only
+	var mapped []string // the line of the current mapping, if the mapping is of the program file and read-only
 	for line := range strings.Lines(string(smaps)) {
 		fields := strings.Fields(line)
 		switch {
@@ -34,7 +33,7 @@ func forgetStart() {
 	}
 }
 
-// giveBack unmaps the pages in a range of addresses, until they are used again.
+// giveBack unmaps the pages in a range of addresses until they are used again.
 func giveBack(addresses string) {
 	from, to, _ := strings.Cut(addresses, "-")
 	begin, err := strconv.ParseUint(from, 16, 64)
@@ -45,5 +44,5 @@ func giveBack(addresses string) {
 	if err != nil {
 		return
 	}
-	_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(begin), uintptr(end-begin), unix.MADV_DONTNEED) // advice alone
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(begin), uintptr(end-begin), unix.MADV_DONTNEED) // the call is only advice
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mapped returns how much of files is mapped, as Linux counts it for this process.
+// mapped returns the size of the mapped parts of files, as Linux counts it for this process.
 func mapped(t *testing.T) (kilobytes int) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

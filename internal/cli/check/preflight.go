@@ -18,7 +18,7 @@ import (
 	"casement.dev/casement/internal/preflight"
 )
 
-// PreflightTimeout is how long Azure is asked unless the user says otherwise.
+// PreflightTimeout is the default limit of the time for queries of Azure.
 const PreflightTimeout = 2 * time.Minute
 
 type PreflightOptions struct {
@@ -97,7 +97,7 @@ func newPreflightRules(a *app.App) *cobra.Command {
 
 // PreflightResult is the output of -o json.
 type PreflightResult struct {
-	// Azure names the Azure that was queried; it is empty when none was, which NotAsked explains.
+	// Azure names the Azure that was queried; it is "" if none was, and NotAsked explains why.
 	Azure    string `json:"azure,omitempty"`
 	NotAsked string `json:"notAsked,omitempty"`
 	// NotRendered are the Clusters whose ClusterClass could not be rendered, each with the reason.
@@ -167,7 +167,7 @@ func JudgeManifests(ctx context.Context, a *app.App, set *lint.Set, o PreflightO
 	}
 	result := PreflightResult{Clusters: len(plan.Clusters), NotAsked: why, NotRendered: rendered.unknown,
 		Findings: preflight.Run(rendered.set, plan, facts)}
-	if o.plane { // objects in the management cluster are not part of the input
+	if o.plane { // objects that were added from the management cluster are not part of the input
 		result.Findings = slices.DeleteFunc(result.Findings, func(f lint.Finding) bool { return f.File == "" })
 	}
 	if facts != nil {
@@ -181,7 +181,7 @@ func JudgeManifests(ctx context.Context, a *app.App, set *lint.Set, o PreflightO
 	return result, preflight.All(plan, facts), nil
 }
 
-// askFacts reads the facts for the plan from Azure, or returns the reason why no Azure was queried.
+// askFacts reads the facts that the plan needs from Azure, or returns the reason why no Azure was queried.
 func askFacts(ctx context.Context, a *app.App, plan *preflight.Plan, o PreflightOptions) (*preflight.Facts, string, error) {
 	if o.offline {
 		return nil, "--offline", nil

@@ -19,8 +19,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// addClusters adds to the set the Clusters and AzureClusters of the management cluster that machines of the set belong to and
-// that are not in it: a pool that is added to a cluster is judged by that cluster's network and subscription.
+// addClusters adds to the set the missing Clusters and AzureClusters from the management cluster to which machines of
+// the set belong: a pool that is added to a cluster is judged by that cluster's network and subscription.
 func addClusters(ctx context.Context, a *app.App, t app.Target, set *lint.Set) error {
 	c, err := a.Client(t)
 	if err != nil {
@@ -35,7 +35,7 @@ func addClusters(ctx context.Context, a *app.App, t app.Target, set *lint.Set) e
 		u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
 		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u)
 		if err == nil {
-			unstructured.RemoveNestedField(u.Object, "spec", "topology") // it is rendered already
+			unstructured.RemoveNestedField(u.Object, "spec", "topology") // the topology is already rendered
 			err = set.Add(u.Object, lint.Options{})
 		}
 		infra, _, _ := unstructured.NestedString(u.Object, "spec", "infrastructureRef", "name")
@@ -53,14 +53,14 @@ func addClusters(ctx context.Context, a *app.App, t app.Target, set *lint.Set) e
 	return nil
 }
 
-// tryCreating creates each object in the management cluster as a dry run, and returns the refusals. For an object that
+// tryCreating creates each object in the management cluster as a dry run, and returns the errors. For an object that
 // exists already the dry run is an update.
 func tryCreating(ctx context.Context, a *app.App, t app.Target, objects []*lint.Object) (map[*lint.Object]string, error) {
 	c, err := a.Client(t)
 	if err != nil {
 		return nil, err
 	}
-	// As kubectl apply asks: an unknown field is refused and not dropped.
+	// As in kubectl apply, an unknown field is an error and is not dropped.
 	dry := client.WithFieldValidation(client.NewDryRunClient(c), metav1.FieldValidationStrict)
 	brought := map[string]bool{} // the namespaces and classes of the input itself
 	for _, o := range objects {

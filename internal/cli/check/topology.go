@@ -19,23 +19,24 @@ import (
 // topologies is a set of manifests in which each Cluster with a ClusterClass is replaced by the objects that Cluster
 // API renders from the class.
 type topologies struct {
-	// created are all objects to be created; set leaves out the class's templates that were rendered, since only the
+	// created has all objects to be created; set lacks the class's templates that were rendered, because only the
 	// rendered objects are checked.
 	created, set *lint.Set
-	// refused are the errors of Cluster API's admission about the Clusters that were not rendered.
+	// refused are the errors of Cluster API's admission for Clusters that were not rendered.
 	refused map[*lint.Object]field.ErrorList
-	// unknown are, for the other Clusters that were not rendered, the reasons.
+	// unknown are the reasons why the other Clusters were not rendered.
 	unknown []string
 }
 
-// rendered are the name of a Cluster's class, and either the objects that it makes or why admission refuses the Cluster.
+// rendered has the name of a Cluster's class, and either the objects that it produces or the reasons why admission
+// refuses the Cluster.
 type rendered struct {
 	class   string
 	objects []*unstructured.Unstructured
 	refused field.ErrorList
 }
 
-// renderTopologies renders all Clusters that it can. It returns an error if the rendered objects cannot be parsed.
+// renderTopologies renders all Clusters that can be rendered. It returns an error if the rendered objects cannot be parsed.
 func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 	out := topologies{created: in, set: in, refused: map[*lint.Object]field.ErrorList{}}
 	var all []*unstructured.Unstructured
@@ -47,7 +48,7 @@ func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 		u := &unstructured.Unstructured{}
 		raw, err := o.Root.JSON()
 		if err != nil || u.UnmarshalJSON(raw) != nil {
-			continue // the checks of its fields report it
+			continue // the checks of the Cluster's fields report the error
 		}
 		all = append(all, u)
 		if _, defined, _ := unstructured.NestedMap(u.Object, "spec", "topology"); o.Kind == "Cluster" && defined {

@@ -30,7 +30,7 @@ func NewAddons(a *app.App) *cobra.Command {
 	return c
 }
 
-// AddonRow is an addon as the list shows it.
+// AddonRow is an addon in the list's output.
 type AddonRow struct {
 	Name    string              `json:"name"`
 	Version string              `json:"version"`
@@ -90,7 +90,7 @@ and Windows nodes is 'calico calico-windows'; the cloud controller and node mana
 	t.AddFlags(c)
 	c.Flags().StringVar(&cluster, "cluster", "", "name of the Cluster")
 	c.Flags().StringVar(&kubernetes, "kubernetes-version", kuberelease.Default, "Kubernetes version that the addons are chosen for")
-	_ = c.MarkFlagRequired("cluster") // the flag is there
+	_ = c.MarkFlagRequired("cluster") // the flag exists
 	return c
 }
 
@@ -132,7 +132,7 @@ func installAddons(ctx context.Context, a *app.App, c client.Client, key client.
 	return nil
 }
 
-// labelText returns a label set as a selector is written.
+// labelText returns a label set in the syntax of a selector.
 func labelText(labels map[string]string) string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

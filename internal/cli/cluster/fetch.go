@@ -103,7 +103,7 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
-// errNoAddress is for a service for whose external address no wait helps.
+// errNoAddress is the error for a service that will never get an external address.
 var errNoAddress = errors.New("nothing to fetch")
 
 // externalAddress returns host:port of a LoadBalancer service.

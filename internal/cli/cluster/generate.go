@@ -1,7 +1,6 @@
 // Package cluster has the commands on clusters: generate, get, wait, upgrade, adopt, addons, fetch, ui.
 //
-// It fills no template and plans no upgrade by itself: internal/flavors, internal/upgrade and others do. Only internal/cli
-// may import it.
+// It only calls internal/flavors, internal/upgrade and other packages, which do the work. Only internal/cli may import it.
 package cluster
 
 import (
@@ -125,9 +124,9 @@ func generateCluster(ctx context.Context, a *app.App, o GenerateOptions) error {
 	return err
 }
 
-// identityFor returns a name for the identity of a filled template that has the plane's name for it but
-// another type than casement's flavors: the type of an identity cannot be changed, and both may be in one
-// namespace. It returns "" for every other template, and if the user names the identity.
+// identityFor returns another name for the identity of a filled template if the identity has the plane's name but not
+// the type of casement's flavors: the type of an identity cannot be changed, and both may be in one namespace. It
+// returns "" for every other template, and if the user sets the name.
 func identityFor(filled []byte) string {
 	if _, named := os.LookupEnv("CLUSTER_IDENTITY_NAME"); named {
 		return ""
@@ -182,11 +181,11 @@ func planeLogin(local map[string]string) map[string]string {
 	return map[string]string{"AZURE_CLIENT_ID": local["AZURE_CLIENT_ID"], "AZURE_CLIENT_SECRET": local["AZURE_CLIENT_SECRET"]}
 }
 
-// cniLabel is the label of a template's Cluster by which its network is chosen.
+// cniLabel matches the label of a template's Cluster that selects its network.
 var cniLabel = regexp.MustCompile(`(?m)^    cni: (\S+)$`)
 
-// withRelease gives WINDOWS_SERVER_VERSION a value where nothing else does: the release for the Kubernetes version and
-// the network that the template's Cluster asks for.
+// withRelease returns a lookup that gives WINDOWS_SERVER_VERSION a value if no other source does: the release for the
+// Kubernetes version and the network that the template's Cluster requests.
 func withRelease(template []byte, lookup func(string) (string, bool)) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		value, ok := lookup(name)
@@ -203,11 +202,11 @@ func withRelease(template []byte, lookup func(string) (string, bool)) func(strin
 		if release := windows.ChooseRelease(minor, n); ok && release != windows.DefaultRelease {
 			return "windows-" + release, true
 		}
-		return "", false // the template's own default
+		return "", false // the template has its own default
 	}
 }
 
-// Lookup finds a variable's value: flags, environment, local plane.
+// Lookup returns a function that finds a variable's value: in flags, environment or local plane.
 func Lookup(ctx context.Context, a *app.App, o GenerateOptions) func(string) (string, bool) {
 	flags := map[string]string{"CLUSTER_NAME": o.Name}
 	if o.Namespace != "" {

@@ -63,7 +63,7 @@ changes nothing. It fails where a registry does not answer.`,
 	return c
 }
 
-// digests asks registries for the digests of the images of the named addons, or of all addons if none is named.
+// digests reads from registries the digests of the images of the named addons, or of all addons if none is named.
 func digests(ctx context.Context, p addons.Params, names []string) (map[string]string, error) {
 	var images []string
 	for _, a := range addons.All() {

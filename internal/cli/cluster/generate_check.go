@@ -23,7 +23,7 @@ import (
 // suffixes that Cluster API and the provider append.
 const maxClusterName = 44
 
-// counts matches the names of variables that are numbers of machines.
+// counts matches the names of variables whose values are numbers of machines.
 var counts = regexp.MustCompile(`_MACHINE_COUNT$`)
 
 // checkValues returns an error about the first template variable whose value no cluster can have.
@@ -44,7 +44,7 @@ func checkValues(template []byte, lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// problemOf returns why a variable cannot have a value, or "".
+// problemOf returns the reason why a variable cannot have a value, or "".
 func problemOf(name, value string) string {
 	switch {
 	case name == "CLUSTER_NAME":
@@ -76,7 +76,7 @@ func problemOf(name, value string) string {
 	return ""
 }
 
-// sshKeys returns the SSH key in both forms that templates take. Where the environment has only one form, the other is
+// sshKeys returns the SSH key in both forms that templates use. If the environment has only one form, the other is
 // derived from it, so that machines of both systems get the key.
 func sshKeys(env func(string) (string, bool)) map[string]string {
 	const line, encoded = "AZURE_SSH_PUBLIC_KEY", "AZURE_SSH_PUBLIC_KEY_B64"
@@ -93,7 +93,7 @@ func sshKeys(env func(string) (string, bool)) map[string]string {
 	return nil
 }
 
-// SuggestUp adds to an error about missing values that a local plane would provide them, where none runs.
+// SuggestUp adds to an error about missing values the hint that a local plane would provide them, if none is running.
 func SuggestUp(ctx context.Context, a *app.App, err error) error {
 	var missing *flavors.MissingError
 	if !errors.As(err, &missing) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A key as ssh-keygen writes it, and a truncated one.
+// goodKey is a public key in the form that ssh-keygen writes.
 const goodKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIbxjTF8zcHbNRIrA6kyRrqUUGbNSqJRcQYRRzsCqNwx you@host"
 
 func TestProblemOf(t *testing.T) {

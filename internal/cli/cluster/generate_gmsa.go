@@ -78,7 +78,7 @@ has the name; else give them.`,
 // completeDomain fills empty fields of a domain that the local plane simulates.
 func completeDomain(ctx context.Context, a *app.App, s *gmsa.Spec) {
 	domains, err := plane.NewClient(a.Dir).Domains(ctx)
-	if err == nil { // else no plane runs
+	if err == nil { // otherwise no plane is running
 		for _, d := range domains {
 			if strings.EqualFold(d.Name, s.Domain) {
 				s.NetBIOS, s.SID, s.GUID = cmp.Or(s.NetBIOS, d.NetBIOS), cmp.Or(s.SID, d.SID), cmp.Or(s.GUID, d.GUID)

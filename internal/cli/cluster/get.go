@@ -52,9 +52,9 @@ func newGetKubeconfig(a *app.App) *cobra.Command {
 	return c
 }
 
-// writeSecret writes a file of mode 0600, also where there was one with another mode.
+// writeSecret writes a file of mode 0600, even if the file exists with another mode.
 func writeSecret(file string, data []byte) error {
-	if err := plane.ReplaceFile(file, data); err != nil { // made by os.CreateTemp, with mode 0600
+	if err := plane.ReplaceFile(file, data); err != nil { // os.CreateTemp makes the file with mode 0600
 		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	return nil
@@ -66,7 +66,7 @@ type ClusterRow struct {
 	Name      string `json:"name"`
 	Phase     string `json:"phase"`
 	Available string `json:"available"`
-	// Endpoint is host:port of the API server.
+	// Endpoint is the host:port of the API server.
 	Endpoint     string      `json:"endpoint,omitempty"`
 	ControlPlane string      `json:"controlPlane"`
 	Workers      string      `json:"workers"`

@@ -70,8 +70,8 @@ it.`,
 	return c
 }
 
-// uiSource returns the reader of a target's management cluster. It reads the local plane too if that is the target,
-// even if the plane is not running now.
+// uiSource returns the reader of a target's management cluster. If the target is the local plane, the reader also reads
+// the plane, even if the plane is not running yet.
 func uiSource(ctx context.Context, a *app.App, t app.Target) *ui.Reader {
 	r := &ui.Reader{Namespace: t.Namespace, Client: func() (client.Client, error) { return a.Client(t) },
 		Meta: model.Meta{Source: "management cluster", Command: "casement"}}
@@ -121,8 +121,7 @@ func saveUI(ctx context.Context, a *app.App, source ui.Source, file string) (err
 	return nil
 }
 
-// uiPlane is the local plane as the page reads it. It remembers the ARM calls of the last
-// minutes. It is safe for use from several goroutines.
+// uiPlane reads the local plane for the page. It remembers the ARM calls of the last minutes. It is safe for concurrent use.
 type uiPlane struct {
 	client *plane.Client
 
@@ -161,13 +160,13 @@ func (p *uiPlane) Azure(ctx context.Context) (*model.Azure, error) {
 	return &model.Azure{Documents: documents, Guests: guests, Calls: minutes}, err
 }
 
-// calls counts the calls since its last call, by minute.
+// calls counts the new ARM calls since its previous invocation, by minute.
 func (p *uiPlane) calls(ctx context.Context) ([]model.Minute, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	log, err := p.client.AzureLog(ctx, p.after)
 	if err != nil {
-		p.after, p.minutes = 0, nil // a plane that starts again counts from 1
+		p.after, p.minutes = 0, nil // a restarted plane numbers its calls from 1
 		return nil, err
 	}
 	calls := make([]model.Call, 0, len(log))
@@ -184,14 +183,14 @@ func (p *uiPlane) Console(ctx context.Context, id string, follow bool, w io.Writ
 	return p.client.Console(ctx, id, follow, w)
 }
 
-// activityVersion is the API version of the activity log, activitySpan how far back it is read. Source:
+// activityVersion is the API version of the activity log, and activitySpan the period that is read. Source:
 // https://learn.microsoft.com/rest/api/monitor/activity-logs/list.
 const (
 	activityVersion = "2015-04-01"
 	activitySpan    = 24 * time.Hour
 )
 
-// Account implements ui.Local. Its calls are in the log of calls.
+// Account implements ui.Local. Its own calls are in the log of calls too.
 func (p *uiPlane) Account(ctx context.Context, locations []string) (model.Account, error) {
 	var out model.Account
 	status, err := p.client.Status(ctx)

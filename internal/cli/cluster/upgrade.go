@@ -99,7 +99,7 @@ func upgradeInput(ctx context.Context, a *app.App, c client.Client, namespace, n
 
 // writeSteps writes the manifests of a plan.
 func writeSteps(folder string, in upgrade.Input, plan *upgrade.Plan) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil { // manifests without secrets
+	if err := os.MkdirAll(folder, 0o755); err != nil { // the manifests contain no secrets
 		return err
 	}
 	for i := range plan.Pools {
@@ -111,14 +111,14 @@ func writeSteps(folder string, in upgrade.Input, plan *upgrade.Plan) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(folder, pool.File), data, 0o644); err != nil { // likewise
+		if err := os.WriteFile(filepath.Join(folder, pool.File), data, 0o644); err != nil { // nor do these
 			return err
 		}
 	}
 	return nil
 }
 
-// planText prints a plan without cutting lines, because a plan must be readable in full.
+// planText prints a plan without shortening lines, because a plan must be readable in full.
 func planText(w io.Writer, p *upgrade.Plan) {
 	fmt.Fprintf(w, "Cluster %s to Windows Server %s. Nothing is applied.\n", p.Cluster, p.To)
 	for i, pool := range p.Pools {

@@ -20,12 +20,12 @@ import (
 	"casement.dev/casement/internal/patchday"
 )
 
-// PatchedPool is how far patch day is with a pool.
+// PatchedPool is the progress of patch day with a pool.
 type PatchedPool struct {
-	// Pool is KIND/NAME, Channel the channel that it follows.
+	// Pool is KIND/NAME; Channel is the channel that the pool follows.
 	Pool    string `json:"pool"`
 	Channel string `json:"channel"`
-	// Phase is Canary, Rolling, RollingBack or empty; From and To are versions of the image.
+	// Phase is Canary, Rolling, RollingBack or ""; From and To are versions of the image.
 	Phase string `json:"phase,omitempty"`
 	From  string `json:"from,omitempty"`
 	To    string `json:"to,omitempty"`
@@ -33,9 +33,9 @@ type PatchedPool struct {
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Refused are the versions that failed, with the reasons.
+	// Refused are the versions that failed, each with the reason.
 	Refused map[string]string `json:"refused,omitempty"`
-	// Frozen is the reason of a freeze.
+	// Frozen is the reason of a freeze, or "".
 	Frozen string `json:"frozen,omitempty"`
 
 	object client.Object
@@ -69,7 +69,7 @@ casement-manager, off by default: --feature-gates=PatchDay=true.`,
 	return c
 }
 
-// patchedPools reads the pools of a cluster that follow a channel, or that patch day has moved.
+// patchedPools reads the pools of a cluster that follow a channel or that patch day has moved.
 func patchedPools(ctx context.Context, c client.Client, namespace, name string) (*clusterv1.Cluster, []PatchedPool, error) {
 	cluster := &clusterv1.Cluster{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
@@ -118,7 +118,7 @@ func patchedPools(ctx context.Context, c client.Client, namespace, name string) 
 	return cluster, pools, nil
 }
 
-// patchText prints pools, and below each pool the reason for which it waits.
+// patchText prints pools, and below each pool the reason why it waits.
 func patchText(w io.Writer, cluster *clusterv1.Cluster, pools []PatchedPool) {
 	if len(pools) == 0 {
 		fmt.Fprintf(w, "No pool of %s follows a channel: annotate the Cluster with\n  %s=%s\n", cluster.Name,
@@ -184,7 +184,7 @@ of the cluster are tried again.`,
 		})
 }
 
-// forgive removes the failed versions from patch day's record of a pool that does not move.
+// forgive removes the failed versions from patch day's record of a pool that patch day is not moving.
 func forgive(ctx context.Context, c client.Client, o client.Object) error {
 	before, _ := o.DeepCopyObject().(client.Object)
 	annotations := o.GetAnnotations()
@@ -205,7 +205,7 @@ func forgive(ctx context.Context, c client.Client, o client.Object) error {
 	return nil
 }
 
-// newUpgradeRollback returns the command that orders the version before.
+// newUpgradeRollback returns the command that requests the previous version.
 func newUpgradeRollback(a *app.App) *cobra.Command {
 	var reason string
 	return annotating(a, "rollback CLUSTER", "Take the pools back to the image version before",
@@ -220,7 +220,7 @@ tried again until a newer version is there, or casement upgrade resume --retry.`
 		})
 }
 
-// annotating returns a command that changes the annotations of a Cluster with pools that follow a channel.
+// annotating returns a command that changes the annotations of a Cluster whose pools follow a channel.
 func annotating(a *app.App, use, short, long, example string, flags func(*cobra.Command),
 	change func(ctx context.Context, c client.Client, pools []PatchedPool, annotations map[string]string) error) *cobra.Command {
 	var t app.Target

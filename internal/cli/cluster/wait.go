@@ -72,45 +72,43 @@ out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
 type waited struct {
 	key     client.ObjectKey
 	deleted bool
-	// plane is the local plane that has the cluster's VMs, nil for a cluster elsewhere.
+	// plane is the local plane that has the cluster's VMs; nil for a cluster elsewhere.
 	plane *plane.Client
 	start time.Time
-	// missing describes the part that was missing at the last read of the status; view is the terminal view
-	// of it.
+	// missing describes the part that was missing at the last read of the status; view shows that status in the terminal.
 	missing string
 	view    terminal.View
-	// answered is set once the management API server has answered, which it did last at heard.
+	// answered is true once the management API server has responded; heard is the time of its last response.
 	answered bool
 	heard    time.Time
-	// machines are the machines of the last read, at time read.
+	// machines are the machines of the last read, which was at the time read.
 	machines []clusterv1.Machine
 	read     time.Time
 	// changed is the time at which a step last changed.
 	changed time.Time
-	// causes receives the first cause from casement why, which is not determined again before again.
+	// causes receives the first cause that casement why finds; it is not determined again before the time again.
 	causes chan determined
 	again  time.Time
 	cause  string
 }
 
-// determined is the first cause as a line, empty if there is none, and the time that it took to determine
-// it.
+// determined is the first cause as one line, "" if there is none, and the time that it took to determine it.
 type determined struct {
 	cause string
 	took  time.Duration
 }
 
-// A read costs the API server more than this process: the pause after a read grows with its duration, and
-// all machines are read again after a time that grows with their number.
+// Reads cost the API server more than this process: the pause after a read grows with the read's duration, and the time
+// until all machines are read again grows with their number.
 const (
 	shortestPause = 250 * time.Millisecond
 	longestPause  = 5 * time.Second
 	perMachine    = 40 * time.Millisecond
 )
 
-// The cause is determined after the time stalled without a change, and as long again for each machine as their list is
-// kept: the counts of many machines change in larger steps. It reads all objects of both clusters, so it takes at most
-// one part in perCause of the time.
+// The cause is determined when nothing has changed for stalled plus, for each machine, the time that the machine list
+// is cached, because the counts of many machines change in larger steps. Determining it reads all objects of both
+// clusters, so it may use at most 1/perCause of the time.
 const (
 	stalled  = 10 * time.Second
 	perCause = 50
@@ -167,7 +165,7 @@ func wait(ctx context.Context, a *app.App, t app.Target, c client.Client, w *wai
 	}
 }
 
-// named returns a cluster as a command names it.
+// named returns a cluster in the form in which commands name it.
 func named(key client.ObjectKey) string {
 	if key.Namespace == "default" {
 		return key.Name
@@ -182,7 +180,7 @@ func (w *waited) title() string {
 	return "Waiting for cluster " + w.key.Name
 }
 
-// note records a view, and the time if a step changed.
+// note records a view, and the time if a step has changed.
 func (w *waited) note(view terminal.View, missing string) {
 	if !slices.Equal(view.Steps, w.view.Steps) {
 		w.changed, w.cause = time.Now(), ""
@@ -190,7 +188,7 @@ func (w *waited) note(view terminal.View, missing string) {
 	w.view, w.missing = view, missing
 }
 
-// kept returns for how long the list of machines is not read again.
+// kept returns the time for which the list of machines is not read again.
 func (w *waited) kept() time.Duration { return time.Duration(len(w.machines)) * perMachine }
 
 // startCause starts to determine the first cause if nothing has changed for stalled. It does not wait for the result.
@@ -199,17 +197,17 @@ func startCause(ctx context.Context, a *app.App, t app.Target, c client.Client, 
 		return
 	}
 	began := time.Now()
-	w.again = began.Add(time.Hour) // until the answer arrives
+	w.again = began.Add(time.Hour) // until the result arrives
 	go func() {
 		w.causes <- determined{cause(ctx, a, t, c, w), time.Since(began)}
 	}()
 }
 
-// cause returns the first cause that why gives, empty if there is none or it cannot be read now.
+// cause returns the first cause that casement why finds; "" if there is none or it cannot be read now.
 func cause(ctx context.Context, a *app.App, t app.Target, c client.Client, w *waited) string {
 	_, answer, err := explain.Judged(ctx, a, t, c, explain.ClusterObject(w.key.Namespace, w.key.Name))
 	if err != nil {
-		return "" // the next look says it
+		return "" // the next read reports it
 	}
 	switch {
 	case answer.Healthy, answer.Waiting && w.deleted:
@@ -234,7 +232,7 @@ func (w *waited) cut(ctx context.Context) error {
 	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
 }
 
-// unread says why nothing is known about the missing part.
+// unread describes the missing part if the cluster's status was never read.
 func (w *waited) unread() string {
 	if !w.answered {
 		return "nothing could be read of it: the management API server has not answered"
@@ -242,12 +240,12 @@ func (w *waited) unread() string {
 	return "it is not deleted yet"
 }
 
-// unanswered reports whether err says only that the management API server or the local plane did not answer in time or
-// is overloaded, so that the wait goes on. A server that refuses connections counts once it has answered: before, its
-// address may be wrong.
+// unanswered reports whether err only means that the management API server or the local plane did not respond in time
+// or is overloaded, so that the wait continues. A refused connection counts only after a first response: before that,
+// the address may be wrong.
 func (w *waited) unanswered(ctx context.Context, err error) bool {
 	if errors.Is(err, plane.ErrNoAnswer) {
-		return true // the plane runs: it would not answer a second question sooner
+		return true // the plane is running, and a second request would not be answered earlier
 	}
 	if w.plane != nil {
 		if _, stopped := w.plane.Status(ctx); errors.Is(stopped, plane.ErrNotRunning) {
@@ -262,18 +260,18 @@ func (w *waited) unanswered(ctx context.Context, err error) bool {
 	}
 	if (w.plane != nil || w.answered && time.Since(w.heard) < restartTime) && (apierrors.IsInternalError(err) ||
 		apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err)) {
-		return true // a server that starts again has neither its roles nor its kinds at first
+		return true // a restarting server at first has neither its roles nor its kinds
 	}
 	return (w.answered || w.plane != nil) && (utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
 }
 
-// restartTime is how long a management cluster elsewhere may refuse requests that it had allowed before,
-// because it restarts.
+// restartTime is the time for which a management cluster elsewhere may refuse requests that it allowed before, because
+// it restarts.
 const restartTime = 2 * time.Minute
 
-// absent reports whether an object does not exist. A server that starts again does not know its kind at first, which is
-// another answer.
+// absent reports whether an object does not exist. A restarting server at first does not know the object's kind, which
+// is a different error.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
@@ -290,7 +288,7 @@ func (w *waited) observe(ctx context.Context, c client.Client) (view terminal.Vi
 	if err != nil {
 		return view, "", err
 	}
-	// Until their owners are complete the machines are shown, and decide nothing.
+	// Until their owners are complete, the machines are only shown and are not needed for the decision.
 	if w.deleted || o.MissingOfOwners() == "" || time.Since(w.read) > w.kept() {
 		if w.machines, err = rollout.Machines(ctx, c, w.key); err != nil {
 			return view, "", err
@@ -311,8 +309,8 @@ func (w *waited) observe(ctx context.Context, c client.Client) (view terminal.Vi
 	return view, missing, nil
 }
 
-// resuming names the VMs of a cluster that do not run yet, or says that no API server answers, although the
-// statuses are complete: after a restart of the plane they are still those of the previous run.
+// resuming describes the VMs of a cluster that do not run yet, or the missing API server, although all statuses are
+// complete: after a restart of the plane they are still those of the previous run.
 func resuming(o rollout.Objects, status plane.Status) string {
 	ours := map[string]bool{}
 	for i := range o.Machines {
@@ -332,7 +330,7 @@ func resuming(o rollout.Objects, status plane.Status) string {
 	return ""
 }
 
-// steps returns the parts of a cluster, in the order in which they come up.
+// steps returns the parts of a cluster, in the order in which they become ready.
 func (w *waited) steps(o rollout.Objects, missing string) []terminal.Step {
 	if w.deleted {
 		left := fmt.Sprintf("%d machines, %d machine deployments, %d machine pools left", len(o.Machines), len(o.Deployments), len(o.Pools))
@@ -367,7 +365,7 @@ func (w *waited) steps(o rollout.Objects, missing string) []terminal.Step {
 	return steps
 }
 
-// whole reports whether a count READY/ASKED is complete.
+// whole reports whether a count READY/REQUESTED is complete.
 func whole(have string) bool {
 	ready, asked, _ := strings.Cut(have, "/")
 	return ready == asked && ready != "?" && ready != "-"

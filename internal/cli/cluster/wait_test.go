@@ -53,7 +53,7 @@ func TestResuming(t *testing.T) {
 	}
 }
 
-// TestUnanswered holds that a busy API server does not end a wait, and that a wrong address or a refusal does.
+// TestUnanswered checks that a busy API server does not end a wait, and that a wrong address or a refusal does.
 func TestUnanswered(t *testing.T) {
 	get := func(t *testing.T, accept func(net.Conn)) error {
 		t.Helper()

@@ -104,7 +104,7 @@ func Examine(ctx context.Context, a *app.App, t app.Target, c client.Client, obj
 	return checks.Object(snapshot, object), nil
 }
 
-// remedy runs the findings' remedies on their nodes and reports whether there were any.
+// remedy runs the remedies of the findings on their nodes and reports whether there were any.
 func remedy(ctx context.Context, a *app.App, t app.Target, c client.Client, results []checks.Result) bool {
 	remedies := checks.Remedies(results)
 	for _, r := range remedies {
@@ -121,7 +121,7 @@ func remedy(ctx context.Context, a *app.App, t app.Target, c client.Client, resu
 	return len(remedies) > 0
 }
 
-// maxFindings is the number of objects that a table shows for one check.
+// maxFindings is the number of findings that a table shows for one check.
 const maxFindings = 10
 
 // remedyOn runs a remedy on a machine.
@@ -135,10 +135,10 @@ func remedyOn(ctx context.Context, a *app.App, t app.Target, r sshroute.Route, r
 	return err
 }
 
-// resultWidth is the greatest width of a result's texts, resultAt the column in which they begin.
+// resultWidth is the maximum width of a result's texts, resultAt the column in which they begin.
 const resultWidth, resultAt = 72, 18
 
-// writeResults writes results, wrapping their texts at a width.
+// writeResults writes results with their texts wrapped to a width.
 func writeResults(w io.Writer, results []checks.Result, wide bool, width int) {
 	count := map[checks.Verdict]int{}
 	for _, r := range results {

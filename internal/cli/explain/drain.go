@@ -22,11 +22,11 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// drainTime is how long the pods of a node may take to leave it, as the addon windows-node-repair lets them.
+// drainTime is the time that pods have to leave a node, as in the addon windows-node-repair.
 const drainTime = 5 * time.Minute
 
-// repaired runs a remedy on its node. A remedy that breaks connections runs on a drained node, which
-// accepts pods again afterwards unless it was cordoned before.
+// repaired runs a remedy on its node. A remedy that breaks connections runs on a drained node, which is uncordoned
+// afterwards unless it was cordoned before.
 func repaired(ctx context.Context, a *app.App, t app.Target, c client.Client, route sshroute.Route, r checks.Remedy) (err error) {
 	if !r.Breaks {
 		return remedyOn(ctx, a, t, route, r.Script)
@@ -66,7 +66,7 @@ func repaired(ctx context.Context, a *app.App, t app.Target, c client.Client, ro
 	return remedyOn(ctx, a, t, route, "$addresses = @("+strings.Join(addresses, ", ")+")\n"+r.Script)
 }
 
-// cordon says whether a node takes new pods.
+// cordon sets whether a node accepts new pods.
 func cordon(ctx context.Context, w client.Client, node *corev1.Node, off bool) error {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"unschedulable": off}})
 	if err != nil {
@@ -81,7 +81,7 @@ func podsOf(ctx context.Context, w client.Client, node string) ([]corev1.Pod, er
 	return list.Items, err
 }
 
-// drain evicts the pods that are on a node and waits until they have left it. Disruption budgets are kept.
+// drain evicts the pods on a node and waits until they have left. Disruption budgets are respected.
 func drain(ctx context.Context, w client.Client, node string) error {
 	begun, err := podsOf(ctx, w, node)
 	if err != nil {
@@ -112,9 +112,9 @@ func drain(ctx context.Context, w client.Client, node string) error {
 	return err
 }
 
-// leaving returns the pods of a node that a drain waits for. Pods of DaemonSets and of files stay, and so
-// do pods that came after the drain began: they tolerate the cordon and would come again and again.
-// Source: kubectl drain, which lists pods once.
+// leaving returns the pods of a node for which a drain waits. It omits pods of DaemonSets, static pods, ended pods, and
+// pods created after the drain began, because they tolerate the cordon and would be created again and again. Source:
+// kubectl drain, which lists pods once.
 func leaving(begun, pods []corev1.Pod) (out []*corev1.Pod) {
 	for i := range pods {
 		p := &pods[i]

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestLeaving: a drain waits for the pods that it began with, and for none that stays or comes.
+// TestLeaving: a drain waits for the pods that existed at its beginning, except pods that stay, and not for new pods.
 func TestLeaving(t *testing.T) {
 	pod := func(uid string, change func(*corev1.Pod)) corev1.Pod {
 		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: uid, UID: types.UID(uid)}}

@@ -14,8 +14,7 @@ import (
 	"casement.dev/casement/internal/drift"
 )
 
-// activityDays is how far back the activity log is read unless the user says otherwise; Azure keeps
-// ninety days.
+// activityDays is the default number of days for which the activity log is read; Azure keeps ninety days.
 const activityDays = 7
 
 func NewDrift(a *app.App) *cobra.Command {
@@ -85,7 +84,7 @@ func driftTable(w io.Writer, r *drift.Report) {
 	}
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "%s\t%s\n", f.Kind, f.Name())
-		for _, line := range []string{f.What, of(f), f.Who(), f.Then} {
+		for _, line := range []string{f.What, requesterOf(f), f.Who(), f.Then} {
 			if line != "" {
 				fmt.Fprintf(w, "\t%s\n", line)
 			}
@@ -94,8 +93,8 @@ func driftTable(w io.Writer, r *drift.Report) {
 	fmt.Fprintf(w, "\n%d findings in %d resources of Cluster %s. Nothing was changed.\n", len(r.Findings), r.Compared, r.Cluster)
 }
 
-// of returns the object and field that ask for the resource of a finding.
-func of(f drift.Finding) string {
+// requesterOf returns the object and field that request the resource of a finding.
+func requesterOf(f drift.Finding) string {
 	if f.Object == "" {
 		return ""
 	}

@@ -20,8 +20,8 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// Snapshot reads the facts about an object. If the local plane is the management cluster, it includes the boot logs of
-// the plane's guests.
+// Snapshot reads the facts about an object. If the local plane is the management cluster, the snapshot includes the
+// boot logs of the plane's guests.
 func Snapshot(ctx context.Context, a *app.App, c client.Client, o facts.Object) (*facts.Snapshot, error) {
 	s, err := facts.Of(ctx, c, o)
 	if err != nil {
@@ -31,7 +31,7 @@ func Snapshot(ctx context.Context, a *app.App, c client.Client, o facts.Object) 
 	return s, nil
 }
 
-// consoles lets a snapshot read the guests' boot logs, where the local plane runs.
+// consoles lets a snapshot read the guests' boot logs if the local plane is running.
 func consoles(ctx context.Context, a *app.App, s *facts.Snapshot) {
 	local := plane.NewClient(a.Dir)
 	status, err := local.Status(ctx)
@@ -51,8 +51,7 @@ func consoles(ctx context.Context, a *app.App, s *facts.Snapshot) {
 	})
 }
 
-// azureSide adds to a snapshot Azure's resources on the way to the API server, and the state of machines in
-// Azure.
+// azureSide adds to a snapshot the Azure resources between a client and the API server, and the state of machines in Azure.
 func azureSide(ctx context.Context, a *app.App, t app.Target, s *facts.Snapshot) {
 	if s.AzureCluster == nil {
 		return
@@ -65,7 +64,7 @@ func azureSide(ctx context.Context, a *app.App, t app.Target, s *facts.Snapshot)
 	reach.Read(ctx, azure, s)
 }
 
-// azureOf returns a client of the cluster's Azure: the local one, or the public one with the user's own login.
+// azureOf returns a client for the cluster's Azure: the local one, or the public one with the user's own login.
 func azureOf(ctx context.Context, a *app.App, t app.Target, ac *infrav1.AzureCluster) (*arm.Client, error) {
 	if a.AsksPlane(t.Kubeconfig) {
 		s, err := plane.NewClient(a.Dir).Status(ctx)
@@ -77,12 +76,12 @@ func azureOf(ctx context.Context, a *app.App, t app.Target, ac *infrav1.AzureClu
 	return rescue.Login(ac.Spec.AzureEnvironment, ac.Spec.SubscriptionID)
 }
 
-// ClusterObject returns a cluster as the object that a diagnostic command examines.
+// ClusterObject returns a cluster as an object for a diagnostic command.
 func ClusterObject(namespace, name string) facts.Object {
 	return facts.Object{Cluster: client.ObjectKey{Namespace: namespace, Name: name}, Kind: "Cluster", Name: name}
 }
 
-// lookInside runs the probes on the Windows nodes that an object concerns. It prints nothing.
+// lookInside runs the probes on the Windows nodes that concern an object. It prints nothing.
 func lookInside(ctx context.Context, a *app.App, t app.Target, s *facts.Snapshot, o facts.Object) {
 	quiet := app.New(app.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	quiet.Dir = a.Dir

@@ -34,7 +34,7 @@ subscription IDs stay. An existing file is not overwritten.`,
 		Example: "  casement support demo\n  casement support demo --file demo.tar.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hurry()
+			collectLess()
 			c, err := a.Client(t)
 			if err != nil {
 				return err
@@ -88,12 +88,12 @@ func write(ctx context.Context, a *app.App, c client.Client, key client.ObjectKe
 	return archive.Close()
 }
 
-// briefHeap is the heap size up to which a short command that reads much (support) uses memory rather than spend time on
-// garbage collection.
+// briefHeap is the heap size in bytes up to which a short command that reads many objects (support) uses memory instead
+// of time for garbage collection.
 const briefHeap = 768 << 20
 
-// hurry collects garbage less often, unless the environment has set a limit.
-func hurry() {
+// collectLess makes garbage collections rarer, unless the environment has set a limit.
+func collectLess() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(briefHeap)
 		debug.SetGCPercent(400)

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/diagnose/timeline"
 )
 
-// barWidth is the greatest width of bars, barAt the column in which they begin.
+// barWidth is the maximum width of bars, and barAt the column in which they begin.
 const barWidth, barAt = 40, 44
 
 func NewTimeline(a *app.App) *cobra.Command {

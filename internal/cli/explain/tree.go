@@ -75,7 +75,7 @@ func Tree(ctx context.Context, a *app.App, c client.Client, cluster facts.Object
 	return root, nil
 }
 
-// Branch is one object of a tree with those it owns.
+// Branch is one object of a tree, with the objects that it owns.
 type Branch struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -86,7 +86,7 @@ type Branch struct {
 	Message string `json:"message,omitempty"`
 	// Detail describes a healthy object, such as its version or replicas.
 	Detail string `json:"detail,omitempty"`
-	// FirstWrong names the cause where the cluster's trouble begins.
+	// FirstWrong names the cause if the first fault is in this object.
 	FirstWrong string   `json:"firstWrong,omitempty"`
 	Children   []Branch `json:"children,omitempty"`
 }
@@ -150,8 +150,8 @@ func readTree(ctx context.Context, c client.Client, f *facts.Snapshot) (Branch, 
 	return root, nil
 }
 
-// poolBranch returns a machine pool with its scale set and machines. A MachinePool has no
-// single summary condition, so the Ready condition of its scale set is shown.
+// poolBranch returns a machine pool with its scale set and machines. A MachinePool has no summary condition, so the
+// Ready condition of its scale set is shown.
 func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMachinePool,
 	machines []clusterv1.Machine, infra map[string]Branch) Branch {
 	b := newBranch("MachinePool", p, "", fmt.Sprintf("%s, %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
@@ -167,8 +167,7 @@ func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMa
 	return b
 }
 
-// markFirst marks the branch in which the first fault is. For a node or guest, which has no branch, its machine's
-// branch is marked.
+// markFirst marks the branch that has the first fault. For a node or guest, which has no branch, it marks the machine's branch.
 func (b *Branch) markFirst(a walk.Answer) bool {
 	at := strings.TrimPrefix(a.At, "guest of ")
 	name := strings.TrimPrefix(at, "Node/")
@@ -184,7 +183,7 @@ func (b *Branch) markFirst(a walk.Answer) bool {
 	return false
 }
 
-// machineBranches returns the branches of the machines that belong to an owner, those with problems first.
+// machineBranches returns the branches of the machines of an owner, machines with problems first.
 func machineBranches(machines []clusterv1.Machine, infra map[string]Branch, belongs func(*clusterv1.Machine) bool) []Branch {
 	var out []Branch
 	for i := range machines {
@@ -211,11 +210,11 @@ func rank(ready string) string {
 	return "0"
 }
 
-// The number of one owner's machines that a table lists: maxTroubled with problems, and maxWell without, or a few more
-// if that shows all.
+// maxTroubled and maxWell are the number of machines of one owner that a table lists, with problems and without; or a few more,
+// if no machine is then left out.
 const maxTroubled, maxWell = 20, 5
 
-// Fold replaces the machines over the limits by one summary line.
+// Fold replaces the machines beyond the limits by one summary line.
 func (b *Branch) Fold() {
 	var kept []Branch
 	well, troubled := 0, 0
@@ -251,10 +250,10 @@ func (b *Branch) marked() bool {
 	return b.FirstWrong != "" || slices.ContainsFunc(b.Children, func(c Branch) bool { return c.marked() })
 }
 
-// lineWidth is the width of a table's line in characters where there is no terminal.
+// lineWidth is the width of a table's line in characters if there is no terminal.
 const lineWidth = 101
 
-// width returns the characters that the first column needs for the branch at a depth of the tree.
+// width returns the number of characters that the first column needs for the branch at a depth of the tree.
 func (b Branch) width(depth int) int {
 	n := 2*depth + utf8.RuneCountInString(b.Kind+"/"+b.Name)
 	for _, child := range b.Children {
@@ -263,7 +262,7 @@ func (b Branch) width(depth int) int {
 	return n
 }
 
-// cut shortens text to a width in characters; 0 leaves it whole.
+// cut shortens a text to a width in characters; 0 means that the text is not shortened.
 func cut(text string, width int) string {
 	if runes := []rune(text); width > 0 && len(runes) > width {
 		return string(runes[:width-1]) + "…"
@@ -271,12 +270,12 @@ func cut(text string, width int) string {
 	return text
 }
 
-// layout is the width of a tree's lines, and of the last column in them. Without one everything is in its row.
+// layout is the width of a tree's lines, and of their last column. Without a layout, every text is printed in its row.
 type layout struct {
 	line, detail int
 }
 
-// write prints a row: cells of a table where there is no layout.
+// write prints a row; if l is nil, as tab-separated cells of a table.
 func (l *layout) write(w io.Writer, name, ready, detail string) {
 	if l == nil {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", name, ready, detail)
@@ -289,12 +288,11 @@ func (l *layout) write(w io.Writer, name, ready, detail string) {
 	fmt.Fprintln(w, strings.TrimRight(row, " "))
 }
 
-// contextLines is the maximum number of lines of a message that is not about the first fault: messages
-// above the fault repeat it.
+// contextLines is the maximum number of lines of a message that is not about the first fault. Messages above the fault repeat it.
 const contextLines = 2
 
-// reported returns the text for the last column of a branch, and the text for lines below its row if the
-// column has no room for it.
+// reported returns the text for the last column of a branch's row, and the text for the lines below the row if the
+// column is too narrow for it.
 func (b *Branch) reported(l *layout) (row, below string) {
 	switch {
 	case b.Message == "" && b.FirstWrong == "":
@@ -317,8 +315,8 @@ func (b *Branch) reported(l *layout) (row, below string) {
 	return row, below
 }
 
-// write prints the branch with tree lines; head is the prefix of its own line, tail the prefix of its
-// children's lines. A message that does not fit into its row is printed in lines below it.
+// write prints the branch with tree lines; head is the prefix of its own line, and tail the prefix of its children's
+// lines. A message that does not fit into its row is printed in the lines below.
 func (b *Branch) write(w io.Writer, head, tail string, l *layout) {
 	row, below := b.reported(l)
 	l.write(w, head+b.Kind+"/"+b.Name, b.Ready, row)

@@ -1,6 +1,6 @@
 // Package explain has the commands for a cluster that fails: why, doctor, tree, timeline, drift, support.
 //
-// It finds no cause by itself: internal/diagnose does. Only internal/cli may import it.
+// It only calls internal/diagnose, which finds the causes. Only internal/cli may import it.
 package explain
 
 import (
@@ -49,8 +49,8 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 			if err != nil {
 				return err
 			}
-			object, err := asked(cmd.Context(), c, t.Namespace, cluster, args)
-			if len(args) == 0 && errors.Is(err, facts.ErrNoCluster) { // a management cluster that is new is no fault
+			object, err := namedObject(cmd.Context(), c, t.Namespace, cluster, args)
+			if len(args) == 0 && errors.Is(err, facts.ErrNoCluster) { // a new management cluster without clusters is no fault
 				none := walk.Answer{Object: "no cluster", Healthy: true, NotExamined: []string{err.Error()}}
 				return a.Print(output, none, func(w io.Writer) { writeAnswer(w, none, a.Room(answerWidth, answerAt)) })
 			}
@@ -78,9 +78,9 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 	return c
 }
 
-// asked returns the object that the arguments name; without an argument the cluster of the flag, or the
-// only cluster of the namespace.
-func asked(ctx context.Context, c client.Client, namespace, cluster string, args []string) (facts.Object, error) {
+// namedObject returns the object that the arguments name; without an argument, the cluster of the flag or the only cluster in
+// the namespace.
+func namedObject(ctx context.Context, c client.Client, namespace, cluster string, args []string) (facts.Object, error) {
 	if len(args) > 0 {
 		return facts.Find(ctx, c, namespace, cluster, args[0])
 	}
@@ -90,18 +90,18 @@ func asked(ctx context.Context, c client.Client, namespace, cluster string, args
 	return Patient(ctx, c, namespace, args)
 }
 
-// glance bounds the look into nodes while the answer is that something is on its way.
-const glance = 1500 * time.Millisecond
+// shortProbe is the time limit for probes of nodes if the answer is that a step is in progress.
+const shortProbe = 1500 * time.Millisecond
 
-// Answer finds the first fault of an object, and probes nodes where the objects alone do not explain it.
+// Answer finds the first fault of an object, and probes nodes if the objects alone do not explain it.
 func Answer(ctx context.Context, a *app.App, t app.Target, c client.Client, object facts.Object) (walk.Answer, error) {
 	snapshot, answer, err := Judged(ctx, a, t, c, object)
 	if err != nil {
 		return walk.Answer{}, err
 	}
 	if answer.Healthy || answer.Waiting || answer.Step == "node" {
-		if answer.Waiting && answer.Step != "node" { // machines boot, and may leave nothing of the processors for an answer
-			short, cancel := context.WithTimeout(ctx, glance)
+		if answer.Waiting && answer.Step != "node" { // while machines boot, probes may not get enough processor time
+			short, cancel := context.WithTimeout(ctx, shortProbe)
 			defer cancel()
 			ctx = short
 		}
@@ -111,7 +111,7 @@ func Answer(ctx context.Context, a *app.App, t app.Target, c client.Client, obje
 	return answer, nil
 }
 
-// Judged finds the first fault of an object by objects, boot logs and Azure.
+// Judged finds the first fault of an object from objects, boot logs and Azure.
 func Judged(ctx context.Context, a *app.App, t app.Target, c client.Client, object facts.Object) (*facts.Snapshot, walk.Answer, error) {
 	snapshot, err := Snapshot(ctx, a, c, object)
 	if err != nil {
@@ -138,10 +138,10 @@ func Judged(ctx context.Context, a *app.App, t app.Target, c client.Client, obje
 	return snapshot, answer, nil
 }
 
-// answerWidth is the greatest width of an answer's texts, answerAt the column in which they begin.
+// answerWidth is the maximum width of an answer's texts, and answerAt the column in which they begin.
 const answerWidth, answerAt = 80, 16
 
-// continued wraps a command at a width, with backslashes, so that a shell reads one command.
+// continued wraps a command at a width, with backslashes at the line ends, so that a shell reads it as one command.
 func continued(command string, width int) []string {
 	if len([]rune(command)) <= width {
 		return []string{command}
@@ -153,7 +153,7 @@ func continued(command string, width int) []string {
 	return lines
 }
 
-// writeAnswer writes an answer, wrapping its texts at a width.
+// writeAnswer writes an answer with its texts wrapped at a width.
 func writeAnswer(w io.Writer, a walk.Answer, width int) {
 	row := func(name, text string) {
 		for i, line := range terminal.Wrap(text, width) {
@@ -202,7 +202,7 @@ func writeAnswer(w io.Writer, a walk.Answer, width int) {
 	rows("not examined", a.NotExamined...)
 }
 
-// fixLines wraps a fix: a command so that it can be pasted, a sentence as text.
+// fixLines wraps a fix: a command such that it can be pasted, and a sentence as text.
 func fixLines(fix string, width int) []string {
 	switch program, _, _ := strings.Cut(fix, " "); program {
 	case "az", "casement", "clusterctl", "kubectl":

@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
-// TestHeadline: an answer that shows anything abnormal does not begin by saying that nothing is wrong.
+// TestHeadline: an answer that shows anything abnormal does not begin with the statement that nothing is wrong.
 func TestHeadline(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer walk.Answer

@@ -153,7 +153,7 @@ The machines of the local Azure download stubs, which have checksums of their ow
 	return c
 }
 
-// sums returns the checksums of downloads by URL, and for the others the reason why there is none.
+// sums returns the checksums of downloads by URL, and for the other downloads the reason why there is none.
 type sums func(ctx context.Context, urls []string) (found map[string]string, missing map[string]error, err error)
 
 func printPins(ctx context.Context, a *app.App, urls []string, of sums) error {
@@ -171,7 +171,7 @@ func printPins(ctx context.Context, a *app.App, urls []string, of sums) error {
 	return nil
 }
 
-// stubSums asks the local plane for the checksums of its own downloads.
+// stubSums reads the checksums of the local plane's own downloads.
 func stubSums(ctx context.Context, a *app.App, urls []string) (map[string]string, map[string]error, error) {
 	found, err := plane.NewClient(a.Dir).Pins(ctx, urls...)
 	missing := map[string]error{}
@@ -181,7 +181,7 @@ func stubSums(ctx context.Context, a *app.App, urls []string) (map[string]string
 	return found, missing, err
 }
 
-// publishedSums asks the publishers' sites for checksums.
+// publishedSums reads checksums from the publishers' sites.
 func publishedSums(ctx context.Context, urls []string) (map[string]string, map[string]error, error) {
 	client := &http.Client{Timeout: time.Minute}
 	found, missing := map[string]string{}, map[string]error{}
@@ -200,7 +200,7 @@ func publishedSum(ctx context.Context, client *http.Client, url string) (string,
 	var last error
 	name := path.Base(url)
 	stem, _, _ := strings.Cut(name, ".")
-	// runc has one list of all files of a release.
+	// runc publishes one list of all files of a release.
 	for _, list := range []string{url + ".sha256", url + ".sha256sum", strings.TrimSuffix(url, name) + stem + ".sha256sum"} {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, list, nil)
 		if err != nil {
@@ -223,7 +223,7 @@ func publishedSum(ctx context.Context, client *http.Client, url string) (string,
 	return "", last
 }
 
-// sumIn returns the checksum of a file in a list, or the list's only one; "" if there is none.
+// sumIn returns the checksum of a file in a list, or the checksum in a list that has only one; "" if there is none.
 func sumIn(list, name string) string {
 	lines := strings.Split(strings.TrimSpace(list), "\n")
 	for _, line := range lines {

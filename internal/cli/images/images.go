@@ -1,6 +1,6 @@
 // Package images has the commands on images: list, show, build, diff, pins, prune, retire, sbom.
 //
-// It knows no image: internal/image and internal/azure/catalog do. Only internal/cli may import it.
+// The images themselves are in internal/image and internal/azure/catalog. Only internal/cli may import it.
 package images
 
 import (
@@ -108,11 +108,11 @@ func listGallery(ctx context.Context, a *app.App, from azure.Asked, o imagesList
 	})
 }
 
-// urnsWidth is the width from which the table of images is readable: its cells contain the URN, the
-// argument of other commands.
+// urnsWidth is the minimum width for a readable table of images: its cells contain the URN, which is the argument of
+// other commands.
 const urnsWidth = 140
 
-// urns prints the URNs alone, for a terminal that the table does not fit.
+// urns prints only the URNs, for a terminal that is too narrow for the table.
 func urns(w io.Writer, list []catalog.Listed) {
 	rows := [][]string{{"Urn"}}
 	for _, i := range list {
@@ -155,7 +155,7 @@ func onImage(reference string) []string {
 	}
 	known, by := "-", "-"
 	if on.OS == windows.OSWindows {
-		known, by = "not known", supporters(on.Release, minorOf(on.KubernetesVersion)) // a reference image's name has no build
+		known, by = "not known", supporters(on.Release, minorOf(on.KubernetesVersion)) // the name of a reference image contains no build
 	}
 	ends := "-"
 	if on.OS == windows.OSWindows {
@@ -164,10 +164,10 @@ func onImage(reference string) []string {
 	return []string{on.KubernetesVersion, on.Runtime + " " + on.RuntimeVersion, on.KernelVersion, ends, by, known}
 }
 
-// projects are the projects whose support of a release images list and show report.
+// projects are the projects whose support of a release is reported by images list and show.
 var projects = []string{"Kubernetes", "Calico", "Azure CNI", "Flannel"}
 
-// supporters names the projects that support a release without a condition in a minor, in a cell.
+// supporters returns, for a table cell, the projects that support a release without a condition with a Kubernetes minor version.
 func supporters(r windows.Release, minor int) string {
 	var out []string
 	for _, by := range projects {
@@ -178,7 +178,7 @@ func supporters(r windows.Release, minor int) string {
 	return cmp.Or(strings.Join(out, ", "), "nobody")
 }
 
-// minorOf returns the minor of a version such as v1.36.3, 0 where it has none.
+// minorOf returns the minor version of a version such as v1.36.3, or 0.
 func minorOf(version string) int {
 	var minor int
 	if _, err := fmt.Sscanf(version, "v1.%d", &minor); err != nil {
@@ -187,7 +187,7 @@ func minorOf(version string) int {
 	return minor
 }
 
-// regressions names the updates that a build has regressions of, in a cell.
+// regressions returns, for a table cell, the updates with known regressions in a build.
 func regressions(v windows.Verdict) string {
 	var out []string
 	for _, r := range v.Found {
@@ -220,7 +220,7 @@ func dashed(w io.Writer, rows [][]string) {
 	}
 }
 
-// ShownImage is the image that a Kubernetes version resolves to.
+// ShownImage is the image for a Kubernetes version.
 type ShownImage struct {
 	Kubernetes     string `json:"kubernetes"`
 	OS             string `json:"os"`
@@ -244,12 +244,10 @@ type ShownImage struct {
 	AgeDays      int    `json:"ageDays,omitempty"`
 	EndOfSupport string `json:"endOfSupport,omitempty"`
 	Supported    *bool  `json:"supported,omitempty"`
-	// Support has all of Microsoft's dates, SupportedBy the support of the release by Kubernetes and the
-	// CNIs.
+	// Support has all of Microsoft's dates; SupportedBy is the support of the release by Kubernetes and the CNIs.
 	Support     string   `json:"support,omitempty"`
 	SupportedBy []string `json:"supportedBy,omitempty"`
-	// Regressions are the known regressions of KernelVersion, a build that such images contain: their names
-	// do not show it.
+	// Regressions are the known regressions of KernelVersion, which such images contain although their names do not show it.
 	Regressions string `json:"regressions,omitempty"`
 }
 
@@ -317,7 +315,7 @@ func checkImage(ctx context.Context, a *app.App, t azure.Account, shown *ShownIm
 
 func showImage(kubernetes, os, release, runtime string, now time.Time) (ShownImage, windows.Image, error) {
 	annotations := map[string]string{}
-	release = strings.TrimPrefix(release, "windows-") // as in WINDOWS_SERVER_VERSION
+	release = strings.TrimPrefix(release, "windows-") // the form of WINDOWS_SERVER_VERSION
 	if release != "" {
 		if r, ok := windows.ReleaseByName(release); !ok || !r.Node {
 			return ShownImage{}, windows.Image{},

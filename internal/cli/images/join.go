@@ -28,11 +28,11 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// trialLabel marks the namespace of a throw-away cluster, so that no other one is deleted.
+// trialLabel marks the namespace of a throw-away cluster, so that no other namespace is deleted.
 const trialLabel = "image.casement.dev/trial"
 
 // trials creates the throw-away clusters of image builds in a management cluster. Each has a namespace and a resource
-// group, which have the cluster's name.
+// group with the cluster's name.
 type trials struct {
 	a *app.App
 	t app.Target
@@ -139,7 +139,7 @@ func (t trials) objects(ctx context.Context, trial image.Trial) ([]client.Object
 	}
 }
 
-// joined waits until the cluster's machines are all Ready nodes.
+// joined waits until all machines of the cluster are Ready nodes.
 func (t trials) joined(ctx context.Context, c client.Client, trial image.Trial) error {
 	key := client.ObjectKey{Namespace: trial.Name, Name: trial.Name}
 	bound, cancel := context.WithTimeout(ctx, trial.Timeout)
@@ -199,15 +199,15 @@ func (t trials) Leave(ctx context.Context, name string) error {
 	// cluster.
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
 	for _, o := range []client.Object{cluster, n} {
-		if err := gone(ctx, c, o); err != nil {
+		if err := deleteAndWait(ctx, c, o); err != nil {
 			return fmt.Errorf("delete %T %s: %w", o, name, err)
 		}
 	}
 	return nil
 }
 
-// gone deletes an object and waits until it no longer exists.
-func gone(ctx context.Context, c client.Client, o client.Object) error {
+// deleteAndWait deletes an object and waits until it no longer exists.
+func deleteAndWait(ctx context.Context, c client.Client, o client.Object) error {
 	for {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return client.IgnoreNotFound(err)

@@ -52,7 +52,7 @@ them, and changes nothing.
 			if err != nil {
 				return err
 			}
-			objects, err := namers(cmd.Context(), a, t.Target)
+			objects, err := imageReferrers(cmd.Context(), a, t.Target)
 			if err != nil {
 				return err
 			}
@@ -86,8 +86,8 @@ them, and changes nothing.
 	return c
 }
 
-// namers reads the objects of a management cluster that may name an image.
-func namers(ctx context.Context, a *app.App, t app.Target) ([]map[string]any, error) {
+// imageReferrers reads the objects of a management cluster that may name an image.
+func imageReferrers(ctx context.Context, a *app.App, t app.Target) ([]map[string]any, error) {
 	c, err := a.Client(t)
 	if err != nil {
 		return nil, err

@@ -24,5 +24,5 @@ func NewKubectl(*app.App) *cobra.Command {
 	return app.LinuxOnly("kubectl [ARGS]", "Run the upstream kubectl that is built in")
 }
 
-// ImagePolicies returns nothing: the local plane, which defines the policies, is in the Linux program only.
+// ImagePolicies returns nil, because only the Linux program includes the local plane, which defines the policies.
 func ImagePolicies() []string { return nil }

@@ -36,7 +36,7 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 				return err
 			}
 			if os.Getenv("KUBECONFIG") == "" {
-				if !slices.ContainsFunc(rest, asksNoPlane) {
+				if !slices.ContainsFunc(rest, bypassesPlane) {
 					if err := a.PlaneRuns(); err != nil {
 						fmt.Fprintf(a.Err, "casement: %v\n", err)
 					}
@@ -50,9 +50,8 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 	}
 }
 
-// ownState takes casement's --state, which kubectl does not know, off the front of a command line that
-// cobra leaves whole. A flag of that name further back belongs to a command that kubectl runs in a
-// container.
+// ownState removes casement's --state, which kubectl does not know, from the beginning of a command line that cobra
+// does not parse. A flag of the same name at a later position belongs to a command that kubectl runs in a container.
 func ownState(args []string) (dir string, rest []string) {
 	for len(args) > 0 {
 		if value, is := strings.CutPrefix(args[0], "--state="); is {
@@ -67,8 +66,8 @@ func ownState(args []string) (dir string, rest []string) {
 	return dir, args
 }
 
-// asksNoPlane reports whether an argument makes kubectl use another server, or no server.
-func asksNoPlane(arg string) bool {
+// bypassesPlane reports whether an argument makes kubectl use another server, or no server.
+func bypassesPlane(arg string) bool {
 	flag, _, _ := strings.Cut(arg, "=")
 	return slices.Contains([]string{"--kubeconfig", "--server", "-s", "--client", "--help", "-h"}, flag)
 }

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/plane/supervisor"
 )
 
-// outside returns the Azure that the environment's variables describe if the plane is to use it, else nil.
+// outside returns the Azure that the environment variables describe, if the plane is to use it; otherwise nil.
 func (k planeKind) outside() (*supervisor.Outside, error) {
 	switch {
 	case k.azure == "local":

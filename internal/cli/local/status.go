@@ -1,6 +1,6 @@
 // Package local has the commands of the local plane: up, down, status, kubectl.
 //
-// It starts nothing by itself: internal/plane does. Only internal/cli may import it.
+// It only calls internal/plane, which starts the plane. Only internal/cli may import it.
 package local
 
 import (
@@ -19,7 +19,7 @@ import (
 	"casement.dev/casement/internal/terminal"
 )
 
-// ticking draws a running clock on a terminal during an operation that reports no progress, until stop is called.
+// ticking draws a running clock on a terminal, for an operation that reports no progress, until stop is called.
 func ticking(a *app.App, title, detail string) (stop func()) {
 	screen := terminal.NewScreen(a.Raw.Out)
 	if screen.Size == nil {
@@ -95,7 +95,7 @@ func showStatus(a *app.App, s plane.Status, output string) error {
 // maxGuests is the number of healthy VMs that a table shows.
 const maxGuests = 20
 
-// guestTable lists the VMs, those in trouble first.
+// guestTable lists the VMs, VMs with problems first.
 func guestTable(w io.Writer, guests []plane.Guest, wide bool) {
 	if len(guests) == 0 {
 		return
@@ -123,7 +123,7 @@ func guestTable(w io.Writer, guests []plane.Guest, wide bool) {
 	}
 }
 
-// order compares two rows by whether they have a problem: a row with one comes first.
+// order compares two rows by whether they have a problem: a row with a problem comes first.
 func order(a, b bool) int {
 	switch {
 	case a == b:
@@ -134,8 +134,8 @@ func order(a, b bool) int {
 	return 1
 }
 
-// listenerTable lists load balancers, those without a healthy backend first, and the listeners whose actual address
-// differs from the requested one; wide lists all of them.
+// listenerTable lists load balancers, and the listeners whose actual address differs from the requested one; wide lists
+// all listeners. Load balancers without a healthy backend are first.
 func listenerTable(w io.Writer, listeners []plane.Listener, wide bool) {
 	listeners = slices.Clone(listeners)
 	slices.SortStableFunc(listeners, func(a, b plane.Listener) int {
@@ -209,7 +209,7 @@ func statusTable(w io.Writer, s plane.Status, wide bool) {
 	}
 }
 
-// noteInotify says before a plane starts that file watches are few.
+// noteInotify prints, before a plane starts, that few file watches are available.
 func noteInotify(a *app.App) {
 	if usage := inotify.Now(); usage.Scarce() {
 		fmt.Fprintf(a.Err, "Few file watches are left: API servers that start now read their certificates once a minute "+

@@ -109,7 +109,7 @@ type planeKind struct {
 	azureOf string
 	azure   string
 	gates   string
-	capi    bool // as upstream ships it
+	capi    bool // Cluster API as upstream ships it
 	images  string
 	admit   []string
 	route   bool
@@ -186,10 +186,10 @@ func (k planeKind) args() ([]string, error) {
 	return append(args, "--azure-of", abs), err
 }
 
-// auditManager is the value of --audit for the requests of casement-manager alone.
+// auditManager is the value of --audit that selects the requests of casement-manager.
 const auditManager = "manager"
 
-// auditOf returns the user that --audit names.
+// auditOf returns the user that --audit selects.
 func (k planeKind) auditOf() (string, error) {
 	switch k.audit {
 	case "":
@@ -202,7 +202,7 @@ func (k planeKind) auditOf() (string, error) {
 	return "", app.Usagef("--audit is %s or all, not %q", auditManager, k.audit)
 }
 
-// policy returns the rule for which container images simulated nodes can pull.
+// policy returns the rule for the container images that simulated nodes can pull.
 func (k planeKind) policy() (pull.Policy, error) {
 	p, err := pull.New(k.images, k.admit)
 	if err != nil {
@@ -276,20 +276,19 @@ Management API server  %s
 
 Use it:
 %s  export KUBECONFIG=%s
-%s`, s.Kubernetes.Server, s.Kubernetes.Version, azureLabel(s), azureAt(s), home(a), s.Kubernetes.Kubeconfig, use(s))
+%s`, s.Kubernetes.Server, s.Kubernetes.Version, azureLabel(s), azureAt(s), defaultStateLine(a), s.Kubernetes.Kubeconfig, nextCommands(s))
 }
 
-// home returns the line that makes a plane of --state the default of the commands that follow; "" if it is
-// the default.
-func home(a *app.App) string {
+// defaultStateLine returns the line that makes the plane of --state the default for later commands; "" if it is the default.
+func defaultStateLine(a *app.App) string {
 	if a.Named == "" {
 		return ""
 	}
 	return fmt.Sprintf("  export CASEMENT_HOME=%s\n", a.Dir)
 }
 
-// use returns the next commands to run on a plane.
-func use(s plane.Status) string {
+// nextCommands returns the next commands to run on a plane.
+func nextCommands(s plane.Status) string {
 	if s.Bare {
 		return `  casement status -o clusterctl >> clusterctl.yaml   # its variables; add the providers
   clusterctl --config clusterctl.yaml init --infrastructure azure
@@ -350,7 +349,7 @@ func down(ctx context.Context, a *app.App, purge bool) error {
 	return nil
 }
 
-// NewConduct returns the process that up leaves in the background.
+// NewConduct returns the command that up runs as its background process.
 func NewConduct(a *app.App) *cobra.Command {
 	var factor float64
 	var kind planeKind

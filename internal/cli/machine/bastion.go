@@ -19,10 +19,10 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// bastionVersion is the api-version that Bastion hosts are read with.
+// bastionVersion is the API version for reading Bastion hosts.
 const bastionVersion = "2024-05-01"
 
-// tunnel returns a dialer through the cluster's Azure Bastion host; nil where the user names another way to the machine
+// tunnel returns a dialer through the cluster's Azure Bastion host; nil if the user selects another way to the machine
 // or the AzureCluster declares no Bastion host with tunneling enabled.
 func tunnel(ctx context.Context, a *app.App, w Way, r sshroute.Route) (func(context.Context, string, string) (net.Conn, error), error) {
 	if w.jump != "" && w.jump != sshroute.Bastion {
@@ -58,8 +58,7 @@ func tunnel(ctx context.Context, a *app.App, w Way, r sshroute.Route) (func(cont
 	return through.Dial, err
 }
 
-// bastionHost returns the Bastion host of that name, from the local Azure or, with the user's own Azure login, from
-// Azure.
+// bastionHost returns the Bastion host with a name, from the local Azure or, with the user's own login, from Azure.
 func bastionHost(ctx context.Context, a *app.App, t app.Target, azure *infrav1.AzureCluster, dnsName string) (bastion.Host, error) {
 	if a.AsksPlane(t.Kubeconfig) {
 		plane, err := plane.NewClient(a.Dir).Status(ctx)

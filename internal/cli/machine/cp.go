@@ -47,10 +47,10 @@ A directory is copied into a directory that is there.`,
 	return c
 }
 
-// place is a path and the machine on which it is; an empty machine is the local one.
+// place is a path on a machine; an empty machine means this computer.
 type place struct{ machine, path string }
 
-// onMachine splits NODE:PATH. An argument with a slash before its colon is a local path, and so is one with a drive
+// onMachine splits NODE:PATH. An argument with a slash before its colon is a local path, and so is a path with a drive
 // letter on Windows.
 func onMachine(arg string) (place, bool) {
 	name, file, ok := strings.Cut(arg, ":")
@@ -63,7 +63,7 @@ func onMachine(arg string) (place, bool) {
 	return place{name, file}, true
 }
 
-// copy connects to the machine called name and runs move, which copies files to or from it.
+// copy connects to a machine and runs move, which copies files to or from it.
 func copy(ctx context.Context, a *app.App, w Way, name string, recursive bool, move func(*sshroute.Copier) (sshroute.Copied, error)) error {
 	r, err := route(ctx, a, w, name)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// gateway returns a dialer from within the network of a private cluster of the local plane: its
-// kubeconfig has the plane's gateway as its proxy, and its internal load balancer leads no port
-// 22 to a machine. It is nil where the user names another way, and for other clusters.
+// gateway returns a dialer into the network of a private cluster of the local plane: the proxy in the cluster's
+// kubeconfig is the plane's gateway, and the internal load balancer has no rule for port 22. It returns nil if the user
+// selects another way, and for other clusters.
 func gateway(ctx context.Context, a *app.App, w Way, r sshroute.Route) (func(context.Context, string, string) (net.Conn, error), error) {
 	if w.jump != "" && w.jump != sshroute.Straight {
 		return nil, nil
@@ -47,7 +47,7 @@ func gateway(ctx context.Context, a *app.App, w Way, r sshroute.Route) (func(con
 	return nil, nil
 }
 
-// throughGateway connects to an address of the network that knows the private name from.
+// throughGateway connects to an address in the network that is reachable from the private name from.
 func throughGateway(ctx context.Context, proxy *url.URL, from, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", proxy.Host)
 	if err != nil {
@@ -56,7 +56,7 @@ func throughGateway(ctx context.Context, proxy *url.URL, from, address string) (
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
-	req.Header.Set("Casement-From", from) // as package fabric reads it
+	req.Header.Set("Casement-From", from) // package fabric reads the header
 	if password, some := proxy.User.Password(); some {
 		word := base64.StdEncoding.EncodeToString([]byte(proxy.User.Username() + ":" + password))
 		req.Header.Set("Proxy-Authorization", "Basic "+word)
@@ -74,17 +74,17 @@ func throughGateway(ctx context.Context, proxy *url.URL, from, address string) (
 	if resp.StatusCode != http.StatusOK {
 		defer conn.Close()
 		why := make([]byte, 1<<10)
-		n, _ := resp.Body.Read(why) // without a reason the status says enough
+		n, _ := resp.Body.Read(why) // without a reason, the status is sufficient
 		return nil, fmt.Errorf("%s: %s", resp.Status, why[:n])
 	}
 	return &readAhead{conn, answer}, nil
 }
 
-// readAhead is a connection whose beginning is in a buffer.
+// readAhead is a connection whose first bytes are in a buffer.
 type readAhead struct {
 	net.Conn
 	buffer *bufio.Reader
 }
 
-// Read reads the rest of the buffer, and then from the connection.
+// Read reads the rest of the buffer, and then the connection.
 func (r *readAhead) Read(b []byte) (int, error) { return r.buffer.Read(b) }

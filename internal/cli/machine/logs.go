@@ -25,7 +25,7 @@ type LogsOptions struct {
 	logs.Options
 }
 
-// Values of the flag that selects how logs are read.
+// Values of the flag that selects the way in which logs are read.
 const (
 	FromAuto    = "auto"
 	FromSSH     = "ssh"
@@ -115,7 +115,7 @@ func ReadLogs(ctx context.Context, a *app.App, o LogsOptions, args []string, p *
 	return errors.Join(errs...)
 }
 
-// nodeLogs reads one machine's logs by the first access method that works.
+// nodeLogs reads the logs of one machine by the first access method that works.
 func nodeLogs(ctx context.Context, a *app.App, o LogsOptions, r sshroute.Route, names []string, p *logs.Printer) error {
 	sources, err := logs.Choose(names, r.Windows)
 	if err != nil {
@@ -152,7 +152,7 @@ func nodeLogs(ctx context.Context, a *app.App, o LogsOptions, r sshroute.Route, 
 	return errors.Join(tried...)
 }
 
-// partError is the error of an access method that worked, but could not read all logs.
+// partError is the error of an access method that works but could not read all logs.
 type partError struct{ error }
 
 func part(err error) error {

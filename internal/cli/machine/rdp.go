@@ -16,12 +16,12 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// desktop contains the flags of rdp about the remote desktop session.
+// desktop contains rdp's flags for the remote desktop session.
 type desktop struct {
 	port uint16
 	file string
 	open bool
-	// account is the user who logs in to the desktop; reset requests a new password for it.
+	// account is the user who logs in to the desktop; reset requests a new password for the account.
 	account string
 	reset   bool
 }

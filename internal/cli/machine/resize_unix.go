@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// watchSize reports the terminal's new sizes until forget is called.
+// watchSize sends the new sizes of the terminal until forget is called.
 func watchSize(f *os.File) (sizes <-chan sshroute.Size, forget func()) {
 	signals, done, out := make(chan os.Signal, 1), make(chan struct{}), make(chan sshroute.Size)
 	signal.Notify(signals, syscall.SIGWINCH)
@@ -25,7 +25,7 @@ func watchSize(f *os.File) (sizes <-chan sshroute.Size, forget func()) {
 			}
 			width, height, err := term.GetSize(int(f.Fd()))
 			if err != nil {
-				continue // it will not be notified, and asks again at the next change
+				continue // the size is read again at the next change
 			}
 			select {
 			case out <- sshroute.Size{Width: width, Height: height}:

@@ -6,6 +6,6 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// watchSize reports no new sizes: a console of Windows has no signal for them. A session
-// keeps the size that the window had when it began.
+// watchSize sends nothing, because a console of Windows has no signal for a new size. A session keeps the size of the
+// window at its start.
 func watchSize(*os.File) (sizes <-chan sshroute.Size, forget func()) { return nil, func() {} }

@@ -1,6 +1,6 @@
 // Package machine has the commands on a machine: ssh, rdp, cp, logs.
 //
-// It knows no protocol: internal/sshroute and internal/azure do. Only internal/cli may import it.
+// The protocols are in internal/sshroute and internal/azure. Only internal/cli may import it.
 package machine
 
 import (
@@ -27,7 +27,7 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// Way contains the flags of ssh and rdp that select how a machine is reached.
+// Way contains the flags of ssh and rdp that select the way to a machine.
 type Way struct {
 	app.Target
 	User, identity, jump string
@@ -41,7 +41,7 @@ func (w *Way) addFlags(c *cobra.Command) {
 		"cluster's Bastion host if it tunnels, else the control plane endpoint)")
 }
 
-// route returns the network route to the machine called name.
+// route returns the network route to a machine.
 func route(ctx context.Context, a *app.App, w Way, name string) (sshroute.Route, error) {
 	c, err := a.Client(w.Target)
 	if err != nil {
@@ -54,8 +54,8 @@ func route(ctx context.Context, a *app.App, w Way, name string) (sshroute.Route,
 	return located(ctx, a, c, r), nil
 }
 
-// located adds the addresses of a scale set's instance from its node. If the node cannot be read, the route is
-// unchanged and its own error says that there is no address.
+// located adds to the route of a scale set's instance the addresses of its node. If the node cannot be read, the route
+// is unchanged; its own error then says that there is no address.
 func located(ctx context.Context, a *app.App, c client.Client, r sshroute.Route) sshroute.Route {
 	if !r.Pool || r.Node == "" || r.Address != "" {
 		return r
@@ -85,8 +85,8 @@ func workload(ctx context.Context, a *app.App, c client.Client, cluster client.O
 	return facts.Core(cfg)
 }
 
-// accessDir returns the directory for host keys and Remote Desktop files: in the local plane's state, or for other
-// clusters in the user's configuration, which purging a plane does not delete.
+// accessDir returns the directory for host keys and Remote Desktop files. For the local plane it is in the plane's
+// state directory; for other clusters it is in the user's configuration, which purging a plane does not delete.
 func accessDir(a *app.App, t app.Target) (string, error) {
 	if a.AsksPlane(t.Kubeconfig) {
 		return string(a.Dir), nil
@@ -121,7 +121,7 @@ func Enter(ctx context.Context, a *app.App, w Way, r sshroute.Route) (*sshroute.
 			return nil, err
 		}
 	}
-	if home, err := os.UserHomeDir(); err == nil { // without a home there are no keys in it
+	if home, err := os.UserHomeDir(); err == nil { // without a home directory there are no keys
 		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
 			files = append(files, filepath.Join(home, ".ssh", name))
 		}
@@ -133,7 +133,7 @@ func Enter(ctx context.Context, a *app.App, w Way, r sshroute.Route) (*sshroute.
 	})
 }
 
-// doors returns the ports of the control plane endpoint that lead to machines, by the load balancer's NAT rules.
+// doors returns the ports of the control plane endpoint that the load balancer's NAT rules forward to machines.
 func doors(ctx context.Context, a *app.App, t app.Target, r sshroute.Route, endpoint string) ([]string, error) {
 	host, _, err := net.SplitHostPort(endpoint)
 	if err != nil {
@@ -145,7 +145,7 @@ func doors(ctx context.Context, a *app.App, t app.Target, r sshroute.Route, endp
 	}
 	lb := desired.SSHRuleLB(azure)
 	if lb == "" {
-		return nil, nil // a private cluster has no rules
+		return nil, nil // a private cluster has no NAT rules
 	}
 	vm, err := vm(ctx, a, t, r)
 	if err != nil {
@@ -203,7 +203,7 @@ On the local plane the machine is simulated, and so is what answers.`,
 	return c
 }
 
-// runSSH runs command on the machine called name, or a shell.
+// runSSH runs a command, or a shell, on a machine.
 func runSSH(ctx context.Context, a *app.App, w Way, name, command string) error {
 	r, err := route(ctx, a, w, name)
 	if err != nil {
@@ -226,7 +226,7 @@ func runSSH(ctx context.Context, a *app.App, w Way, name, command string) error 
 	return err
 }
 
-// rawTerminal puts the user's terminal into raw mode for the remote shell; it returns nil where there is no terminal.
+// rawTerminal sets the user's terminal to raw mode for the remote shell; it returns nil if there is no terminal.
 func rawTerminal(a *app.App) (*sshroute.Terminal, func(), error) {
 	f, ok := a.In.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || !a.Terminal() {
@@ -243,7 +243,7 @@ func rawTerminal(a *app.App) (*sshroute.Terminal, func(), error) {
 	resized, forget := watchSize(f)
 	restore := func() {
 		forget()
-		_ = term.Restore(int(f.Fd()), before) // the terminal may be gone
+		_ = term.Restore(int(f.Fd()), before) // the terminal may have been closed
 	}
 	return &sshroute.Terminal{Kind: cmp.Or(os.Getenv("TERM"), "xterm"),
 		Size: sshroute.Size{Width: width, Height: height}, Resized: resized}, restore, nil

@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// vm returns a machine's VM: in the local Azure if the management cluster is the local plane, else in Azure with the
-// user's own login.
+// vm returns a machine's VM: in the local Azure if the management cluster is the local plane, otherwise in Azure with
+// the user's own login.
 func vm(ctx context.Context, a *app.App, t app.Target, r sshroute.Route) (rescue.VM, error) {
 	if r.VM == "" {
 		return rescue.VM{}, fmt.Errorf("machine %s has no VM yet; see what it waits for: casement why %s", r.Machine, r.Machine)

@@ -24,7 +24,7 @@ const (
 
 const hourly = time.Hour
 
-// own records whose the cluster's resources are, before there are any.
+// own records the owner of the cluster's resources before any resource exists.
 func (r *Reconciler) own(ctx context.Context, s *scope) pass.Result {
 	err := r.Opener.Own(ctx, s.Before, s.AzureCluster, s.Cluster)
 	if refused, ok := errors.AsType[*cloud.OwnershipError](err); ok {
@@ -33,12 +33,10 @@ func (r *Reconciler) own(ctx context.Context, s *scope) pass.Result {
 	return pass.Error(err)
 }
 
-// movesLater keeps a cluster from being moved before it is paused and its record of the owner
-// handed over.
-func movesLater(s *scope) bool { return s.AzureCluster.DeletionTimestamp.IsZero() }
+// blocksMove prevents clusterctl from moving a cluster until it is paused and its record of the owner is ready for the move.
+func blocksMove(s *scope) bool { return s.AzureCluster.DeletionTimestamp.IsZero() }
 
-// open opens a session with the cluster's credentials, and keeps the identity from being
-// deleted while the cluster needs it.
+// open opens a session with the cluster's credentials. It also prevents the deletion of the identity while the cluster needs it.
 func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
 	if result := s.Open(ctx, r.Opener, r.Resync); result.Ends() {
 		return result
@@ -54,7 +52,7 @@ func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
 func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	resources, err := r.resources(ctx, s)
 	if err != nil {
-		return pass.Blocked(condition.InvalidSpec, err.Error(), hourly) // nothing but a change of the spec helps
+		return pass.Blocked(condition.InvalidSpec, err.Error(), hourly) // only a change of the spec helps
 	}
 	outcome := s.Azure.Apply(ctx, s.Cluster.Name, resources, *s.Operations())
 	*s.Operations() = record.States(outcome.Tokens)

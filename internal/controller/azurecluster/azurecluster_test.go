@@ -59,7 +59,7 @@ func TestOutside(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, r := range outside(all, test.owned) {
+			for _, r := range notDeletedWithGroup(all, test.owned) {
 				got = append(got, desired.LastSegment(r.ID))
 			}
 			if !slices.Equal(got, test.want) {

@@ -13,9 +13,8 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// appliedRulesAnnotation contains, per security group, the names of the rules that casement
-// wrote, so that a rule that is removed from the spec is deleted in Azure too while rules
-// of others stay.
+// appliedRulesAnnotation contains, per security group, the names of the rules that casement wrote, so that a rule that
+// is removed from the spec is deleted in Azure too, while rules of others stay.
 const appliedRulesAnnotation = "sigs.k8s.io/cluster-api-provider-azure-last-applied-security-rules"
 
 // cleanup deletes the security rules that casement wrote and that are no longer in the
@@ -53,8 +52,8 @@ func wantedRules(c *infrav1.AzureCluster) map[string][]string {
 	return wanted
 }
 
-// droppedRules returns the security rules in the annotation that are not wanted any more.
-// An annotation that cannot be parsed, such as another provider's, yields none.
+// droppedRules returns the security rules in the annotation that are no longer wanted. An annotation that cannot be
+// parsed, such as another provider's, gives none.
 func droppedRules(c *infrav1.AzureCluster, wanted map[string][]string) []desired.Resource {
 	var applied map[string][]string
 	if json.Unmarshal([]byte(c.Annotations[appliedRulesAnnotation]), &applied) != nil {

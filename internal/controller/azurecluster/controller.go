@@ -1,8 +1,7 @@
-// Package azurecluster makes and unmakes the Azure network of a cluster: from
-// AzureCluster to resource groups, virtual network, load balancers and the
-// control plane's endpoint.
+// Package azurecluster creates and deletes the Azure network of an AzureCluster: resource groups, virtual network, load
+// balancers and the control plane's endpoint.
 //
-// It knows no virtual machine and no wire format. Only package manager imports it.
+// It does not handle virtual machines or wire formats. Only package manager imports it.
 package azurecluster
 
 import (
@@ -66,15 +65,15 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toAzureCluster), record.Asked()).
 		Watches(&infrav1.AzureMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(gone()))
-	return wake.Credentials(b, r.Client, itself).Complete(trace.Reconciler("AzureCluster", r))
+	return wake.Credentials(b, r.Client, requestForObject).Complete(trace.Reconciler("AzureCluster", r))
 }
 
-// itself returns the request that reconciles the object that was changed.
-func itself(_ context.Context, c client.Object) []reconcile.Request {
+// requestForObject returns the request that reconciles the object that was changed.
+func requestForObject(_ context.Context, c client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(c)}}
 }
 
-// ofMachine returns the requests for the clusters that are being deleted and wait for a machine.
+// ofMachine returns the requests for the clusters whose deletion waits for a machine.
 func (r *Reconciler) ofMachine(ctx context.Context, m client.Object) []reconcile.Request {
 	var all infrav1.AzureClusterList
 	if err := r.Client.List(ctx, &all, client.InNamespace(m.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
@@ -83,13 +82,13 @@ func (r *Reconciler) ofMachine(ctx context.Context, m client.Object) []reconcile
 	var requests []reconcile.Request
 	for i := range all.Items {
 		if c := &all.Items[i]; !c.DeletionTimestamp.IsZero() && wake.ClusterOf(c) == wake.ClusterOf(m) {
-			requests = append(requests, itself(ctx, c)...)
+			requests = append(requests, requestForObject(ctx, c)...)
 		}
 	}
 	return requests
 }
 
-// gone selects the events after which a machine is not waited for.
+// gone selects the events after which no cluster waits for a machine any more.
 func gone() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -122,17 +121,17 @@ func (s *scope) Block(r pass.Result) {
 	condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, r.Reason, r.Message)
 }
 
-// kind is how AzureClusters are reconciled. A pass that has to wait ends in step
+// kind describes the reconciliation of AzureClusters. A pass that has to wait ends in one of these steps:
 //
-//   - apply, while Azure makes the network;
-//   - cleanup, while Azure deletes security rules that left the spec;
+//   - apply, while Azure creates the network;
+//   - cleanup, while Azure deletes security rules that were removed from the spec;
 //   - report, until the API server's public IP has an address;
-//   - machines, until those of the cluster are gone, and remove, while Azure deletes the
+//   - machines, until the cluster's machines are gone, and remove, while Azure deletes the
 //     network.
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
 		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync, Versions: &r.versions,
-		Finalizer: infrav1.ClusterFinalizer, Conditions: condition.Cluster, More: movesLater,
+		Finalizer: infrav1.ClusterFinalizer, Conditions: condition.Cluster, More: blocksMove,
 		Steps: []pass.Step[*scope]{
 			{Name: "own", Run: r.own},
 			{Name: "open", Run: r.open},
@@ -167,8 +166,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil // the Cluster controller sets the owner, which triggers a pass
 	}
 	if annotations.IsExternallyManaged(azureCluster) {
-		// cluster.x-k8s.io/managed-by: another controller owns the infrastructure, its
-		// finalizer and its status. The machines need the record of their owner.
+		// cluster.x-k8s.io/managed-by: another controller manages the infrastructure, the finalizer and the status. The
+		// machines still need the record of their owner.
 		if annotations.IsPaused(cluster, azureCluster) {
 			return ctrl.Result{}, nil
 		}

@@ -27,7 +27,7 @@ const (
 	machinesPoll = 15 * time.Second
 )
 
-// abandon lets a cluster be deleted whose Azure resources a user has given up.
+// abandon completes the deletion of a cluster whose Azure resources the user has given up.
 func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 	if cloud.Abandoned(s.AzureCluster) {
 		return r.forget(ctx, s)
@@ -35,7 +35,7 @@ func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// machines waits until no AzureMachine of the cluster is left that casement has worked on.
+// machines waits until no AzureMachine of the cluster is left for which casement has created resources.
 func (r *Reconciler) machines(ctx context.Context, s *scope) pass.Result {
 	var all infrav1.AzureMachineList
 	if err := r.Client.List(ctx, &all, client.InNamespace(s.AzureCluster.Namespace),
@@ -56,9 +56,8 @@ func (r *Reconciler) machines(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// openToDelete opens a session with the cluster's credentials. If they are missing and
-// nothing was ever created, there is nothing to delete; otherwise a user has to restore
-// them or give the resources up.
+// openToDelete opens a session with the cluster's credentials. If they are missing and nothing was ever created, there
+// is nothing to delete; otherwise a user has to restore them or give up the resources.
 func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	result := s.Open(ctx, r.Opener, r.Resync)
 	if result.Reason == "" {
@@ -72,9 +71,9 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result
 }
 
-// observeToDelete determines the resources to delete: each resource group of the cluster is
-// one call, and resources elsewhere are one call each. Where the cluster's own group stays, they
-// include all that has the cluster's mark in it.
+// observeToDelete determines the resources to delete: each resource group of the cluster is one call, and resources
+// elsewhere are one call each. If the cluster's own group is not deleted, they include all resources in it that have
+// the cluster's mark.
 func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
 	if result := r.network(ctx, s); result.Ends() {
 		return result
@@ -99,12 +98,12 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 			groups = append(groups, resource)
 		}
 	}
-	s.toDelete = outside(resources, groups)
+	s.toDelete = notDeletedWithGroup(resources, groups)
 	own := desired.ClusterGroup(s.AzureCluster).ID()
 	if slices.ContainsFunc(groups, func(r desired.Resource) bool { return strings.EqualFold(r.ID, own) }) {
 		return pass.Next()
 	}
-	// Machines and pools may have left resources in the group to be deleted with it.
+	// Machines and pools may have left resources in the group, which have to be deleted with the cluster.
 	var err error
 	if s.toDelete, err = s.Azure.Left(ctx, own, s.toDelete); err != nil {
 		return pass.Unread(err, "read what is left in resource group "+desired.LastSegment(own)).On(infrav1.ResourceGroupReadyCondition)
@@ -123,7 +122,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	return r.forget(ctx, s)
 }
 
-// forget removes the finalizers from the identity and from the object.
+// forget removes the finalizers from the identity and from the AzureCluster.
 func (r *Reconciler) forget(ctx context.Context, s *scope) pass.Result {
 	if err := r.Opener.Release(ctx, s.AzureCluster); err != nil {
 		return pass.Error(err)
@@ -132,9 +131,9 @@ func (r *Reconciler) forget(ctx context.Context, s *scope) pass.Result {
 	return pass.Done()
 }
 
-// outside returns the owned groups and the other resources that are not deleted with one of them. Groups
+// notDeletedWithGroup returns the owned groups, and the other resources that are not deleted together with such a group. Groups
 // that are not owned are kept.
-func outside(resources, groups []desired.Resource) []desired.Resource {
+func notDeletedWithGroup(resources, groups []desired.Resource) []desired.Resource {
 	out := groups
 	for _, r := range resources {
 		inside := isGroup(r) || r.Policy == desired.Observe

@@ -15,11 +15,11 @@ import (
 
 // observe reads the facts that the desired resources depend on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
-	return pass.Each(ctx, s, r.zones, r.others, r.network)
+	return pass.Each(ctx, s, r.zones, r.refuseForeign, r.network)
 }
 
-// others refuses a cluster whose resource group or network another cluster of its name made.
-func (r *Reconciler) others(ctx context.Context, s *scope) pass.Result {
+// refuseForeign refuses a cluster whose resource group or network was created by another cluster of the same name.
+func (r *Reconciler) refuseForeign(ctx context.Context, s *scope) pass.Result {
 	for _, at := range []struct{ id, what, condition string }{
 		{desired.ClusterGroup(s.AzureCluster).ID(), "resource group", infrav1.ResourceGroupReadyCondition},
 		{desired.VNetID(s.AzureCluster), "virtual network", infrav1.VNetReadyCondition},
@@ -63,8 +63,8 @@ func (r *Reconciler) zones(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// network determines whether the virtual network is the cluster's own, on which the
-// resources depend and which only Azure knows.
+// network determines whether the virtual network is the cluster's own. The desired resources depend on this, and only
+// Azure knows it.
 func (r *Reconciler) network(ctx context.Context, s *scope) pass.Result {
 	live, err := s.Azure.Live(ctx, desired.VNetID(s.AzureCluster))
 	if err != nil {

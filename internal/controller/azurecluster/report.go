@@ -24,8 +24,8 @@ const (
 // soon is the wait before a public IP without an address is read again.
 const soon = 5 * time.Second
 
-// report sets the API server's endpoint and with it marks the cluster's infrastructure as
-// provisioned. An endpoint that is set is never changed.
+// report sets the API server's endpoint, which marks the cluster's infrastructure as provisioned. It never changes an
+// endpoint that is set.
 func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	endpoint := &s.AzureCluster.Spec.ControlPlaneEndpoint
 	if endpoint.Host == "" {
@@ -44,8 +44,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// host returns the name or address of the API server; "" while there is none, and then it
-// sets a condition with the reason.
+// host returns the name or address of the API server. While there is none, it returns "" and sets a condition with the reason.
 func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 	if !s.AzureCluster.Spec.ControlPlaneEnabled {
 		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, externallyManagedEndpoint, externallyManagedGuideline)
@@ -53,7 +52,7 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 	}
 	ip := desired.APIServerPublicIPID(s.AzureCluster)
 	if ip == "" {
-		// In zone mode None too: the user makes the name resolve.
+		// This is also valid without a private DNS zone: then the user makes the name resolve.
 		return desired.APIServerRecord + "." + desired.PrivateZone(s.AzureCluster, s.Cluster.Name), nil
 	}
 	live, err := s.Azure.Live(ctx, ip)
@@ -65,7 +64,7 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 		return "", fmt.Errorf("public IP %s: %w", ip, err)
 	}
 	if host == "" {
-		s.Azure.Refresh(ip) // the cached address may be older than the present one
+		s.Azure.Refresh(ip) // the cached address may be outdated
 		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, waitingForEndpoint,
 			"public IP "+desired.LastSegment(ip)+" has neither a name nor an address yet")
 	}

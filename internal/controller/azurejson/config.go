@@ -14,10 +14,10 @@ import (
 type input struct {
 	cluster  *infrav1.AzureCluster
 	tenantID string
-	// identity is how the virtual machines authenticate.
+	// identity is the kind of identity with which the virtual machines authenticate.
 	identity infrav1.VMIdentity
-	// clientID and clientSecret belong to the service principal, for machines without an
-	// identity of their own. clientSecret must not be logged.
+	// clientID and clientSecret are the service principal's, for machines without an identity of their own.
+	// clientSecret must not be logged.
 	clientID, clientSecret string
 	// userAssignedClientID is the client ID of the machine's first identity.
 	userAssignedClientID string
@@ -82,10 +82,10 @@ type backOff struct {
 	Jitter   float64 `json:"cloudProviderBackoffJitter,omitempty"`
 }
 
-// maximumRules is the largest number of rules of a Standard load balancer.
+// maximumRules is the maximum number of rules of a Standard load balancer.
 const maximumRules = 250
 
-// render returns the configuration file that templates put on a node's disk.
+// render returns the configuration file that templates write to a node's disk.
 func render(in input) ([]byte, error) {
 	spec := &in.cluster.Spec
 	c := config{

@@ -1,9 +1,8 @@
-// Package azurejson writes the secrets with the configuration of
-// cloud-provider-azure that bootstrap data puts on a node's disk: one per
-// AzureMachineTemplate and AzureMachinePool, and one per AzureMachine that no template made.
+// Package azurejson writes the secrets with the configuration of cloud-provider-azure, which bootstrap data writes to a
+// node's disk: one secret per AzureMachineTemplate and AzureMachinePool, and one per AzureMachine that was not created
+// from a template.
 //
-// It refuses to touch a secret of that name that is not its own. Only package
-// manager imports it.
+// It does not change a secret of the same name that is not its own. Only package manager imports it.
 package azurejson
 
 import (
@@ -44,8 +43,7 @@ import (
 	"casement.dev/casement/internal/trace"
 )
 
-// Keys of a secret. All have the same value; templates of different ages use different
-// keys.
+// Keys of a secret. All have the same value, because templates of different ages use different keys.
 const (
 	controlPlaneKey = "control-plane-azure.json"
 	workerKey       = "worker-node-azure.json"
@@ -62,7 +60,7 @@ type Reconciler struct {
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects must have;
 	// "" watches all.
 	WatchFilter string
-	// Resync is the interval at which facts are read again whose changes trigger no event.
+	// Resync is the interval at which facts whose changes trigger no event are read again.
 	Resync time.Duration
 }
 
@@ -97,7 +95,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	return nil
 }
 
-// written returns a request for the object whose configuration a secret has.
+// written returns a request for the object whose configuration is in a secret.
 func written(_ context.Context, secret client.Object) []reconcile.Request {
 	name, ok := strings.CutSuffix(secret.GetName(), nameSuffix)
 	if !ok {
@@ -121,7 +119,7 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, request ctrl.Request
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
 	if err != nil || cluster == nil {
-		return ctrl.Result{}, err // the owner is an event when it comes
+		return ctrl.Result{}, err // setting the owner triggers another pass
 	}
 	return r.reconcile(ctx, template, cluster, &template.Spec.Template.Spec)
 }
@@ -148,7 +146,7 @@ func (r *Reconciler) reconcilePool(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{}, err
 	}
 	if pool.Labels[clusterv1.ClusterNameLabel] == "" {
-		return ctrl.Result{}, nil // Cluster API's label is an event when it comes
+		return ctrl.Result{}, nil // setting Cluster API's label triggers another pass
 	}
 	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, pool.ObjectMeta)
 	if err != nil {
@@ -175,7 +173,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 		return r.refuse(ctx, owner, cluster.Name, refused)
 	}
 	if refused, ok := errors.AsType[*credential.IdentityError](err); ok {
-		// The cluster's own condition says it too; the identity and its inputs are watched.
+		// The cluster's own condition reports it too; the identity and its inputs are watched.
 		ctrl.LoggerFrom(ctx).V(2).Info("No cloud provider configuration yet", "reason", refused.Message)
 		return ctrl.Result{RequeueAfter: r.Resync}, nil
 	}
@@ -198,8 +196,8 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 	return ctrl.Result{}, r.say(ctx, owner, nil)
 }
 
-// refuse reports why there is no configuration, and empties the secret of an earlier configuration: its
-// content may not be readable any more.
+// refuse reports why there is no configuration, and empties the secret of an earlier configuration, whose content may
+// no longer be permitted.
 func (r *Reconciler) refuse(ctx context.Context, owner client.Object, clusterName string,
 	why *credential.IdentityError) (ctrl.Result, error) {
 	secret := &corev1.Secret{}
@@ -264,7 +262,7 @@ func (r *Reconciler) input(ctx context.Context, c *infrav1.AzureCluster, spec *i
 		}
 	case spec.Identity != infrav1.VMIdentitySystemAssigned:
 		if credentials.ClientSecret != "" {
-			if err := r.Opener.Readable(ctx, c); err != nil {
+			if err := r.Opener.CheckSecretReadable(ctx, c); err != nil {
 				return in, err
 			}
 		}
@@ -286,8 +284,8 @@ func clientIDOf(live json.RawMessage) (string, error) {
 	return identity.Properties.ClientID, err
 }
 
-// write creates the secret or updates it if it differs, and reports whether it wrote. A secret without the
-// cluster's label belongs to the user and is not changed.
+// write creates the secret, or updates it if it differs, and reports whether it wrote. It does not change a secret
+// without the cluster's label, because that secret belongs to the user.
 func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName string, data []byte) (bool, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName() + nameSuffix}}
 	wanted := map[string][]byte{controlPlaneKey: data, workerKey: data, nodeKey: data}
@@ -313,9 +311,8 @@ func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName
 	return true, r.Client.Patch(ctx, secret, client.MergeFrom(before))
 }
 
-// renew sets the secret's data, and its owner in the current API version, because a
-// restored or hand-written owner may have another version. It reports whether the secret
-// changed.
+// renew sets the secret's data, and its owner in the current API version, because the owner reference of a restored or
+// hand-written secret may have another version. It reports whether the secret changed.
 func renew(secret *corev1.Secret, owner client.Object, wanted map[string][]byte, scheme *runtime.Scheme) (bool, error) {
 	before := secret.DeepCopy()
 	secret.Data = wanted

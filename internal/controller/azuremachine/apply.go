@@ -58,7 +58,7 @@ func (s *scope) resources(ctx context.Context) ([]desired.Resource, pass.Result)
 	return resources, pass.Error(err)
 }
 
-// needing makes the virtual machine depend on a resource, so that the resource is created first.
+// needing adds a resource to the needs of the virtual machine, so that the resource is created first.
 func (s *scope) needing(resources []desired.Resource, id string) []desired.Resource {
 	for i := range resources {
 		if strings.EqualFold(resources[i].ID, desired.VMID(s.AzureCluster, s.vmName)) {

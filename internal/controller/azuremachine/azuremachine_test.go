@@ -40,7 +40,7 @@ func vmOutcome(s *scope, vm string, status plan.ResourceStatus) plan.Outcome {
 func TestReport(t *testing.T) {
 	for _, test := range []struct {
 		name, vm    string
-		provisioned bool // before
+		provisioned bool // before the pass
 		status      plan.ResourceStatus
 		ready       bool
 		failure     string

@@ -15,18 +15,17 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// lastWait is for how long after a machine has joined its console is read for failures of
-// the commands after kubeadm.
+// lastWait is the time after a machine has joined for which its console is read for failures of the commands after kubeadm.
 const lastWait = 10 * time.Minute
 
-// bootstrap explains in the condition BootstrapSucceeded why a running virtual machine has
-// not become a node, as far as its serial console shows it. For a machine that has become a
-// node, it names once which bootstrap commands failed or had no effect.
+// bootstrap explains in the condition BootstrapSucceeded why a running virtual machine has not become a node, as far as
+// its serial console shows the reason. For a machine that has become a node, it names once the bootstrap commands that
+// failed or had no effect.
 func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(r.readConsole(ctx, s, time.Now()))
 }
 
-// readConsole reads the console and returns when to read it again, or 0 for never.
+// readConsole reads the console and returns the time until the next read, or 0 for none.
 func (r *Reconciler) readConsole(ctx context.Context, s *scope, now time.Time) time.Duration {
 	m := s.azureMachine
 	joined := s.machine.Status.NodeRef.IsDefined()

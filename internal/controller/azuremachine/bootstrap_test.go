@@ -14,7 +14,7 @@ import (
 func TestReadConsoleWithoutACall(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r := &Reconciler{}
-	s := testScope() // it has no session: a call would panic
+	s := testScope() // there is no session, so a call would panic
 	s.vm = &liveVM{}
 	conditions.Set(s.azureMachine, metav1.Condition{Type: infrav1.VMRunningCondition, Status: metav1.ConditionTrue,
 		Reason: "Provisioned", LastTransitionTime: metav1.NewTime(now.Add(-20 * time.Second))})

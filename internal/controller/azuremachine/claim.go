@@ -10,15 +10,13 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// unmade reports that a machine waits to be created: it has no finalizer until its first
-// resource is.
-func unmade(s *scope) bool {
+// notYetCreated reports whether a machine waits to be created: it gets its finalizer with its first resource.
+func notYetCreated(s *scope) bool {
 	m := s.azureMachine
 	return m.Spec.ProviderID == nil && m.Status.VMState == nil && !bootdata.Claimed(m, m.Status.LongRunningOperationStates)
 }
 
-// claim writes the finalizer of a machine, with the other metadata that must exist before its first
-// resource is created.
+// claim writes the finalizer of a machine, and the other metadata that must exist before its first resource is created.
 func (r *Reconciler) claim(ctx context.Context, s *scope) pass.Result {
 	if controllerutil.ContainsFinalizer(s.azureMachine, infrav1.MachineFinalizer) {
 		return pass.Next()

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// cleanup deletes resources that a machine needs only until it is a node.
+// cleanup deletes the resources that a machine needs only until it is a node.
 func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 	if !s.machine.Status.NodeRef.IsDefined() {
 		return pass.Next()
@@ -19,8 +19,7 @@ func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(r.unhide(ctx, s))
 }
 
-// unhide deletes the bootstrap secret, which nothing reads any more. It returns when to try
-// again, or 0.
+// unhide deletes the bootstrap secret, which no program reads any more. It returns the time until the next attempt, or 0.
 func (r *Reconciler) unhide(ctx context.Context, s *scope) time.Duration {
 	err := bootdata.Unhide(ctx, s.Azure, s.AzureCluster, s.Cluster.Name, s.azureMachine)
 	if refused, ok := errors.AsType[*bootdata.Error](err); ok {

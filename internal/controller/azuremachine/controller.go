@@ -1,7 +1,7 @@
-// Package azuremachine creates and deletes the virtual machine of an AzureMachine, with the resources that
-// belong to it alone: interfaces, disks, address, NAT rule, extensions.
+// Package azuremachine creates and deletes the virtual machine of an AzureMachine, with the resources that belong to it
+// alone: interfaces, disks, address, NAT rule, extensions.
 //
-// It knows no network of the cluster beyond IDs and no wire format. Only package manager imports it.
+// It uses only the IDs of the cluster's network, and no wire formats. Only package manager imports it.
 package azuremachine
 
 import (
@@ -46,7 +46,7 @@ type Reconciler struct {
 	WatchFilter string
 	// Resync is the interval at which a machine without changes is compared with Azure.
 	Resync time.Duration
-	// LeaveDelay is how long at most the machine of a node that is deleted waits until load balancers have let go of it.
+	// LeaveDelay is the maximum time for which the machine of a deleted node waits until load balancers no longer use it.
 	LeaveDelay time.Duration
 
 	looks    console.Looks
@@ -83,7 +83,7 @@ type scope struct {
 	// vmName is the computer name; vm is the virtual machine in Azure, or nil.
 	vmName string
 	vm     *liveVM
-	// foreign is true if a deletion finds a virtual machine of the name that is another's.
+	// foreign is true if a deletion finds a virtual machine with the machine's name that belongs to another owner.
 	foreign bool
 	input   inputs
 	outcome plan.Outcome
@@ -99,8 +99,8 @@ func (s *scope) Operations() *[]infrav1.LongRunningOperationState {
 	return &s.azureMachine.Status.LongRunningOperationStates
 }
 
-// Block implements pass.Subject: the reason is written to VMRunning or, for a running
-// machine, to Synced. For a machine that failed finally, it is also its failure reason.
+// Block implements pass.Subject: it writes the reason to VMRunning or, for a running machine, to Synced. For a machine
+// that has failed permanently, the reason is also its failure reason.
 func (s *scope) Block(r pass.Result) {
 	switch {
 	case r.Lasting:
@@ -114,17 +114,17 @@ func (s *scope) Block(r pass.Result) {
 	}
 }
 
-// kind is how AzureMachines are reconciled. A pass that has to wait ends in step
+// kind describes the reconciliation of AzureMachines. A pass that has to wait ends in one of these steps:
 //
-//   - wait, until the cluster's network is there and the bootstrap data is rendered;
-//   - apply to report, while Azure makes the machine; bootstrap, power and cleanup go on
-//     meanwhile, and each says when it wants another pass;
-//   - leave, while load balancers let go of its node;
+//   - wait, until the cluster's network exists and the bootstrap data is rendered;
+//   - apply to report, while Azure creates the machine; bootstrap, power and cleanup still
+//     run then, and each requests its own next pass;
+//   - leave, while load balancers still use its node;
 //   - remove, while Azure deletes it.
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
 		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync, Versions: &r.versions,
-		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more, Unmade: unmade,
+		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: moreOperations, Unmade: notYetCreated,
 		Steps: []pass.Step[*scope]{
 			{Name: "wait", Run: r.wait},
 			{Name: "refuse", Run: r.refuse},
@@ -163,9 +163,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.kind().Run(ctx, s)
 }
 
-// load reads the machine and the objects that it depends on. It returns nil when there is nothing to do
-// yet; the creation of a missing object triggers another pass. With an error it returns the objects read so
-// far, if the machine is one of them.
+// load reads the machine and the objects that it depends on. It returns nil if there is nothing to do yet; the creation
+// of a missing object triggers another pass. With an error, it returns the objects read so far if the machine is one of
+// them.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{azureMachine: &infrav1.AzureMachine{}}
 	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, s.azureMachine, r.WatchFilter); !ours {
@@ -202,9 +202,9 @@ func (r *Reconciler) owners(ctx context.Context, s *scope) (bool, error) {
 	return err == nil && s.Cluster != nil, err
 }
 
-// more reports that operations will follow those in progress: the machine does not run yet,
-// has not failed finally and is not being deleted.
-func more(s *scope) bool {
+// moreOperations reports whether operations will follow those in progress: the machine is not running yet, has not failed
+// permanently and is not being deleted.
+func moreOperations(s *scope) bool {
 	m := s.azureMachine
 	return !conditions.IsTrue(m, infrav1.VMRunningCondition) && m.Status.FailureReason == nil && m.DeletionTimestamp.IsZero()
 }

@@ -23,21 +23,19 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// abandon lets a machine be deleted whose Azure resources cannot be reached any more or
-// were given up.
+// abandon completes the deletion of a machine whose Azure resources cannot be reached any more or were given up.
 func (r *Reconciler) abandon(_ context.Context, s *scope) pass.Result {
 	if s.AzureCluster == nil || cloud.Abandoned(s.AzureCluster) || cloud.Abandoned(s.azureMachine) {
 		return s.forget()
 	}
 	if !cloud.Recorded(s.AzureCluster, s.Cluster) {
-		return pass.Wait(soon) // until it is known which resources are the cluster's own
+		return pass.Wait(soon) // until it is known which resources belong to the cluster
 	}
 	return pass.Next()
 }
 
-// openToDelete opens a session with the cluster's credentials. If they are missing and
-// nothing was ever created, there is nothing to delete; otherwise a user has to restore
-// them or give the resources up.
+// openToDelete opens a session with the cluster's credentials. If they are missing and nothing was ever created, there
+// is nothing to delete; otherwise a user has to restore them or give up the resources.
 func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	result := s.Open(ctx, r.Opener, r.Resync)
 	if result.Reason == "" {
@@ -52,7 +50,7 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	return result.On(infrav1.VMRunningCondition)
 }
 
-// leave waits until load balancers have let go of the machine's node, for a while.
+// leave waits, for a limited time, until load balancers no longer use the machine's node.
 func (r *Reconciler) leave(ctx context.Context, s *scope) pass.Result {
 	left := cloud.Leaves(s.Cluster, s.machine, r.LeaveDelay)
 	if left == 0 {
@@ -81,7 +79,7 @@ func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result 
 func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	var later time.Duration
 	if !s.GroupGoes {
-		later = r.unhide(ctx, s) // a refusal of the vault does not keep the machine running
+		later = r.unhide(ctx, s) // a refusal by the vault does not prevent the machine's deletion
 	}
 	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
 	*s.Operations() = record.States(outcome.Tokens)
@@ -115,8 +113,8 @@ func (s *scope) collect(ctx context.Context) error {
 		s.vm, s.foreign = nil, true
 	}
 	if s.vm == nil {
-		// The interfaces were usually deleted with the VM, and the cached list is old.
-		// Reading them is cheaper than deleting them once more.
+		// The interfaces were usually deleted with the VM, and the cached list is old. Reading them is cheaper than
+		// deleting them again.
 		for _, id := range desired.NICIDs(s.AzureCluster, s.azureMachine, s.vmName) {
 			s.Azure.Refresh(id)
 		}
@@ -143,7 +141,7 @@ func (s *scope) collect(ctx context.Context) error {
 	return nil
 }
 
-// made returns the resources that the status and the operations record as the machine's.
+// made returns the machine's resources as recorded in the status and the operations.
 func (s *scope) made(ctx context.Context) (desired.Made, error) {
 	m := s.azureMachine
 	made := desired.Made{
@@ -168,9 +166,8 @@ func (s *scope) made(ctx context.Context) (desired.Made, error) {
 	return made, err
 }
 
-// nothingMade reports whether, by the object's records, nothing was ever created in Azure
-// for the machine. The status is not moved to another management cluster, but a provider ID
-// is.
+// nothingMade reports whether, according to the object's records, no Azure resource was ever created for the machine.
+// clusterctl move does not keep the status, but it keeps a provider ID.
 func (s *scope) nothingMade() bool {
 	m := s.azureMachine
 	id := ptr.Deref(m.Spec.ProviderID, "")

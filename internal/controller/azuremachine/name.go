@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// naming returns how the computer names of machines are chosen.
+// naming returns the rules by which computer names of machines are chosen.
 func naming() azurename.Naming[*infrav1.AzureMachine] {
 	return azurename.Naming[*infrav1.AzureMachine]{
 		ID:         desired.VMID,
@@ -25,8 +25,8 @@ func naming() azurename.Naming[*infrav1.AzureMachine] {
 	}
 }
 
-// name chooses the computer name. A provider ID that is not the machine's own ends the pass, unless the
-// machine is deleted: then the machine's own resources are deleted.
+// name chooses the computer name. A provider ID that is not the machine's own ends the pass, unless the machine is
+// being deleted: then the machine's own resources are deleted.
 func (r *Reconciler) name(ctx context.Context, s *scope) pass.Result {
 	name, refused, bound, err := naming().Bind(ctx, r.Client, s.Azure, s.AzureCluster, s.Cluster.Name, "AzureMachine", s.azureMachine,
 		func() client.ObjectList { return &infrav1.AzureMachineList{} })

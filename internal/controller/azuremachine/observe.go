@@ -63,8 +63,8 @@ func (vm *liveVM) cascadesDelete(id string) bool {
 	return false
 }
 
-// leftDisks returns the disks that Azure does not delete with the virtual machine. Azure deletes the disks
-// of machines that casement created, but possibly not those of a machine of another provider.
+// leftDisks returns the disks that Azure does not delete with the virtual machine. Azure deletes the disks of machines
+// that casement created, but possibly not those of other providers' machines.
 func (vm *liveVM) leftDisks() []string {
 	if vm == nil {
 		return nil
@@ -94,7 +94,7 @@ func parseVM(live json.RawMessage) (*liveVM, error) {
 func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	id := desired.VMID(s.AzureCluster, s.vmName)
 	if cloud.NodeLost(s.machine) {
-		s.Azure.Refresh(id) // an outdated read may be the reason
+		s.Azure.Refresh(id) // the cached list may be outdated
 	}
 	live, err := s.Azure.Live(ctx, id)
 	if err != nil {

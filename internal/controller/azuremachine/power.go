@@ -13,8 +13,7 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// power explains in VMRunning why a node is lost if its virtual machine does not run. Azure
-// is asked only about lost nodes.
+// power explains in VMRunning why a node is lost if its virtual machine is not running. It calls Azure only for lost nodes.
 func (r *Reconciler) power(ctx context.Context, s *scope) pass.Result {
 	m := s.azureMachine
 	if !cloud.NodeLost(s.machine) || !conditions.IsTrue(m, infrav1.VMRunningCondition) {

@@ -20,11 +20,11 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// imageNotFound is the reason of VMRunning if the image does not exist.
+// imageNotFound is the reason in VMRunning if the image does not exist.
 const imageNotFound = "ImageNotFound"
 
-// inputs are the values from which a new virtual machine is created, beyond the specs. They
-// contain secrets and are discarded after the pass.
+// inputs are the values, in addition to the specs, from which a new virtual machine is created. They contain secrets
+// and are discarded after the pass.
 type inputs struct {
 	image         infrav1.Image
 	size          capacity.Size
@@ -35,8 +35,8 @@ type inputs struct {
 	secret *desired.BootstrapSecret
 }
 
-// prepare collects the inputs of a new virtual machine and checks them where this needs no
-// call. It does nothing if the VM exists.
+// prepare collects the inputs of a new virtual machine, and checks them as far as no call is needed. It does nothing if
+// the VM exists.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
 	if s.vm != nil {
 		return pass.Next()
@@ -130,8 +130,7 @@ func (s *scope) availabilitySet() *desired.AvailabilitySet {
 	return &desired.AvailabilitySet{Name: name, FaultDomains: cmp.Or(s.input.size.FaultDomains, 2)}
 }
 
-// sshPort returns the frontend port of the machine's NAT rule: its present one, or the
-// first free one.
+// sshPort returns the frontend port of the machine's NAT rule: the current port, or the first free one.
 func (s *scope) sshPort(ctx context.Context) (int32, error) {
 	lb := desired.SSHRuleLB(s.AzureCluster)
 	if lb == "" || !util.IsControlPlaneMachine(s.machine) {

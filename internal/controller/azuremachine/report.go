@@ -17,14 +17,13 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// Values of status.failureReason, which are CAPZ's.
+// Values of status.failureReason, as in CAPZ.
 const (
 	createError = "CreateError"
 	updateError = "UpdateError"
 )
 
-// soon is the wait before another pass over a machine for which something remains to be
-// done.
+// soon is the wait before the next pass over a machine with remaining work.
 const soon = 5 * time.Second
 
 // report writes the machine's state in Azure into its status.
@@ -43,12 +42,12 @@ func (r *Reconciler) report(_ context.Context, s *scope) pass.Result {
 		again := cloud.Requeue(s.outcome, r.Resync)
 		return pass.Within(again)
 	}
-	return pass.Within(s.again())
+	return pass.Within(s.nextPass())
 }
 
-// again returns when a machine that is done needs another pass: its system-assigned
-// identity is known only after the VM exists, and its role is assigned after that.
-func (s *scope) again() time.Duration {
+// nextPass returns the time until the next pass over a machine that is done: its system-assigned identity is known only
+// after the VM exists, and the identity's role is assigned after that.
+func (s *scope) nextPass() time.Duration {
 	role := s.azureMachine.Spec.SystemAssignedIdentityRole
 	wanted := s.azureMachine.Spec.Identity == infrav1.VMIdentitySystemAssigned && role != nil && role.Name != ""
 	if wanted && (s.vm == nil || s.vm.Identity.PrincipalID == "") {
@@ -88,9 +87,8 @@ func (s *scope) reportVM() pass.Result {
 	return pass.Next()
 }
 
-// reportFailed marks a machine as failed finally if it never ran and cannot be created
-// again. A failure of a machine that did run is only reported, because a user may repair
-// it.
+// reportFailed marks a machine as failed permanently if it never ran and cannot be created again. A failure of a
+// machine that has run is only reported, because a user may repair the machine.
 func (s *scope) reportFailed(id string) pass.Result {
 	message, final := "Azure failed to provision virtual machine "+s.vmName, true
 	for _, r := range s.outcome.Resources {
@@ -108,7 +106,7 @@ func (s *scope) reportFailed(id string) pass.Result {
 	return pass.Next()
 }
 
-// liveOf returns the live state of a resource by its ID, without case.
+// liveOf returns the live state of a resource by its ID, whose case is ignored.
 func liveOf(outcome plan.Outcome, id string) json.RawMessage {
 	for key, live := range outcome.Live {
 		if strings.EqualFold(key, id) {

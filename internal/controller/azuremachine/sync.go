@@ -18,9 +18,9 @@ func (s *scope) synced() {
 	}
 }
 
-// unsynced explains why a running machine could not be compared with Azure or updated. The
-// condition does not count for Ready, because the machine works. A problem that may pass is
-// Unknown at first, and False if it lasts too long.
+// unsynced explains why a running machine could not be compared with Azure or updated. The condition does not affect
+// Ready, because the machine works. It is Unknown for a problem that may be temporary, and False if the problem lasts
+// too long.
 func (s *scope) unsynced(reason, message string, now time.Time) {
 	was := conditions.Get(s.azureMachine, infrav1.SyncedCondition)
 	if cloud.Passes(reason) && (was == nil || was.Status == metav1.ConditionTrue) {

@@ -11,9 +11,8 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// wait ends the pass until the cluster's network exists and the bootstrap provider has
-// rendered the machine's data; both trigger a pass. For a machine that failed finally it
-// ends every pass.
+// wait ends the pass until the cluster's network exists and the bootstrap provider has rendered the machine's data;
+// both events trigger a pass. It ends every pass over a machine that has failed permanently.
 func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	switch provisioned := s.Cluster.Status.Initialization.InfrastructureProvisioned; {
 	case s.azureMachine.Status.FailureReason != nil:
@@ -23,7 +22,7 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 			fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name),
 			r.Resync)
 	case !cloud.Recorded(s.AzureCluster, s.Cluster) && s.azureMachine.Spec.ProviderID != nil:
-		return pass.Wait(soon) // after an update or a move of the cluster, for a moment
+		return pass.Wait(soon) // happens briefly after an update or a move of the cluster
 	case !cloud.Recorded(s.AzureCluster, s.Cluster):
 		return pass.Blocked(infrav1.WaitingForClusterInfraReason, "AzureCluster "+s.AzureCluster.Name+" has no record of its owner yet",
 			soon)
@@ -38,7 +37,7 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// refuse marks a machine as failed finally if it can never be created.
+// refuse marks a machine as failed permanently if it can never be created.
 func (r *Reconciler) refuse(_ context.Context, s *scope) pass.Result {
 	if util.IsControlPlaneMachine(s.machine) && s.windows() {
 		return pass.Failed(cloud.InvalidConfiguration, "spec.osDisk.osType is Windows, but Machine "+s.machine.Name+

@@ -15,9 +15,8 @@ import (
 	"casement.dev/casement/internal/controller/wake"
 )
 
-// machineMatters selects updates of a Machine that a pass depends on: changes of the spec,
-// whether it has a node, and whether that node is lost. Cluster API writes the rest of its
-// status often.
+// machineMatters selects the updates of a Machine that a pass depends on: changes of the spec, whether the Machine has
+// a node, and whether that node is lost. Cluster API writes the other fields of its status often.
 func machineMatters() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		old, ok := e.ObjectOld.(*clusterv1.Machine)
@@ -27,7 +26,7 @@ func machineMatters() predicate.Predicate {
 	}}
 }
 
-// dataSecretField indexes Machines by the secret of their bootstrap data.
+// dataSecretField is the index of Machines by the name of the secret with their bootstrap data.
 const dataSecretField = "casement.spec.bootstrap.dataSecretName"
 
 func dataSecret(o client.Object) []string {
@@ -37,9 +36,8 @@ func dataSecret(o client.Object) []string {
 	return nil
 }
 
-// ofSecret returns a request for the machine whose bootstrap data is in a secret, while it
-// has no virtual machine. For a Machine that does not name its secret yet, the later change
-// of the Machine triggers the pass.
+// ofSecret returns a request for the machine whose bootstrap data is in a secret, while the machine has no virtual
+// machine. If the Machine does not name its secret yet, the later change of the Machine triggers the pass.
 func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	var machines clusterv1.MachineList
 	if err := r.Client.List(ctx, &machines, client.InNamespace(secret.GetNamespace()),
@@ -57,7 +55,7 @@ func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []recon
 	return requests
 }
 
-// settled reports that a machine does not wait for its AzureCluster.
+// settled reports whether a machine does not wait for its AzureCluster.
 func settled(o client.Object) bool {
 	m, ok := o.(*infrav1.AzureMachine)
 	return ok && !pending(m)

@@ -49,7 +49,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// adoptReplicas sets the MachinePool's replicas to a capacity that an autoscaler set.
+// adoptReplicas sets the MachinePool's replicas to the capacity that an autoscaler set.
 func (r *Reconciler) adoptReplicas(ctx context.Context, s *scope) error {
 	if !s.scaledElsewhere() || s.live == nil || s.live.SKU.Capacity == s.replicas() {
 		return nil
@@ -62,8 +62,8 @@ func (r *Reconciler) adoptReplicas(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// resources returns the desired resources of the pool. They are computed twice, because the
-// capacity depends on how many instances the model outdates.
+// resources returns the desired resources of the pool. They are computed twice, because the capacity depends on the
+// number of instances that the new model makes outdated.
 func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resource, error) {
 	in := desired.ScaleSetInput{
 		Cluster: s.AzureCluster, Pool: s.pool, ClusterName: s.Cluster.Name, Name: s.name,
@@ -95,8 +95,8 @@ func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resourc
 	return desired.ScaleSet(in)
 }
 
-// withRight adds the role assignment for reading the bootstrap secret until it exists,
-// because the first instances need it.
+// withRight adds the role assignment for reading the bootstrap secret, as long as it does not exist, because the first
+// instances need it.
 func (s *scope) withRight(resources []desired.Resource) []desired.Resource {
 	if s.input.secret == nil || s.live != nil && conditions.IsTrue(s.pool, infrav1.RoleAssignmentReadyCondition) {
 		return resources
@@ -127,8 +127,7 @@ func (s *scope) outdated() int32 {
 	return n
 }
 
-// changed returns the names of the parts of the model that instances of old models were
-// made with otherwise.
+// changed returns the names of the parts of the model in which instances with old models differ.
 func (s *scope) changed() []string {
 	var names []string
 	for _, m := range s.members {

@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// bootstrap explains in the condition BootstrapSucceeded of an AzureMachinePoolMachine why
-// its instance has not become a node, as far as the serial console shows it.
+// bootstrap explains in the condition BootstrapSucceeded of an AzureMachinePoolMachine why its instance has not become
+// a node, as far as the serial console shows the reason.
 func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 	now, soonest := time.Now(), time.Duration(0)
 	for i := range s.members {
@@ -33,8 +33,7 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(soonest)
 }
 
-// readConsole reads the console of one instance and returns when to read it again, or 0 for
-// never.
+// readConsole reads the console of one instance and returns the time until the next read, or 0 for none.
 func (r *Reconciler) readConsole(ctx context.Context, s *scope, m *member, now time.Time) (time.Duration, error) {
 	reported := conditions.Get(m.shown, infrav1.BootstrapSucceededCondition)
 	if m.machine == nil || m.machine.Status.NodeRef.IsDefined() {

@@ -1,10 +1,8 @@
-// Package azuremachinepool makes and unmakes the virtual machine scale set behind an
-// AzureMachinePool, shows each of its instances as an AzureMachinePoolMachine, and
-// replaces instances of an old model.
+// Package azuremachinepool creates and deletes the virtual machine scale set of an AzureMachinePool, shows each of its
+// instances as an AzureMachinePoolMachine, and replaces instances with an old model.
 //
-// It talks to Azure for a pool as a whole: one list for all instances, one call for
-// all that go. It knows no network of the cluster beyond IDs and no wire format. Only
-// package manager imports it.
+// It calls Azure for a pool as a whole: one list for all instances, one call for all instances to be deleted. It uses
+// only the IDs of the cluster's network, and no wire formats. Only package manager imports it.
 package azuremachinepool
 
 import (
@@ -50,7 +48,7 @@ type Reconciler struct {
 	WatchFilter string
 	// Resync is the interval at which a pool without changes is compared with Azure.
 	Resync time.Duration
-	// LeaveDelay is how long at most the instance of a node that is deleted waits until load balancers have let go of it.
+	// LeaveDelay is the maximum time for which the instance of a deleted node waits until load balancers no longer use it.
 	LeaveDelay time.Duration
 
 	looks    console.Looks
@@ -132,7 +130,7 @@ func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []recon
 	return requests
 }
 
-// settled reports that a pool does not wait for its AzureCluster.
+// settled reports whether a pool does not wait for its AzureCluster.
 func settled(o client.Object) bool {
 	p, ok := o.(*infrav1.AzureMachinePool)
 	return ok && p.Spec.ProviderID != "" && !wake.Pending(p)
@@ -153,13 +151,12 @@ type scope struct {
 	// if there are none.
 	views map[string]cloud.View
 	input inputs
-	// model is the model of new instances, as modelAnnotation has it.
+	// model is the model of new instances, as in modelAnnotation.
 	model string
-	// set is the desired scale set, outcome the result of applying it.
+	// set is the desired scale set, and outcome the result of applying it.
 	set     desired.Resource
 	outcome plan.Outcome
-	// underway is true if operations of an earlier pass have not ended, busy if a write of
-	// the scale set is in progress.
+	// underway is true if operations of an earlier pass have not ended; busy is true if a write of the scale set is in progress.
 	underway, busy bool
 	// toDelete are the resources that a deletion removes from Azure.
 	toDelete []desired.Resource
@@ -173,8 +170,8 @@ func (s *scope) Operations() *[]infrav1.LongRunningOperationState {
 	return &s.pool.Status.LongRunningOperationStates
 }
 
-// Block implements pass.Subject: the reason is written to ScaleSetRunning or, if the scale
-// set runs and a change of it has to wait, to ScaleSetModelUpdated.
+// Block implements pass.Subject: it writes the reason to ScaleSetRunning or, if the scale set is running and a change
+// of it has to wait, to ScaleSetModelUpdated.
 func (s *scope) Block(r pass.Result) {
 	if conditions.IsTrue(s.pool, infrav1.ScaleSetRunningCondition) && s.live != nil {
 		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, r.Reason, r.Message)
@@ -183,12 +180,12 @@ func (s *scope) Block(r pass.Result) {
 	condition.False(s.pool, infrav1.ScaleSetRunningCondition, r.Reason, r.Message)
 }
 
-// kind is how AzureMachinePools are reconciled. A pass that has to wait ends in step
+// kind describes the reconciliation of AzureMachinePools. A pass that has to wait ends in one of these steps:
 //
-//   - wait, until the cluster's network is there and the bootstrap data is rendered;
+//   - wait, until the cluster's network exists and the bootstrap data is rendered;
 //   - shrink, while Azure deletes instances;
-//   - report, while Azure makes the scale set; a write that goes on for long does not end
-//     the pass, for some of its instances are there;
+//   - report, while Azure creates the scale set; a write that takes long does not end the
+//     pass, because some of its instances exist already;
 //   - remove, while Azure deletes the scale set.
 func (r *Reconciler) kind() pass.Kind[*scope] {
 	return pass.Kind[*scope]{
@@ -199,7 +196,7 @@ func (r *Reconciler) kind() pass.Kind[*scope] {
 			{Name: "open", Run: r.open},
 			{Name: "name", Run: r.chooseName},
 			{Name: "observe", Run: r.observe},
-			{Name: "shrink", Run: r.shrink},
+			{Name: "shrink", Run: r.deleteMarkedInstances},
 			{Name: "prepare", Run: r.prepare},
 			{Name: "apply", Run: r.apply},
 			{Name: "report", Run: r.report},
@@ -232,9 +229,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.kind().Run(ctx, s)
 }
 
-// load reads the pool and the objects that it depends on. It returns nil when there is nothing to do yet;
-// the creation of a missing object triggers another pass. With an error it returns the objects read so far,
-// if the pool is one of them.
+// load reads the pool and the objects that it depends on. It returns nil if there is nothing to do yet; the creation of
+// a missing object triggers another pass. With an error, it returns the objects read so far if the pool is one of them.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{pool: &infrav1.AzureMachinePool{}}
 	err := r.Client.Get(ctx, request.NamespacedName, s.pool)

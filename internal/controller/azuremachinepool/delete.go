@@ -20,21 +20,19 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// abandon lets a pool be deleted whose Azure resources cannot be reached any more or were
-// given up.
+// abandon completes the deletion of a pool whose Azure resources cannot be reached any more or were given up.
 func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 	if s.AzureCluster == nil || cloud.Abandoned(s.AzureCluster) || cloud.Abandoned(s.pool) {
 		return r.forget(ctx, s)
 	}
 	if !cloud.Recorded(s.AzureCluster, s.Cluster) {
-		return pass.Wait(soon) // until it is known which resources are the cluster's own
+		return pass.Wait(soon) // until it is known which resources belong to the cluster
 	}
 	return pass.Next()
 }
 
-// openToDelete opens a session with the cluster's credentials. If they are missing and
-// nothing was ever created, there is nothing to delete; otherwise a user has to restore
-// them or give the scale set up.
+// openToDelete opens a session with the cluster's credentials. If they are missing and nothing was ever created, there
+// is nothing to delete; otherwise a user has to restore them or give up the scale set.
 func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	result := s.Open(ctx, r.Opener, r.Resync)
 	if result.Reason == "" {
@@ -65,7 +63,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 		err := bootdata.Unhide(ctx, s.Azure, s.AzureCluster, s.Cluster.Name, s.pool)
 		if refused, ok := errors.AsType[*bootdata.Error](err); ok {
 			condition.False(s.pool, infrav1.BootstrapSecretReadyCondition, refused.Reason, refused.Message)
-			later = cmp.Or(refused.After, r.Resync) // a refusal of the vault keeps no scale set running
+			later = cmp.Or(refused.After, r.Resync) // a refusal by the vault does not prevent the scale set's deletion
 		}
 	}
 	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
@@ -80,16 +78,14 @@ func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	return r.forget(ctx, s)
 }
 
-// nothingMade reports whether, by the object's records, nothing was ever created in Azure
-// for the pool.
+// nothingMade reports whether, according to the object's records, no Azure resource was ever created for the pool.
 func (s *scope) nothingMade() bool {
 	id := s.pool.Spec.ProviderID
 	recorded := id != "" && strings.EqualFold(id, desired.ProviderID(desired.ScaleSetID(s.AzureCluster, desired.LastSegment(id))))
 	return !recorded && s.pool.Status.ProvisioningState == nil && len(s.pool.Status.LongRunningOperationStates) == 0
 }
 
-// collect determines the resources to delete, without the resources that are deleted with the cluster's own
-// resource group.
+// collect determines the resources to delete, except those that are deleted with the cluster's own resource group.
 func (s *scope) collect(ctx context.Context) error {
 	raw, err := s.Azure.Live(ctx, s.setID())
 	if err != nil {

@@ -19,21 +19,20 @@ import (
 
 // instance is one instance of a scale set of either orchestration mode.
 type instance struct {
-	// id is its ARM ID; number identifies it in the scale set's actions.
+	// id is the instance's ARM ID; number identifies the instance in the scale set's actions.
 	id, number string
 	// set is the ID of the scale set, for Flexible mode only.
 	set string
-	// computer is the computer name, state Azure's provisioning state.
+	// computer is the computer name; state is Azure's provisioning state.
 	computer, state, zone string
 	created               time.Time
 	// latest is Azure's latestModelApplied.
 	latest bool
-	// outdated is true if the instance differs from the pool's present template; changed
-	// names the parts of its model that do.
+	// outdated is true if the instance differs from the pool's current template; changed names the parts of its model
+	// that differ.
 	outdated bool
 	changed  []string
-	// nics are the IDs of its network interfaces, in order. addresses are read once and
-	// then kept in the status.
+	// nics are the IDs of the instance's network interfaces, in order. addresses are read once and then kept in the status.
 	nics      []string
 	addresses []clusterv1.MachineAddress
 	raw       json.RawMessage
@@ -86,10 +85,10 @@ func (s *scope) instances(ctx context.Context, p *parser, fresh bool) ([]instanc
 	return out, nil
 }
 
-// parser parses the instances of scale sets. It keeps the last result for each set, so that a pass over a
-// set of a thousand parses only the instances that have changed.
+// parser parses the instances of scale sets. It keeps the last result for each set, so that a pass over a thousand
+// instances parses only those that have changed.
 type parser struct {
-	sets sync.Map // of map[string]instance by the instances' JSON, by the set's ID
+	sets sync.Map // map[string]instance by the instances' JSON, by the set's ID
 }
 
 func (p *parser) parse(set string, all []json.RawMessage) ([]instance, error) {
@@ -133,10 +132,10 @@ func parseInstance(raw json.RawMessage) (instance, error) {
 	return i, nil
 }
 
-// compare marks the instances that differ from the model in properties that a new instance
-// would have, or were made from another one. Azure's own latestModelApplied also becomes
-// false when a bootstrap token is renewed, which is no reason to replace a node, and it does
-// not consider a model that has not been written yet.
+// compare marks the instances that differ from the model in properties that a new instance would have, and those that
+// were created from another model. Azure's own latestModelApplied is not sufficient: it also becomes false when a
+// bootstrap token is renewed, which is no reason to replace a node, and it does not consider a model that has not been
+// written yet.
 func (s *scope) compare(set desired.Resource) error {
 	changes, err := plan.Differences(s.live.raw, desired.SetModel(set))
 	if err != nil {
@@ -166,7 +165,7 @@ func (s *scope) compare(set desired.Resource) error {
 	return nil
 }
 
-// provisioningState returns the state in the form of a status.
+// provisioningState returns the provisioning state in the type of the status.
 func (i *instance) provisioningState() *infrav1.ProvisioningState {
 	return new(infrav1.ProvisioningState(i.state))
 }

@@ -26,14 +26,13 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// member is one instance with its two objects; each of the three may be missing.
+// member is one instance with its AzureMachinePoolMachine and Machine; each of the three may be missing.
 type member struct {
-	// instance is nil if it does not exist in Azure any more.
+	// instance is nil if the instance does not exist in Azure any more.
 	instance *instance
 	// shown is the AzureMachinePoolMachine; nil for a new instance until the next pass.
 	shown *infrav1.AzureMachinePoolMachine
-	// machine is Cluster API's Machine, whose deletion drains the node before shown is
-	// deleted.
+	// machine is Cluster API's Machine. Its deletion drains the node before shown is deleted.
 	machine *clusterv1.Machine
 }
 
@@ -43,13 +42,12 @@ func (m *member) dying() bool {
 		m.shown != nil && !m.shown.DeletionTimestamp.IsZero() || m.machine != nil && !m.machine.DeletionTimestamp.IsZero()
 }
 
-// lost reports whether the member's node is lost, or a MachineHealthCheck found it
-// unhealthy.
+// lost reports whether the member's node is lost, or a MachineHealthCheck considers it unhealthy.
 func (m member) lost() bool {
 	return m.instance != nil && !m.dying() && (cloud.NodeLost(m.machine) || unhealthy(m.machine))
 }
 
-// vanished reports whether an instance that no controller deletes is not in Azure.
+// vanished reports whether an instance that no controller deletes is missing in Azure.
 func (m member) vanished() bool {
 	return m.instance == nil && m.shown != nil && m.shown.DeletionTimestamp.IsZero()
 }
@@ -57,8 +55,8 @@ func (m member) vanished() bool {
 // ready reports whether the member has a node that accepts pods.
 func (m *member) ready() bool { return nodeReady(m.machine) }
 
-// readyFor returns how much longer the member's node has to be ready before it counts, as the MachinePool asks by
-// minReadySeconds.
+// readyFor returns the time for which the member's node still has to be ready before it counts, according to
+// minReadySeconds of the MachinePool.
 func (m *member) readyFor(b budget) time.Duration {
 	if b.minReady == 0 || !m.ready() {
 		return 0
@@ -66,8 +64,8 @@ func (m *member) readyFor(b budget) time.Duration {
 	return max(conditions.Get(m.machine, clusterv1.MachineNodeReadyCondition).LastTransitionTime.Add(b.minReady).Sub(b.now), 0)
 }
 
-// poolField indexes Machines and AzureMachinePoolMachines by the label that names their pool: a list by labels alone reads all
-// of a namespace.
+// poolField is the index of Machines and AzureMachinePoolMachines by the label with the name of their pool: a list by
+// labels alone would read all objects in a namespace.
 const poolField = "casement.metadata.labels.poolName"
 
 func poolOf(o client.Object) []string {
@@ -101,19 +99,19 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 	if err := r.Client.List(ctx, &machines, s.ofPool()...); err != nil {
 		return nil, fmt.Errorf("list the Machines of MachinePool %s: %w", s.machinePool.Name, err)
 	}
-	ofShown := map[string]*clusterv1.Machine{} // by the name of the AzureMachinePoolMachine
+	ofShown := map[string]*clusterv1.Machine{} // by name of the AzureMachinePoolMachine
 	for i := range machines.Items {
 		if ref := machines.Items[i].Spec.InfrastructureRef; ref.Kind == infrav1.AzureMachinePoolMachineKind {
 			ofShown[ref.Name] = &machines.Items[i]
 		}
 	}
 	var members []member
-	at := map[string]int{} // the index of a member, by its provider ID in lower case
+	at := map[string]int{} // the index of a member by its provider ID in lower case
 	for i := range shown.Items {
 		m := member{shown: &shown.Items[i], machine: ofShown[shown.Items[i].Name]}
 		id := strings.ToLower(m.shown.Spec.ProviderID)
 		if j, ok := at[id]; !ok || s.better(m.shown, members[j].shown) {
-			at[id] = len(members) // a copy has no instance
+			at[id] = len(members) // a duplicate has no instance
 		}
 		members = append(members, m)
 	}
@@ -128,8 +126,8 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 	return members, nil
 }
 
-// better reports whether, of two objects for one instance, the first was made for it: it has the instance's
-// name, or else is the older one.
+// better reports whether, of two objects for one instance, the first was created for it: it has the instance's name, or
+// otherwise it is the older one.
 func (s *scope) better(a, b *infrav1.AzureMachinePoolMachine) bool {
 	name := machineName(s.pool.Name, desired.LastSegment(a.Spec.ProviderID))
 	if (a.Name == name) != (b.Name == name) {
@@ -138,14 +136,14 @@ func (s *scope) better(a, b *infrav1.AzureMachinePoolMachine) bool {
 	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
-// showInstances keeps one AzureMachinePoolMachine for each instance and writes the pool's
-// list of provider IDs.
+// showInstances creates and updates one AzureMachinePoolMachine for each instance, and writes the pool's list of
+// provider IDs.
 func (r *Reconciler) showInstances(ctx context.Context, s *scope) pass.Result {
 	var ids []string
 	for i := range s.members {
 		m := &s.members[i]
 		if m.instance == nil {
-			if err := r.bury(ctx, m); err != nil {
+			if err := r.removeMember(ctx, m); err != nil {
 				return pass.Error(err)
 			}
 			continue
@@ -203,7 +201,7 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	return client.IgnoreNotFound(err)
 }
 
-// present makes sure that an instance has its AzureMachinePoolMachine.
+// present creates the AzureMachinePoolMachine of an instance if it is missing.
 func (r *Reconciler) present(ctx context.Context, s *scope, m *member) error {
 	if m.shown == nil {
 		made := s.machineOf(m.instance)
@@ -215,9 +213,9 @@ func (r *Reconciler) present(ctx context.Context, s *scope, m *member) error {
 	return r.restore(ctx, s, m.shown)
 }
 
-// restore sets the finalizer and owner of an object that a restored backup may lack:
-// without the finalizer an instance would outlive its object. It also sets the model of one
-// that another provider or an older casement made.
+// restore sets the finalizer and owner of an object, which may be missing after a restored backup: without the
+// finalizer, an instance would outlive its object. It also sets the model of an object that another provider or an
+// older casement created.
 func (r *Reconciler) restore(ctx context.Context, s *scope, shown *infrav1.AzureMachinePoolMachine) error {
 	if !shown.DeletionTimestamp.IsZero() {
 		return nil
@@ -270,8 +268,8 @@ func (s *scope) machineOf(i *instance) *infrav1.AzureMachinePoolMachine {
 	return m
 }
 
-// machineName returns the name of an instance's AzureMachinePoolMachine. Instances of
-// Flexible sets have names that Kubernetes would refuse.
+// machineName returns the name of an instance's AzureMachinePoolMachine. It differs from the names of Flexible
+// instances, which Kubernetes would refuse.
 func machineName(pool, number string) string {
 	name := strings.ToLower(strings.ReplaceAll(number, "_", "-"))
 	if strings.HasPrefix(name, pool+"-") {
@@ -280,9 +278,9 @@ func machineName(pool, number string) string {
 	return pool + "-" + name
 }
 
-// bury removes the AzureMachinePoolMachine of an instance that does not exist in Azure any
+// removeMember removes the AzureMachinePoolMachine of an instance that does not exist in Azure any
 // more, and deletes its Machine.
-func (r *Reconciler) bury(ctx context.Context, m *member) error {
+func (r *Reconciler) removeMember(ctx context.Context, m *member) error {
 	if m.machine != nil && m.machine.DeletionTimestamp.IsZero() {
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, m.machine)); err != nil {
 			return fmt.Errorf("delete Machine %s, whose instance is gone: %w", m.machine.Name, err)
@@ -291,8 +289,7 @@ func (r *Reconciler) bury(ctx context.Context, m *member) error {
 	return r.release(ctx, m.shown)
 }
 
-// release removes the finalizer of an AzureMachinePoolMachine without an instance and
-// deletes it.
+// release removes the finalizer of an AzureMachinePoolMachine without an instance, and deletes the object.
 func (r *Reconciler) release(ctx context.Context, shown *infrav1.AzureMachinePoolMachine) error {
 	if shown == nil {
 		return nil

@@ -16,14 +16,14 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// modelAnnotation has, on an AzureMachinePool, the model of new instances and, on an
-// AzureMachinePoolMachine, the model that its instance was made from. It covers the parts that Azure does
-// not show with an instance: digests of the bootstrap data, the extensions and the interfaces.
+// modelAnnotation has, on an AzureMachinePool, the model of new instances and, on an AzureMachinePoolMachine, the model
+// from which its instance was created. It covers the parts that Azure does not show with an instance: digests of the
+// bootstrap data, the extensions and the interfaces.
 const modelAnnotation = "infrastructure.cluster.x-k8s.io/model"
 
-// note records the model of new instances before Azure creates any. Instances without a record have the
-// previous model or, if there is none, as in a pool that was adopted, this one. The model stays the same
-// during a write, because not all instances that the write creates have been seen.
+// note records the model of new instances before Azure creates them. Instances without a record have the previous model
+// or, if there is none, as in an adopted pool, this one. The model stays the same during a write, because not all
+// instances that the write creates have been read yet.
 func (r *Reconciler) note(ctx context.Context, s *scope, set desired.Resource) error {
 	var err error
 	if s.model, err = r.digests.model(s.setID(), desired.HiddenModel(set), bootdata.Meaning(s.input.rendered)); err != nil {
@@ -43,8 +43,8 @@ func (r *Reconciler) note(ctx context.Context, s *scope, set desired.Resource) e
 	return record.Annotate(ctx, r.Client, s.pool, modelAnnotation, s.model)
 }
 
-// changed names the parts in which two models differ. A part that one of them lacks, such as
-// bootstrap data that cannot be read, does not count.
+// changed returns the names of the parts in which two models differ. It ignores a part that one of them lacks, such as
+// bootstrap data that cannot be read.
 func changed(was, is string) []string {
 	if was == is {
 		return nil
@@ -60,7 +60,7 @@ func changed(was, is string) []string {
 	return out
 }
 
-// parts returns the digests of a model by their names.
+// parts returns the digests of a model by name of the part.
 func parts(model string) map[string]string {
 	out := map[string]string{}
 	for _, part := range strings.Fields(model) {
@@ -70,10 +70,10 @@ func parts(model string) map[string]string {
 	return out
 }
 
-// digests computes models. It keeps the last model of each set, because a digest is slow on purpose: a slow
-// digest protects a weak password in bootstrap data from being guessed.
+// digests computes models. It keeps the last model of each set, because the digest is slow on purpose: this protects a
+// weak password in bootstrap data from being guessed.
 type digests struct {
-	sets sync.Map // of digested by the set's ID
+	sets sync.Map // *digested by the ID of the scale set
 }
 
 type digested struct {
@@ -81,7 +81,7 @@ type digested struct {
 	model string
 }
 
-// rounds is the number of rounds of a digest; they take some hundredths of a second.
+// rounds is the number of rounds of a digest; together they take some hundredths of a second.
 const rounds = 100_000
 
 // model returns the digests of a set's extensions and interfaces and of its bootstrap data;

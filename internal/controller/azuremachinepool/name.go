@@ -14,7 +14,7 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// naming returns how the names of scale sets are chosen.
+// naming returns the rules by which names of scale sets are chosen.
 func naming() azurename.Naming[*infrav1.AzureMachinePool] {
 	return azurename.Naming[*infrav1.AzureMachinePool]{
 		ID:         desired.ScaleSetID,

@@ -58,7 +58,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	if result := r.readInstances(ctx, s, false); result.Ends() || !s.doubtful() {
 		return result
 	}
-	// Another program may have deleted an instance just now.
+	// Another program may have just deleted an instance.
 	s.Azure.Refresh(s.setID())
 	if result := s.readSet(ctx); result.Ends() {
 		return result
@@ -76,14 +76,14 @@ func (s *scope) readSet(ctx context.Context) pass.Result {
 	return pass.Error(err)
 }
 
-// doubtful reports whether the cached state must be outdated: a node is lost, or the set
-// and its instances contradict each other although no operation is in progress.
+// doubtful reports whether the cached state is probably outdated: a node is lost, or the set and its instances
+// contradict each other although no operation is in progress.
 func (s *scope) doubtful() bool {
 	if s.live == nil {
 		return false
 	}
 	if slices.ContainsFunc(s.members, member.vanished) {
-		return true // another manager may have created it since the list
+		return true // another manager may have created the set since the list was read
 	}
 	if len(s.pool.Status.LongRunningOperationStates) > 0 {
 		return false

@@ -10,8 +10,7 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// power reads, with one list for all, the instance views of instances whose nodes are lost
-// or whose provisioning failed.
+// power reads, with one list, the instance views of all instances whose nodes are lost or whose provisioning failed.
 func (r *Reconciler) power(ctx context.Context, s *scope) pass.Result {
 	if s.live == nil || !slices.ContainsFunc(s.members, func(m member) bool {
 		return m.lost() || m.instance != nil && m.instance.state == string(infrav1.Failed)

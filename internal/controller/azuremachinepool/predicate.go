@@ -30,8 +30,8 @@ func nodeReady(m *clusterv1.Machine) bool {
 	return m != nil && m.Status.NodeRef.IsDefined() && conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition)
 }
 
-// unseen reports whether it is not known how a Machine's node is: Cluster API does not reach
-// the cluster. A node whose kubelet is silent is known.
+// unseen reports whether the state of a Machine's node is unknown because Cluster API does not reach the cluster. The
+// state of a node whose kubelet does not report is known.
 func unseen(m *clusterv1.Machine) bool {
 	if m == nil || !m.Status.NodeRef.IsDefined() {
 		return false
@@ -40,7 +40,7 @@ func unseen(m *clusterv1.Machine) bool {
 	return c == nil || c.Status == metav1.ConditionUnknown && c.Reason != clusterv1.MachineNodeReadyUnknownReason
 }
 
-// toDelete reports whether a user marked a Machine to be deleted first.
+// toDelete reports whether a user marked a Machine for deletion before others.
 func toDelete(m *clusterv1.Machine) bool {
 	if m == nil {
 		return false
@@ -49,7 +49,7 @@ func toDelete(m *clusterv1.Machine) bool {
 	return marked
 }
 
-// unhealthy reports whether a MachineHealthCheck asks the owner to replace a Machine.
+// unhealthy reports whether a MachineHealthCheck requests that the owner replaces a Machine.
 func unhealthy(m *clusterv1.Machine) bool {
 	return m != nil && conditions.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition)
 }

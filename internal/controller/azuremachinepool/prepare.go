@@ -18,12 +18,12 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// inputs are the values from which a scale set is created, beyond the specs. They contain
-// secrets and are discarded after the pass.
+// inputs are the values, in addition to the specs, from which a scale set is created. They contain secrets and are
+// discarded after the pass.
 type inputs struct {
 	image infrav1.Image
 	size  capacity.Size
-	// rendered is the bootstrap data, bootstrapData the custom data made of it.
+	// rendered is the bootstrap data, and bootstrapData the custom data made of it.
 	rendered, bootstrapData []byte
 	password                string
 	// secret is the Key Vault secret with the bootstrap data; nil if the data is in the
@@ -36,7 +36,7 @@ type inputs struct {
 // (orchestrationMode).
 const firstFlexible = 26
 
-// prepare collects the inputs of the scale set and checks them where this needs no call.
+// prepare collects the inputs of the scale set, and checks them as far as no call is needed.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
 	return pass.Each(ctx, s, r.version, r.size, r.image, r.bootstrapData, r.password)
 }
@@ -112,8 +112,8 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 	return pass.Next()
 }
 
-// bootstrapData reads the bootstrap data and refuses data that instances could not use. New
-// data, with a new token, replaces the old.
+// bootstrapData reads the bootstrap data and refuses data that instances could not use. New data, which has a new
+// token, replaces the old data.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	data, err := bootdata.Read(ctx, s.Azure, r.Client, bootdata.Input{
 		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags,

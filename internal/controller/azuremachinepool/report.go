@@ -16,8 +16,8 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// report writes the scale set's state into the status. A write that failed or lasts long does not end the
-// pass: some instances exist, and those that will never become nodes have to be deleted.
+// report writes the scale set's state to the status. A write that failed or takes long does not end the pass: some
+// instances exist, and those that will never become nodes have to be deleted.
 func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	condition.Fold(s.pool, s.outcome)
 	if err := s.reportSet(); err != nil {
@@ -32,7 +32,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 		return pass.Wait(again)
 	case s.outcome.State == plan.Waiting:
 		s.busy = true
-		return pass.Within(again) // the status shows an older read; the end of the write causes a new one
+		return pass.Within(again) // the status shows an older read; the end of the write triggers a new one
 	}
 	if s.underway || s.outcome.Writes > 0 || s.live != nil && int(s.live.SKU.Capacity) != s.present() {
 		if result := r.readInstances(ctx, s, true); result.Ends() {
@@ -45,11 +45,11 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(again)
 }
 
-// slowWrite is how long a write of the scale set may last before its instances are shown
-// one by one. A single guest that never reports makes Azure wait for most of an hour.
+// slowWrite is the duration of a write of the scale set after which its instances are shown individually. A single
+// guest that never reports makes Azure wait for almost an hour.
 const slowWrite = time.Minute
 
-// slow reports whether a write of the scale set lasts longer than slowWrite.
+// slow reports whether a write of the scale set takes longer than slowWrite.
 func (s *scope) slow(now time.Time) bool {
 	return slices.ContainsFunc(record.Tokens(s.pool.Status.LongRunningOperationStates), func(t plan.Token) bool {
 		return strings.EqualFold(t.ID, s.setID()) && t.Resume != "" && now.Sub(t.Begun) > slowWrite

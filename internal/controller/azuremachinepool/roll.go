@@ -20,13 +20,13 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// budget bounds how many instances may be deleted and created at the same time.
+// budget limits the number of instances that may be deleted and created at the same time.
 type budget struct {
 	wanted, surge, unavailable int32
 	policy                     infrav1.AzureMachinePoolDeletePolicyType
-	// busy says that only broken instances may be replaced in this pass.
+	// busy is true if only broken instances may be replaced in this pass.
 	busy bool
-	// minReady is how long a new instance has to be ready before another is replaced for it.
+	// minReady is the time for which a new instance has to be ready before another is replaced for it.
 	minReady time.Duration
 	now      time.Time
 }
@@ -42,7 +42,7 @@ func (s *scope) budget() budget {
 	b.unavailable = amount(r.MaxUnavailable, b.wanted, false, 0)
 	b.policy = cmp.Or(r.DeletePolicy, b.policy)
 	if b.surge == 0 && b.unavailable == 0 {
-		b.surge = 1 // percentages of few replicas; nothing could ever be replaced
+		b.surge = 1 // percentages of a few replicas can both be 0, and then no instance could ever be replaced
 	}
 	return b
 }
@@ -60,17 +60,15 @@ func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
 	return int32(max(n, 0))
 }
 
-// choose returns the members to delete now: those that a MachineHealthCheck found unhealthy, surplus ones,
-// and those with an old model whose deletion leaves as many ready nodes as the budget requires.
+// choose returns the members to delete now: those that a MachineHealthCheck considers unhealthy, surplus ones, and
+// those with an old model whose deletion leaves as many ready nodes as the budget requires.
 //
-// Among those with an old model, a member that never became a node is deleted at any time. A member whose
-// node is not ready may still serve its pods, and when many nodes are not ready, the reason is seldom the
-// nodes themselves: the budget of ready nodes applies to them too. A member that Cluster API cannot see
-// stays.
+// Among the members with an old model, a member that never became a node is deleted at any time. A member whose node is
+// not ready may still serve its pods; and when many nodes are not ready, the reason is seldom in the nodes: the budget
+// of ready nodes applies to such members too. A member that Cluster API cannot observe is not deleted.
 //
-// A member with the new model that Azure has given up is deleted while the pool rolls, if another member
-// with that model is ready. If none is, the model itself may be the reason, and the member stays for
-// inspection.
+// A member with the new model that Azure has given up is deleted during a rolling update if another member with that
+// model is ready. If none is, the model itself may be the reason, and the member stays for inspection.
 func choose(members []member, b budget) []*member {
 	var alive, outdated, broken, failed []*member
 	ready, going, proven := int32(0), int32(0), false
@@ -128,7 +126,7 @@ func choose(members []member, b budget) []*member {
 	return chosen
 }
 
-// soonest returns when the next of the new instances has been ready for long enough; 0 for none.
+// soonest returns the time until the next of the new instances has been ready for long enough; 0 if there is none.
 func soonest(members []member, b budget) time.Duration {
 	var next time.Duration
 	for i := range members {
@@ -140,8 +138,8 @@ func soonest(members []member, b budget) time.Duration {
 	return next
 }
 
-// order sorts members by the order of their deletion: first members that a user marked, then those that do
-// not work, then by age or at random. The random order is the same in every pass.
+// order sorts members by the order of their deletion: first members that a user marked, then members that do not work,
+// then by age or at random. The random order is the same in every pass.
 func order(members []*member, policy infrav1.AzureMachinePoolDeletePolicyType) {
 	rank := func(m *member) int {
 		switch {
@@ -174,14 +172,14 @@ func shuffled(id string) uint32 {
 	return h.Sum32()
 }
 
-// roll deletes the Machines of the chosen instances. Cluster API drains their nodes and
-// then deletes the AzureMachinePoolMachines, which shrink waits for.
+// roll deletes the Machines of the chosen instances. Cluster API drains their nodes and then deletes their
+// AzureMachinePoolMachines; deleteMarkedInstances waits for that.
 func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
 	s.reportProgress()
 	b := s.budget()
 	b.now = time.Now()
 	if s.scaledElsewhere() {
-		b.wanted = math.MaxInt32 // instances that others added stay, also those with an old model
+		b.wanted = math.MaxInt32 // instances that others added are kept, even with an old model
 	}
 	going := choose(s.members, b)
 	for _, m := range going {
@@ -199,7 +197,7 @@ func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
 		return pass.Within(min(left, r.Resync))
 	}
 	if !s.scaledElsewhere() && len(going) == 0 && int32(s.present()) < s.replicas() {
-		return pass.Within(soon) // instances are on their way, and nothing else triggers a pass
+		return pass.Within(soon) // instances are being created, and no event triggers the next pass
 	}
 	return pass.Next()
 }

@@ -14,9 +14,9 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// members returns the members that a line describes. Each word is an instance, and its letters say: o it
-// has an old model, r its node is ready, n its node is not ready, c Cluster API cannot see it, d it is
-// being deleted, m a user marked it, u a health check found it unhealthy, f Azure has given it up.
+// members returns the members that a line describes. Each word is an instance, and its letters mean: o it has an old
+// model, r its node is ready, n its node is not ready, c Cluster API cannot observe it, d it is being deleted, m a user
+// marked it, u a health check considers it unhealthy, f Azure has given it up.
 func members(line string) []member {
 	var out []member
 	for i, word := range strings.Fields(line) {

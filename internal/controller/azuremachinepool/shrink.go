@@ -20,15 +20,15 @@ type deleteInstances struct {
 	InstanceIDs []string `json:"instanceIds"`
 }
 
-// shrink deletes, in one call, the instances whose objects are being deleted.
-func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
+// deleteMarkedInstances deletes, in one call, the instances whose objects are being deleted.
+func (r *Reconciler) deleteMarkedInstances(ctx context.Context, s *scope) pass.Result {
 	deleted, again, err := s.deletedInstances(ctx, r.LeaveDelay)
 	if err != nil {
 		return pass.Unread(err, "read the load balancers that instances are to leave").On(infrav1.ScaleSetDesiredReplicasCondition)
 	}
 	id := s.setID() + "/delete"
 	if len(deleted) == 0 || s.live == nil {
-		// The list may show that they are deleted before the operation does.
+		// The list may show that the instances are deleted before the operation ends.
 		*s.Operations() = record.Forget(*s.Operations(), id)
 		return pass.Within(again)
 	}
@@ -43,9 +43,9 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 		return pass.Blocked(reason, fmt.Sprintf("deleting %d instances: %s", len(deleted), message), cloud.Requeue(outcome, r.Resync)).
 			On(infrav1.ScaleSetDesiredReplicasCondition)
 	}
-	// A failed write of one of the deleted instances does not matter any more.
+	// A failed write of one of the deleted instances is no longer relevant.
 	*s.Operations() = record.Forgive(*s.Operations(), s.setID())
-	// Deleting instances lowers the capacity of the scale set, so it is read again.
+	// Deleting instances reduces the capacity of the scale set, so the set is read again.
 	if result := s.readSet(ctx); result.Ends() {
 		return result
 	}
@@ -53,14 +53,14 @@ func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
 		return result
 	}
 	if deleted, _, err := s.deletedInstances(ctx, r.LeaveDelay); err == nil && len(deleted) > 0 {
-		// The deletion that has ended was an earlier one; the next pass begins this one.
+		// The ended deletion was an earlier one; the next pass begins this one.
 		return pass.Wait(shortly)
 	}
 	return pass.Within(again)
 }
 
-// deletedInstances returns the numbers of the instances whose objects are being deleted, without instances
-// that load balancers still use, and when to check those again.
+// deletedInstances returns the numbers of the instances whose objects are being deleted, except instances that load
+// balancers still use, and the time until the latter are checked again.
 func (s *scope) deletedInstances(ctx context.Context, delay time.Duration) (deleted []string, again time.Duration, err error) {
 	var balancers cloud.Balancers
 	for i := range s.members {

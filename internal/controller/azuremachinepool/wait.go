@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
-// wait ends the pass until the cluster's network exists and the bootstrap provider has
-// rendered the pool's data; both trigger a pass.
+// wait ends the pass until the cluster's network exists and the bootstrap provider has rendered the pool's data; both
+// events trigger a pass.
 func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	s.pool.Status.InfrastructureMachineKind = infrav1.AzureMachinePoolMachineKind
 	switch provisioned := s.Cluster.Status.Initialization.InfrastructureProvisioned; {
@@ -20,7 +20,7 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 			fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name),
 			r.Resync)
 	case !cloud.Recorded(s.AzureCluster, s.Cluster):
-		return pass.Wait(soon) // for a moment
+		return pass.Wait(soon) // a temporary state
 	case provisioned == nil || !*provisioned:
 		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
 			"the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)

@@ -1,5 +1,5 @@
-// Package azuremachinetemplate reports the capacity of a template's nodes to the cluster autoscaler, so
-// that it can scale a group up from zero.
+// Package azuremachinetemplate reports the capacity of a template's nodes to the cluster autoscaler, so that the
+// autoscaler can scale a group from zero.
 //
 // Only package manager imports it.
 package azuremachinetemplate
@@ -37,7 +37,7 @@ type Reconciler struct {
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that objects must have;
 	// "" watches all.
 	WatchFilter string
-	// Resync is the interval at which facts are read again whose changes trigger no event.
+	// Resync is the interval at which facts whose changes trigger no event are read again.
 	Resync time.Duration
 }
 
@@ -55,7 +55,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	return inputs.Watch(b).Complete(trace.Reconciler("AzureMachineTemplate", r))
 }
 
-// described reports that a template's status is complete.
+// described reports whether a template's status is complete.
 func described(o client.Object) bool {
 	t, ok := o.(*infrav1.AzureMachineTemplate)
 	return ok && len(t.Status.Capacity) > 0
@@ -72,8 +72,7 @@ func ofDeployment(_ context.Context, o client.Object) []reconcile.Request {
 	}
 }
 
-// Reconcile sets the status of one template. A size's resources never change, so this is
-// done once.
+// Reconcile sets the status of one template. The resources of a size never change, so this is done once.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	template := &infrav1.AzureMachineTemplate{}
 	if ours, err := record.Read(ctx, r.Client, request.NamespacedName, template, r.WatchFilter); !ours {
@@ -81,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
 	if err != nil || cluster == nil || annotations.IsPaused(cluster, template) || !template.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, err // the owner is an event when it comes
+		return ctrl.Result{}, err // setting the owner triggers another pass
 	}
 	if err := r.promise(ctx, cluster, template); err != nil {
 		return ctrl.Result{}, err
@@ -116,7 +115,7 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 		}
 		image, err := capacity.Image(spec, template.Spec.Template.ObjectMeta.Annotations, d.Spec.Template.Spec.Version)
 		if err != nil {
-			continue // its machines report the error
+			continue // the template's machines report the error
 		}
 		if err := capacity.PromiseBuild(ctx, r.Client, d, image); err != nil {
 			return err
@@ -125,8 +124,8 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 	return nil
 }
 
-// size looks up the template's VM size. ok is false if it is not known now; the machines of
-// the template report the reason.
+// size returns the template's VM size. ok is false if the size is currently unknown; the machines of the template
+// report the reason.
 func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster,
 	template *infrav1.AzureMachineTemplate) (capacity.Size, bool, error) {
 	azureCluster := &infrav1.AzureCluster{}

@@ -1,7 +1,7 @@
-// Package azurename chooses the names that machines and pools have in Azure, where several objects of a resource
-// group may want the same one.
+// Package azurename chooses the names that machines and pools have in Azure, where several objects in a resource group
+// may have the same usual name.
 //
-// It makes nothing in Azure. The controllers of machines and pools import it.
+// It creates nothing in Azure. The controllers of machines and pools import it.
 package azurename
 
 import (
@@ -22,8 +22,8 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// Annotation has the name of a machine or scale set that could not get its usual name,
-// so that it keeps the name when the object with the usual one is deleted.
+// Annotation has the name of a machine or scale set that could not get its usual name. With it, the object keeps the
+// name even when the object with the usual name is deleted.
 const Annotation = "infrastructure.cluster.x-k8s.io/computer-name"
 
 // Naming describes how objects of one kind get their names in Azure.
@@ -34,12 +34,12 @@ type Naming[T client.Object] struct {
 	ID func(c *infrav1.AzureCluster, name string) string
 	// Windows reports whether an object runs Windows, which limits the length of names.
 	Windows func(T) bool
-	// Short returns a short name that is derived from an object's name and is not taken.
+	// Short returns a short name that is derived from an object's name and for which taken returns false.
 	Short func(objectName string, taken func(name string) bool) string
 }
 
-// given returns the name that an object never loses, or "" while none is fixed. An
-// annotation whose value is not a valid name was not written by casement and is ignored.
+// given returns the name that an object never loses, or "" as long as none is fixed. It ignores an annotation whose
+// value is not a valid name, because casement did not write it.
 func (n Naming[T]) given(o T) string {
 	for _, name := range []string{desired.LastSegment(n.ProviderID(o)), o.GetAnnotations()[Annotation]} {
 		if arm.Nameable("/" + name) {
@@ -57,8 +57,7 @@ func (n Naming[T]) usual(o T) string {
 	return o.GetName()
 }
 
-// recorded returns the name in an object's provider ID if that is of a resource in the
-// cluster's own group.
+// recorded returns the name in an object's provider ID, if the ID is of a resource in the cluster's own group.
 func (n Naming[T]) recorded(c *infrav1.AzureCluster, o T) string {
 	id := n.ProviderID(o)
 	if name := desired.LastSegment(id); arm.Nameable("/"+name) && strings.EqualFold(id, desired.ProviderID(n.ID(c, name))) {
@@ -67,7 +66,7 @@ func (n Naming[T]) recorded(c *infrav1.AzureCluster, o T) string {
 	return ""
 }
 
-// kept returns the name that an object got in place of its usual one, or "".
+// kept returns the name that an object got instead of its usual one, or "".
 func (n Naming[T]) kept(o T) string {
 	if name := o.GetAnnotations()[Annotation]; arm.Nameable("/" + name) {
 		return name
@@ -75,10 +74,9 @@ func (n Naming[T]) kept(o T) string {
 	return ""
 }
 
-// Choose chooses the name of an object that is its own. A provider ID that can be edited
-// proves nothing: it counts where it has the name that the object gets anyway, where owns
-// reports that the resource of that name has the object's mark, or where no other object has
-// a better right to the name. refused is the provider ID that does not count, or "".
+// Choose chooses the name of an object. A provider ID is not trusted, because users can edit it: it is accepted if it
+// has the name that the object gets anyway, if owns reports that the resource of that name has the object's mark, or if
+// no other object takes precedence for the name. refused is a provider ID that is not accepted, or "".
 func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList, owns func(context.Context, string) (bool, error)) (name, refused string, err error) {
 	recorded := n.recorded(azureCluster, obj)
@@ -119,8 +117,8 @@ func (n Naming[T]) Bind(ctx context.Context, c client.Client, s *cloud.Session, 
 	return name, refused, of(name), err
 }
 
-// Rightful reports whether no other object of the resource group has a better right to a name:
-// is called so, or had it before.
+// Rightful reports whether no other object in the resource group takes precedence for a name, because it has the name
+// or had it before.
 func (n Naming[T]) Rightful(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList, name string) (bool, error) {
 	if !n.Windows(obj) && strings.EqualFold(name, obj.GetName()) {
@@ -137,10 +135,9 @@ func (n Naming[T]) Rightful(ctx context.Context, c client.Client, azureCluster *
 	return !found, err
 }
 
-// free chooses the name of an object by its own name and annotation. Of two new objects in the
-// same resource group that would share a name, the older one gets it, and the other keeps the
-// name that it gets instead. all is an empty list of the kind, which the client reads by
-// Field.
+// free chooses the name of an object by its own name and annotation. Of two new objects in the same resource group with
+// the same usual name, the older one gets it, and the other one gets and keeps another name. all is an empty list of
+// the kind, which the client reads by Field.
 func (n Naming[T]) free(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
 	all client.ObjectList) (string, error) {
 	if name := n.kept(obj); name != "" || !n.Windows(obj) {
@@ -174,7 +171,7 @@ func (n Naming[T]) Index(obj client.Object) []string {
 	return []string{strings.ToLower(cmp.Or(n.given(o), n.usual(o)))}
 }
 
-// taken reports whether another object in the resource group has a name, or takes precedence over obj and may get it.
+// taken reports whether another object in the resource group has a name, or may get it and takes precedence over obj.
 func (n Naming[T]) taken(ctx context.Context, c client.Client, name string, obj T, all client.ObjectList,
 	neighbours map[client.ObjectKey]bool) (bool, error) {
 	found := false
@@ -200,8 +197,8 @@ func (n Naming[T]) others(ctx context.Context, c client.Client, name string, obj
 	})
 }
 
-// neighbours returns the clusters that keep their machines in the same resource group, the
-// given one included, by namespace and name of the Cluster.
+// neighbours returns the clusters whose machines are in the same resource group, including c, by namespace and name of
+// the Cluster.
 func neighbours(ctx context.Context, reader client.Reader, c *infrav1.AzureCluster) (map[client.ObjectKey]bool, error) {
 	var all infrav1.AzureClusterList
 	if err := reader.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {

@@ -1,7 +1,7 @@
-// Package bootdata hands bootstrap data to a guest: as it was rendered, or through a secret in the
-// cluster's key vault, which it creates and deletes.
+// Package bootdata passes bootstrap data to a guest: unchanged, or through a secret in the cluster's key vault, which
+// it creates and deletes.
 //
-// It renders no bootstrap data. The controllers of machines, pools and clusters import it.
+// It does not render bootstrap data. The controllers of machines, pools and clusters import it.
 package bootdata
 
 import (
@@ -26,11 +26,11 @@ import (
 // invalidBootstrapData is the reason of an Error for data that no guest could use.
 const invalidBootstrapData = "InvalidBootstrapData"
 
-// Error explains why there is no bootstrap data that a guest could use. It never
-// contains the data. The secret is watched, so that a repair triggers a reconcile.
+// Error is the reason why there is no bootstrap data that a guest could use. It never contains the data. The secret is
+// watched, so that a repair triggers a reconcile.
 type Error struct {
 	Reason, Message string
-	// After is when to try again without an event; 0 means only after a change.
+	// After is the time until the next attempt without an event; 0 means that only a change helps.
 	After time.Duration
 }
 
@@ -58,8 +58,7 @@ func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, window
 	return data, nil
 }
 
-// bootstrapProblem returns why a guest could not use its bootstrap data, or "". It never
-// contains the data.
+// bootstrapProblem returns the reason why a guest could not use its bootstrap data, or "". It never contains the data.
 func bootstrapProblem(windows bool, data []byte) string {
 	os := guest.OSLinux
 	if windows {
@@ -72,12 +71,12 @@ func bootstrapProblem(windows bool, data []byte) string {
 	return strings.Join(lines, "; ")
 }
 
-// token is a bootstrap token. Source: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens.
+// token matches a bootstrap token. Source: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens.
 var token = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 
-// Meaning returns the part of bootstrap data that is the same in every rendering: the data without its
-// bootstrap tokens, which the bootstrap provider renews every few minutes. Data that is not text may
-// contain a token at any place and has no meaning.
+// Meaning returns the part of bootstrap data that is the same in every rendering: the data without its bootstrap
+// tokens, which the bootstrap provider renews every few minutes. Data that is not text may contain a token anywhere;
+// for such data it returns nil.
 func Meaning(data []byte) []byte {
 	if !utf8.Valid(data) {
 		return nil
@@ -85,8 +84,8 @@ func Meaning(data []byte) []byte {
 	return token.ReplaceAll(data, nil)
 }
 
-// Azure requires a password for the administrator of a Windows VM. The image's agent
-// replaces it at the first boot, and it is never shown.
+// Azure requires a password for the administrator of a Windows VM. The image's agent replaces it at the first boot, and
+// it is never shown.
 const (
 	passwordLength  = 123
 	passwordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()[]"

@@ -12,10 +12,9 @@ import (
 	"casement.dev/casement/internal/controller/record"
 )
 
-// Claim writes, in one patch, the metadata that an object must have before the first of its resources is
-// created: its finalizer, the name of its bootstrap secret if the cluster keeps those in a key vault, and
-// the annotation that blocks a move. Afterwards both o and before, the object as the pass began with it,
-// have this metadata.
+// Claim writes, in one patch, the metadata that an object must have before the first of its resources is created: its
+// finalizer, the name of its bootstrap secret if the cluster stores such secrets in a key vault, and the annotation
+// that blocks a move. Afterwards o and before (the object at the start of the pass) both have this metadata.
 func Claim(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, before, o client.Object, finalizer string) error {
 	base, claimed := record.Copy(o), record.Copy(o)
 	controllerutil.AddFinalizer(claimed, finalizer)
@@ -24,7 +23,7 @@ func Claim(ctx context.Context, c client.Client, azureCluster *infrav1.AzureClus
 		annotations = map[string]string{}
 	}
 	annotations[record.BlockMoveAnnotation] = ""
-	// An unknown value of the annotation that chooses the vault is reported where the data is read.
+	// The step that reads the data reports an unknown value of the annotation that selects the vault.
 	if wanted, err := inVault(azureCluster, o); err == nil && wanted && annotations[secretNameAnnotation] == "" {
 		annotations[secretNameAnnotation] = newName(o.GetName())
 	}
@@ -40,7 +39,7 @@ func Claim(ctx context.Context, c client.Client, azureCluster *infrav1.AzureClus
 	return nil
 }
 
-// Claimed reports whether an object says that it has, or may have, resources in Azure.
+// Claimed reports whether an object's records say that it has, or may have, resources in Azure.
 func Claimed(o client.Object, states []infrav1.LongRunningOperationState) bool {
 	annotations := o.GetAnnotations()
 	_, blocked := annotations[record.BlockMoveAnnotation]

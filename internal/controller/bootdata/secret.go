@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// secretLife is the time until a bootstrap secret expires. Key Vault returns expired
-	// secrets nevertheless; the protection is that the secret is deleted.
+	// secretLife is the time until a bootstrap secret expires. Key Vault returns even expired secrets; the actual
+	// protection is that the secret is deleted.
 	secretLife = 2 * time.Hour
 
 	// Reasons of BootstrapSecretReady.
@@ -35,13 +35,13 @@ const (
 	SecretRemoved = "Removed"
 	secretFailed  = "VaultRefused"
 
-	// secretNameAnnotation has the name of a machine's or pool's secret and of its reader.
-	// A name is never used twice, because Key Vault keeps the names of deleted secrets.
+	// secretNameAnnotation has the name of a machine's or pool's secret and of the identity that reads the secret. A
+	// name is never used twice, because Key Vault keeps the names of deleted secrets.
 	secretNameAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-secret"
 )
 
-// inVault reports whether bootstrap data is stored in the cluster's key vault, by the
-// annotation of the machine or pool, or of the cluster. The error means an unknown value.
+// inVault reports whether bootstrap data is stored in the cluster's key vault, by the annotation of the machine or
+// pool, or of the cluster. The error means that the annotation has an unknown value.
 func inVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 	value, of := o.GetAnnotations()[infrav1.BootstrapSecretsAnnotation], o.GetName()
 	if value == "" {
@@ -73,11 +73,11 @@ func Vault(ctx context.Context, s *cloud.Session, c client.Client, azureCluster 
 
 var noName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// maxSecretName keeps a secret's name shorter than its reader's may be (128).
+// maxSecretName is shorter than the maximum for an identity's name (128), because the reader has the secret's name.
 const maxSecretName = 100
 
-// keptName returns the name in an annotation of an object; if there is none, it sets the
-// annotation to a prefix and a random suffix.
+// keptName returns the name in an annotation of an object. If there is none, it sets the annotation to a prefix with a
+// random suffix.
 func keptName(ctx context.Context, c client.Client, o client.Object, annotation, prefix string) (string, error) {
 	if name := o.GetAnnotations()[annotation]; name != "" {
 		return name, nil
@@ -86,7 +86,7 @@ func keptName(ctx context.Context, c client.Client, o client.Object, annotation,
 	return name, record.Annotate(ctx, c, o, annotation, name)
 }
 
-// newName returns a prefix, without the characters that Key Vault refuses in names, and a random suffix.
+// newName returns a prefix, without the characters that Key Vault refuses in names, with a random suffix.
 func newName(prefix string) string {
 	var chance [6]byte
 	_, _ = rand.Read(chance[:]) // never fails (crypto/rand)
@@ -105,21 +105,21 @@ type Input struct {
 	Windows bool
 	// Secret is the secret with the data that the bootstrap provider rendered.
 	Secret client.ObjectKey
-	// Renewed is true if new data, with a new token, replaces the old.
+	// Renewed is true if new data, with a new token, replaces the old data.
 	Renewed bool
 }
 
 // Data is the bootstrap data of one guest.
 type Data struct {
-	// Rendered is the bootstrap data, Custom the custom data of the guest: the same data or, if that is
-	// kept in the cluster's key vault, a loader that downloads it.
+	// Rendered is the bootstrap data. Custom is the custom data of the guest: the same data or, if the data is in the
+	// cluster's key vault, a loader that downloads it.
 	Rendered, Custom []byte
-	// Secret is where it is kept in the vault; nil if it is not.
+	// Secret is the secret with the data in the vault; nil if the data is not in the vault.
 	Secret *desired.BootstrapSecret
 }
 
-// Read returns the bootstrap data of a guest, and stores it in the cluster's key vault if the cluster keeps
-// it there. The error is an *Error if something has to change first.
+// Read returns the bootstrap data of a guest, and stores it in the cluster's key vault if the cluster uses one. The
+// error is an *Error if something has to change first.
 func Read(ctx context.Context, s *cloud.Session, c client.Client, b Input) (Data, error) {
 	data, err := rendered(ctx, c, b.Secret, b.Windows)
 	if err != nil {
@@ -239,7 +239,7 @@ func reader(ctx context.Context, s *cloud.Session, b Input, secret desired.Boots
 	return body.Properties.PrincipalID, nil
 }
 
-// store writes the secret unless, by the owner's condition, this version is stored already.
+// store writes the secret unless the owner's condition says that this version is already stored.
 func store(ctx context.Context, s *cloud.Session, owner condition.Object, version, address, value string) error {
 	was := conditions.Get(owner, infrav1.BootstrapSecretReadyCondition)
 	if was != nil && was.Reason == SecretStored && was.Message == version {
@@ -252,7 +252,7 @@ func store(ctx context.Context, s *cloud.Session, owner condition.Object, versio
 	return nil
 }
 
-// vaultError returns the explanation of an error of the vault.
+// vaultError returns the Error for an error of the vault during an action.
 func vaultError(err error, doing string) *Error {
 	e := &Error{Reason: secretFailed, Message: fmt.Sprintf("cannot %s: %v", doing, err), After: cloud.TransientWait}
 	if refused, ok := errors.AsType[*vault.Error](err); ok {
@@ -272,8 +272,7 @@ func hasSecret(o condition.Object) bool {
 	return o.GetAnnotations()[secretNameAnnotation] != "" && (c == nil || c.Reason != SecretRemoved)
 }
 
-// SecretOf returns the secret of a machine or pool, by its annotation. A name that Key
-// Vault does not allow counts as none.
+// SecretOf returns the secret of a machine or pool, by its annotation. A name that Key Vault does not allow is treated as none.
 func SecretOf(c *infrav1.AzureCluster, o client.Object) (desired.BootstrapSecret, bool) {
 	s := desired.BootstrapSecret{Vault: c.Annotations[infrav1.BootstrapVaultAnnotation], Secret: o.GetAnnotations()[secretNameAnnotation]}
 	return s, vaultPattern.MatchString(s.Vault) && secretPattern.MatchString(s.Secret)
@@ -286,9 +285,9 @@ var (
 	secretPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,127}$`)
 )
 
-// Unhide deletes the secret of a machine or pool and its role assignment, because the node
-// has joined or is being deleted. The reader is kept as long as the machine. The error is a
-// *Error if another attempt is needed.
+// Unhide deletes the secret of a machine or pool and its role assignment, because the node has joined or is being
+// deleted. The identity of the reader exists as long as the machine. The error is an *Error if another attempt is
+// needed.
 func Unhide(ctx context.Context, s *cloud.Session, c *infrav1.AzureCluster, clusterName string, o condition.Object) error {
 	secret, ok := SecretOf(c, o)
 	if !ok || !hasSecret(o) {

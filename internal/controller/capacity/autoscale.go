@@ -15,17 +15,15 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// LabelsAnnotation on a MachineDeployment or MachinePool has the labels that
-// cluster-autoscaler expects of nodes that do not exist yet, as key=value separated by
-// commas. Source: kubernetes/autoscaler,
+// LabelsAnnotation on a MachineDeployment or MachinePool has the labels that cluster-autoscaler expects of future
+// nodes, as key=value separated by commas. Source: kubernetes/autoscaler,
 // cluster-autoscaler/cloudprovider/clusterapi/README.md.
 const LabelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
 
-// PromiseBuild sets the annotation that informs the autoscaler which Windows build the nodes
-// of a group will have. Architecture and operating system are in status.nodeInfo, which has
-// no field for the build, and pods that select a build would otherwise never start the
-// first node. It does nothing for a group that is not autoscaled and for an image whose
-// release is not known.
+// PromiseBuild sets the annotation that informs the autoscaler which Windows build the nodes of a group will have.
+// Architecture and operating system are in status.nodeInfo, which has no field for the build. Without the annotation,
+// pods that select a build would never start the first node. It does nothing for a group that is not autoscaled and for
+// an image whose release is not known.
 func PromiseBuild(ctx context.Context, c client.Client, group client.Object, image infrav1.Image) error {
 	if _, asked := group.GetAnnotations()[clusterv1.AutoscalerMaxSizeAnnotation]; !asked {
 		return nil
@@ -50,7 +48,7 @@ func PromiseBuild(ctx context.Context, c client.Client, group client.Object, ima
 	return nil
 }
 
-// withLabel sets one label of a list and leaves the others.
+// withLabel returns a list of labels with one label set and the others unchanged.
 func withLabel(list, key, value string) string {
 	labels := slices.DeleteFunc(strings.Split(list, ","), func(l string) bool {
 		return l == "" || strings.HasPrefix(l, key+"=")

@@ -7,9 +7,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Image returns the image of a machine or of a pool's instances: the one in its spec, or
-// the default one for its Kubernetes version, operating system and annotations. The error
-// names the field or annotation that is wrong.
+// Image returns the image of a machine or of a pool's instances: the image in its spec, or the default image for its
+// Kubernetes version, operating system and annotations. The error names the field or annotation that is wrong.
 func Image(spec *infrav1.AzureMachineSpec, annotations map[string]string, kubernetesVersion string) (infrav1.Image, error) {
 	if spec.Image != nil {
 		return *spec.Image, nil

@@ -1,7 +1,7 @@
-// Package capacity predicts a node: the image and size of its machine, whether Azure offers both, and
-// the capacity that an autoscaler reads before the first node exists.
+// Package capacity predicts a node: the image and size of its machine, whether Azure offers both, and the capacity that
+// an autoscaler reads before the first node exists.
 //
-// It makes nothing in Azure. The controllers, internal/upgrade, internal/drift and preflight import it.
+// It creates nothing in Azure. The controllers, internal/upgrade, internal/drift and preflight import it.
 package capacity
 
 import (
@@ -28,8 +28,7 @@ type Size struct {
 	FaultDomains int32
 }
 
-// Node returns the resources and labels that a node of the size will have, for an
-// autoscaler that scales up from zero.
+// Node returns the resources and labels that a node of the size will have, for an autoscaler that scales a group from zero.
 func (s Size) Node(osType string) (corev1.ResourceList, *infrav1.NodeInfo) {
 	architecture := infrav1.Architecture("amd64")
 	if s.ARM64 {

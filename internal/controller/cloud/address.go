@@ -2,8 +2,7 @@ package cloud
 
 import "encoding/json"
 
-// PrivateIPs returns the private addresses of a live network interface, in the order of its
-// configurations; nil for nil.
+// PrivateIPs returns the private addresses of a live network interface, in the order of its configurations; nil if live is nil.
 func PrivateIPs(live json.RawMessage) ([]string, error) {
 	if live == nil {
 		return nil, nil

@@ -13,10 +13,10 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// LookEvery is the pause between two reads of the load balancers that a machine has to leave.
+// LookEvery is the pause between two reads of the load balancers that have to remove a machine.
 const LookEvery = 3 * time.Second
 
-// balancer has the properties of a load balancer that are used here.
+// balancer has the properties of a load balancer that this package uses.
 type balancer struct {
 	Properties struct {
 		Rules []struct {
@@ -46,7 +46,7 @@ type reference struct {
 // Balancers are the load balancers of a resource group.
 type Balancers []balancer
 
-// Balancers reads the load balancers of a resource group, as they are now.
+// Balancers reads the load balancers of a resource group from Azure.
 func (s *Session) Balancers(ctx context.Context, group desired.Group) (Balancers, error) {
 	list, err := s.List(ctx, group.ID()+"/providers/Microsoft.Network/loadBalancers", true)
 	if err != nil {
@@ -61,9 +61,8 @@ func (s *Session) Balancers(ctx context.Context, group desired.Group) (Balancers
 	return out, nil
 }
 
-// Serve reports whether a rule of a load balancer sends connections to a machine: to one of its addresses,
-// or to an interface whose ID is in ids or below one of them. Pools used by outbound rules only do not
-// count.
+// Serve reports whether a rule of a load balancer sends connections to a machine: to one of its addresses, or to an
+// interface whose ID is in ids or below one of them. Pools that only outbound rules use do not count.
 func (all Balancers) Serve(addresses []clusterv1.MachineAddress, ids ...string) bool {
 	for _, b := range all {
 		used := map[string]bool{}

@@ -58,7 +58,7 @@ func TestRetryOf(t *testing.T) {
 
 func TestIdentityFinalizer(t *testing.T) {
 	c := &infrav1.AzureCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "win"}}
-	// printf default-win | sha224sum
+	// the result of: printf default-win | sha224sum
 	const want = "azurecluster.infrastructure.cluster.x-k8s.io/0cb781deef855a82f62117963aa0059c2b327265c84777a7d7ae37da"
 	if got := identityFinalizer(c); got != want {
 		t.Errorf("finalizer %s, want %s", got, want)

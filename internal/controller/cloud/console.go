@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// longestConsole bounds how much of a serial console is read; keptConsole is how much
-	// of its end is searched.
+	// longestConsole is the number of bytes that are read of a serial console; keptConsole is the number of bytes at
+	// its end that are searched.
 	longestConsole = 8 << 20
 	keptConsole    = 64 << 10
 )
 
-// Console returns the end of a virtual machine's serial console, which Azure keeps if boot
-// diagnostics is enabled. It is empty while Azure prepares it, and can contain secrets.
+// Console returns the end of a virtual machine's serial console, which Azure keeps if boot diagnostics are enabled. The
+// text is empty while Azure prepares the console, and can contain secrets.
 func (s *Session) Console(ctx context.Context, vmID string) (string, error) {
 	result, err := s.client.Post(ctx, vmID+"/retrieveBootDiagnosticsData", desired.ComputeAPIVersion, nil)
 	if err != nil || result.Operation != nil {
@@ -34,7 +34,7 @@ func (s *Session) Console(ctx context.Context, vmID string) (string, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where.URI, nil)
 	if err != nil {
-		return "", errors.New("boot diagnostics: the address of the serial log cannot be read") // it is a key
+		return "", errors.New("boot diagnostics: the address of the serial log cannot be read") // the address contains a key
 	}
 	storage := s.storage
 	if storage == nil {
@@ -42,7 +42,7 @@ func (s *Session) Console(ctx context.Context, vmID string) (string, error) {
 	}
 	resp, err := storage.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("read the serial log from storage at %s: the connection failed", req.URL.Host) // the cause holds the address
+		return "", fmt.Errorf("read the serial log from storage at %s: the connection failed", req.URL.Host) // the cause contains the address
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

@@ -16,9 +16,9 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// ClusterOf returns the Cluster of an object, by the labels of the object's owner. An
-// object that is being deleted may outlive its Cluster: then the result has only the name
-// and namespace in the labels, which suffice to delete the object's resources.
+// ClusterOf returns the Cluster of an object, by the labels of the object's owner. An object that is being deleted may
+// outlive its Cluster: then the result has only the name and namespace from the labels, which are sufficient to delete
+// the object's resources.
 func ClusterOf(ctx context.Context, c client.Client, o, owner client.Object) (*clusterv1.Cluster, error) {
 	name, deleted := owner.GetLabels()[clusterv1.ClusterNameLabel], !o.GetDeletionTimestamp().IsZero()
 	cluster := &clusterv1.Cluster{}
@@ -53,9 +53,9 @@ func AzureClusterOf(ctx context.Context, c client.Client, cluster *clusterv1.Clu
 	return found, nil
 }
 
-// GroupGoes reports whether the cluster is being deleted together with its own resource group and
-// everything in it. The answer is an expectation: if the group has to stay after all, the AzureCluster
-// finds the remaining resources by the cluster's mark (Left).
+// GroupGoes reports whether the cluster is being deleted together with its own resource group and everything in it. The
+// result is an expectation: if the group is not deleted after all, the controller of the AzureCluster finds the
+// remaining resources by the cluster's mark (Left).
 func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azureCluster *infrav1.AzureCluster) (bool, error) {
 	if cluster.DeletionTimestamp.IsZero() {
 		return false, nil
@@ -71,9 +71,9 @@ func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azu
 	return s.WholeGroup(ctx, group, live, cluster.Name, false)
 }
 
-// WholeGroup reports whether a resource group, with everything in it, belongs to the cluster, so that one
-// request can delete it: no resource in it has another owner's mark. Before a deletion the answer must be
-// fresh; otherwise it may miss resources of the last minute.
+// WholeGroup reports whether a resource group, with everything in it, belongs to the cluster, so that one request can
+// delete it: no resource in it has another owner's mark. Before a deletion, fresh has to be true; otherwise the result
+// may ignore resources of the last minute.
 func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMessage, clusterName string, fresh bool) (bool, error) {
 	tags, err := TagsOf(live)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMes
 	}
 	all, err := s.List(ctx, group+"/resources", fresh)
 	if arm.ClassOf(err) == arm.Denied {
-		return true, nil // the right to list is optional, and the group's own mark is the cluster's
+		return true, nil // the permission to list is optional, and the group itself has the cluster's mark
 	}
 	if err != nil {
 		return false, err
@@ -101,17 +101,16 @@ func (s *Session) WholeGroup(ctx context.Context, group string, live json.RawMes
 	return true, nil
 }
 
-// Left returns the resources to delete from a group that is not deleted as a whole: toDelete and the other
-// resources in the group with the cluster's mark, in the order of their needs. Resources that use the
-// network come before it, and resources that the network may use after it. Child resources are deleted with
-// their parents.
+// Left returns the resources to delete from a group that is not deleted as a whole: toDelete and the other resources in
+// the group with the cluster's mark, in an order that respects their needs. Resources that use the network come before
+// it, and resources that the network may use come after it. Child resources are deleted with their parents.
 func (s *Session) Left(ctx context.Context, group string, toDelete []desired.Resource) ([]desired.Resource, error) {
 	if s.owner.Mark.Value == "" {
 		return toDelete, nil
 	}
 	all, err := s.List(ctx, group+"/resources", true)
 	if arm.ClassOf(err) == arm.Denied {
-		return toDelete, nil // nothing was left to the group's deletion that is not known to be in it
+		return toDelete, nil // all resources that could be left in the group are in toDelete
 	}
 	if err != nil {
 		return nil, err
@@ -165,9 +164,8 @@ func TagsOf(live json.RawMessage) (map[string]string, error) {
 	return body.Tags, err
 }
 
-// InGroup reports whether a resource is in the cluster's own resource group, so that it may be
-// left to the deletion of the group. A role assignment whose scope is the group itself may not:
-// it has no mark by which Left finds it.
+// InGroup reports whether a resource is in the cluster's own resource group, so that the deletion of the group may
+// include it. A role assignment whose scope is the group itself is not included: it has no mark by which Left finds it.
 func InGroup(azureCluster *infrav1.AzureCluster, id string) bool {
 	group := arm.Key(desired.ClusterGroup(azureCluster).ID())
 	return strings.HasPrefix(arm.Key(id), group+"/") &&

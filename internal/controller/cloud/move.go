@@ -19,8 +19,8 @@ import (
 // settleEvery is the interval at which the operations of a paused object are polled.
 const settleEvery = 2 * time.Second
 
-// Settle polls a paused object's operations, once per pass, until they have ended, and then
-// lets the object be moved. It begins nothing. states are in the object's status; before is the object as it is stored.
+// Settle polls a paused object's operations, once per pass, until they have ended, and then allows the move of the
+// object. It begins no operation. states are in the object's status; before is the object as it is stored.
 func (o *Opener) Settle(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, azureCluster *infrav1.AzureCluster,
 	before, object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
 	given := handOver(object, cluster)
@@ -41,9 +41,8 @@ func (o *Opener) Settle(ctx context.Context, c client.Client, cluster *clusterv1
 	return result, client.IgnoreNotFound(record.Save(ctx, c, before, object, *states, false))
 }
 
-// handOver lets the Cluster of the same namespace and name take on the record of the owner
-// while a Cluster is paused, as it is for a move; the move waits for that. It reports whether
-// there was something to hand over.
+// handOver makes the record of the owner usable for the next Cluster of the same namespace and name while a Cluster is
+// paused, as for a move; the move waits for that. It reports whether it changed the record.
 func handOver(o client.Object, cluster *clusterv1.Cluster) bool {
 	c, ok := o.(*infrav1.AzureCluster)
 	if !ok || !ptr.Deref(cluster.Spec.Paused, false) || !Recorded(c, cluster) ||
@@ -54,8 +53,8 @@ func handOver(o client.Object, cluster *clusterv1.Cluster) bool {
 	return true
 }
 
-// settle polls each operation once and returns the operations that have not ended. A failed operation is
-// dropped, because Azure has the resource's state.
+// settle polls each operation once and returns the operations that have not ended. A failed operation is dropped,
+// because the resource's state can be read from Azure.
 func (s *Session) settle(ctx context.Context, states []infrav1.LongRunningOperationState) []infrav1.LongRunningOperationState {
 	var open []plan.Token
 	for _, t := range record.Tokens(states) {

@@ -1,8 +1,8 @@
-// Package cloud connects an AzureCluster to its subscription: it resolves the identity, hands out sessions
-// that share reads, clients and catalogs, and carries operations between a status and the planner.
+// Package cloud connects an AzureCluster to its subscription: it resolves the identity, opens sessions that share
+// reads, clients and catalogs, and passes operations between a status and the planner.
 //
-// It decides nothing about resources. The controllers and the packages that they share import it, and the
-// manager and the command line make the Opener.
+// It decides nothing about resources. The controllers and the packages that they share import it, and the manager and the
+// command line create the Opener.
 package cloud
 
 import (
@@ -28,12 +28,11 @@ import (
 	"casement.dev/casement/internal/controller/credential"
 )
 
-// AbandonAnnotation on an AzureCluster or AzureMachine with the value "true" lets it be
-// deleted without its Azure resources, for the case that its credentials cannot be
-// restored.
+// AbandonAnnotation on an AzureCluster or AzureMachine with the value "true" allows its deletion without its Azure
+// resources, for the case that its credentials cannot be restored.
 const AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-azure-resources"
 
-// Abandoned reports whether a user gave an object's Azure resources up.
+// Abandoned reports whether a user has given up an object's Azure resources.
 func Abandoned(o client.Object) bool { return o.GetAnnotations()[AbandonAnnotation] == "true" }
 
 // Opener opens sessions. There is one per manager, because sessions for the same
@@ -50,11 +49,11 @@ type Opener struct {
 	shared map[string]shared
 
 	changing sync.Mutex
-	// changed are the identities that this Opener changed last.
+	// changed are the identities that this Opener changed last, by their name.
 	changed map[client.ObjectKey]changed
 }
 
-// changed is an identity after a change, with the versions from before it that a cache may still show.
+// changed is an identity after a change, with the earlier versions that a cache may still return.
 type changed struct {
 	identity *infrav1.AzureClusterIdentity
 	before   map[string]bool
@@ -67,21 +66,20 @@ type shared struct {
 	catalog *catalog.Catalog
 	// storage sends requests to signed URLs; nil means the default client.
 	storage policy.Transporter
-	// vault writes bootstrap secrets; tenantID is the identity's tenant and may be empty.
+	// vault writes bootstrap secrets; tenantID is the identity's tenant and may be "".
 	vault    *vault.Client
 	tenantID string
 }
 
-// Config of an Opener.
+// Config is the configuration of an Opener.
 type Config struct {
 	// Client reads identities, secrets and namespaces.
 	Client client.Client
-	// Versions, if set, is a cache of the metadata of secrets: a secret is read again only
-	// when its version changes.
+	// Versions, if set, is a cache of the metadata of secrets: a secret is then read again only if its version has changed.
 	Versions client.Reader
-	// Grants decides about secrets in other namespaces than their identity's.
+	// Grants decides whether an identity may use a secret of another namespace.
 	Grants credential.Grants
-	// Clouds overrides the endpoints of Azure environments, by name.
+	// Clouds has the overrides of the endpoints of Azure environments, by name.
 	Clouds map[string]identity.Cloud
 	// TokenFile contains the federated token of workload identities; empty means the file
 	// in AZURE_FEDERATED_TOKEN_FILE.
@@ -90,7 +88,7 @@ type Config struct {
 	Log logr.Logger
 	// Observe, if set, is called for every ARM call. It must not block.
 	Observe func(arm.Observation)
-	// ReadTTL is how old a shared list of Azure resources may be; 0 means one minute.
+	// ReadTTL is the maximum age of a shared list of Azure resources; 0 means one minute.
 	ReadTTL time.Duration
 }
 
@@ -104,8 +102,8 @@ func NewOpener(c Config) *Opener {
 	}
 }
 
-// Open returns the session of a cluster. It makes no call to Azure. The error is an
-// *credential.IdentityError if the user has to repair the identity.
+// Open returns the session of a cluster. It makes no call to Azure. The error is a *credential.IdentityError if the
+// user has to repair the identity.
 func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, error) {
 	source, err := o.Source(ctx, c)
 	if err != nil {
@@ -129,8 +127,8 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	return session, nil
 }
 
-// Client returns the ARM client of a cluster's subscription, for tools that read with the cluster's
-// identity. Its errors are those of Open.
+// Client returns the ARM client of a cluster's subscription, for tools that read with the cluster's identity. Its
+// errors are the same as Open's.
 func (o *Opener) Client(ctx context.Context, c *infrav1.AzureCluster) (*arm.Client, error) {
 	session, err := o.Open(ctx, c)
 	if err != nil {
@@ -155,8 +153,8 @@ func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
 	return made
 }
 
-// Hold adds a finalizer to the cluster's identity, so that it outlives the cluster. The error
-// is an *credential.IdentityError if the identity is being deleted.
+// Hold adds a finalizer to the cluster's identity, so that the identity is not deleted before the cluster. The error is
+// a *credential.IdentityError if the identity is being deleted.
 func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
 	if c.Spec.IdentityRef == nil {
 		return nil
@@ -174,8 +172,7 @@ func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
 	return o.change(ctx, c, found, controllerutil.AddFinalizer)
 }
 
-// Release removes the finalizer from all identities that have it: the cluster may have used
-// another identity before.
+// Release removes the cluster's finalizer from all identities that have it: the cluster may have used another identity before.
 func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
 	var all infrav1.AzureClusterIdentityList
 	if err := o.client.List(ctx, &all); err != nil {
@@ -188,9 +185,9 @@ func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
 	return errors.Join(errs...)
 }
 
-// change changes the finalizers of an identity. It is no error if the identity does not
-// exist. Clusters that begin at the same time do so one after the other, each from the last one's result: by the cache alone, all
-// but one would fail and come back.
+// change changes the finalizers of an identity. It is no error if the identity does not exist. Changes for several
+// clusters are made one after the other, each on the result of the previous one: with only the cache, all but one would
+// fail with a conflict and be retried.
 func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *infrav1.AzureClusterIdentity,
 	change func(client.Object, string) bool) error {
 	o.changing.Lock()
@@ -207,7 +204,7 @@ func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *inf
 	if !change(found, identityFinalizer(c)) {
 		return nil
 	}
-	// Others change the same list.
+	// Other writers change the same list.
 	err := o.client.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		delete(o.changed, key)
@@ -221,8 +218,8 @@ func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *inf
 	return nil
 }
 
-// identityFinalizer returns the cluster's finalizer on its identity, with CAPZ's name:
-// names may be longer than a finalizer.
+// identityFinalizer returns the cluster's finalizer on its identity, with CAPZ's name: a hash, because the names of a
+// cluster may be longer than a finalizer.
 func identityFinalizer(c *infrav1.AzureCluster) string {
 	sum := sha256.Sum224([]byte(c.Namespace + "-" + c.Name))
 	return infrav1.ClusterFinalizer + "/" + hex.EncodeToString(sum[:])

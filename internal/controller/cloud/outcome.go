@@ -41,8 +41,8 @@ func Explain(outcome plan.Outcome, busy string) (reason, message string) {
 	return busy, fmt.Sprintf("%d of %d Azure resources done%s", done, len(outcome.Resources), waiting)
 }
 
-// Requeue returns when an outcome that is not done needs another pass; a failure that only
-// a change of the spec solves is checked again after the resync.
+// Requeue returns the time until the next pass for an outcome that is not Done. A failure that only a change of the
+// spec solves is checked again after the resync.
 func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 	if outcome.RequeueAfter > 0 {
 		return outcome.RequeueAfter
@@ -50,17 +50,17 @@ func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 	return resync
 }
 
-// Waits before the next request if Azure asks for none.
+// Waits before the next request if Azure requests none.
 const (
 	TransientWait = 15 * time.Second
 	DeniedWait    = 2 * time.Minute
 	invalidWait   = time.Hour
 )
 
-// azureUnreachable is the reason of errors that are not Azure's own.
+// azureUnreachable is the reason for errors that do not come from Azure.
 const azureUnreachable = "AzureUnreachable"
 
-// RetryOf returns when to try again after a failed read, and the reason for a condition.
+// RetryOf returns the time until the next attempt after a failed read, and the reason for a condition.
 func RetryOf(err error) (time.Duration, string) {
 	if _, invalid := errors.AsType[*desired.InvalidError](err); invalid {
 		return invalidWait, InvalidConfiguration
@@ -80,7 +80,7 @@ func RetryOf(err error) (time.Duration, string) {
 	return wait, string(class)
 }
 
-// Passes reports whether a reason of RetryOf may pass without a change.
+// Passes reports whether the problem with a reason of RetryOf may be temporary.
 func Passes(reason string) bool {
 	switch arm.Class(reason) {
 	case arm.Transient, arm.Throttled, arm.Busy, arm.Conflict, azureUnreachable:
@@ -89,13 +89,12 @@ func Passes(reason string) bool {
 	return false
 }
 
-// Patience is for how long problems that may pass are reported as waiting.
+// Patience is the time for which possibly temporary problems are reported as waiting.
 const Patience = 10 * time.Minute
 
-// NextLook returns how long to wait for the next comparison with Azure: until the next of
-// the key's times, which come once a period, but at least a tenth of the period. All
-// objects of a cluster have one key, so that they share reads; clusters are spread over the
-// period.
+// NextLook returns the time until the next comparison with Azure. The comparisons for a key happen once per period, at
+// a time that the key determines; the result is at least a tenth of the period. All objects of a cluster have the same
+// key, so that they share reads; the times of different clusters are spread over the period.
 func NextLook(period time.Duration, key string, now time.Time) time.Duration {
 	if period <= 0 {
 		return 0

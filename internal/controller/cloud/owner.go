@@ -25,11 +25,11 @@ import (
 // moving is the prefix of OwnerForAnnotation while the Cluster is paused.
 const moving = "moving:"
 
-// OwnerPause is the wait before it is looked again whether something in Azure still belongs to
-// another owner, which may be deleted meanwhile.
+// OwnerPause is the pause before the next check whether a resource in Azure still belongs to another owner, which may
+// be deleted meanwhile.
 const OwnerPause = time.Minute
 
-// OwnershipError explains why a cluster cannot take over the resources of another one.
+// OwnershipError is the reason why a cluster cannot take over the resources of another one.
 type OwnershipError struct{ Message string }
 
 func (e *OwnershipError) Error() string { return e.Message }
@@ -37,8 +37,8 @@ func (e *OwnershipError) Error() string { return e.Message }
 // handedOver returns the value of OwnerForAnnotation of a paused Cluster.
 func handedOver(namespace, clusterName string) string { return moving + namespace + "/" + clusterName }
 
-// Recorded reports whether an AzureCluster's record of the owner was made for this object, and not for
-// another one that it was copied or restored from.
+// Recorded reports whether an AzureCluster's record of the owner was made for this object, and not for another object
+// of which it is a copy or a restored backup.
 func Recorded(c *infrav1.AzureCluster, cluster *clusterv1.Cluster) bool {
 	of := c.Annotations[infrav1.OwnerForAnnotation]
 	return c.Annotations[infrav1.OwnerAnnotation] != "" && of != "" &&
@@ -58,15 +58,14 @@ func clusterUID(c *infrav1.AzureCluster, cluster *clusterv1.Cluster) types.UID {
 	return ""
 }
 
-// Own writes the record of the owner of a cluster's resources before the first of them is created: the
-// owner that was handed over or that the user takes over, otherwise a new one. Afterwards both c and
-// before, the object as the pass began with it, have the record. The error is an *OwnershipError if the
-// user has to decide first.
+// Own writes the record of the owner of a cluster's resources before the first of them is created. The owner is the one
+// that was handed over or that the user takes over, otherwise a new one. Afterwards c and before (the object at the
+// start of the pass) both have the record. The error is an *OwnershipError if the user has to decide first.
 func (o *Opener) Own(ctx context.Context, before client.Object, c *infrav1.AzureCluster, cluster *clusterv1.Cluster) error {
 	uid := string(clusterUID(c, cluster))
 	taken := c.Annotations[infrav1.TakeOverAnnotation]
 	if !c.DeletionTimestamp.IsZero() {
-		taken = "" // the former owner does not matter any more
+		taken = "" // the former owner is no longer relevant
 	}
 	if taken == "" && Recorded(c, cluster) && c.Annotations[infrav1.OwnerForAnnotation] == uid || uid == "" {
 		return nil
@@ -88,7 +87,7 @@ func (o *Opener) Own(ctx context.Context, before client.Object, c *infrav1.Azure
 	return o.record(ctx, before, c, map[string]string{infrav1.OwnerAnnotation: mark, infrav1.OwnerForAnnotation: uid})
 }
 
-// record writes the record, and removes the wish to take something over.
+// record writes the record, and removes the annotation that requests a takeover.
 func (o *Opener) record(ctx context.Context, before client.Object, c *infrav1.AzureCluster, marks map[string]string) error {
 	base, updated := record.Copy(c), record.Copy(c)
 	annotations := maps.Clone(c.Annotations)
@@ -109,11 +108,11 @@ func (o *Opener) record(ctx context.Context, before client.Object, c *infrav1.Az
 	return nil
 }
 
-// newMark returns the owner's mark of a new cluster: a hash that no other cluster has, and for
-// people its namespace and name.
+// newMark returns the owner's mark of a new cluster: a hash that no other cluster has and, for readers, the cluster's
+// namespace and name.
 func (o *Opener) newMark(ctx context.Context, c *infrav1.AzureCluster, clusterName, uid string) (string, error) {
 	management := &corev1.Namespace{}
-	// The UID of this namespace is taken for that of a Kubernetes cluster, which has none.
+	// The UID of this namespace identifies the Kubernetes cluster, which has no UID of its own.
 	if err := o.client.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, management); client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("read the UID of the management cluster: %w", err)
 	}
@@ -121,7 +120,7 @@ func (o *Opener) newMark(ctx context.Context, c *infrav1.AzureCluster, clusterNa
 	return hex.EncodeToString(sum[:8]) + ":" + c.Namespace + "/" + clusterName, nil
 }
 
-// holder returns the other AzureCluster whose owner's mark is mark, or "".
+// holder returns the name of the other AzureCluster that has an owner's mark, or "".
 func (o *Opener) holder(ctx context.Context, c *infrav1.AzureCluster, mark string) (string, error) {
 	var all infrav1.AzureClusterList
 	if err := o.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
@@ -135,8 +134,8 @@ func (o *Opener) holder(ctx context.Context, c *infrav1.AzureCluster, mark strin
 	return "", nil
 }
 
-// owner returns the tags that identify the resources of a cluster. A resource without a mark is claimed by
-// the oldest of the clusters that may have made it.
+// owner returns the tags that identify the resources of a cluster. A resource without a mark is claimed by the oldest
+// of the clusters that may have created it.
 func (o *Opener) owner(c *infrav1.AzureCluster) plan.Owner {
 	return plan.Owner{
 		Mark: plan.Mark{Key: desired.OwnerTag, Value: c.Annotations[infrav1.OwnerAnnotation]},
@@ -155,7 +154,7 @@ func (o *Opener) owner(c *infrav1.AzureCluster) plan.Owner {
 	}
 }
 
-// Explain returns a message with the remedy for a resource, named by what, that belongs to another owner.
+// Explain returns a message, with the remedy, about a resource that belongs to another owner; what names the resource.
 func (o *Opener) Explain(ctx context.Context, c *infrav1.AzureCluster, what, other string) string {
 	if !strings.Contains(other, ":") && strings.Contains(other, "/") {
 		return fmt.Sprintf("%s belongs to %s, and is neither changed nor deleted: delete this object and create it with another name",

@@ -16,13 +16,12 @@ import (
 // Session is one cluster's access to its subscription.
 type Session struct {
 	shared
-	// owner has the tags that identify the cluster's resources; the tag with the cluster's name is set in
-	// each call.
+	// owner has the tags that identify the cluster's resources; each call sets the tag with the cluster's name.
 	owner plan.Owner
 }
 
-// For returns the session of one object of the cluster. If the object is not rightful, a resource with its
-// name belongs to it only if the tags say so.
+// For returns the session of one object of the cluster. If rightful returns false, a resource with the object's name
+// belongs to the object only if the tags say so.
 func (s *Session) For(kind, name string, rightful func(context.Context) bool) *Session {
 	own, claims := *s, s.owner.Claims
 	own.owner.Object = plan.Mark{Key: desired.ObjectTag, Value: desired.ObjectMark(kind, name)}
@@ -37,8 +36,8 @@ func (s *Session) ownerOf(clusterName string) plan.Owner {
 	return owner
 }
 
-// Other returns the owner of a resource that has the cluster's tag, by its tags, if that owner is not the
-// session's; otherwise "". shared is true for a resource that belongs to the whole cluster.
+// Other returns the owner of a resource that has the cluster's tag, according to its tags; "" if that is the session's
+// owner. shared is true for a resource that belongs to the whole cluster.
 func (s *Session) Other(ctx context.Context, tags map[string]string, clusterName string, shared bool) string {
 	owner := s.ownerOf(clusterName)
 	if tags[owner.Key] != owner.Value {
@@ -51,12 +50,12 @@ func (s *Session) Other(ctx context.Context, tags map[string]string, clusterName
 	return owner.Other(ctx, tags, want)
 }
 
-// Owns reports whether the tags of a resource are those of the session's own resources.
+// Owns reports whether tags are those of the session's own resources.
 func (s *Session) Owns(ctx context.Context, tags map[string]string, clusterName string, shared bool) bool {
 	return desired.IsOwned(tags, clusterName) && s.Other(ctx, tags, clusterName, shared) == ""
 }
 
-// Foreign reports whether something that is in Azure is not the session's own.
+// Foreign reports whether a resource exists in Azure and is not the session's own.
 func (s *Session) Foreign(ctx context.Context, live json.RawMessage, clusterName string, shared bool) bool {
 	tags, err := TagsOf(live)
 	return live != nil && (err != nil || !s.Owns(ctx, tags, clusterName, shared))
@@ -68,12 +67,11 @@ func (s *Session) Live(ctx context.Context, id string) (json.RawMessage, error) 
 	return s.planner.Live(ctx, id, desired.APIVersion(arm.TypeOf(id)))
 }
 
-// Refresh makes the next read of a resource call Azure, because another program may have
-// changed it just now.
+// Refresh makes the next read of a resource call Azure, because another program may have just changed the resource.
 func (s *Session) Refresh(id string) { s.planner.Forget(id) }
 
-// Apply makes one pass towards the desired state of a cluster's resources. states are those
-// in the status of the object that the resources belong to.
+// Apply makes one pass towards the desired state of a cluster's resources. states are the operations in the status of
+// the object to which the resources belong.
 func (s *Session) Apply(ctx context.Context, clusterName string, resources []desired.Resource,
 	states []infrav1.LongRunningOperationState) plan.Outcome {
 	return s.planner.Apply(ctx, s.input(clusterName, resources, states))
@@ -100,7 +98,7 @@ func (s *Session) Invoke(ctx context.Context, clusterName string, actions []desi
 	return s.planner.Invoke(ctx, s.input(clusterName, actions, states))
 }
 
-// List reads a collection. Unless fresh is true, the answer may be up to a minute old.
+// List reads a collection. Unless fresh is true, the result may be up to a minute old.
 func (s *Session) List(ctx context.Context, collection string, fresh bool) ([]json.RawMessage, error) {
 	return s.planner.List(ctx, collection, desired.APIVersion(arm.TypeOf(collection)), fresh)
 }

@@ -10,8 +10,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// VMStopped is the reason for machines and instances that were stopped or deallocated by
-// others than casement.
+// VMStopped is the reason for machines and instances that were stopped or deallocated by someone else.
 const VMStopped = "VMStopped"
 
 // View is a virtual machine's instance view, which is not part of its model. It changes
@@ -25,7 +24,7 @@ type View struct {
 	Failure string
 }
 
-// Off returns a message that a machine does not run, with the remedy, or "" if it runs. what is the
+// Off returns a message, with the remedy, about a machine that is not running, or "" if it is running. what is the
 // machine's name in the message.
 func (v View) Off(what string, spot bool) string {
 	const next = "start it, or delete the Machine to get another"
@@ -39,7 +38,7 @@ func (v View) Off(what string, spot bool) string {
 	return ""
 }
 
-// instanceView is the part of Azure's answer that casement reads.
+// instanceView has the fields of Azure's response that casement reads.
 type instanceView struct {
 	Statuses []struct {
 		Code    string `json:"code"`

@@ -1,7 +1,6 @@
-// Package condition turns events in Azure into the conditions and events of an object.
+// Package condition sets conditions of an object for outcomes in Azure, and emits events.
 //
-// It decides nothing about Azure or about the next step. The controllers import it, and nothing else does.
-// table.go has the conditions of each kind.
+// It decides nothing about Azure or the next step. Only the controllers import it. table.go has the conditions of each kind.
 package condition
 
 import (
@@ -21,16 +20,16 @@ import (
 
 // Reasons that several kinds share.
 const (
-	// Provisioned: the resources of the condition are in the state that the spec asks for.
+	// Provisioned means that the resources of the condition are in the state that the spec requests.
 	Provisioned = "Provisioned"
-	// InvalidSpec: a field has to change before Azure is called.
+	// InvalidSpec means that a field has to change before Azure is called.
 	InvalidSpec = "InvalidSpec"
 	// WaitingForNeeds is the planner's reason: another resource has to exist first.
 	WaitingForNeeds = "WaitingForNeeds"
 )
 
-// maxMessage keeps a message below the API's limit for conditions (32 KiB). It has room for Azure's longest
-// messages, which have the deciding part at the end.
+// maxMessage keeps a message below the API's limit for conditions (32 KiB). It is long enough for Azure's longest
+// messages, whose decisive part is at the end.
 const maxMessage = 4096
 
 // Object is an object with conditions.
@@ -39,7 +38,7 @@ type Object interface {
 	conditions.Setter
 }
 
-// False sets a condition to False; message says what failed, why, and what to do.
+// False sets a condition to False; message states what failed, why, and what to do.
 func False(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: Short(message)})
 }
@@ -49,7 +48,7 @@ func TrueWith(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: Short(message)})
 }
 
-// Unknown sets a condition to Unknown; message says why.
+// Unknown sets a condition to Unknown; message states the reason.
 func Unknown(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: reason, Message: Short(message)})
 }
@@ -59,8 +58,8 @@ func True(obj Object, conditionType, reason string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason})
 }
 
-// Fold sets one condition for each condition type that resources of an outcome name: the
-// worst resource decides. Types of the table that no resource names are not changed.
+// Fold sets one condition for each condition type that resources of an outcome name; the resource in the worst state
+// determines it. Other types of the table are not changed.
 func Fold(obj Object, outcome plan.Outcome) {
 	byType := map[string][]plan.ResourceStatus{}
 	var order []string
@@ -84,8 +83,9 @@ func Fold(obj Object, outcome plan.Outcome) {
 	}
 }
 
-// Forget removes the optional conditions of a table that no resource of an outcome names: the spec no longer asks for what they
-// report on, such as a peering, and their last status would stay. It is for tables whose optional conditions are all of resources.
+// Forget removes the optional conditions of a table that no resource of an outcome names: the spec no longer requests
+// their resources, such as a peering, and their last status would stay. It is only for tables whose optional conditions
+// all report on resources.
 func Forget(obj Object, t Table, outcome plan.Outcome) {
 	for _, conditionType := range t.Optional {
 		if !slices.ContainsFunc(outcome.Resources, func(r plan.ResourceStatus) bool { return r.Condition == conditionType }) {
@@ -115,8 +115,8 @@ func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {
 	return all
 }
 
-// Summarise sets Ready from the other conditions of the table. Reason and message are those of the first
-// condition that is not True; a condition that only waits for another comes last.
+// Summarise sets Ready from the other conditions of the table. Reason and message are those of the first condition that
+// is not True; a condition that only waits for another one comes last.
 func Summarise(obj Object, t Table) {
 	var first *metav1.Condition
 	missing := false
@@ -147,9 +147,8 @@ func Short(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
 }
 
-// Emit sends an event for each condition of obj that changed since before: a warning when
-// it became not True or got a new reason, a normal event when Ready became True. Waiting
-// triggers no event.
+// Emit sends an event for each condition of obj that has changed compared to before: a warning if it became not True or
+// got a new reason, a normal event if Ready became True. Waiting triggers no event.
 func Emit(recorder events.EventRecorder, obj Object, before []metav1.Condition, waiting ...string) {
 	for _, c := range obj.GetConditions() {
 		i := slices.IndexFunc(before, func(b metav1.Condition) bool { return b.Type == c.Type })

@@ -51,7 +51,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestForget: the failure of a resource that the spec no longer asks for does not stay, and others do.
+// TestForget: the failure of a resource that the spec no longer requests is removed, and other failures are not.
 func TestForget(t *testing.T) {
 	c := &infrav1.AzureCluster{}
 	False(c, infrav1.VnetPeeringReadyCondition, "InvalidResourceReference", "no such network")

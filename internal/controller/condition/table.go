@@ -2,9 +2,9 @@ package condition
 
 import infrav1 "casement.dev/casement/api/v1beta1"
 
-// Table lists the condition types of a kind in the order in which they become true. Each is
-// True if all is well. The first ones are required; those in Optional may be missing. Those
-// in Beside do not count for Ready: the object works whatever their status.
+// Table lists the condition types of a kind in the order in which they become true. All are True if there is no
+// problem. The first ones are required; those in Optional may be missing. Those in Beside do not affect Ready, because
+// the object works whatever their status is.
 type Table struct {
 	Required []string
 	Optional []string

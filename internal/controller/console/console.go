@@ -1,7 +1,6 @@
-// Package console explains by a serial console why a machine has not become a node, and says when a console is
-// read again.
+// Package console explains, by a serial console, why a machine has not become a node, and decides when a console is read again.
 //
-// It reads no console itself: the session of package cloud does. The controllers of machines and pools import it.
+// It does not read consoles itself: the session of package cloud does. The controllers of machines and pools import it.
 package console
 
 import (
@@ -16,31 +15,28 @@ import (
 )
 
 const (
-	// firstLook is how long a virtual machine may take to become a node before its console
-	// is read; each further read comes after twice the time, up to lastLook. The console of
-	// a machine that has joined is read until its agent has ended, which is usually one
-	// read.
+	// firstLook is the time that a virtual machine has to become a node before its console is read; the interval
+	// doubles with each read, up to lastLook. The console of a machine that has joined is read until its agent has
+	// ended, which usually takes one read.
 	firstLook = time.Minute
 	lastLook  = time.Hour
-	// consoleLines is how many lines are searched from the console's end, lastLines how
-	// many a message contains.
+	// consoleLines is the number of lines that are searched at the console's end, and lastLines the number of lines in a message.
 	consoleLines = 200
 	lastLines    = 3
 )
 
-// Looks remembers when the consoles of virtual machines were read, so that a pass reads one only
-// when a look is due: many events trigger passes, and each read is a call to Azure. The zero
-// value remembers none. It is safe for concurrent use.
+// Looks remembers when the consoles of virtual machines were read, so that a pass reads one only when a read is due:
+// many events trigger passes, and each read is a call to Azure. The zero value is empty. It is safe for concurrent use.
 type Looks struct {
 	mu   sync.Mutex
 	last map[string]reading
 }
 
-// reading is the last read of a console.
+// reading has the time of the last read of a console, and the time until which it is remembered.
 type reading struct{ at, until time.Time }
 
-// Due reports whether the console of a virtual machine should be read now, and when to read it again, or 0
-// for never. A console that is due counts as read. since is when the machine began to boot.
+// Due reports whether the console of a virtual machine should be read now, and the time until the next read, or 0 for
+// none. A console that is due is recorded as read. since is the time at which the machine began to boot.
 func (l *Looks) Due(id string, since, now time.Time) (due bool, again time.Duration) {
 	switch age := now.Sub(since); {
 	case age < firstLook:
@@ -51,7 +47,7 @@ func (l *Looks) Due(id string, since, now time.Time) (due bool, again time.Durat
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if last, ok := l.last[id]; ok && !last.at.Before(since) {
-		// The next look is due when the machine is twice as old as at the last one.
+		// The next read is due when the machine is twice as old as at the last one.
 		if next := last.at.Sub(since); now.Sub(last.at) < next {
 			return false, next - now.Sub(last.at)
 		}
@@ -64,9 +60,8 @@ func (l *Looks) Due(id string, since, now time.Time) (due bool, again time.Durat
 	return true, now.Sub(since)
 }
 
-// Failure returns the last problem on a console that explains why a bootstrap
-// failed: a reason, and a message with the failed step, the last lines and the next step.
-// It contains no secret. machine is the name of the Machine.
+// Failure returns the last problem on a console that explains why a bootstrap failed: a reason, and a message with the
+// failed step, the last lines and the next step. The message contains no secret. machine is the name of the Machine.
 func Failure(text, machine string) (reason, message string, found bool) {
 	lines := cleaned(text)
 	boot := cause.ReadBoot(lines)
@@ -83,14 +78,14 @@ func Failure(text, machine string) (reason, message string, found bool) {
 	return c.Name, message + "; last lines: " + strings.Join(lines[max(0, len(lines)-lastLines):], " | "), true
 }
 
-// Notes returns which commands of the bootstrap data of a machine that has become
-// a node failed or had no effect, by its console. ended reports that its agent has ended.
+// Notes returns a text about the bootstrap commands that failed or had no effect, from the console of a machine that
+// has become a node. ended is true if the machine's agent has ended.
 func Notes(text string) (notes string, ended bool) {
 	boot := cause.ReadBoot(cleaned(text))
 	return strings.Join(boot.Notes(), "; "), boot.Ended
 }
 
-// cleaned returns the lines of a console that contain text, with secrets removed.
+// cleaned returns the non-empty lines of a console with secrets removed.
 func cleaned(text string) []string {
 	var lines []string
 	var clean redact.Lines

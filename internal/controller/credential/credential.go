@@ -1,8 +1,8 @@
-// Package credential reads the AzureClusterIdentity that a cluster refers to, with its secret, and decides
-// whether the cluster may use it.
+// Package credential reads the AzureClusterIdentity that a cluster refers to, with its secret, and decides whether the
+// cluster may use it.
 //
-// It makes no call to Azure and has no session. Package cloud opens sessions with the credentials, and the
-// command line calls Azure with them; the controllers read its errors.
+// It makes no call to Azure. Package cloud opens sessions with the credentials, and the command line calls Azure with
+// them; the controllers handle its errors.
 package credential
 
 import (
@@ -32,12 +32,12 @@ type Reader struct {
 	versions client.Reader
 
 	mu      sync.Mutex
-	secrets map[types.NamespacedName]*corev1.Secret // as last read
+	secrets map[types.NamespacedName]*corev1.Secret // each secret as it was last read
 }
 
-// NewReader returns a Reader of identities, secrets and namespaces. With versions, a cache of the metadata of secrets, a
-// secret is read again only when its version changes. grants decides about secrets in other namespaces than their
-// identity's.
+// NewReader returns a Reader of identities, secrets and namespaces. With versions, a cache of the metadata of secrets,
+// a secret is read again only when its version changes. grants decides whether an identity may use a secret of another
+// namespace.
 func NewReader(c client.Reader, versions client.Reader, grants Grants) *Reader {
 	return &Reader{client: c, grants: grants, versions: versions, secrets: map[types.NamespacedName]*corev1.Secret{}}
 }
@@ -54,13 +54,13 @@ const (
 	SecretNotReadable     = "ClientSecretNotReadable"
 )
 
-// IdentityError explains why a cluster has no credentials. Identities, their secrets and
-// clusters are watched, so that a repair triggers a reconcile.
+// IdentityError is the reason why a cluster has no credentials. Identities, their secrets and clusters are watched, so
+// that a repair triggers a reconcile.
 type IdentityError struct{ Reason, Message string }
 
 func (e *IdentityError) Error() string { return e.Message }
 
-// Unusable returns the error for an identity of a cluster with which no client can be made.
+// Unusable returns the error for a cluster's identity with which no client can be created.
 func Unusable(c *infrav1.AzureCluster, err error) *IdentityError {
 	return &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", Key(c), err)}
 }
@@ -71,8 +71,8 @@ type Grants interface {
 	Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error)
 }
 
-// AsReader implements Grants for a program whose client has its user's permissions: the program may use
-// every secret that it can read.
+// AsReader implements Grants for a program whose client has its user's permissions: the program may use every secret
+// that it can read.
 type AsReader struct{}
 
 // Holds implements Grants.
@@ -97,10 +97,10 @@ func (r *Reader) Credentials(ctx context.Context, c *infrav1.AzureCluster) (Cred
 	return Credentials{TenantID: s.TenantID, ClientID: s.ClientID, ClientSecret: s.ClientSecret}, err
 }
 
-// Readable returns nil if the client secret of a cluster's identity may be written in clear
-// into Secrets of the cluster's namespace: who may use an identity may not, for that, read its
-// secret. Otherwise the error is an *IdentityError.
-func (r *Reader) Readable(ctx context.Context, c *infrav1.AzureCluster) error {
+// CheckSecretReadable returns nil if the client secret of a cluster's identity may be copied in plain text into Secrets of the
+// cluster's namespace. Permission to use an identity does not include permission to read its secret. Otherwise the
+// error is an *IdentityError.
+func (r *Reader) CheckSecretReadable(ctx context.Context, c *infrav1.AzureCluster) error {
 	i := &infrav1.AzureClusterIdentity{}
 	if err := r.client.Get(ctx, Key(c), i); err != nil {
 		return fmt.Errorf("read AzureClusterIdentity %s: %w", Key(c), err)
@@ -176,7 +176,7 @@ func (r *Reader) allowed(ctx context.Context, i *infrav1.AzureClusterIdentity, c
 	return nil
 }
 
-// readSecret sets the fields that the identity keeps in a secret.
+// readSecret sets the fields that the identity stores in a secret.
 func (r *Reader) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity, s *identity.Source) error {
 	key := grant.SecretOf(i)
 	if key.Name == "" {
@@ -184,7 +184,7 @@ func (r *Reader) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 	}
 	secret, err := r.secret(ctx, key)
 	if client.IgnoreNotFound(err) == nil {
-		// The check comes before any message about the secret, even that it does not exist.
+		// This check is before any message about the secret, even about a missing one.
 		if refused := r.mayUse(ctx, i, secret); refused != nil {
 			return refused
 		}
@@ -207,7 +207,7 @@ func (r *Reader) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 	return nil
 }
 
-// secret reads a secret, unless its version is the one last read.
+// secret returns a secret, which it reads again only if the version has changed.
 func (r *Reader) secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	newest := &metav1.PartialObjectMetadata{}
 	newest.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -230,8 +230,7 @@ func (r *Reader) secret(ctx context.Context, key types.NamespacedName) (*corev1.
 	return secret, err
 }
 
-// mayUse checks that the author of an identity did not refer to a secret of another
-// namespace without being allowed to read it.
+// mayUse returns an error if an identity refers to a secret of another namespace that its author may not be permitted to read.
 func (r *Reader) mayUse(ctx context.Context, i *infrav1.AzureClusterIdentity, secret *corev1.Secret) error {
 	if !grant.Foreign(i) || grant.Names(secret, i) {
 		return nil

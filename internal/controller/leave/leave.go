@@ -1,8 +1,8 @@
-// Package leave takes the nodes of machines that are being deleted out of the load balancers of their cluster's services: it
-// labels them, and the cloud provider does the rest while the node is drained. Otherwise a balancer sends connections to a
-// machine until its probe has failed, which on Azure is ten seconds after the machine has gone.
+// Package leave removes the nodes of machines that are being deleted from the load balancers of their cluster's
+// services: it labels them, and the cloud provider removes them while the node is drained. Otherwise a load balancer
+// sends connections to a machine until its probe fails, which on Azure is ten seconds after the machine is gone.
 //
-// It changes nothing in Azure. The controllers of machines ask it how long to wait; package manager imports it.
+// It changes nothing in Azure. Package manager imports it.
 package leave
 
 import (
@@ -46,7 +46,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Complete(trace.Reconciler("Leave", r))
 }
 
-// begins selects Machines whose deletion begins, or is under way when the manager starts.
+// begins selects Machines whose deletion begins, or is in progress when the manager starts.
 func begins(filter string) predicate.Predicate {
 	ours := func(o client.Object) bool {
 		m, ok := o.(*clusterv1.Machine)
@@ -64,14 +64,15 @@ func begins(filter string) predicate.Predicate {
 }
 
 const (
-	// timeout bounds the call to a workload cluster, which may be gone.
+	// timeout limits the call to a workload cluster, which may be gone.
 	timeout = 5 * time.Second
-	// useful is how long after the beginning of its deletion a machine is labelled: later it is gone, or its cluster does not answer.
+	// useful is the time after the beginning of its deletion in which a machine is labelled: later the machine is gone,
+	// or its cluster does not respond.
 	useful = 2 * time.Minute
 )
 
-// excluded returns the patch: cloud providers put no node with the label into a load balancer.
-// Source: kubernetes.io/docs/reference/labels-annotations-taints.
+// excluded returns the patch that adds the label with which cloud providers exclude a node from load balancers. Source:
+// kubernetes.io/docs/reference/labels-annotations-taints.
 func excluded() ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]string{corev1.LabelNodeExcludeBalancers: ""}}})
 }
@@ -106,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	switch {
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
-	case err != nil: // a control plane that restarts answers soon; a deleted one must not fail the deletion
+	case err != nil: // a restarting control plane responds soon; a deleted one must not fail the deletion
 		ctrl.LoggerFrom(ctx).V(2).Info("The node stays in load balancers until it is gone", "node", m.Status.NodeRef.Name, "reason", err.Error())
 		return ctrl.Result{RequeueAfter: timeout}, nil
 	}

@@ -1,19 +1,17 @@
-// Package pass is the one shape of a reconcile that clusters, machines and machine pools
-// share:
+// Package pass is the common structure of a reconcile of clusters, machines and machine pools:
 //
-//  1. A paused object only waits for the operations that are under way.
-//  2. The finalizer is there before anything is made in Azure: at the first pass, or, for a
-//     kind whose objects wait for others first, with the step that makes the first resource.
+//  1. A paused object only waits for the operations in progress.
+//  2. The finalizer is added before anything is created in Azure: in the first pass or, for a
+//     kind whose objects wait for others first, in the step that creates the first resource.
 //  3. Steps run in order; an object that is being deleted has the steps of a deletion. A step
-//     that cannot continue ends the pass and gives the reason in a condition.
+//     that cannot continue ends the pass and writes the reason to a condition.
 //  4. An error of any step, and of the code before and after the steps, becomes a condition.
-//  5. Whatever happened, Ready is summarised, transitions become events, and the changes
-//     are written: at most one patch of the object and one of its status.
+//  5. In every case, Ready is summarised, transitions become events, and the changes are
+//     written: at most one patch of the object and one of its status.
 //
-// Nothing in a pass waits for Azure: an operation in progress is a token in the status,
-// and the next pass polls it.
+// A pass never waits for Azure: an operation in progress is a token in the status, and the next pass polls it.
 //
-// It knows no kind and makes nothing in Azure. The controllers import it.
+// It does not depend on any kind and creates nothing in Azure. The controllers import it.
 package pass
 
 import (
@@ -47,19 +45,19 @@ type Scope struct {
 	Cluster *clusterv1.Cluster
 	// AzureCluster is nil if there is none.
 	AzureCluster *infrav1.AzureCluster
-	// Azure is the session for the cluster's subscription; it is set by the step open.
+	// Azure is the session for the cluster's subscription; the step open sets it.
 	Azure *cloud.Session
-	// GroupGoes is true if the cluster is deleted with its resource group.
+	// GroupGoes is true if the cluster is deleted together with its resource group.
 	GroupGoes bool
-	// Before is the object as the pass began with it.
+	// Before is the object at the start of the pass.
 	Before client.Object
 }
 
-// Common implements a part of Subject.
+// Common implements Subject.
 func (s *Scope) Common() *Scope { return s }
 
-// Open returns the step that opens the cluster's session. Without credentials the pass
-// ends; the identity and its secret are watched, so that no retry is needed.
+// Open returns the result of opening the cluster's session. Without credentials the pass ends; the identity and its
+// secret are watched, so that no retry is needed.
 func (s *Scope) Open(ctx context.Context, o *cloud.Opener, resync time.Duration) Result {
 	session, err := o.Open(ctx, s.AzureCluster)
 	if refused, ok := errors.AsType[*credential.IdentityError](err); ok {
@@ -75,7 +73,7 @@ type Subject interface {
 	Object() condition.Object
 	// Operations returns the tokens of operations in the object's status.
 	Operations() *[]infrav1.LongRunningOperationState
-	// Block writes into a condition why the pass ended.
+	// Block writes the reason why the pass ended to a condition.
 	Block(Result)
 }
 
@@ -95,32 +93,32 @@ func Each[S Subject](ctx context.Context, s S, parts ...func(context.Context, S)
 	return Next()
 }
 
-// Kind describes how objects of one kind are reconciled.
+// Kind describes the reconciliation of objects of one kind.
 type Kind[S Subject] struct {
 	Client   client.Client
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
-	// Versions has what passes over the kind's objects wrote.
+	// Versions has the versions that passes over the kind's objects wrote.
 	Versions *record.Versions
 	// Resync is the interval at which an object without changes is compared with Azure.
 	Resync    time.Duration
 	Finalizer string
-	// Unmade reports that nothing of an object can be in Azure yet, so that the step that
-	// creates the first resource writes the finalizer; nil means never.
+	// Unmade reports whether no resource of an object can exist in Azure yet, so that the step that creates the first
+	// resource adds the finalizer; nil means never.
 	Unmade     func(S) bool
 	Conditions condition.Table
-	// Steps are the steps of a pass, Deletion those for an object that is being deleted.
+	// Steps are the steps of a pass; Deletion are the steps for an object that is being deleted.
 	Steps, Deletion []Step[S]
-	// More reports that further operations will follow those in progress, so that
-	// `clusterctl move` waits for them too; nil means never.
+	// More reports whether further operations will follow those in progress, so that `clusterctl move` waits for them
+	// too; nil means never.
 	More func(S) bool
 }
 
-// outdated is the wait before another pass over an object that was written while a pass was made, or whose last write the cache
-// does not show yet.
+// outdated is the wait before the next pass over an object that was written during a pass, or whose last write the
+// cache does not contain yet.
 const outdated = 100 * time.Millisecond
 
-// Run makes one pass over an object. A pass over an outdated copy of the object is made again.
+// Run makes one pass over an object. If its copy of the object is outdated, it requests another pass.
 func (k Kind[S]) Run(ctx context.Context, s S) (ctrl.Result, error) {
 	result, err := k.once(ctx, s)
 	if apierrors.IsConflict(err) {
@@ -138,7 +136,7 @@ func (k Kind[S]) once(ctx context.Context, s S) (result ctrl.Result, err error) 
 	common.Before = record.Copy(object)
 	operations := slices.Clone(*s.Operations())
 	if !annotations.IsPaused(common.Cluster, object) && !conditions.Has(object, clusterv1.PausedCondition) {
-		// It is written with the rest of the status.
+		// The condition is written with the rest of the status.
 		conditions.Set(object, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse,
 			Reason: clusterv1.NotPausedReason})
 	}
@@ -209,12 +207,12 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 	return ctrl.Result{RequeueAfter: cloud.Sooner(again, cloud.NextLook(k.Resync, string(s.Common().Cluster.UID), time.Now()))}, nil
 }
 
-// Unexpected is the reason of an error that names none.
+// Unexpected is the reason for an error that has no other reason.
 const Unexpected = "Unexpected"
 
-// say turns an error of Kubernetes into the condition that says why the object makes no progress. An error
-// that the next try will probably not meet causes no condition: a conflict with another writer and, if the
-// object is Ready, a transient error.
+// say sets, for an error of Kubernetes, the condition that explains why the object makes no progress, and reports
+// whether it did. It sets none for an error that the next attempt will probably not meet: a conflict with another
+// writer and, if the object is Ready, a transient error.
 func (k Kind[S]) say(s S, err error) bool {
 	ready := conditions.IsTrue(s.Object(), clusterv1.ReadyCondition)
 	reason := string(apierrors.ReasonForError(err))
@@ -231,8 +229,8 @@ func (k Kind[S]) say(s S, err error) bool {
 	return true
 }
 
-// Fail writes the error that kept a pass from its first step, or from being saved, into the object's
-// conditions. It writes nothing else, and returns the error.
+// Fail writes an error that happened before the first step, or while the pass was saved, to the object's conditions. It
+// writes nothing else, and returns the error.
 func (k Kind[S]) Fail(ctx context.Context, s S, err error) error {
 	if s.Common().Before == nil {
 		s.Common().Before = record.Copy(s.Object())
@@ -275,8 +273,7 @@ func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
 	return err
 }
 
-// log logs conditions that do not count for Ready when they become not True or get another
-// reason.
+// log logs conditions that do not affect Ready when they become not True or get another reason.
 func (k Kind[S]) log(ctx context.Context, object condition.Object, was []metav1.Condition) {
 	for _, conditionType := range k.Conditions.Beside {
 		is := conditions.Get(object, conditionType)

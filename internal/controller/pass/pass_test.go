@@ -40,7 +40,7 @@ func TestWalk(t *testing.T) {
 		ran     int
 		again   time.Duration
 		err     error
-		// reasons by condition type
+		// by condition type
 		reasons map[string]string
 	}{
 		{"to the end", []Result{Next(), Next()}, 2, resync, nil, nil},

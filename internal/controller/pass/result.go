@@ -11,21 +11,20 @@ import (
 type Result struct {
 	// End ends the pass with this step.
 	End bool
-	// Again is the time after which the object needs another pass at the latest; 0 means no
-	// time.
+	// Again is the maximum time until the next pass over the object; 0 means that none is requested.
 	Again time.Duration
-	// Reason and Message are written to a condition and name the obstacle; "" writes none.
+	// Reason and Message are written to a condition and describe the obstacle; "" writes none.
 	Reason, Message string
 	// Condition is the type of that condition; "" lets the kind choose.
 	Condition string
 	// Lasting is true if only a new object helps.
 	Lasting bool
-	// Err is a failure to read or write Kubernetes, after which the queue retries with its
-	// own back-off. Failures of Azure are results of Unread.
+	// Err is an error in reading or writing Kubernetes objects, after which the queue retries with its own back-off.
+	// Errors of Azure are results of Unread.
 	Err error
 }
 
-// Ends reports whether no further step runs.
+// Ends reports whether the pass ends with this result.
 func (r Result) Ends() bool { return r.End || r.Err != nil }
 
 // On returns the result with another condition type.
@@ -37,8 +36,7 @@ func (r Result) On(condition string) Result {
 // Next returns a result that continues the pass.
 func Next() Result { return Result{} }
 
-// Within returns a result that continues the pass and requests another one after a time; 0
-// requests none.
+// Within returns a result that continues the pass and requests another pass after a time; 0 requests none.
 func Within(again time.Duration) Result { return Result{Again: again} }
 
 // Wait returns a result that ends the pass until something changes or a time has passed.
@@ -47,20 +45,18 @@ func Wait(again time.Duration) Result { return Result{End: true, Again: again} }
 // Done returns a result that ends the pass.
 func Done() Result { return Result{End: true} }
 
-// Blocked returns a result that ends the pass with a condition that names the obstacle.
+// Blocked returns a result that ends the pass and describes the obstacle in a condition.
 func Blocked(reason, message string, again time.Duration) Result {
 	return Result{End: true, Reason: reason, Message: message, Again: again}
 }
 
-// Unread returns a result for a failed read of Azure: it ends the pass until Azure can be
-// asked again.
+// Unread returns the result for a failed read of Azure: it ends the pass until Azure can be called again.
 func Unread(err error, doing string) Result {
 	after, reason := cloud.RetryOf(err)
 	return Blocked(reason, fmt.Sprintf("cannot %s: %v", doing, err), after)
 }
 
-// Failed returns a result that ends this pass and all later ones: only another object
-// helps.
+// Failed returns a result that ends this pass and all later ones: only another object helps.
 func Failed(reason, message string) Result {
 	return Result{End: true, Reason: reason, Message: message, Lasting: true}
 }

@@ -1,9 +1,8 @@
 // Package patch moves the pools of clusters to newer versions of their images, as package patchday decides:
-// MachineDeployments by a new machine template, pools of a topology by a variable, AzureMachinePools by
-// their image.
+// MachineDeployments by a new machine template, pools of a topology by a variable, AzureMachinePools by their image.
 //
-// It replaces no machine itself: Cluster API and the pools' own rollouts do. Its state is in an annotation
-// of the pool, so that any replica can continue. Only package manager imports it.
+// It does not replace machines itself: Cluster API and the pools' own rollouts do. Its state is in an annotation of the
+// pool, so that any replica of the manager can continue. Only package manager imports it.
 package patch
 
 import (
@@ -42,18 +41,18 @@ import (
 // Reconciler moves the pools of one cluster at a time.
 type Reconciler struct {
 	Client client.Client
-	// Live reads past the cache.
+	// Live reads without the cache.
 	Live     client.Reader
 	Opener   *cloud.Opener
 	Recorder events.EventRecorder
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that Clusters must have;
 	// "" watches all.
 	WatchFilter string
-	// Resync is the interval at which the versions of images are looked at.
+	// Resync is the interval at which the versions of images are checked.
 	Resync time.Duration
-	// ReadTTL is how old a list of an image's versions may be.
+	// ReadTTL is the maximum age of a list of an image's versions.
 	ReadTTL time.Duration
-	// Workload returns a client of a workload cluster; nil is by the cluster's kubeconfig.
+	// Workload returns a client of a workload cluster; nil means a client with the cluster's kubeconfig.
 	Workload func(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 }
 
@@ -82,7 +81,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Complete(trace.Reconciler("PatchDay", r))
 }
 
-// healthChanged selects Machines that come and go, and those whose node has changed its health.
+// healthChanged selects Machines that are created or deleted, and those whose node's health has changed.
 func healthChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		old, a := e.ObjectOld.(*clusterv1.Machine)
@@ -92,7 +91,7 @@ func healthChanged() predicate.Predicate {
 	}}
 }
 
-// observeEvery is the interval at which a cluster is looked at while a pool moves: not all that a move waits for is an event.
+// observeEvery is the interval of passes over a cluster while a pool moves: some changes that a move waits for trigger no event.
 const observeEvery = 30 * time.Second
 
 // Reconcile makes one pass over the pools of a cluster.
@@ -145,7 +144,7 @@ func (r *Reconciler) carryOut(ctx context.Context, cluster *clusterv1.Cluster, p
 		d.State.Was = new(p.settings())
 	}
 	ends := d.State.Phase == "" && d.State.Was != nil
-	if begins || d.State.Phase != p.plan.State.Phase && d.State.Phase != "" { // the state is stored before it is acted on
+	if begins || d.State.Phase != p.plan.State.Phase && d.State.Phase != "" { // the state is stored before the pool is changed
 		if err := r.remember(ctx, p, d.State); err != nil {
 			return err
 		}
@@ -195,10 +194,10 @@ func (r *Reconciler) remember(ctx context.Context, p *pool, s patchday.State) er
 		all[infrav1.PatchStateAnnotation] = string(data)
 		p.object.SetAnnotations(all)
 		err = r.Client.Patch(ctx, p.object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	} else { // others write the object's status often, which is no conflict
+	} else { // a changed status is no conflict, because others write it often
 		const path = "/metadata/annotations/infrastructure.cluster.x-k8s.io~1patch-state"
 		patch, _ := json.Marshal([]map[string]any{{"op": "test", "path": path, "value": old},
-			{"op": "replace", "path": path, "value": string(data)}}) // of strings
+			{"op": "replace", "path": path, "value": string(data)}}) // both values are strings
 		err = r.Client.Patch(ctx, p.object, client.RawPatch(types.JSONPatchType, patch))
 	}
 	if err != nil {
@@ -207,7 +206,7 @@ func (r *Reconciler) remember(ctx context.Context, p *pool, s patchday.State) er
 	return nil
 }
 
-// unorder removes the order to go back.
+// unorder removes the annotation that requests a rollback.
 func (r *Reconciler) unorder(ctx context.Context, o client.Object) error {
 	if _, ok := o.GetAnnotations()[infrav1.PatchRollbackAnnotation]; !ok {
 		return nil
@@ -222,7 +221,7 @@ func (r *Reconciler) unorder(ctx context.Context, o client.Object) error {
 // fieldOwner owns the condition that patch day sets.
 const fieldOwner = client.FieldOwner("casement-patchday")
 
-// say sets the condition, and emits an event where its reason is another than before.
+// say sets the condition, and emits an event if the reason has changed.
 func (r *Reconciler) say(ctx context.Context, p *pool, status metav1.ConditionStatus, reason, message string) error {
 	message = condition.Short(message)
 	old := p.said

@@ -22,7 +22,7 @@ import (
 // versioned matches the ID of an image version of a gallery.
 var versioned = regexp.MustCompile(`(?i)^(.*/images/[^/]+)/versions/([^/]+)$`)
 
-// split returns an image without its version, as text, and the version. why says why it has none.
+// split returns an image without its version, as text, and the version. If there is no version, why is the reason.
 func split(image *infrav1.Image) (line, version, why string) {
 	if image == nil {
 		return "", "", "the image is the default one of the Kubernetes version: name one of a gallery or the marketplace in the template"
@@ -47,7 +47,7 @@ func split(image *infrav1.Image) (line, version, why string) {
 	return line, version, ""
 }
 
-// at returns an image with another version.
+// at returns a copy of an image with another version.
 func at(image *infrav1.Image, version string) *infrav1.Image {
 	image = image.DeepCopy()
 	switch {
@@ -63,7 +63,7 @@ func at(image *infrav1.Image, version string) *infrav1.Image {
 	return image
 }
 
-// newest returns the newest version of an image in a channel; why says why it is not known.
+// newest returns the newest version of an image in a channel; if it is unknown, why is the reason.
 func (r *Reconciler) newest(ctx context.Context, cluster *clusterv1.Cluster, image *infrav1.Image,
 	channel string) (version, why string, err error) {
 	azureCluster := &infrav1.AzureCluster{}
@@ -80,7 +80,7 @@ func (r *Reconciler) newest(ctx context.Context, cluster *clusterv1.Cluster, ima
 	}
 	releases, err := session.Catalog().Releases(ctx, azureCluster.Spec.Location, capacity.CatalogImage(*image), r.ReadTTL)
 	if err != nil {
-		return "", err.Error(), nil // the message is Azure's; the next resync asks again
+		return "", err.Error(), nil // the message is Azure's; the next resync retries
 	}
 	version = choose(releases, channel, capacity.CatalogImage(*image))
 	if version == "" {
@@ -112,7 +112,7 @@ func choose(releases []catalog.Release, channel string, image catalog.Image) str
 
 // templateName returns the name of the copy of a machine template for a version.
 func templateName(base, version string) string {
-	const longest = 253 // Kubernetes' bound for names
+	const longest = 253 // Kubernetes' limit for names
 	name := base + "-" + strings.ToLower(cmp.Or(version, "none"))
 	return name[max(0, len(name)-longest):]
 }

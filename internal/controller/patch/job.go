@@ -21,10 +21,10 @@ import (
 	"casement.dev/casement/internal/patchday"
 )
 
-// workloadTimeout bounds a call to a workload cluster.
+// workloadTimeout is the timeout of a call to a workload cluster.
 const workloadTimeout = 10 * time.Second
 
-// workload returns a client of a cluster.
+// workload returns a client of a workload cluster.
 func (r *Reconciler) workload(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
 	if r.Workload != nil {
 		return r.Workload(ctx, cluster)
@@ -43,7 +43,7 @@ func copyName(job, node, version string) string {
 	return job[:min(len(job), 50)] + "-" + hex.EncodeToString(sum[:5])
 }
 
-// results reads how the copies of the user's Job went.
+// results reads the results of the copies of the user's Job.
 func (r *Reconciler) results(ctx context.Context, p *pool) {
 	namespace, name, _ := strings.Cut(p.plan.Policy.Job, "/")
 	var remote client.Client
@@ -82,7 +82,7 @@ func (r *Reconciler) results(ctx context.Context, p *pool) {
 	}
 }
 
-// test makes the copies of the user's Job that do not exist, one for each canary node.
+// test creates the missing copies of the user's Job, one for each canary node.
 func (r *Reconciler) test(ctx context.Context, p *pool) error {
 	namespace, name, _ := strings.Cut(p.plan.Policy.Job, "/")
 	var remote client.Client
@@ -117,7 +117,8 @@ func copyOf(template *batchv1.Job, node, version string) *batchv1.Job {
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(template, batchv1.SchemeGroupVersion.WithKind("Job"))}},
 		Spec: *template.Spec.DeepCopy()}
 	job.Spec.Suspend, job.Spec.Selector, job.Spec.ManualSelector = new(false), nil, nil
-	for _, label := range []string{"controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel} { // the template's own
+	// These labels belong to the template only.
+	for _, label := range []string{"controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel} {
 		delete(job.Spec.Template.Labels, label)
 	}
 	pod := &job.Spec.Template.Spec

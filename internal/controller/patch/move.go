@@ -25,7 +25,7 @@ import (
 
 func labelValue(name string) string { return format.MustFormatValue(name) }
 
-// settings returns the present settings of a pool's rollout that a canary changes.
+// settings returns the current rollout settings of a pool that a canary changes.
 func (p *pool) settings() patchday.Settings {
 	text := func(v *intstr.IntOrString) string {
 		if v == nil {
@@ -55,7 +55,7 @@ func (p *pool) settings() patchday.Settings {
 	return s
 }
 
-// wanted returns the settings that a decision asks for.
+// wanted returns the rollout settings that a decision requires.
 func (p *pool) wanted(d patchday.Decision) (minReady *int32, surge, unavailable *intstr.IntOrString) {
 	was := *d.State.Was
 	value := func(text string) *intstr.IntOrString {
@@ -77,7 +77,7 @@ func (p *pool) wanted(d patchday.Decision) (minReady *int32, surge, unavailable 
 	return minReady, surge, unavailable
 }
 
-// surgeless reports that a pool has no machines beyond its replicas, as its owner asks.
+// surgeless reports whether the pool's owner permits no machines beyond the replicas.
 func (p *pool) surgeless() bool {
 	_, surge := p.own()
 	return surge == 0
@@ -105,7 +105,7 @@ func (p *pool) topologyPool() *clusterv1.MachinePoolTopology {
 	return nil
 }
 
-// set applies a decision to a pool, where the pool differs from it.
+// set applies a decision to a pool where the pool differs from it.
 func (r *Reconciler) set(ctx context.Context, cluster *clusterv1.Cluster, p *pool, d patchday.Decision) error {
 	switch {
 	case p.topology != "":
@@ -116,7 +116,7 @@ func (r *Reconciler) set(ctx context.Context, cluster *clusterv1.Cluster, p *poo
 	return r.setPool(ctx, p, d)
 }
 
-// patch writes the changes that f makes to an object, if any.
+// patch writes the changes that f makes to an object, if there are any.
 func (r *Reconciler) patch(ctx context.Context, o client.Object, f func() error, options ...client.MergeFromOption) error {
 	before, _ := o.DeepCopyObject().(client.Object)
 	if err := f(); err != nil || equality.Semantic.DeepEqual(before, o) {
@@ -142,7 +142,7 @@ func (r *Reconciler) setDeployment(ctx context.Context, p *pool, d patchday.Deci
 	})
 }
 
-// templateFor returns the name of the machine template with a version of the pool's image, which it makes where there is none.
+// templateFor returns the name of the machine template with a version of the pool's image, which it creates if it is missing.
 func (r *Reconciler) templateFor(ctx context.Context, p *pool, version string) (string, error) {
 	if p.plan.Current == version {
 		return p.template.Name, nil
@@ -186,7 +186,7 @@ func (r *Reconciler) setPool(ctx context.Context, p *pool, d patchday.Decision) 
 			return nil
 		})
 	}
-	if d.Hold { // before there is something to hold
+	if d.Hold { // before the canary machines exist
 		if err := hold(); err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (r *Reconciler) setPool(ctx context.Context, p *pool, d patchday.Decision) 
 	return hold()
 }
 
-// setTopology changes the pool's entry in the topology of its Cluster: one write for all of it.
+// setTopology changes the pool's entry in the topology of its Cluster, with one write for all changes.
 func (r *Reconciler) setTopology(ctx context.Context, cluster *clusterv1.Cluster, p *pool, d patchday.Decision) error {
 	minReady, surge, unavailable := p.wanted(d)
 	return r.patch(ctx, cluster, func() error {
@@ -228,11 +228,10 @@ func (r *Reconciler) setTopology(ctx context.Context, cluster *clusterv1.Cluster
 			return override(cluster, &t.Variables.Overrides, p.plan.Policy.Variable, d)
 		}
 		return fmt.Errorf("the topology of Cluster %s has no pool %s", cluster.Name, p.topology)
-	}, client.MergeFromWithOptimisticLock{}) // the patch has whole lists, which others change too
+	}, client.MergeFromWithOptimisticLock{}) // the patch replaces whole lists, which others change too
 }
 
-// override sets the variable of a pool: its own value, with the wanted version in place of the move's other
-// version.
+// override sets the variable of a pool: its current value, with the move's other version replaced by the wanted one.
 func override(cluster *clusterv1.Cluster, own *[]clusterv1.ClusterVariable, name string, d patchday.Decision) error {
 	other := d.State.From
 	if d.Version == other {
@@ -262,7 +261,7 @@ func override(cluster *clusterv1.Cluster, own *[]clusterv1.ClusterVariable, name
 	return nil
 }
 
-// isolated matches a version that is not a part of another.
+// isolated matches a version that is not part of a longer version.
 func isolated(version string) *regexp.Regexp {
 	return regexp.MustCompile(`(^|[^0-9.])` + regexp.QuoteMeta(version) + `([^0-9.]|$)`)
 }
@@ -271,8 +270,8 @@ func has(value []byte, version string) bool {
 	return isolated(version).Match(bytes.TrimSpace(value))
 }
 
-// tidy deletes the machine templates that patch day made for the pool and that nothing names any more. One that stays is
-// deleted after the next move.
+// tidy deletes the machine templates that patch day made for the pool and that no object refers to any more. A template
+// that cannot be deleted is deleted after the next move.
 func (r *Reconciler) tidy(ctx context.Context, p *pool, d patchday.Decision) {
 	if p.template == nil || p.topology != "" {
 		return

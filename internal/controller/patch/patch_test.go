@@ -75,8 +75,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestChoose: no channel has a version that its publisher excludes, and the owner of an image decides which
-// versions are verified.
+// TestChoose: no channel uses a version that its publisher excludes, and the owner of an image determines the verified versions.
 func TestChoose(t *testing.T) {
 	private, market := catalog.Image{ID: "/subscriptions/s/galleries/n/images/win"}, catalog.Image{Publisher: "MicrosoftWindowsServer"}
 	releases := []catalog.Release{{Version: "1.0.0", Verified: true}, {Version: "1.2.0", Verified: true}, {Version: "1.10.0"},
@@ -100,7 +99,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestOverride: a pool's variable is the cluster's with the other version in it; as often as it is done.
+// TestOverride: a pool's variable is the cluster's variable with the version replaced; repeating this changes nothing.
 func TestOverride(t *testing.T) {
 	cluster := &clusterv1.Cluster{}
 	cluster.Spec.Topology.Variables = []clusterv1.ClusterVariable{{Name: "image",

@@ -25,13 +25,13 @@ type pool struct {
 	object condition.Object
 	plan   patchday.Pool
 	image  *infrav1.Image
-	// nodes are the names of the Nodes of its machines, by the machines' names.
+	// nodes are the names of the machines' Nodes, by the machines' names.
 	nodes map[string]string
-	// said is the condition as it was read.
+	// said is the condition ImageUpToDate as it was read.
 	said *metav1.Condition
-	// topology is the pool's name in the topology that makes it, or "".
+	// topology is the pool's name in the topology that creates it, or "".
 	topology string
-	// deployment and template are set for a MachineDeployment, machinePool and azure for a MachinePool.
+	// deployment and template are set for a MachineDeployment; machinePool and azure are set for a MachinePool.
 	deployment  *clusterv1.MachineDeployment
 	template    *infrav1.AzureMachineTemplate
 	machinePool *clusterv1.MachinePool
@@ -39,7 +39,7 @@ type pool struct {
 	cluster     *clusterv1.Cluster
 }
 
-// read returns the pools of a cluster that follow a channel or move, and the versions that failed in the namespace.
+// read returns the pools of a cluster that follow a channel or are moving, and the versions that failed in the namespace.
 func (r *Reconciler) read(ctx context.Context, cluster *clusterv1.Cluster) ([]*pool, map[string]patchday.Failed, error) {
 	var deployments clusterv1.MachineDeploymentList
 	var machinePools clusterv1.MachinePoolList
@@ -112,13 +112,13 @@ func (r *Reconciler) read(ctx context.Context, cluster *clusterv1.Cluster) ([]*p
 // complete reads the objects that belong to a pool. ok is false for a pool that is not casement's, or that
 // has neither an annotation for patch day nor a move in progress.
 func (r *Reconciler) complete(ctx context.Context, cluster *clusterv1.Cluster, p *pool) (ok bool, err error) {
-	if p.plan.State.Phase != "" { // a pass acts on the present state, which the cache may not show yet
+	if p.plan.State.Phase != "" { // the pass acts on the current state, which the cache may not contain yet
 		fresh, _ := p.object.DeepCopyObject().(client.Object)
 		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p.object), fresh); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
 		if fresh.GetAnnotations()[infrav1.PatchStateAnnotation] != p.object.GetAnnotations()[infrav1.PatchStateAnnotation] {
-			return false, nil // the change is an event when it comes
+			return false, nil // the change of the missing object triggers another pass
 		}
 	}
 	machines, err := r.machines(ctx, p)
@@ -137,7 +137,7 @@ func (r *Reconciler) complete(ctx context.Context, cluster *clusterv1.Cluster, p
 	p.plan.Line, current, p.plan.Unversioned = split(p.image)
 	p.plan.Current = current
 	if p.plan.Unversioned != "" && p.object.GetAnnotations()[infrav1.ImageChannelAnnotation] == "" && p.plan.State.Phase == "" {
-		return false, nil // the cluster's channel is for the pools that can follow it
+		return false, nil // the cluster's channel applies only to pools that can follow it
 	}
 	if p.topology != "" && p.plan.Policy.Variable == "" && p.plan.Invalid == "" {
 		p.plan.Invalid = "a topology makes the pool: name the variable with its image's version by the annotation " +
@@ -203,7 +203,7 @@ func (r *Reconciler) completePool(ctx context.Context, p *pool) (bool, error) {
 		return false, client.IgnoreNotFound(err)
 	}
 	p.image, p.plan.Replicas = p.azure.Spec.Template.Image, int(ptr.Deref(p.machinePool.Spec.Replicas, 1))
-	if most, surge := p.own(); surge == 0 || p.topology != "" { // a topology has no strategy of its pools
+	if most, surge := p.own(); surge == 0 || p.topology != "" { // a topology has no rollout strategy of its pools
 		p.plan.Most = max(most, surge, 1)
 	}
 	if conditions.IsFalse(p.azure, infrav1.ScaleSetModelUpdatedCondition) {
@@ -212,7 +212,8 @@ func (r *Reconciler) completePool(ctx context.Context, p *pool) (bool, error) {
 	return true, nil
 }
 
-// own returns how many machines of a pool may be away, and how many it may have more, by its own strategy.
+// own returns the number of machines of a pool that may be unavailable, and the number beyond its replicas, according
+// to its own strategy.
 func (p *pool) own() (unavailable, surge int) {
 	s := p.settings()
 	if p.plan.State.Was != nil {
@@ -231,12 +232,12 @@ func (p *pool) own() (unavailable, surge int) {
 	}
 	unavailable, surge = n(s.MaxUnavailable, 0, false), n(s.MaxSurge, 1, true)
 	if unavailable == 0 && surge == 0 {
-		surge = 1 // as Cluster API and the pools do: nothing could ever be replaced
+		surge = 1 // as in Cluster API and the pools: otherwise no machine could ever be replaced
 	}
 	return unavailable, surge
 }
 
-// describe fills in the nodes of a pool.
+// describe sets the nodes of a pool.
 func (r *Reconciler) describe(ctx context.Context, p *pool, machines []clusterv1.Machine) error {
 	infra, err := r.infra(ctx, p)
 	if err != nil {
@@ -281,7 +282,7 @@ func (r *Reconciler) describe(ctx context.Context, p *pool, machines []clusterv1
 	return nil
 }
 
-// waits returns what a machine without a healthy node waits for, for a message.
+// waits returns, for a message, the reason why a machine has no healthy node yet.
 func waits(m *clusterv1.Machine, infra string) string {
 	if infra != "" {
 		return infra
@@ -298,14 +299,14 @@ func firstLine(s string) string {
 	return line
 }
 
-// side is the Azure side of a machine.
+// side is the state of a machine in Azure.
 type side struct {
 	fits bool
-	// lost is why Azure or the bootstrap gave the machine up; why is the reason for which it waits.
+	// lost is the reason if Azure or the bootstrap has given up the machine; why is the reason why it waits.
 	lost, why string
 }
 
-// infra returns the Azure sides of a pool's machines by their names.
+// infra returns the Azure states of a pool's machines, by the machines' names.
 func (r *Reconciler) infra(ctx context.Context, p *pool) (map[string]side, error) {
 	want := p.plan.Current
 	switch s := p.plan.State; s.Phase {

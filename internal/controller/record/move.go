@@ -9,9 +9,8 @@ import (
 	"casement.dev/casement/internal/azure/plan"
 )
 
-// BlockMoveAnnotation on an object makes `clusterctl move` wait, after it has paused
-// the cluster, before it copies anything.
-// Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
+// BlockMoveAnnotation on an object makes `clusterctl move` wait after it has paused the cluster and before it copies
+// objects. Source: sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3, BlockMoveAnnotation.
 const BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 
 // Underway returns the operations of an object that have not ended.
@@ -19,10 +18,9 @@ func Underway(states []infrav1.LongRunningOperationState) []plan.Token {
 	return slices.DeleteFunc(Tokens(states), func(t plan.Token) bool { return t.Resume == "" })
 }
 
-// blockMove keeps an object from being moved while an operation on its resources is in
-// progress: the status, which has the operation's token, is not moved. With more, it stays
-// blocked after that too, because other operations follow; cloud.Opener.Settle unblocks it if the object
-// is paused before they begin.
+// blockMove prevents the move of an object while an operation on its resources is in progress: a move does not include
+// the status, which has the operation's token. With more, the object stays blocked after that too, because other
+// operations follow; cloud.Opener.Settle unblocks it if the object is paused before they begin.
 func blockMove(o client.Object, states []infrav1.LongRunningOperationState, more bool) {
 	annotations := o.GetAnnotations()
 	if len(Underway(states)) == 0 {

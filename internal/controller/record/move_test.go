@@ -10,8 +10,7 @@ import (
 	"casement.dev/casement/internal/azure/plan"
 )
 
-// TestBlockMove: an object stays where it is while an operation is under way, and no
-// longer; its other annotations do not change.
+// TestBlockMove: an object's move is blocked only while an operation is in progress; its other annotations do not change.
 func TestBlockMove(t *testing.T) {
 	open := States([]plan.Token{{ID: "/subscriptions/s/resourceGroups/g", Verb: "put", Resume: "token"}})
 	failed := States([]plan.Token{{ID: "/subscriptions/s/resourceGroups/g", Verb: "put", Code: "Conflict"}})

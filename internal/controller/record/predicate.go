@@ -21,13 +21,13 @@ func Own(mgr ctrl.Manager, watchFilter string) builder.Predicates {
 	return builder.WithPredicates(asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), watchFilter))
 }
 
-// Ours reports whether an object has the watch-filter of this manager. Events of other objects that wake an object pass Own, so
-// that a pass has to ask as well.
+// Ours reports whether an object has the watch-filter of this manager. The filter Own does not cover events of other
+// objects that trigger a pass, so the pass has to check the label as well.
 func Ours(o client.Object, watchFilter string) bool {
 	return watchFilter == "" || o.GetLabels()[clusterv1.WatchLabel] == watchFilter
 }
 
-// Read reads the object that a pass is about, and reports whether there is one and it is this manager's.
+// Read reads the object of a pass, and reports whether it exists and belongs to this manager.
 func Read(ctx context.Context, c client.Reader, key client.ObjectKey, o client.Object, watchFilter string) (ours bool, err error) {
 	if err := c.Get(ctx, key, o); err != nil {
 		return false, client.IgnoreNotFound(err)
@@ -35,9 +35,8 @@ func Read(ctx context.Context, c client.Reader, key client.ObjectKey, o client.O
 	return Ours(o, watchFilter), nil
 }
 
-// Asked selects updates of the spec, the labels, the annotations, the owners and the
-// finalizers. Updates of the status are the controller's own and would only make it call
-// Azure too early.
+// Asked selects updates of the spec, the labels, the annotations, the owners and the finalizers. Updates of the status
+// are the controller's own and would only make it call Azure too early.
 func Asked() builder.Predicates { return builder.WithPredicates(asked()) }
 
 func asked() predicate.Predicate {

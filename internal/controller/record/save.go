@@ -1,7 +1,7 @@
-// Package record writes the changes of casement's controllers to a Kubernetes object in at most two
-// patches, with the tokens of its operations in Azure and the annotation that blocks a move meanwhile.
+// Package record writes the changes that casement's controllers make to a Kubernetes object, in at most two patches:
+// with the tokens of its operations in Azure, and with the annotation that blocks a move while they are in progress.
 //
-// It calls no Azure. The controllers, the packages that they share and package metric import it.
+// It does not call Azure. The controllers, the packages that they share and package metric import it.
 package record
 
 import (
@@ -20,15 +20,15 @@ import (
 
 // Copy returns a deep copy of an object.
 func Copy(o client.Object) client.Object {
-	// a copy has the type of what it is a copy of
+	// a copy has the type of the original
 	return o.DeepCopyObject().(client.Object)
 }
 
-// Save writes the changes of an object since before, and blockMove for its operations: at
-// most one patch of its metadata and spec and one of its status. It fails with a conflict if the object
-// has been written since the pass read it: the pass may have begun with an outdated copy, and what it left
-// unchanged would keep what that copy does not show. It is no error if an object that is being deleted does
-// not exist any more. Afterwards o has the version that was written.
+// Save writes the changes of an object since before, and blockMove for its operations: at most one patch of its
+// metadata and spec and one of its status. It fails with a conflict if the object has been written since the pass read
+// it: the pass may have begun with an outdated copy, and fields that it did not set would keep their newer values. It
+// is no error if an object that is being deleted does not exist any more. Afterwards o has the resource version of the
+// write.
 func Save(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState, more bool) error {
 	blockMove(o, states, more)
 	main, status, err := changes(before, o)
@@ -40,8 +40,8 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 	if main != nil {
 		errs = append(errs, patch(ctx, c, saved, o.GetResourceVersion(), main))
 		if status != nil && saved.GetGeneration() != o.GetGeneration() {
-			// The conditions are about the spec as it is now: without this the next pass
-			// would write their generation and nothing else.
+			// The conditions apply to the current spec: without this, the next pass would write their generation and
+			// nothing else.
 			if status, err = observed(before, o, saved.GetGeneration()); err != nil {
 				return fmt.Errorf("save %s: %w", o.GetName(), err)
 			}
@@ -61,7 +61,7 @@ func Save(ctx context.Context, c client.Client, before, o client.Object, states 
 	return errors.Join(errs...)
 }
 
-// patch sends a merge patch of an object of a version, and reads the answer into o.
+// patch sends a merge patch that requires a resource version, and reads the response into o.
 func patch[O any](ctx context.Context, c interface {
 	Patch(context.Context, client.Object, client.Patch, ...O) error
 }, o client.Object, version string, fields map[string]any) error {
@@ -77,8 +77,8 @@ func patch[O any](ctx context.Context, c interface {
 	return c.Patch(ctx, o, client.RawPatch(types.MergePatchType, data))
 }
 
-// observed returns the merge patch of the status between before and o. Conditions of o's present generation
-// are recorded as of the given generation.
+// observed returns the merge patch of the status between before and o. Conditions with o's current generation are
+// recorded with the given generation.
 func observed(before, o client.Object, generation int64) (map[string]any, error) {
 	setter, ok := o.(conditions.Setter)
 	if ok {
@@ -94,8 +94,7 @@ func observed(before, o client.Object, generation int64) (map[string]any, error)
 	return status, err
 }
 
-// changes returns the merge patches between before and after, of the status and of the rest; nil if nothing
-// changed.
+// changes returns the merge patches between before and after, of the status and of the other fields; nil if nothing changed.
 func changes(before, after client.Object) (main, status map[string]any, err error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {

@@ -22,8 +22,7 @@ func text(t *testing.T, patch map[string]any) string {
 	return string(data)
 }
 
-// TestChanges expects one patch of the status, one of the rest, and none if nothing
-// changed.
+// TestChanges expects one patch of the status, one of the other fields, and none if nothing changed.
 func TestChanges(t *testing.T) {
 	base := func() *infrav1.AzureMachine {
 		return &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{

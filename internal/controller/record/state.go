@@ -16,7 +16,7 @@ func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 	for _, t := range tokens {
 		data, err := json.Marshal(t)
 		if err != nil {
-			continue // a token has only text, numbers and times
+			continue // never fails: a token has only text, numbers and times
 		}
 		states = append(states, infrav1.LongRunningOperationState{
 			Type: string(t.Verb), Name: arm.NameOf(t.ID), ResourceGroup: arm.NameOf(arm.GroupOf(t.ID)),
@@ -26,8 +26,7 @@ func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 	return states
 }
 
-// Tokens parses the result of States. A state that cannot be parsed is left out, and Azure
-// is read instead.
+// Tokens parses the result of States. A state that cannot be parsed is omitted, and Azure is read instead.
 func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	var tokens []plan.Token
 	for _, s := range states {
@@ -39,12 +38,12 @@ func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	return tokens
 }
 
-// Kept returns states, but keeps the state of before where only a poll has changed it, which needs no
-// write.
+// Kept returns states, but with the earlier state from before if only a poll has changed it, because such a change
+// needs no write.
 func Kept(before, states []infrav1.LongRunningOperationState) []infrav1.LongRunningOperationState {
 	was, is := Tokens(before), Tokens(states)
 	if len(was) != len(before) || len(is) != len(states) {
-		return states // some are not casement's
+		return states // some states are another provider's
 	}
 	kept := slices.Clone(states)
 	for i, t := range is {
@@ -55,20 +54,19 @@ func Kept(before, states []infrav1.LongRunningOperationState) []infrav1.LongRunn
 	return kept
 }
 
-// Forgive drops the remembered failures of a resource, because their cause is gone and the
-// same write may be tried again.
+// Forgive drops the recorded failures of a resource, because their cause is gone and the same write may be retried.
 func Forgive(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
 	return without(states, id, func(t plan.Token) bool { return t.Class != "" && t.Resume == "" })
 }
 
-// Unsettled drops the memory that a write of a resource did not result in the desired
-// state, because the resource has changed since and the same write may be tried again. A write that
-// Azure accepted and then failed had its effect too; one that Azure refused had none, and keeps its pause.
+// Unsettled drops the record that a write of a resource did not result in the desired state, because the resource has
+// changed since and the same write may be retried. This includes a write that Azure accepted and that failed later,
+// because it had an effect; a write that Azure refused had none, and keeps its pause.
 func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
 	return without(states, id, func(t plan.Token) bool { return (t.Class == "" || t.Class == arm.Failed) && t.Resume == "" })
 }
 
-// Open reports whether Azure may be at work on a write of a resource.
+// Open reports whether a write of a resource may be in progress in Azure.
 func Open(states []infrav1.LongRunningOperationState, id string) bool {
 	return slices.ContainsFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && t.Resume != "" })
 }
@@ -79,7 +77,7 @@ func Creating(states []infrav1.LongRunningOperationState, id string) bool {
 	return slices.ContainsFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && t.Creating() })
 }
 
-// Forget drops all tokens of a resource or action, because its result was observed.
+// Forget drops all tokens of a resource or action, because its result was read.
 func Forget(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
 	return without(states, id, func(plan.Token) bool { return true })
 }

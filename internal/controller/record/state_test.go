@@ -27,7 +27,7 @@ func TestStatesAndTokens(t *testing.T) {
 	}
 }
 
-// TestKept: a poll that found nothing new changes no state; everything else does.
+// TestKept: a poll without news changes no state; everything else does.
 func TestKept(t *testing.T) {
 	begun := time.Unix(1000, 0).UTC()
 	resume := func(url, state string) string {

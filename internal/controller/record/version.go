@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// lag is the longest time for which a cache is waited for: after it, another copy than the written one may be the right one, as
-// after a restore of the API server's data.
+// lag is the maximum time to wait for a cache: after that, a copy with another version may be correct, as after a
+// restore of the API server's data.
 const lag = time.Minute
 
-// Versions has of each object the version that its last pass wrote, as long as the cache may show an older one. A pass over that
-// one may find nothing to write, and would leave what the last pass said until the next comparison with Azure. The zero value is
-// ready to use.
+// Versions has, for each object, the version that its last pass wrote, as long as the cache may return an older one. A
+// pass over an older copy may find nothing to write, and the result of the last pass would stay until the next
+// comparison with Azure. The zero value is ready to use.
 type Versions struct {
 	mu      sync.Mutex
 	written map[types.UID]written
@@ -26,7 +26,8 @@ type written struct {
 	at      time.Time
 }
 
-// Note remembers the version of an object that was written, unless nothing follows because the write let it go.
+// Note remembers the version of an object that was written, unless the write removed the last finalizer, so that the
+// object is gone.
 func (v *Versions) Note(o client.Object, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -40,7 +41,7 @@ func (v *Versions) Note(o client.Object, now time.Time) {
 	v.written[o.GetUID()] = written{o.GetResourceVersion(), now}
 }
 
-// Behind reports whether a copy of an object is older than the version that was written last.
+// Behind reports whether a copy of an object is older than the last written version.
 func (v *Versions) Behind(o client.Object, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// TestVersions: a copy from before the last write is behind, until the cache shows the write or does not for a minute.
+// TestVersions: a copy from before the last write is behind, until the cache has the write, or for at most a minute.
 func TestVersions(t *testing.T) {
 	at := func(uid, version string) *infrav1.AzureMachine {
 		return &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), ResourceVersion: version}}

@@ -1,10 +1,10 @@
-// Package wake triggers a pass over an object when one of its inputs changes: it has one table of the
-// inputs that all kinds of a cluster share, with their watches, so that no kind forgets one. It decides
-// nothing about an object and reads nothing but references. The controllers and package manager import it.
+// Package wake triggers a pass over an object when one of its inputs changes: it has one table of the inputs that all
+// kinds of a cluster share, with their watches, so that none is missing for a kind. It decides nothing about an object
+// and only reads references. The controllers and package manager import it.
 //
 // An object of a cluster depends on
 //
-//	Cluster               that it exists, its spec and annotations, whether its network is there
+//	Cluster               that it exists, its spec and annotations, whether its network exists
 //	AzureCluster          that it exists; its spec and status while the object waits
 //	AzureClusterIdentity  that it exists, its spec, labels and annotations
 //	Secret                of the identity's credentials, its data and annotations
@@ -35,10 +35,10 @@ import (
 	"casement.dev/casement/internal/grant"
 )
 
-// field indexes the objects of clusters by ClusterOf.
+// field is the index of objects by ClusterOf.
 const field = "casement.cluster"
 
-// Index adds the index that Inputs reads to the kinds whose controllers have Inputs.
+// Index adds the index that Inputs uses, for the kinds whose controllers have Inputs.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{&infrav1.AzureMachine{}, &infrav1.AzureMachinePool{}, &infrav1.AzureMachineTemplate{}} {
 		if err := indexer.IndexField(ctx, kind, field, func(o client.Object) []string { return []string{ClusterOf(o)} }); err != nil {
@@ -48,13 +48,13 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// Inputs are the inputs of one kind, which Index has indexed.
+// Inputs are the inputs of one kind, which Index has to index.
 type Inputs struct {
 	Client client.Client
 	// List is an empty list of the kind.
 	List client.ObjectList
-	// Settled reports that no update of the AzureCluster's status can matter to an object; nil
-	// means never. An AzureCluster's status is written often while it is made.
+	// Settled reports whether no update of the AzureCluster's status can be relevant to an object; nil means never. An
+	// AzureCluster's status is written often while the cluster is created.
 	Settled func(client.Object) bool
 }
 
@@ -74,7 +74,7 @@ func Credentials(b *builder.Builder, c client.Client, of handler.MapFunc) *build
 	m := credentials{client: c, of: of}
 	b.Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(m.ofIdentity), builder.WithPredicates(predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			// Each cluster writes a finalizer, which matters to no object.
+			// Each cluster adds a finalizer, which is not relevant to any object.
 			was, is := e.ObjectOld, e.ObjectNew
 			return was.GetGeneration() != is.GetGeneration() || !maps.Equal(was.GetLabels(), is.GetLabels()) ||
 				!maps.Equal(was.GetAnnotations(), is.GetAnnotations()) || !was.GetDeletionTimestamp().Equal(is.GetDeletionTimestamp())
@@ -85,8 +85,7 @@ func Credentials(b *builder.Builder, c client.Client, of handler.MapFunc) *build
 		builder.WithPredicates(predicate.LabelChangedPredicate{}))
 }
 
-// ofCluster selects the events of a Cluster that matter to its objects. Cluster API writes the
-// rest of its status often.
+// ofCluster selects the events of a Cluster that are relevant to its objects. Cluster API writes the rest of its status often.
 func ofCluster() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, ok := e.ObjectOld.(*clusterv1.Cluster)
@@ -109,8 +108,8 @@ func ofStatus() predicate.Predicate {
 	}
 }
 
-// ofAzureCluster returns a function that returns the requests for an AzureCluster's objects; with status,
-// only for objects that are not settled.
+// ofAzureCluster returns a function that returns the requests for an AzureCluster's objects; if status is true, only
+// for objects that are not settled.
 func (i Inputs) ofAzureCluster(status bool) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		name := ClusterOf(o)
@@ -142,8 +141,8 @@ func (i Inputs) of(ctx context.Context, namespace, cluster string, unsettled boo
 	return requests
 }
 
-// ClusterOf returns the name of the Cluster that an object belongs to, by its label or, for a
-// template, which has none, by its owner; "" if neither names one.
+// ClusterOf returns the name of the Cluster that an object belongs to, by its label or, for a template, which has no
+// label, by its owner; "" if there is neither.
 func ClusterOf(o client.Object) string {
 	if name := o.GetLabels()[clusterv1.ClusterNameLabel]; name != "" {
 		return name
@@ -156,8 +155,8 @@ func ClusterOf(o client.Object) string {
 	return ""
 }
 
-// Pending reports whether an object with conditions may wait for another one: it is being
-// deleted, or is not Ready, or cannot be compared with Azure.
+// Pending reports whether an object with conditions may wait for another object: it is being deleted, is not Ready, or
+// cannot be compared with Azure.
 func Pending(o conditions.Getter) bool {
 	meta, ok := o.(client.Object)
 	return ok && !meta.GetDeletionTimestamp().IsZero() || !conditions.IsTrue(o, clusterv1.ReadyCondition) ||

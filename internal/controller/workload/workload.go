@@ -1,7 +1,7 @@
-// Package workload says how the controllers reach a workload cluster: by the kubeconfig that its control plane provider keeps in a
-// Secret.
+// Package workload configures the controllers' connections to a workload cluster: by the kubeconfig that its control
+// plane provider stores in a Secret.
 //
-// It keeps no connection. The controllers import it.
+// It keeps no connections. The controllers import it.
 package workload
 
 import (
@@ -17,8 +17,8 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
-// Config returns how to reach a cluster. Source: Cluster API's contract for control plane providers, "Cluster kubeconfig
-// management".
+// Config returns the configuration of connections to a cluster. Source: Cluster API's contract for control plane
+// providers, "Cluster kubeconfig management".
 func Config(ctx context.Context, reader client.Reader, cluster client.ObjectKey) (*rest.Config, error) {
 	secret := &corev1.Secret{}
 	if err := reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}, secret); err != nil {

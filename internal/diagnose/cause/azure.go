@@ -2,12 +2,12 @@ package cause
 
 import "slices"
 
-// azure has the causes of errors of Azure, and of errors of the provider before it calls Azure. Codes are those of Azure
-// Resource Manager and of the compute, network, storage and vault providers. Sources:
+// azure has the causes of errors of Azure, and of errors of the provider before it calls Azure. Codes are those of
+// Azure Resource Manager and of the compute, network, storage and vault providers. Sources:
 // learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors,
 // learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/error-codes and
-// learn.microsoft.com/entra/identity-platform/reference-error-codes. The last rows are codes that say little: what
-// decides is in the message.
+// learn.microsoft.com/entra/identity-platform/reference-error-codes. The last rows are codes that cover many causes:
+// the message is decisive.
 var azure = slices.Concat(specificAzure, ours, entra, vagueAzure, provisioning)
 
 var specificAzure = []Cause{
@@ -223,7 +223,7 @@ var entra = []Cause{
 		"the code's meaning is at https://login.microsoftonline.com/error; the message names what it misses"),
 }
 
-// ours are the reasons that casement's controllers give without a code of Azure, and messages of its own.
+// ours are the reasons that casement's controllers use without a code of Azure, and messages of casement.
 var ours = []Cause{
 	row("IdentityNotSet", "", "the AzureCluster names no identity, so casement cannot sign in to Azure",
 		"set spec.identityRef of the AzureCluster to an AzureClusterIdentity: kubectl get azureclusteridentities -A").only("IdentityNotSet"),
@@ -285,7 +285,7 @@ var ours = []Cause{
 		only("VaultRefused"),
 }
 
-// vagueAzure are codes that cover many causes: their meaning by Microsoft, and where it is decided.
+// vagueAzure are codes that cover many causes: each has Microsoft's meaning, and the place of the decisive information.
 var vagueAzure = []Cause{
 	row("RequestInvalid", "", "Azure refuses a field of the request; the message names it",
 		"correct the field of the spec that the message means"+AnotherTemplate).
@@ -306,7 +306,7 @@ var vagueAzure = []Cause{
 		"satisfy what the message names").only("Denied Forbidden Unauthorized"),
 }
 
-// provisioning are explained by the guest's own messages, in the error's details or on the console.
+// provisioning are causes that are explained by the guest's own messages, in the error's details or on the console.
 var provisioning = []Cause{
 	follows("ProvisioningTimedOut", "", "the guest never reported to Azure that it is up", "look "+
 		"at the boot log: an image that is not generalized, a guest that restarts again and again, or no way "+
@@ -361,7 +361,7 @@ var reach = []Cause{
 			"the NSG's rule for the API port, the route table and DNS"),
 }
 
-// deletion are the causes that keep an object from being deleted.
+// deletion are the causes that prevent the deletion of an object.
 var deletion = []Cause{
 	// Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
 	row("TwoBudgets", `more than one PodDisruptionBudget`,

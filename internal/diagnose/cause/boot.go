@@ -10,20 +10,21 @@ import (
 // Boot is the result of the bootstrap data's commands according to a boot log. Its texts are copied from the log and
 // may contain secrets.
 type Boot struct {
-	// Ended reports that the boot agent (cloud-init, cloudbase-init, or kubeadm's unit after Ignition) finished.
+	// Ended is true if the boot agent (cloud-init, cloudbase-init, or kubeadm's unit after Ignition) has finished.
 	Ended bool
 	// Failed are the commands that failed, with their output, in order. The local plane's log names each command;
 	// Azure's shows only the last command of a script that failed.
 	Failed []string
-	// Complaints are lines in which a program said that it failed while the bootstrap data's commands ran, each once: what
-	// cloud-init runs goes on after a command that fails, and does not say so.
+	// Complaints are lines in which a program reported an error while the bootstrap data's commands ran, each once:
+	// scripts that cloud-init runs continue after a failed command and do not report it.
 	Complaints []string
-	// NoEffect are the parts that the local plane accepted without an effect, NotSimulated those that it refused, each
-	// once.
+	// NoEffect are the parts that the local plane accepted without an effect; NotSimulated are the parts that it
+	// refused. Each is listed once.
 	NoEffect, NotSimulated []string
 }
 
-// failure matches a code by which a script for cloudbase-init fails: 1001 to 1003 ask for a restart, for another run, or for both.
+// failure matches an exit code that means failure of a script for cloudbase-init: 1001 to 1003 request a restart,
+// another run, or both.
 const failure = `-\d+|[1-9]\d{0,2}|100[04-9]|10[1-9]\d|1[1-9]\d\d|[2-9]\d{3}|[1-9]\d{4,}`
 
 var (
@@ -33,7 +34,7 @@ var (
 	scriptFailed = regexp.MustCompile(`script ended with return code: (` + failure + `)\b|ended with exit code: ` +
 		`(-?[1-9]\d*)|/scripts/\S+ exited with (-?[1-9]\d*)|Failed running /var/lib/cloud/\S+ ` +
 		`\[(-?[1-9]\d*)\]|\.service: Main process exited, code=exited, status=([1-9]\d*)`)
-	// unitFailed is the line of systemd about Ignition's unit of kubeadm.
+	// unitFailed matches systemd's line about the failure of Ignition's unit for kubeadm.
 	unitFailed  = regexp.MustCompile(`\[FAILED\] Failed to start kubeadm`)
 	agentFailed = regexp.MustCompile(`(?:module (?:write_files(?:_deferred)?|runcmd|bootcmd|users_groups|ntp) ` +
 		`failed|Processing plugin \S+ failed|plugin '\w+' failed with error|an error occurred during user '.*' ` +
@@ -46,8 +47,8 @@ var (
 		`^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)
 )
 
-// scriptStarts matches the line before the output of cloud-init's script, which kubeadm's own first line ends. programFailed matches
-// what a shell, coreutils, systemd, apt, curl and git say of a command that failed.
+// scriptStarts matches the line before the output of cloud-init's script; kubeadm's own first line ends that output.
+// programFailed matches the messages of a shell, coreutils, systemd, apt, curl and git about a failed command.
 var (
 	scriptStarts  = regexp.MustCompile(`^cloud-init\[\w+\]: running /var/lib/cloud/`)
 	programFailed = regexp.MustCompile(`: (No such file or directory|Permission denied|command not found|not found|Is a directory|` +
@@ -89,7 +90,7 @@ func ReadBoot(lines []string) Boot {
 			b.NotSimulated = appendNew(b.NotSimulated, m[1])
 		}
 	}
-	if len(ends) == 0 { // a batch goes on after a command that fails, and ends with the code of the last
+	if len(ends) == 0 { // a batch file continues after a failed command, and ends with the code of the last one
 		for _, text := range printed {
 			b.Failed = appendNew(b.Failed, text)
 		}
@@ -102,7 +103,7 @@ func ReadBoot(lines []string) Boot {
 	return b
 }
 
-// Lines of cmd's prompt with a command, and the line that PowerShell adds to an error that nothing caught.
+// Lines of cmd's prompt with a command, and the line that PowerShell adds to an uncaught error.
 var (
 	prompt     = regexp.MustCompile(`^[A-Za-z]:\\[^>]*>\s*(\S.*)$`)
 	shellError = regexp.MustCompile(`^\s*\+ CategoryInfo\s+:`)
@@ -122,7 +123,7 @@ func printedBy(before []string) string {
 	return said
 }
 
-// Complaint returns the last line of a boot that has ended which says that something is wrong, or "".
+// Complaint returns the last line of an ended boot that reports a problem, or "".
 func Complaint(lines []string) string {
 	if !ReadBoot(lines).Ended {
 		return ""
@@ -135,7 +136,7 @@ func Complaint(lines []string) string {
 	return ""
 }
 
-// Repeated returns the last line of a log if it reports an error and not for the first time, or "".
+// Repeated returns the last line of a log if it reports an error that was reported before, or "".
 func Repeated(lines []string) string {
 	last, times := "", 0
 	for _, line := range slices.Backward(lines) {
@@ -156,7 +157,7 @@ func Repeated(lines []string) string {
 	return ""
 }
 
-// Latest returns the last line of a log that is not empty, or "": how far it has come.
+// Latest returns the last non-empty line of a log, which shows how far the boot has come; "" if all lines are empty.
 func Latest(lines []string) string {
 	for _, line := range slices.Backward(lines) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -166,13 +167,13 @@ func Latest(lines []string) string {
 	return ""
 }
 
-// errorSaid matches what a structured log says of an error.
+// errorSaid matches the message of an error in a structured log.
 var errorSaid = regexp.MustCompile(`level=ERROR msg="[^"]*"`)
 
-// complaint matches a line in the words of a program that fails.
+// complaint matches a line with the typical words of a failing program.
 var complaint = regexp.MustCompile(`(?i)^(\S+: )?(error|fatal|panic)\b|\b(cannot|could ?n[o']t|refused|denied|timed out)\b`)
 
-// ended adds to the end of a script its last line of output.
+// ended adds the last line of its output to a line about the end of a script.
 func ended(text string, before []string) string {
 	for _, line := range slices.Backward(before) {
 		if line = strings.TrimSpace(line); line != "" && !beside.MatchString(line) {
@@ -185,10 +186,10 @@ func ended(text string, before []string) string {
 	return text
 }
 
-// wrapper matches a failed line that only hands on the code of what failed before it: casement's own script, or exit.
+// wrapper matches a failed line that only repeats the exit code of an earlier failure: casement's own script, or exit.
 var wrapper = regexp.MustCompile(`^casement-\S+: line |: (exit|return)\b[^:]*$`)
 
-// decisive adds to a failed line that only hands on a code the last line before it that says something.
+// decisive adds to a failed line that only repeats an exit code the last informative line before it.
 func decisive(failed string, before []string) string {
 	if !wrapper.MatchString(failed) {
 		return failed
@@ -208,8 +209,8 @@ func appendNew(list []string, text string) []string {
 	return append(list, text)
 }
 
-// Explain returns the line that explains a cause of the boot. For a cause that only says that something failed it is
-// the last failure, which is then left out of Notes; for any other it is line.
+// Explain returns the line that explains a cause of the boot. For a cause that only states that something failed, it is
+// the last failure, which Notes then omits; for any other cause it is line.
 func (b *Boot) Explain(c Cause, line string) string {
 	n := len(b.Failed)
 	if n == 0 || c.Name != CommandFailed && c.Name != AgentFailed {
@@ -219,17 +220,16 @@ func (b *Boot) Explain(c Cause, line string) string {
 	return line
 }
 
-// noEffect is what Notes says of parts that the local plane accepted without an effect.
+// noEffect is the text in Notes for parts that the local plane accepted without an effect.
 const noEffect = "had no effect (simulated)"
 
 // Harmless reports whether a note of Notes reports no failure.
 func Harmless(note string) bool { return strings.Contains(note, noEffect+": ") }
 
-// mostNamed bounds how many items of one kind Notes lists.
+// mostNamed is the maximum number of items of one kind in Notes.
 const mostNamed = 4
 
 // Notes returns sentences about the boot: commands that failed, parts that had no effect and parts that were refused.
-// It is empty if there are none.
 func (b Boot) Notes() []string {
 	var out []string
 	for _, f := range b.Failed[max(0, len(b.Failed)-mostNamed):] {

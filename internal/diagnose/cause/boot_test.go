@@ -77,8 +77,8 @@ func TestReadBoot(t *testing.T) {
 	}
 }
 
-// TestComplaints: a program that failed in cloud-init's script is noted, although the script goes on and kubeadm succeeds; what
-// kubeadm and the agent say themselves is not.
+// TestComplaints: a program that failed in cloud-init's script is noted, although the script continues and kubeadm
+// succeeds; messages of kubeadm and the agent themselves are not.
 func TestComplaints(t *testing.T) {
 	log := strings.Split(`cloud-init[INFO]: user capi: cannot be found, and is made
 cloud-init[INFO]: running /var/lib/cloud/instance/scripts/casement-apply.sh
@@ -97,7 +97,7 @@ This node has joined the cluster:`, "\n")
 	}
 }
 
-// TestRepeated: an error that a log ends with again and again is what its machine waits for.
+// TestRepeated: an error that is repeated at the end of a log is the reason why its machine waits.
 func TestRepeated(t *testing.T) {
 	const failed = `level=ERROR msg="Unable to register node" err="x"`
 	for name, test := range map[string]struct {

@@ -1,6 +1,6 @@
 // Package cause classifies the messages that explain why machines, nodes and pods do not come up: messages of Azure,
 // the guests' agents, kubeadm, the kubelet, container runtimes, CNIs and admission. Each pattern belongs to a step and
-// is matched with texts of that step only, as the same words mean one fault of a virtual machine and another of a
+// is matched only with texts of that step, because the same words mean different faults of a virtual machine and of a
 // container. The package maps text to causes and does no I/O. Any package may import it.
 package cause
 
@@ -23,19 +23,19 @@ const (
 	Guest Step = "guest"
 	// Node is a condition of a node.
 	Node Step = "node"
-	// Reach is the error of a client that asks an API server.
+	// Reach is an error of a client that connects to an API server.
 	Reach Step = "reach"
-	// Admission is why an API server refuses an object that a controller creates.
+	// Admission is the reason why an API server refuses an object that a controller creates.
 	Admission Step = "admission"
 	// Schedule is the scheduler's message about a pod.
 	Schedule Step = "schedule"
 	// Pull is the runtime's message about a container's image.
 	Pull Step = "pull"
-	// Sandbox is why a pod's sandbox is not created: its network and its pause image.
+	// Sandbox is the reason why a pod's sandbox is not created: its network or its pause image.
 	Sandbox Step = "sandbox"
-	// Volume is why a volume is not provisioned, attached or mounted.
+	// Volume is the reason why a volume is not provisioned, attached or mounted.
 	Volume Step = "volume"
-	// Container is why a container is not created or started, or has ended.
+	// Container is the reason why a container is not created or started, or has ended.
 	Container Step = "container"
 	// Log is the log of a container that ends.
 	Log Step = "log"
@@ -52,28 +52,28 @@ func Steps() []Step {
 	return []Step{Azure, Data, Guest, Node, Reach, Admission, Schedule, Pull, Sandbox, Volume, Container, Log, Probe, Service, Deletion}
 }
 
-// Cause is a known reason for trouble, recognised by what some program said.
+// Cause is a known cause of a fault, recognised by a message of some program.
 type Cause struct {
 	// Name is a stable identifier that scripts may compare.
 	Name string `json:"name"`
-	// Says is the cause in a sentence; Fix is what to do about it.
+	// Says describes the cause in a sentence; Fix is the remedy.
 	Says string `json:"says"`
 	Fix  string `json:"fix"`
-	// Follows marks a cause that is a consequence of another one of the same step: a kubelet that does not run follows
-	// from the flag that it refuses.
+	// Follows is true for a cause that is a consequence of another cause of the same step: a kubelet that does not run
+	// follows from the flag that it refuses.
 	Follows bool `json:"-"`
 
-	// reasons are the typed reasons and codes that say the cause, whatever the text is.
+	// reasons are the typed reasons and codes that identify the cause, whatever the text is.
 	reasons []string
 	pattern string
-	match   *regexp.Regexp // nil if no text says the cause
-	needles []string       // of match
-	// by matches the lines of the programs whose text this is; nil for a text that only one program can have written.
+	match   *regexp.Regexp // nil if no text identifies the cause
+	needles []string       // the result of needles for match
+	// by matches the lines of the programs that write the text; nil for a text that only one program can write.
 	by *regexp.Regexp
 }
 
-// Classify returns the first known cause of a step that a typed reason or code, or else the text, says, and the line that
-// says it. reason is "" for a text without a type, such as a line of a console.
+// Classify returns the first known cause of a step that is identified by a typed reason or code, or otherwise by the
+// text, and the line that identifies it. reason is "" for a text without a type, such as a line of a console.
 func Classify(step Step, reason, text string) (Cause, string, bool) {
 	if reason != "" {
 		text = reason + ": " + text
@@ -98,16 +98,17 @@ func Classify(step Step, reason, text string) (Cause, string, bool) {
 	return Cause{}, "", false
 }
 
-// succeeded is what kubeadm says last, of init and of join.
+// succeeded matches kubeadm's last message after a successful init or join.
 var succeeded = regexp.MustCompile(`Your Kubernetes control-plane has initialized successfully|This node has joined the cluster`)
 
-// programEnd begins the line in which a simulated machine's console says that a program of its control plane ended, with the last
-// words of that program. It ends once or twice in each start.
+// programEnd is the beginning of the line in which a simulated machine's console reports that a program of its control
+// plane ended, with the last words of that program. Such programs end once or twice during each start.
 const programEnd = "casement: the static pod "
 
-// Last returns the known cause that is nearest to the end of lines, and its line. A cause with Follows is returned only
-// if there is no other; of several such causes it is the first one in the step's list. What went before the success of kubeadm
-// and is a consequence, as a kubelet that asks an API server which does not serve yet, is over; the end of a program is no cause by itself.
+// Last returns the known cause that is nearest to the end of lines, and its line. It returns a cause with Follows only
+// if there is no other; of several such causes it returns the first one in the step's list. A consequence before
+// kubeadm's success, such as a kubelet's call to an API server that does not serve yet, is ignored; the end of a
+// program is no cause by itself.
 func Last(step Step, lines []string) (Cause, string, bool) {
 	var consequence Cause
 	at, rank, over := "", len(known[step]), false
@@ -145,7 +146,7 @@ func Line(text string, i int) string {
 	return text[start:end]
 }
 
-// row returns a cause with the pattern of its text, which ignores case; without a pattern no text says it.
+// row returns a cause with the pattern of its text, which ignores case; without a pattern no text identifies it.
 func row(name, pattern, says, fix string) Cause {
 	c := Cause{Name: name, Says: says, Fix: fix, pattern: pattern}
 	if pattern != "" {
@@ -154,16 +155,16 @@ func row(name, pattern, says, fix string) Cause {
 	return c
 }
 
-// matches sets the expression of the texts that say the cause.
+// matches sets the expression for the texts that identify the cause.
 func (c *Cause) matches(expression string) {
 	c.match, c.needles = regexp.MustCompile(expression), needles(expression)
 }
 
-// AnotherTemplate is the part of a fix for a template that its user makes.
+// AnotherTemplate is the part of a fix about an immutable template of the user.
 const AnotherTemplate = "; a template is immutable, so make another and name it"
 
-// codes adds codes that say the cause as a typed reason and, since an error may have another one inside, as a word of the
-// text.
+// codes adds codes that identify the cause as a typed reason and, because an error may contain another one, as a word
+// of the text.
 func (c Cause) codes(words string) Cause {
 	c = c.only(words)
 	code := `\b(?:` + strings.ReplaceAll(words, " ", "|") + `)\b`
@@ -174,13 +175,13 @@ func (c Cause) codes(words string) Cause {
 	return c
 }
 
-// only adds reasons that say the cause as a typed reason alone, as they are words that any text may have.
+// only adds reasons that identify the cause only as a typed reason, because any text may contain these words.
 func (c Cause) only(words string) Cause {
 	c.reasons = append(slices.Clone(c.reasons), strings.Fields(words)...)
 	return c
 }
 
-// from limits a cause to lines of the programs that by matches: a command of a user may print the same words.
+// from limits a cause to lines of the programs that by matches, because a user's command may print the same words.
 func (c Cause) from(by *regexp.Regexp) Cause {
 	c.by = by
 	return c

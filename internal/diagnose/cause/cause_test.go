@@ -2,8 +2,8 @@ package cause
 
 import "testing"
 
-// TestLastAfterSuccess: a kubelet that asked before its API server served is no reason once kubeadm has succeeded; a command
-// that failed stays one.
+// TestLastAfterSuccess: a kubelet's failed call before its API server served is no cause once kubeadm has succeeded; a
+// failed command still is.
 func TestLastAfterSuccess(t *testing.T) {
 	refused := `level=ERROR msg="Unable to register node with API server" err="dial tcp 10.0.0.4:6443: connect: connection refused"`
 	failed := "guest: runcmd: line 2 failed with code 7: curl example.com"

@@ -1,7 +1,7 @@
 package cause
 
-// joining are the causes in Windows' messages about a machine that cannot join a domain. Sources: messages of
-// Add-Computer, and learn.microsoft.com/windows/win32/debug/system-error-codes.
+// joining are the causes in Windows' messages about a failed join of a domain. Sources: messages of Add-Computer, and
+// learn.microsoft.com/windows/win32/debug/system-error-codes.
 var joining = []Cause{
 	row("DomainCredentialUnread", `casement-gmsa: cannot read`,
 		"the machine could not read the credential to join the domain with from the key vault",
@@ -21,8 +21,8 @@ var joining = []Cause{
 		"take -NewName out, or shorten it: casement gives Windows machines names of 15 characters at most"),
 }
 
-// identities are why a container does not get the identity of a gMSA. Sources: messages of
-// hcsshim and of Container Credential Guard.
+// identities are the reasons why a container does not get the identity of a gMSA. Sources: messages of hcsshim and of
+// Container Credential Guard.
 var identities = []Cause{
 	row("GMSAPasswordExpired", `(hcs|credential ?spec).*password (for this account )?has expired|0x80070532`,
 		"the password of the pod's group managed service account has expired",
@@ -50,8 +50,8 @@ var identities = []Cause{
 			"value is DOMAIN\\USER:PASSWORD"),
 }
 
-// specs are why admission refuses a pod with a credential spec.
-// Source: kubernetes-sigs/windows-gmsa admission-webhook/webhook.go.
+// specs are the reasons why admission refuses a pod with a credential spec. Source: kubernetes-sigs/windows-gmsa
+// admission-webhook/webhook.go.
 var specs = []Cause{
 	row("GMSANotAuthorized", "not authorized to .use. GMSA cred spec",
 		"the pod's service account may not use its credential spec",

@@ -2,8 +2,7 @@ package cause
 
 import "testing"
 
-// TestDomain: each failure of a domain join, or of a container's domain identity, has a
-// cause of its own.
+// TestDomain: each failure of a domain join, or of a container's domain identity, has its own cause.
 func TestDomain(t *testing.T) {
 	const add = "casement-gmsa: Computer 'WIN-1' failed to join domain 'corp.example' from its current " +
 		"workgroup 'WORKGROUP' with following error message: "

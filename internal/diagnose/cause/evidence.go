@@ -2,7 +2,7 @@ package cause
 
 import "strings"
 
-// sources say what the text of a step is.
+// sources describe the texts of each step.
 var sources = map[Step]string{
 	Azure: "a condition of an Azure object", Data: "a condition of a KubeadmConfig", Guest: "a line of a boot log",
 	Node:  "a condition of a Node",
@@ -13,8 +13,8 @@ var sources = map[Step]string{
 	Deletion: "the condition Deleting",
 }
 
-// Needs returns the evidence that says a cause at a step: where it is looked for, the reasons and codes, the text, and who
-// has to have written it.
+// Needs returns a description of the evidence for a cause at a step: its source, the reasons and codes, the text, and
+// the programs that have to have written it.
 func (c Cause) Needs(step Step) string {
 	parts := []string{}
 	if len(c.reasons) > 0 {

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/testing/golden"
 )
 
-// samples returns short texts that a pattern matches, one of each alternative.
+// samples returns short texts that a pattern matches, one for each alternative.
 func samples(t *testing.T, c Cause) (out []string) {
 	t.Helper()
 	if c.match == nil {
@@ -20,7 +20,7 @@ func samples(t *testing.T, c Cause) (out []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, gap := range []string{"", " "} { // what .* is
+	for _, gap := range []string{"", " "} { // replacement of .*
 		for _, text := range words(re, gap) {
 			if c.by != nil {
 				text = "kubeadm: plugin: " + text
@@ -36,7 +36,7 @@ func samples(t *testing.T, c Cause) (out []string) {
 	return out
 }
 
-// words returns texts of a pattern, of which gap is each that may be anything.
+// words returns texts that a pattern matches; gap replaces each part that may be anything.
 func words(re *syntax.Regexp, gap string) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -91,8 +91,8 @@ func words(re *syntax.Regexp, gap string) []string {
 
 const maxSamples = 60
 
-// TestOverlap feeds every cause's texts and reasons at every other step. Each must be silent there, but for the pairs in the
-// golden file: the same words are another fault there, or the same one.
+// TestOverlap matches every cause's texts and reasons at every other step. None may match there, except the pairs in
+// the golden file, for which the same words mean another fault there, or the same one.
 func TestOverlap(t *testing.T) {
 	pairs := map[string]bool{}
 	for _, step := range Steps() {
@@ -131,7 +131,7 @@ func TestOverlap(t *testing.T) {
 	golden.Compare(t, "testdata/overlap.txt", []byte(out.String()))
 }
 
-// TestOrder: no cause of a step is hidden by one before it: of its texts at least one is its own.
+// TestOrder: no cause of a step is hidden by an earlier one: at least one of its texts gives this cause.
 func TestOrder(t *testing.T) {
 	for _, step := range Steps() {
 		for _, c := range Of(step) {
@@ -145,7 +145,7 @@ func TestOrder(t *testing.T) {
 			}
 			for _, reason := range c.reasons {
 				found, _, _ := Classify(step, reason, "")
-				if refines := step == Volume || step == Service; found.Name != c.Name && !refines { // of Azure's causes
+				if refines := step == Volume || step == Service; found.Name != c.Name && !refines { // among Azure's causes
 					t.Errorf("%s: the reason %s of %s is %s", step, reason, c.Name, found.Name)
 				}
 			}

@@ -2,21 +2,21 @@ package cause
 
 import "regexp"
 
-// Causes for a machine whose log says only which part of the bootstrap data failed: a command, or a part that the boot
+// Causes for a machine whose log only shows which part of the bootstrap data failed: a command, or a part that the boot
 // agent carries out.
 const (
 	CommandFailed = "CommandFailed"
 	AgentFailed   = "BootAgentFailed"
 )
 
-// Who writes the lines of a boot log. What they say is judged only in their own lines, as commands of users print the
-// same words.
+// The programs that write the lines of a boot log. Their messages are recognised only in their own lines, because
+// users' commands may print the same words.
 var (
 	// nodeProgram matches lines of kubeadm, the kubelet and containerd, or about the API server's port.
 	nodeProgram = regexp.MustCompile(`(?i)kubeadm|kubelet|cluster-info|containerd|criSocket|^\s*(guest: )?\[[a-z-]+\] |error execution ` +
 		`phase|\[ERROR [\w-]+\]: |:6443\b|api ?server|\bnode-labels\b|bootstrap.?token|\bdiscovery\b|\bJWS\b|this cluster|^error: ` +
 		`|^[IWEF]\d{4} |run\.go:\d+\]|register node`)
-	// agent matches lines of the agent that carries out bootstrap data, and of casement's reports of it.
+	// agent matches lines of the agent that carries out bootstrap data, and of casement's reports about it.
 	agent = regexp.MustCompile(`(?i)cloud-?(base-?)?init|ignition|util\.py\[|plugin|^guest: |user ?data|users?\[\d|BootstrapFailed|` +
 		`InvalidBootstrapData|simulated|user '.*' creation|casement-`)
 )
@@ -142,12 +142,12 @@ var guest = []Cause{
 		`i/o timeout|no route to host|network is unreachable|connectex|request canceled while waiting for connection`,
 		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route "+
 			"table and DNS").from(nodeProgram),
-	// Source: k8s.io/apimachinery pkg/util/validation/field, which formats kubeadm's own errors of its configuration.
+	// Source: k8s.io/apimachinery pkg/util/validation/field, which formats kubeadm's errors in its configuration.
 	row("KubeadmConfigInvalid", `^(error: )?[\w\[\]]+(\.[\w\[\]]+)+: `+
 		`(Invalid value|Required value|Unsupported value|Forbidden|Duplicate value)\b`,
 		"kubeadm refuses its configuration, so the machine joins nothing",
 		"correct the field that the line names: clusterConfiguration, initConfiguration or joinConfiguration of the bootstrap config"),
-	// Lines of kubeadm and of the node's programs whose reason has no row. Sources: kubeadm's preflight.RunChecks, and
+	// Lines of kubeadm and of the node's programs whose cause has no row. Sources: kubeadm's preflight.RunChecks, and
 	// k8s.io/component-base/cli/run.go.
 	follows("TLSBootstrapFails", `error execution phase kubelet-(start|wait)\S*: .*(kubelet\.conf|timed out|deadline exceeded|certificate)`,
 		"the kubelet has not got its client certificate in time: it does not run, or its request is not approved or signed",

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// needles returns texts in lower case of which each match of an expression has one, or none if it has no such texts. Most
-// lines of a boot log have no needle of any cause, and to see that takes a hundredth of the time of the expressions.
+// needles returns texts in lower case such that each match of an expression contains at least one of them, or nil if
+// there are no such texts. Most lines of a boot log contain no needle, and this check takes a hundredth of the time of
+// the expressions.
 func needles(expression string) []string {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
-		return nil // regexp.MustCompile says so
+		return nil // regexp.MustCompile reports the error
 	}
 	return needlesOf(parsed)
 }
@@ -45,7 +46,7 @@ func needlesOf(re *syntax.Regexp) []string {
 	}
 }
 
-// shortest returns the length of the shortest text, 0 for none.
+// shortest returns the length of the shortest text, or 0 if there are no texts.
 func shortest(texts []string) int {
 	if len(texts) == 0 {
 		return 0
@@ -53,7 +54,7 @@ func shortest(texts []string) int {
 	return len(slices.MinFunc(texts, func(a, b string) int { return len(a) - len(b) }))
 }
 
-// mayMatch reports whether a text, which is in lower case, has a needle of the cause's expression.
+// mayMatch reports whether a text, which has to be in lower case, contains a needle of the cause's expression.
 func (c *Cause) mayMatch(lower string) bool {
 	return len(c.needles) == 0 || slices.ContainsFunc(c.needles, func(needle string) bool { return strings.Contains(lower, needle) })
 }

@@ -30,7 +30,7 @@ func TestNeedles(t *testing.T) {
 	}
 }
 
-// BenchmarkLast reads the boot log of a machine on which nothing is wrong.
+// BenchmarkLast reads the boot log of a machine without faults.
 func BenchmarkLast(b *testing.B) {
 	var lines []string
 	for i := range 300 {

@@ -15,12 +15,12 @@ var (
 	wrongArchitecture = row("WrongArchitecture", `exec format error|is not a valid Win32 application|0x800700c1\b`,
 		"the program is built for another processor than the node's, or is no program",
 		"use an image of the node's processor, or set nodeSelector kubernetes.io/arch; a script needs its interpreter in the first line")
-	// The client's own message where HTTPS_PROXY names a proxy. Source: net/http, transport.go.
+	// The client's own message if HTTPS_PROXY names a proxy. Source: net/http, transport.go.
 	proxyFails = row("ProxyFails", `proxyconnect tcp|Proxy Authentication Required`,
 		"the proxy that the program uses does not answer, or refuses the connection",
 		"correct HTTPS_PROXY, or name the address in NO_PROXY: the API server, the ranges of nodes, pods and services, 169.254.169.254 "+
 			"and 168.63.129.16 need no proxy")
-	// crypto/x509's two messages differ in their last words: a time before the certificate's begin is a clock's fault.
+	// The two messages of crypto/x509 differ in their last words: a time before the certificate's start is a fault of the clock.
 	clockWrong = row("ClockWrong", `x509: certificate has expired or is not yet valid: current time \S+ is before`,
 		"the clock is behind of who says this: a certificate is not yet valid for it",
 		"let the machine synchronise its time with the host before kubeadm runs (Hyper-V time provider, chrony)")
@@ -41,8 +41,8 @@ var (
 	gmsaLog = row("GMSARefused", `0x8007052e|user name or password is incorrect|account.*password.*expired|0x80070532|trust relationship`,
 		"Active Directory refuses the account that the program runs as", "Test-ADServiceAccount on the node; "+
 			"check the GMSACredentialSpec, the password's age and the node's way to a domain controller")
-	// Windows' ERROR_INVALID_PARAMETER for a document that it does not take. Source: kubernetes.io/docs/tasks/configure-pod-container/
-	// configure-gmsa and hcsshim's error texts.
+	// Windows' ERROR_INVALID_PARAMETER for a document that it does not accept. Source:
+	// kubernetes.io/docs/tasks/configure-pod-container/configure-gmsa and hcsshim's error texts.
 	specInvalid = row("CredentialSpecInvalid", `(credential ?spec|CreateComputeSystem).*(parameter is incorrect|0x80070057)|`+
 		`(parameter is incorrect|0x80070057).*credential ?spec`,
 		"the credential spec of the pod is not one that Windows takes",
@@ -226,7 +226,7 @@ var volume = append(append([]Cause(nil), volumes...),
 		"the volume's file system is none that the node mounts", "use fsType ntfs in a StorageClass for Windows"),
 )
 
-// unmade are the causes of claims without a volume that are left when Azure's own are not among them.
+// unmade are the causes for claims without a volume, after Azure's own causes.
 var unmade = []Cause{
 	row("VolumeNotMade", `no persistent volumes available|external provisioner|waiting for a volume to be created`,
 		"nothing makes a volume for the claim",

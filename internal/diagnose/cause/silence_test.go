@@ -10,7 +10,7 @@ func TestSilence(t *testing.T) {
 	for name, test := range map[string]struct {
 		step Step
 		text string
-		// want is the cause, empty for none.
+		// want is the cause, "" for none.
 		want string
 	}{
 		"a user's command cannot connect": {Guest, "curl: (7) Failed to connect to files.example port 443: connection refused", ""},
@@ -125,7 +125,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestDecisive: a wrapper that hands on a code is shown with the sentence before it.
+// TestDecisive: a wrapper that only repeats an exit code is shown with the sentence before it.
 func TestDecisive(t *testing.T) {
 	b := ReadBoot([]string{
 		"[preflight] Running pre-flight checks",

@@ -7,8 +7,8 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// areas follow the patterns: each takes the faults at some steps of walk, whatever their causes are, so that a new cause
-// belongs to a check by the step at which it is found.
+// areas come after the named patterns: each takes the faults at some steps of package walk, whatever their causes are,
+// so that a new cause belongs to a check by the step at which it is found.
 var areas = []check{
 	{id: "A01", symptom: "Azure refuses a resource", cause: "see each finding: quota, size, capacity, image, rights, policy, addresses",
 		fix: "see each finding", steps: []string{"infrastructure", "network"}},
@@ -24,10 +24,10 @@ var areas = []check{
 		steps: []string{"workload", "pod", "service", "volume"}},
 }
 
-// inManagement are the steps of areas whose evidence is in the management cluster alone.
+// inManagement are the steps of areas whose evidence is only in the management cluster.
 var inManagement = []string{"infrastructure", "network", "owner", "template", "admission", "object", "deletion", "bootstrap", "guest"}
 
-// read reports whether what a check judges by was read; only then can it pass.
+// read reports whether the facts that a check needs were read; only then can it pass.
 func (c check) read(f *facts.Snapshot) bool {
 	switch {
 	case c.inside && len(f.Inside) == 0, len(c.causes) == 0 && len(c.steps) == 0 && c.observe == nil:
@@ -39,15 +39,15 @@ func (c check) read(f *facts.Snapshot) bool {
 	case len(c.steps) > 0 && slices.Contains(inManagement, c.steps[0]):
 		return true
 	}
-	return f.Unreachable == "" // its nodes and pods are unknown
+	return f.Unreachable == "" // otherwise nodes and pods are unknown
 }
 
-// ofBoot reports whether one of the check's causes is in boot logs.
+// ofBoot reports whether one of the check's causes is found in boot logs.
 func (c check) ofBoot() bool {
 	return slices.ContainsFunc(cause.Of(cause.Guest), func(known cause.Cause) bool { return slices.Contains(c.causes, known.Name) })
 }
 
-// bootsRead reports whether the boots are known: their logs can be read, or each has ended in a node.
+// bootsRead reports whether the results of all boots are known: their logs can be read, or each boot has resulted in a node.
 func bootsRead(f *facts.Snapshot) bool {
 	if f.Console != nil {
 		return true

@@ -25,18 +25,18 @@ const (
 // Finding is one object in which a check found its fault.
 type Finding struct {
 	At string `json:"at"`
-	// Cause and Fix are those of this finding, where the check is of an area with many.
+	// Cause and Fix belong to this finding; they are set for a check that is an area, which has many causes.
 	Cause    string   `json:"cause,omitempty"`
 	Fix      string   `json:"fix,omitempty"`
 	Evidence []string `json:"evidence,omitempty"`
 	Next     string   `json:"next,omitempty"`
-	// Remedy is PowerShell that repairs the node and has no other effect; empty where a person has to decide.
+	// Remedy is PowerShell that repairs the node and has no other effect; "" if a person has to decide.
 	Remedy string `json:"remedy,omitempty"`
-	// Breaks is set if the remedy breaks connections, so that the node is to be drained first.
+	// Breaks is true if the remedy breaks connections, so that the node has to be drained first.
 	Breaks bool `json:"breaks,omitempty"`
 }
 
-// Result is one check's outcome.
+// Result is the outcome of one check.
 type Result struct {
 	ID      string  `json:"id"`
 	Symptom string  `json:"symptom"`
@@ -48,24 +48,26 @@ type Result struct {
 	Findings []Finding `json:"findings,omitempty"`
 }
 
-// check is one row. It fails if package walk reports one of the named causes, or if observe finds something.
+// check is one row of the table. It fails if package walk reports one of the named causes, or if observe finds something.
 type check struct {
 	id, symptom, cause, fix string
-	// onNode is the command that shows the evidence on the node; a check without causes and observe has nothing else.
+	// onNode is the command that shows the evidence on the node; a check without causes and observe has only this command.
 	onNode string
 	causes []string
-	// steps are those of walk whose faults the check takes, unless another check names their causes: such a check is an area.
+	// steps are the steps of package walk whose faults belong to the check, unless another check names their causes. A
+	// check with steps is an area.
 	steps []string
 	// of limits a check of stopped services to these services.
 	of      []string
 	observe func(*facts.Snapshot) []Finding
-	// unsure reports whether there is something of which the check knows nothing: that it finds nothing is no pass then.
+	// unsure reports whether there is something that the check knows nothing about; then finding nothing does not mean
+	// that the check passes.
 	unsure func(*facts.Snapshot) bool
-	// inside marks a check whose evidence is only visible on the node.
+	// inside is true if the evidence is only visible on the node.
 	inside bool
 }
 
-// All returns the checks without results, to be explained.
+// All returns the checks without results, for an explanation of each.
 func All() []Result {
 	all := slices.Concat(checks, areas)
 	out := make([]Result, len(all))
@@ -75,8 +77,9 @@ func All() []Result {
 	return out
 }
 
-// Examine runs every check. Each fault that walk finds fails one of them: the check that names its cause, else the area of
-// its step, else X00. keep, if not nil, limits findings to the objects that it accepts.
+// Examine runs every check. Each fault that package walk finds fails one of them: the check that names its cause,
+// otherwise the area of its step, otherwise X00. keep, if not nil, limits findings to the objects for which it returns
+// true.
 func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	answers := walk.All(f)
 	known := make([]bool, len(answers))
@@ -109,7 +112,8 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	return out
 }
 
-// finding returns what walk found. An area has many causes, so each finding has its own with its fix.
+// finding returns the finding for an answer of package walk. In an area, which has many causes, each finding has its
+// own cause and fix.
 func finding(c check, a walk.Answer) Finding {
 	f := Finding{At: a.At, Evidence: a.Lines(), Next: a.Next(), Remedy: a.Means.Remedy, Breaks: a.Means.Breaks}
 	if len(c.steps) > 0 {

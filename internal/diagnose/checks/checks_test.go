@@ -43,7 +43,7 @@ func pod(f *facts.Snapshot, name, reason, message string) {
 	f.Pods = append(f.Pods, p)
 }
 
-// TestFaults runs the checks that need no look into a node against facts that cause their symptoms, and facts that only
+// TestFaults runs the checks that need no probe on a node, for facts that cause their symptoms, and for facts that only
 // resemble those.
 func TestFaults(t *testing.T) {
 	const timeout, hangs = "Readiness probe failed: dial tcp 192.168.1.7:80: i/o timeout",
@@ -140,7 +140,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestNewBuild: a node whose Windows is newer than the table of regressions passes no check of it.
+// TestNewBuild: a node whose Windows is newer than the table of regressions does not pass the check of regressions.
 func TestNewBuild(t *testing.T) {
 	for build, want := range map[string]Verdict{"10.0.20348.99999": NotExamined, "10.0.20348.2762": Passed, "10.0.20348.2582": Failed} {
 		f := snapshot(func(n *corev1.Node) { n.Status.NodeInfo.KernelVersion = build })
@@ -155,13 +155,13 @@ func TestNewBuild(t *testing.T) {
 func TestNothingPassesUnseen(t *testing.T) {
 	f := snapshot(func(*corev1.Node) {})
 	f.Unreachable = "dial tcp: connection refused"
-	for _, r := range Examine(f, nil) { // what the management cluster says is known
+	for _, r := range Examine(f, nil) { // facts from the management cluster are known
 		if inManagement := []string{"A01", "A02", "A04"}; r.Verdict == Passed && !slices.Contains(inManagement, r.ID) {
 			t.Errorf("%s passed, and the workload cluster did not answer", r.ID)
 		}
 	}
 	f = snapshot(func(*corev1.Node) {})
-	f.Machines[0].Status.NodeRef.Name = "" // it boots, and its log is not read
+	f.Machines[0].Status.NodeRef.Name = "" // the machine boots, and its log is not read
 	f.AzureMachines = nil
 	passed := []string{}
 	for _, r := range Examine(f, nil) {
@@ -176,7 +176,7 @@ func TestNothingPassesUnseen(t *testing.T) {
 	}
 }
 
-// TestEachFaultHasACheck: whatever walk finds, it fails a check, and no area passes beside it.
+// TestEachFaultHasACheck: every fault that package walk finds fails a check, and no area passes then.
 func TestEachFaultHasACheck(t *testing.T) {
 	f := snapshot(func(*corev1.Node) {})
 	f.AzureMachines["am"].SetConditions([]metav1.Condition{{Type: infrav1.VMRunningCondition, Status: metav1.ConditionFalse,
@@ -194,7 +194,8 @@ func TestEachFaultHasACheck(t *testing.T) {
 func TestUnknownTroubleIsShown(t *testing.T) {
 	f := snapshot(func(*corev1.Node) {})
 	f.Cluster.Spec.Paused = new(true)
-	f.Deployments = []clusterv1.MachineDeployment{{ObjectMeta: metav1.ObjectMeta{Name: "md", Generation: 2}}} // a change waits
+	// The Deployment has a change that has not been observed yet.
+	f.Deployments = []clusterv1.MachineDeployment{{ObjectMeta: metav1.ObjectMeta{Name: "md", Generation: 2}}}
 	if got := failed(Examine(f, nil)); !slices.Equal(got, []string{"A02"}) {
 		t.Errorf("got %v", got)
 	}
@@ -203,7 +204,7 @@ func TestUnknownTroubleIsShown(t *testing.T) {
 	}
 }
 
-// TestCausesExist: the names of causes in the checks are ones that package walk reports.
+// TestCausesExist: the names of causes in the checks are causes of package walk.
 func TestCausesExist(t *testing.T) {
 	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData",
 		"CloudProviderMissing", "PodsCutOff", "VXLANMismatch", "CalicoRefusesWindows"}

@@ -39,10 +39,10 @@ func noProviderID(f *facts.Snapshot) []Finding {
 	return out
 }
 
-// noUsers finds Windows machines whose bootstrap config installs no SSH key.
+// noUsers finds Windows machines whose bootstrap config contains no SSH key.
 func noUsers(f *facts.Snapshot) []Finding {
 	var out []Finding
-	ofSet := map[string]*bootstrapv1.KubeadmConfig{} // the configs of a set's machines are alike
+	ofSet := map[string]*bootstrapv1.KubeadmConfig{} // the configs of a set's machines are equal
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		if c := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]; c != nil {
@@ -91,7 +91,7 @@ func longNames(f *facts.Snapshot) []Finding {
 	return out
 }
 
-// waitingProxies finds kube-proxies on Windows whose logs say that they wait for the CNI's network.
+// waitingProxies finds kube-proxies on Windows whose logs show that they wait for the CNI's network.
 func waitingProxies(f *facts.Snapshot) []Finding {
 	var out []Finding
 	for i := range f.Pods {
@@ -116,7 +116,7 @@ func ready(n *corev1.Node) bool {
 	})
 }
 
-// needsNewPause reports whether a kernel version is of a Windows release for which older pause images have no variant.
+// needsNewPause reports whether a kernel version belongs to a Windows release for which older pause images have no variant.
 func needsNewPause(kernel string) bool {
 	r, ok := server.ReleaseByBuild(kernel)
 	return ok && r.Pause != ""
@@ -153,7 +153,7 @@ func badBuilds(f *facts.Snapshot) []Finding {
 	return out
 }
 
-// newBuilds reports whether a node has a Windows build of which nothing is known.
+// newBuilds reports whether a node has a Windows build about which nothing is known.
 func newBuilds(f *facts.Snapshot) bool {
 	for _, n := range f.Nodes {
 		if kernel := n.Status.NodeInfo.KernelVersion; windows(n) && kernel != "" && !server.Judge(kernel, server.HitsHost).Known {

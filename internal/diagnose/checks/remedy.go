@@ -16,10 +16,10 @@ func Object(s *facts.Snapshot, o facts.Object) []Result {
 type Remedy struct {
 	// Check is the ID of the check whose finding needs the remedy.
 	Check string
-	// Node is the name of the node it runs on.
+	// Node is the name of the node that the remedy is for.
 	Node   string
 	Script string
-	// Breaks is set if it breaks connections.
+	// Breaks is true if the remedy breaks connections.
 	Breaks bool
 }
 

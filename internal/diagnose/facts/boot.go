@@ -15,8 +15,9 @@ import (
 // maxNote is the length of a note, in characters.
 const maxNote = 400
 
-// BootNotes returns the failures in a machine's bootstrap, and its parts without effect, that did not keep the machine
-// from becoming a node. It reads the boot log, or without one the condition BootstrapSucceeded. Secrets are removed.
+// BootNotes returns the failures in a machine's bootstrap, and the parts of its bootstrap data without effect, that did
+// not prevent the machine from becoming a node. It reads the boot log or, without a log, the condition
+// BootstrapSucceeded. Secrets are removed.
 func (s *Snapshot) BootNotes(m *clusterv1.Machine) []string {
 	if s.Console != nil {
 		if console := s.Console(m); console != "" {
@@ -27,8 +28,8 @@ func (s *Snapshot) BootNotes(m *clusterv1.Machine) []string {
 	return notes
 }
 
-// RecordedNotes returns what of BootNotes the condition BootstrapSucceeded says, and whether the boot log was read for it to its
-// end. It reads no boot log, so it costs nothing for each of many machines.
+// RecordedNotes returns the notes that are in the condition BootstrapSucceeded, and whether they cover the whole boot
+// log. It reads no boot log, so it is cheap for many machines.
 func (s *Snapshot) RecordedNotes(m *clusterv1.Machine) (notes []string, whole bool) {
 	am := s.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if am == nil {

@@ -17,9 +17,9 @@ import (
 var chartFailures = []string{"HelmInstallOrUpgradeFailed", "ValueParsingFailed", "ClusterSelectionFailed",
 	"GetClusterFailed", "GetKubeconfigFailed", "GetCredentialsFailed"}
 
-// charts lists the objects of the addon provider for Helm that cannot install a chart in the cluster: its
-// HelmReleaseProxies, and its HelmChartProxies, as a failing one makes no release. It is empty if the provider is not
-// installed.
+// charts lists the objects of the addon provider for Helm that report a chart that cannot be installed in the cluster:
+// its HelmReleaseProxies, and its HelmChartProxies, because a failing one creates no release. It returns nothing if the
+// provider is not installed.
 func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degraded, error) {
 	var out []Degraded
 	for kind, options := range map[string][]client.ListOption{
@@ -33,17 +33,17 @@ func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degra
 			return s.status != "True" && slices.Contains(chartFailures, s.reason) && s.kind != "Ready"
 		})...)
 	}
-	slices.SortFunc(out, func(a, b Degraded) int { return strings.Compare(b.Name, a.Name) }) // releases first
+	slices.SortFunc(out, func(a, b Degraded) int { return strings.Compare(b.Name, a.Name) }) // HelmReleaseProxies first
 	return out, nil
 }
 
-// degraded lists the parts that Calico's operator reports as degraded; it is empty if the operator is not installed.
+// degraded lists the components that Calico's operator reports as degraded; none if the operator is not installed.
 func degraded(ctx context.Context, w client.Client) ([]Degraded, error) {
 	all, err := foreign(ctx, w, "operator.tigera.io/v1", "TigeraStatus")
 	return degradedOf(all, "", func(s state) bool { return s.kind == "Degraded" && s.status == "True" }), err
 }
 
-// degradedOf returns the conditions of objects that report a fault, by the object's name after a prefix.
+// degradedOf returns the conditions for which wrong returns true, each with the name of its object after a prefix.
 func degradedOf(objects []unstructured.Unstructured, prefix string, wrong func(state) bool) []Degraded {
 	var out []Degraded
 	for _, o := range objects {

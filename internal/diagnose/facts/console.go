@@ -10,8 +10,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// Consoles sets the snapshot's Console. vms are resource IDs of virtual machines, and read returns a VM's boot log or
-// "". A machine whose VM is not among vms has no boot log.
+// Consoles sets the snapshot's Console. vms are the resource IDs of virtual machines; read returns the boot log of a
+// VM, or "". A machine whose VM is not in vms has no boot log.
 func (s *Snapshot) Consoles(vms []string, read func(id string) string) {
 	ids := map[string]string{}
 	for _, vm := range vms {
@@ -32,8 +32,8 @@ func (s *Snapshot) Consoles(vms []string, read func(id string) string) {
 	}
 }
 
-// inCreation returns the resource ID, from the resource group on, of the VM that Azure is creating for a machine, or ""
-// if no operation is recorded.
+// inCreation returns the resource ID, beginning with the resource group, of the VM that Azure is creating for a
+// machine, or "" if no such operation is recorded.
 func inCreation(am *infrav1.AzureMachine) string {
 	if states := am.Status.LongRunningOperationStates; len(states) > 0 {
 		return "/resourceGroups/" + states[0].ResourceGroup + "/providers/Microsoft.Compute/virtualMachines/" + states[0].Name
@@ -49,7 +49,7 @@ func (s *Snapshot) ProviderID(m *clusterv1.Machine) string {
 	return m.Spec.ProviderID
 }
 
-// NodeReady reports whether a machine has a node that is Ready.
+// NodeReady reports whether a machine has a Ready node.
 func (s *Snapshot) NodeReady(m *clusterv1.Machine) bool {
 	n := s.Nodes[m.Status.NodeRef.Name]
 	return n != nil && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {

@@ -1,8 +1,8 @@
-// Package facts reads the objects that the diagnostic commands judge: a cluster's objects from the management
-// cluster, and its nodes, pods and warnings from the workload cluster. For a cluster it reads whole lists, so
-// that a thousand machines cost as many calls as one; for one machine it reads only the objects that the
-// machine needs. It writes nothing. The command line, internal/upgrade and the packages below internal/diagnose and
-// internal/ui import it.
+// Package facts reads the objects that the diagnostic commands examine: a cluster's objects from the management
+// cluster, and its nodes, pods and warnings from the workload cluster. For a cluster it reads whole lists, so that the
+// number of calls does not depend on the number of machines; for one machine it reads only the objects that the machine
+// needs. It writes nothing. The command line, internal/upgrade and the packages below internal/diagnose and internal/ui
+// import it.
 package facts
 
 import (
@@ -39,11 +39,11 @@ import (
 	"casement.dev/casement/internal/kubeconfig"
 )
 
-// patience bounds the time for all lists of the workload cluster.
+// patience is the time limit for all lists of the workload cluster.
 const patience = 5 * time.Second
 
-// Cluster gathers the facts of one cluster. If its workload cluster does not answer, the snapshot says so and the error
-// is nil.
+// Cluster gathers the facts of one cluster. If its workload cluster does not respond, the snapshot records this and the
+// error is nil.
 func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snapshot, error) {
 	f, err := newFacts(ctx, c, key)
 	if err != nil {
@@ -71,7 +71,7 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snaps
 	return f, nil
 }
 
-// newFacts reads the cluster object and returns a snapshot with nothing else in it.
+// newFacts reads the cluster object and returns a snapshot with only this object.
 func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*Snapshot, error) {
 	cluster, err := GetCluster(ctx, c, key)
 	if err != nil {
@@ -84,7 +84,7 @@ func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*Snap
 }
 
 // configs reads the bootstrap configs of machines whose data is not rendered, and one config of each set of machines,
-// as the configs of a set are alike. Other configs are not read, since they consist mostly of large files.
+// because the configs of a set are equal. It does not read other configs, which consist mostly of large files.
 func configs(ctx context.Context, c client.Client, f *Snapshot) error {
 	names, sets := map[string]bool{}, map[string]bool{}
 	for i := range f.Machines {
@@ -126,10 +126,10 @@ func configs(ctx context.Context, c client.Client, f *Snapshot) error {
 	return together(reads...)
 }
 
-// fewConfigs is the number of objects up to which they are read one by one rather than in a list.
+// fewConfigs is the maximum number of objects that are read individually and not in a list.
 const fewConfigs = 20
 
-// together calls functions concurrently and joins their errors. Each writes to its own fields.
+// together calls functions concurrently and joins their errors. Each function writes its own fields.
 func together(calls ...func() error) error {
 	errs := make([]error, len(calls))
 	var work sync.WaitGroup
@@ -140,14 +140,14 @@ func together(calls ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// once returns the text of joined errors, of those that are alike one.
+// once returns the text of joined errors, with equal errors only once.
 func once(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), "\n")
 }
 
-// owned lists the management cluster's objects of the cluster.
+// owned lists the objects in the management cluster that belong to the cluster.
 func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	ours := oursIn(key)
 	return together(
@@ -171,8 +171,8 @@ func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapsh
 		})
 }
 
-// allowed runs reads that may fail because the user lacks the right or the API server lacks the kind; the snapshot then
-// records that the object was not examined.
+// allowed runs reads that may fail because the user lacks a permission or the API server lacks the kind; the snapshot
+// then records that the object was not examined.
 func (s *Snapshot) allowed(reads map[string]func() error) error {
 	var calls []func() error
 	for what, read := range reads {
@@ -260,7 +260,7 @@ func sets(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapsho
 // internal/controllers/machinehealthcheck.
 const remediation = "MachineMarkedUnhealthy"
 
-// drainRules lists the rules by which nodes of the cluster's namespace are drained, if a machine is being deleted.
+// drainRules lists the MachineDrainRules in the cluster's namespace, if a machine is being deleted.
 func drainRules(ctx context.Context, c client.Client, f *Snapshot) error {
 	if !slices.ContainsFunc(f.Machines, func(m clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() }) {
 		return nil
@@ -303,7 +303,7 @@ func workloads(ctx context.Context, w client.Client, f *Snapshot) error {
 	})
 }
 
-// workload lists the nodes, pods, workloads and warnings behind the cluster's kubeconfig.
+// workload lists the nodes, pods, workloads and warnings of the workload cluster.
 func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	w, cfg, err := Workload(ctx, c, key)
 	if err != nil {
@@ -339,8 +339,7 @@ func warnings(ctx context.Context, w client.Client, f *Snapshot) error {
 		func(events *corev1.EventList) { f.Warnings = events.Items })
 }
 
-// Workload returns a client of the workload cluster by the admin kubeconfig that
-// Cluster API keeps.
+// Workload returns a client of the workload cluster, with the admin kubeconfig that Cluster API stores.
 func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, *rest.Config, error) {
 	s := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: secret.Name(key.Name, secret.Kubeconfig)}, s)
@@ -366,8 +365,9 @@ func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (clien
 	return w, cfg, nil
 }
 
-// shared returns a client by a config, of which other clients then use the same connections: client-go keeps none for a config
-// with a proxy, as that of a private cluster, and each of several requests at once would begin with a TLS handshake.
+// shared returns a client for a config, and sets the config so that other clients use the same connections. Without
+// this, client-go keeps no connections for a config with a proxy, such as a private cluster's, and each of several
+// concurrent requests would begin with a TLS handshake.
 func shared(cfg *rest.Config) (client.Client, error) {
 	h, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -383,8 +383,8 @@ func shared(cfg *rest.Config) (client.Client, error) {
 	return w, nil
 }
 
-// Tune configures a client for a command-line program: no client-side rate limit, as the API server has priority and
-// fairness, and no compression for a server on this machine.
+// Tune configures a client for a command-line program: no client-side rate limit, because the API server has priority
+// and fairness, and no compression for a server on this machine.
 func Tune(cfg *rest.Config) {
 	cfg.QPS, cfg.UserAgent = -1, "casement"
 	if at, err := url.Parse(cfg.Host); err == nil {
@@ -393,8 +393,8 @@ func Tune(cfg *rest.Config) {
 	}
 }
 
-// Options are a client's for a command-line program, nil for the scheme of Kubernetes' own kinds. Without a logger the client
-// takes controller-runtime's global one, which reports with a stack that it was never set.
+// Options are client options for a command-line program; kinds is nil for the scheme of Kubernetes' own kinds. They set
+// a logger, because otherwise controller-runtime's global one prints a stack trace about the missing logger.
 func Options(kinds *runtime.Scheme) client.Options {
 	return client.Options{Scheme: kinds, Log: logr.New(log.NullLogSink{})}
 }
@@ -409,13 +409,13 @@ func Core(cfg *rest.Config) (rest.Interface, error) {
 	return rest.RESTClientFor(cfg)
 }
 
-// maxLogs bounds how many containers' logs are read, lines the number of lines of each.
+// maxLogs is the number of containers whose logs are read; lines is the number of lines of each.
 const (
 	maxLogs = 10
 	lines   = 20
 )
 
-// logs returns a function that reads the last lines of a container's log; after maxLogs containers it returns "".
+// logs returns a function that returns the last lines of a container's log; after maxLogs containers it returns "".
 func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
 	left := maxLogs
 	return func(p *corev1.Pod, container string) string {
@@ -429,14 +429,14 @@ func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
 			VersionedParams(&corev1.PodLogOptions{Container: container, TailLines: new(int64(lines))}, scheme.ParameterCodec).
 			DoRaw(ctx)
 		if err != nil {
-			return "" // the events have to do
+			return "" // only the events are available then
 		}
 		return string(data)
 	}
 }
 
-// listed lists objects from the API server's cache in one response: a read of a thousand objects must not cost etcd a
-// thousand reads. Changes of the last moment may be missing.
+// listed lists objects from the API server's cache in one response, so that a read of a thousand objects does not cost
+// etcd a thousand reads. The most recent changes may be missing.
 func listed[L any, P interface {
 	*L
 	client.ObjectList
@@ -452,7 +452,7 @@ func listed[L any, P interface {
 	return nil
 }
 
-// Of reads the facts about an object: those of its whole cluster, or for a machine only those of the machine.
+// Of reads the facts about an object: the facts of its whole cluster or, for a machine, only of the machine.
 func Of(ctx context.Context, c client.Client, o Object) (*Snapshot, error) {
 	if o.Kind == "Machine" {
 		return Machine(ctx, c, o.Cluster, o.Name)

@@ -134,7 +134,7 @@ func machine(namespace, cluster, name, node string) []client.Object {
 	return []client.Object{m, vm, &bootstrapv1.KubeadmConfig{ObjectMeta: objectMeta(namespace, name+"-config", cluster)}}
 }
 
-// kubeconfigOf returns the kubeconfig secret of a cluster, which points to a server as the workload cluster.
+// kubeconfigOf returns the kubeconfig secret of a cluster with a server as the workload cluster.
 func kubeconfigOf(t *testing.T, namespace, cluster string, cfg *rest.Config) *corev1.Secret {
 	t.Helper()
 	k := clientcmdapi.NewConfig()
@@ -325,7 +325,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// That the workload cluster does not answer, or cannot be asked, is a fact.
+// TestUnreachableWorkload: the snapshot records that the workload cluster does not respond, or cannot be queried.
 func TestUnreachableWorkload(t *testing.T) {
 	c := reader(t)
 	ns := namespace(t, c, "unreachable")
@@ -347,7 +347,7 @@ func TestUnreachableWorkload(t *testing.T) {
 	}
 }
 
-// A cluster costs as many calls with 30 machines as with 3.
+// TestCallsDoNotGrow: a cluster takes as many calls with 30 machines as with 3.
 func TestCallsDoNotGrow(t *testing.T) {
 	c := reader(t)
 	ns := namespace(t, c, "calls")
@@ -405,8 +405,8 @@ func TestConsoles(t *testing.T) {
 	}
 }
 
-// TestOptions holds that clients have a logger of their own: with the global one controller-runtime writes a stack to the
-// output of a command that runs for half a minute.
+// TestOptions checks that clients have their own logger: with the global one, controller-runtime writes a stack trace
+// to the output of a command that runs for half a minute.
 func TestOptions(t *testing.T) {
 	if Options(nil).Log.IsZero() {
 		t.Error("the client has no logger")

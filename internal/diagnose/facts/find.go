@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/kind"
 )
 
-// Object is what a user named: an object of a cluster, with the cluster that it belongs to.
+// Object is an object of a cluster that a user named, with the cluster.
 type Object struct {
 	Cluster client.ObjectKey
 	// Kind is Cluster, Machine, MachineDeployment, MachineSet, MachinePool,
@@ -29,7 +29,7 @@ type Object struct {
 	generic *generic
 }
 
-// generic reads an object of any kind. It is a struct, so that an Object can be compared.
+// generic has the read function for an object of any kind. It is a struct with a pointer, so that Objects can be compared.
 type generic struct {
 	read func(context.Context, *Snapshot) error
 }
@@ -47,7 +47,7 @@ var kinds = map[string]string{
 var ours = func() map[string]string {
 	out := map[string]string{}
 	for _, k := range kind.All {
-		// Machine and MachinePool are resolved by functions of their own.
+		// findMachine and findPool find Machines and MachinePools.
 		if k.Machine != nil && k.Name != "Machine" && k.Name != "MachinePool" {
 			out[strings.ToLower(k.Name)], out[k.Short] = k.Name, k.Name
 		}
@@ -80,7 +80,7 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 		if err == nil || word != "node" && word != "no" {
 			return o, err
 		}
-		// Cluster API may not know the node, which is what is asked about.
+		// Cluster API may not know the node that the user asks about.
 		if n, none := findInside(ctx, c, namespace, cluster, "Node", name); none == nil {
 			if n, none = findForeign(ctx, c, n, "node", name); none == nil {
 				return n, nil
@@ -110,7 +110,7 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	return findInside(ctx, c, namespace, cluster, "Pod", kind+"/"+name)
 }
 
-// kindOf converts a word to lower case and, unless it is a known kind, from the plural in s to the singular.
+// kindOf returns a word in lower case and, unless it is a known kind, in the singular.
 func kindOf(word string) string {
 	word = strings.ToLower(word)
 	for _, all := range []map[string]string{kinds, ours} {
@@ -121,13 +121,13 @@ func kindOf(word string) string {
 	if _, is := otherOf(word); is {
 		return word
 	}
-	if strings.HasSuffix(word, "ss") { // clusterclass
+	if strings.HasSuffix(word, "ss") { // such as clusterclass
 		return word
 	}
 	return strings.TrimSuffix(word, "s")
 }
 
-// findMachine finds a cluster, a machine or a node, and of a bare name a pool too.
+// findMachine finds a cluster, a machine or a node and, if no kind is given, also a pool.
 func findMachine(ctx context.Context, c client.Client, namespace, kind, name string) (Object, error) {
 	if kind == "" || kind == "cluster" {
 		key := client.ObjectKey{Namespace: namespace, Name: name}
@@ -175,7 +175,7 @@ func findMachine(ctx context.Context, c client.Client, namespace, kind, name str
 	return *found, nil
 }
 
-// findInside returns an object of a workload cluster. Of several clusters it is the one that has the object.
+// findInside returns an object of a workload cluster. If there are several clusters, it takes the one that has the object.
 func findInside(ctx context.Context, c client.Client, namespace, cluster, kind, name string) (Object, error) {
 	key, err := clusterOf(ctx, c, namespace, cluster)
 	var many several
@@ -197,7 +197,7 @@ func findInside(ctx context.Context, c client.Client, namespace, cluster, kind, 
 	return Object{Cluster: key, Kind: kind, Name: own, Namespace: within}, nil
 }
 
-// inside returns the namespace and the name of an object of a workload cluster that a user named.
+// inside returns the namespace and the name of an object of a workload cluster from the user's argument.
 func inside(cluster client.ObjectKey, namespace, name string) (within, own string) {
 	if within, own, has := strings.Cut(name, "/"); has {
 		return within, own
@@ -208,10 +208,10 @@ func inside(cluster client.ObjectKey, namespace, name string) (within, own strin
 	return "default", name
 }
 
-// maxAsked bounds how many clusters are asked for an object whose cluster nothing says.
+// maxAsked is the maximum number of clusters that are searched for an object whose cluster the user does not name.
 const maxAsked = 10
 
-// several is the error that a question fits more than one cluster.
+// several is the error for an argument that fits more than one cluster.
 type several struct {
 	found []client.ObjectKey
 	in    string
@@ -228,7 +228,8 @@ func (s several) Error() string {
 	return fmt.Sprintf("there are %d clusters %s (%s)", len(s.found), s.in, strings.Join(names, ", "))
 }
 
-// having asks the clusters, in parallel, which of them has an object. One that does not answer has none.
+// having returns those of the clusters that have an object, which it reads in parallel. A cluster that does not respond
+// is left out.
 func (s several) having(ctx context.Context, c client.Client, namespace, kind, name string) (out []client.ObjectKey) {
 	has := make([]bool, len(s.found))
 	calls := make([]func() error, len(s.found))
@@ -246,12 +247,12 @@ func (s several) having(ctx context.Context, c client.Client, namespace, kind, n
 			}
 			group, _ := schema.ParseGroupVersion(of.Group)
 			within, own := inside(key, namespace, name)
-			missing, _, err := exists(ctx, w, schema.GroupKind{Group: group.Group, Kind: of.Kind}, client.ObjectKey{Namespace: within, Name: own})
+			missing, _, err := isMissing(ctx, w, schema.GroupKind{Group: group.Group, Kind: of.Kind}, client.ObjectKey{Namespace: within, Name: own})
 			has[i] = err == nil && !missing
 			return nil
 		}
 	}
-	_ = together(calls...) // whoever does not answer is not chosen
+	_ = together(calls...) // a cluster that does not respond is left out
 	for i, key := range s.found {
 		if has[i] {
 			out = append(out, key)
@@ -260,11 +261,12 @@ func (s several) having(ctx context.Context, c client.Client, namespace, kind, n
 	return out
 }
 
-// ErrNoCluster is the error of who asks for the only cluster where none is.
+// ErrNoCluster is the error if the user names no cluster and none exists.
 var ErrNoCluster = errors.New("there is no cluster in any namespace that may be read: casement generate cluster makes one")
 
-// clusterOf returns the cluster of a name, or the only one, in a namespace; where that has none, the only one that there is
-// in all namespaces. A namespace without clusters is one of the workload cluster: kubectl's users name that of the object.
+// clusterOf returns the cluster with a name, or the only cluster, in a namespace. If the namespace has no clusters, it
+// searches all namespaces: like kubectl's users, the user may have named the object's namespace in the workload
+// cluster.
 func clusterOf(ctx context.Context, c client.Client, namespace, name string) (client.ObjectKey, error) {
 	var all clusterv1.ClusterList
 	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
@@ -287,7 +289,7 @@ func clusterOf(ctx context.Context, c client.Client, namespace, name string) (cl
 	case len(found) == 1:
 		return found[0], nil
 	case name != "":
-		return client.ObjectKey{Namespace: namespace, Name: name}, nil // whoever reads it says that it is not there
+		return client.ObjectKey{Namespace: namespace, Name: name}, nil // the read of the cluster reports that it does not exist
 	}
 	if len(found) == 0 {
 		return client.ObjectKey{}, ErrNoCluster
@@ -316,14 +318,14 @@ func findSet(ctx context.Context, c client.Client, namespace, kind, name string)
 	return Object{Cluster: cluster, Kind: kind, Name: name}, nil
 }
 
-// Only returns the cluster of a namespace that has exactly one; of one that has none, the only cluster there is.
+// Only returns the only cluster in a namespace or, if the namespace has none, the only cluster in all namespaces.
 func Only(ctx context.Context, c client.Client, namespace string) (Object, error) {
 	key, err := clusterOf(ctx, c, namespace, "")
 	return Object{Cluster: key, Kind: "Cluster", Name: key.Name}, err
 }
 
 // GetCluster reads a cluster. If it does not exist, the error is NotFound for apierrors and names the namespaces that
-// have a cluster of that name.
+// have a cluster of the same name.
 func GetCluster(ctx context.Context, c client.Client, key client.ObjectKey) (*clusterv1.Cluster, error) {
 	cluster := &clusterv1.Cluster{}
 	err := c.Get(ctx, key, cluster)
@@ -343,8 +345,8 @@ type missing struct {
 func (m missing) Error() string { return m.says }
 func (m missing) Unwrap() error { return m.error }
 
-// elsewhere names the other namespaces that have a cluster of that name; "" if there is none or the user may not list
-// clusters.
+// elsewhere returns the other namespaces that have a cluster of the same name; "" if there is none or the user may not
+// list clusters.
 func elsewhere(ctx context.Context, c client.Client, name string) string {
 	var all clusterv1.ClusterList
 	if err := c.List(ctx, &all); err != nil {

@@ -27,7 +27,7 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 			if err := cluster(ctx, c, key, f); err != nil {
 				return err
 			}
-			return together(func() error { return configs(ctx, c, f) }, func() error { return dangling(ctx, c, f) }, // which need the pools
+			return together(func() error { return configs(ctx, c, f) }, func() error { return dangling(ctx, c, f) }, // configs needs the pools
 				func() error { return drainRules(ctx, c, f) })
 		},
 		func() error { return infrastructure(ctx, c, f) },
@@ -45,7 +45,7 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 	return f, nil
 }
 
-// machines reads the control plane's machines and the requested one.
+// machines reads the control plane's machines and the requested machine.
 func machines(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
 	own := &clusterv1.Machine{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, own); err != nil {
@@ -96,8 +96,8 @@ func infrastructure(ctx context.Context, c client.Client, f *Snapshot) error {
 	return together(reads...)
 }
 
-// nodes reads the nodes of the machines with their pods, since what no pod of a node does is judged by these, and the
-// warnings.
+// nodes reads the nodes of the machines with all their pods, because a fault may be visible in any pod of a node, and
+// the warnings.
 func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
 	w, cfg, err := Workload(ctx, c, key)
 	if err != nil {
@@ -107,7 +107,7 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 	var mu sync.Mutex
 	reads := []func() error{
 		func() error { return warnings(ctx, w, f) },
-		func() error { // whether a CNI is installed is judged by these
+		func() error { // they show whether a CNI is installed
 			return f.allowed(map[string]func() error{
 				"DaemonSets": func() error {
 					return listed(ctx, w, nil, func(all *appsv1.DaemonSetList) { f.Workloads.DaemonSets = all.Items })
@@ -125,7 +125,7 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		node := m.Status.NodeRef.Name
-		if node == "" && m.Name == name { // its node may be there, and not be known for its own
+		if node == "" && m.Name == name { // its node may exist without being matched to it yet
 			reads = append(reads, func() error {
 				return listed(ctx, w, nil, func(all *corev1.NodeList) {
 					mu.Lock()

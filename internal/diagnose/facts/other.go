@@ -24,15 +24,15 @@ import (
 	"casement.dev/casement/internal/kind"
 )
 
-// Other is a kind of the workload cluster that is read only where the usual objects show no fault, or if a user names it.
+// Other is a kind of the workload cluster that is read only if the usual objects show no fault, or if a user names it.
 type Other struct {
 	Kind, Short string
-	// Group is group and version as in a path, Resource the plural.
+	// Group is the group and version as in a path, and Resource the plural.
 	Group, Resource string
 	Namespaced      bool
 }
 
-// Others are the kinds that More reads.
+// Others returns the kinds that More reads.
 func Others() []Other {
 	return []Other{
 		{"Ingress", "ing", "networking.k8s.io/v1", "ingresses", true},
@@ -52,7 +52,7 @@ func Others() []Other {
 	}
 }
 
-// path returns the path of a kind's list, or of one object.
+// path returns the API path of a kind's list, or of one object.
 func (o Other) path(namespace, name string) string {
 	at := "/apis/" + o.Group
 	if o.Group == "" || o.Group == "v1" {
@@ -82,11 +82,12 @@ func resourceSets(ctx context.Context, c client.Client, cluster *clusterv1.Clust
 	}), err
 }
 
-// maxPointers bounds how many references of a cluster's other objects are followed.
+// maxPointers is the maximum number of references of a cluster's other objects that are followed.
 const maxPointers = 50
 
-// more returns a function that reads the other kinds of a workload cluster, in parallel and without discovery, whether what they
-// refer to exists, and the kinds of the management cluster that put something into it.
+// more returns a function that reads the other kinds of a workload cluster, in parallel and without discovery; it also
+// checks whether the targets of their references exist, and reads the kinds of the management cluster that install
+// objects in the workload cluster.
 func more(c, w client.Client, cfg *rest.Config, f *Snapshot) func(context.Context) error {
 	return func(ctx context.Context) error {
 		core, err := Core(cfg)
@@ -146,11 +147,11 @@ func items(ctx context.Context, o Other, request *rest.Request) ([]unstructured.
 	return list.Items, nil
 }
 
-// The bounds of what is read of other projects' kinds: how many kinds, and objects of each.
+// maxCustom is the maximum number of other projects' kinds that are read; maxObjects is that number for the objects of a kind.
 const maxCustom, maxObjects = 100, 500
 
-// custom lists the objects of the kinds that other projects have added to a cluster and that have a status, in parallel. What is not
-// read is recorded.
+// custom lists, in parallel, the objects of the kinds that other projects have added to a cluster and that have a
+// status. It records the kinds that it could not read.
 func custom(ctx context.Context, core rest.Interface, f *Snapshot) []unstructured.Unstructured {
 	kinds := declaredKinds(f.Others["CustomResourceDefinition"])
 	if len(kinds) > maxCustom {
@@ -162,13 +163,13 @@ func custom(ctx context.Context, core rest.Interface, f *Snapshot) []unstructure
 	for i, o := range kinds {
 		reads = append(reads, func() (err error) {
 			found[i], err = items(ctx, o, core.Get().Param("limit", strconv.Itoa(maxObjects)))
-			if err != nil && !apierrors.IsNotFound(err) { // a kind of an operator that is gone may be unreadable, and says so itself
+			if err != nil && !apierrors.IsNotFound(err) { // a kind of a removed operator may be unreadable; it reports that itself
 				f.Unexamined(o.Kind+"s", err)
 			}
 			return nil
 		})
 	}
-	_ = together(reads...) // no read returns an error
+	_ = together(reads...) // the functions return no errors
 	return slices.Concat(found...)
 }
 
@@ -191,7 +192,7 @@ func declaredKinds(definitions []unstructured.Unstructured) (out []Other) {
 	return out
 }
 
-// otherOf returns the other kind that a word names.
+// otherOf returns the kind in Others for a word.
 func otherOf(word string) (Other, bool) {
 	for _, o := range Others() {
 		if word != "" && (word == strings.ToLower(o.Kind) || word == o.Short || word == o.Resource) {
@@ -204,7 +205,7 @@ func otherOf(word string) (Other, bool) {
 // shorts are Cluster API's short names of kinds that are not in kind.All.
 var shorts = map[string]string{"mhc": "machinehealthcheck", "cc": "clusterclass", "crs": "clusterresourceset"}
 
-// declared returns the kind of Cluster API, its providers and addons, or of casement, that a word names.
+// declared returns the kind of Cluster API, of its providers and addons, or of casement, for a word.
 func declared(c client.Client, word string) (kind.Kind, bool) {
 	word = cmp.Or(shorts[word], word)
 	for _, k := range kind.All {
@@ -217,13 +218,13 @@ func declared(c client.Client, word string) (kind.Kind, bool) {
 	}
 	of, err := c.RESTMapper().KindFor(schema.GroupVersionResource{Resource: word})
 	if err != nil || !strings.HasSuffix(of.Group, "cluster.x-k8s.io") {
-		return kind.Kind{}, false // the cluster itself may have it
+		return kind.Kind{}, false // the workload cluster may have the kind
 	}
 	return kind.Kind{Name: of.Kind, Group: of.Group}, true
 }
 
-// findDeclared finds an object of the management cluster for which there is no walk of its own, and its cluster: that of
-// its label, or the only one of the namespace.
+// findDeclared finds an object of the management cluster without a walk of its own, and its cluster: the cluster in its
+// label, or the only one in the namespace.
 func findDeclared(ctx context.Context, c client.Client, namespace, cluster string, k kind.Kind, name string) (Object, error) {
 	mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: k.Group, Kind: k.Name})
 	if err != nil {
@@ -254,7 +255,7 @@ func findDeclared(ctx context.Context, c client.Client, namespace, cluster strin
 		}}}, nil
 }
 
-// findForeign finds an object of any other kind that the workload cluster's API server has.
+// findForeign finds an object of any other kind that the workload cluster's API server serves.
 func findForeign(ctx context.Context, c client.Client, o Object, word, name string) (Object, error) {
 	w, cfg, err := Workload(ctx, c, o.Cluster)
 	if err != nil {
@@ -305,7 +306,7 @@ func findForeign(ctx context.Context, c client.Client, o Object, word, name stri
 	return o, nil
 }
 
-// refusal returns the message of an API server's answer that is a failure, or "".
+// refusal returns the message of an API server's error response, or "".
 func refusal(answer []byte) string {
 	var status metav1.Status
 	if json.Unmarshal(answer, &status) != nil || status.Status != metav1.StatusFailure {
@@ -314,7 +315,7 @@ func refusal(answer []byte) string {
 	return status.Message
 }
 
-// served returns the kind that a word names; the API server is asked which, unless it is one of Others.
+// served returns the kind for a word: one of Others, or a kind that the API server serves.
 func served(cfg *rest.Config, word string) (Other, error) {
 	if other, is := otherOf(word); is {
 		return other, nil

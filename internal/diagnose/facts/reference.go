@@ -25,8 +25,8 @@ type named struct {
 	group string
 }
 
-// references returns the references from the cluster's objects to others. Those of machines are left out: the lists
-// already show whether their targets exist.
+// references returns the references from the cluster's objects to others. It omits the references of machines, because
+// the lists already show whether their targets exist.
 func references(f *Snapshot) []named {
 	var out []named
 	namespace := f.Cluster.Namespace
@@ -84,7 +84,7 @@ func dangling(ctx context.Context, c client.Client, f *Snapshot) error {
 	return unresolved(ctx, c, f, references(f))
 }
 
-// unresolved is dangling for a list of references.
+// unresolved does the same as dangling for a list of references.
 func unresolved(ctx context.Context, c client.Client, f *Snapshot, all []named) error {
 	type thing struct{ group, kind, namespace, name string }
 	by := map[thing][]Reference{}
@@ -97,7 +97,7 @@ func unresolved(ctx context.Context, c client.Client, f *Snapshot, all []named) 
 	var reads []func() error
 	for t := range by {
 		reads = append(reads, func() error {
-			missing, why, err := exists(ctx, c, schema.GroupKind{Group: t.group, Kind: t.kind},
+			missing, why, err := isMissing(ctx, c, schema.GroupKind{Group: t.group, Kind: t.kind},
 				client.ObjectKey{Namespace: t.namespace, Name: t.name})
 			mu.Lock()
 			defer mu.Unlock()
@@ -117,7 +117,7 @@ func unresolved(ctx context.Context, c client.Client, f *Snapshot, all []named) 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, r := range all { // in the order of the walk
+	for _, r := range all { // in the order of package walk
 		if why, is := absent[thing{r.group, r.Kind, r.Namespace, r.Name}]; is {
 			r.Why = why
 			f.Dangling = append(f.Dangling, r.Reference)
@@ -146,8 +146,8 @@ func sources(claims []corev1.PersistentVolumeClaim) (out []named) {
 	return out
 }
 
-// exists reads an object's metadata. why is set if the API server has no such kind.
-func exists(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (missing bool, why string, err error) {
+// isMissing reports whether an object is missing, from its metadata. why is the reason if the API server has no such kind.
+func isMissing(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (missing bool, why string, err error) {
 	mapping, err := c.RESTMapper().RESTMapping(kind)
 	if meta.IsNoMatchError(err) {
 		return true, "the API server has no kind " + kind.String(), nil
@@ -167,8 +167,8 @@ func exists(ctx context.Context, c client.Client, kind schema.GroupKind, key cli
 	return false, "", err
 }
 
-// targets are references of kinds of a workload cluster of which no controller says that they lead nowhere, by the path of a
-// name, or of an object with namespace, name and kind.
+// targets are reference fields of kinds of a workload cluster whose missing targets no controller reports. The field at
+// path contains a name, or an object with namespace, name and kind.
 var targets = []struct{ of, path, group, kind string }{
 	{"Ingress", "spec.tls.secretName", "", "Secret"},
 	{"ServiceAccount", "imagePullSecrets", "", "Secret"},
@@ -183,7 +183,7 @@ var targets = []struct{ of, path, group, kind string }{
 	{"MutatingAdmissionPolicyBinding", "spec.policyName", "admissionregistration.k8s.io", "MutatingAdmissionPolicy"},
 }
 
-// pointers returns the references of an object that targets knows.
+// pointers returns the references of an object in the fields that targets lists.
 func pointers(o *unstructured.Unstructured) (out []named) {
 	for _, t := range targets {
 		if t.of != o.GetKind() {
@@ -207,7 +207,7 @@ func pointers(o *unstructured.Unstructured) (out []named) {
 	return out
 }
 
-// values returns what is at a path of a document, in all items of the lists on the way.
+// values returns the values at a path of a document, in all items of lists along the path.
 func values(v any, path []string) (out []any) {
 	switch in := v.(type) {
 	case []any:

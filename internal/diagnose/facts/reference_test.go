@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestPointers: what objects of a workload cluster name is found in lists, in objects and by itself.
+// TestPointers: references of objects in a workload cluster are found in lists, in objects and in simple fields.
 func TestPointers(t *testing.T) {
 	service := map[string]any{"clientConfig": map[string]any{"service": map[string]any{"name": "hook", "namespace": "policy"}}}
 	for kind, test := range map[string]struct {

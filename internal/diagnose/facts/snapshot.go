@@ -20,7 +20,7 @@ import (
 
 // Snapshot contains the facts of one cluster at one time.
 type Snapshot struct {
-	// Taken is when the snapshot was read.
+	// Taken is the time at which the snapshot was read.
 	Taken time.Time
 
 	Cluster       *clusterv1.Cluster
@@ -29,61 +29,59 @@ type Snapshot struct {
 	Machines      []clusterv1.Machine
 	AzureMachines map[string]*infrav1.AzureMachine
 	Configs       map[string]*bootstrapv1.KubeadmConfig
-	// Deployments and Sets are the MachineDeployments and MachineSets, HealthChecks the
-	// MachineHealthChecks.
+	// Deployments and Sets are the MachineDeployments and MachineSets; HealthChecks are the MachineHealthChecks.
 	Deployments  []clusterv1.MachineDeployment
 	Sets         []clusterv1.MachineSet
 	HealthChecks []clusterv1.MachineHealthCheck
-	// DrainRules are the MachineDrainRules of the namespace, read if a machine is being deleted.
+	// DrainRules are the MachineDrainRules in the namespace, read if a machine is being deleted.
 	DrainRules []clusterv1.MachineDrainRule
-	// Pools, their infrastructure and the objects of their instances, by name.
+	// Pools are the MachinePools; AzurePools and Instances are their infrastructure and the objects of their instances, by name.
 	Pools        []clusterv1.MachinePool
 	AzurePools   map[string]*infrav1.AzureMachinePool
 	PoolMachines map[string]*infrav1.AzureMachinePoolMachine
-	// Dangling are the references of these objects whose targets do not exist.
+	// Dangling are the references of the objects above whose targets do not exist.
 	Dangling []Reference
-	// Notices are the warning events of these objects.
+	// Notices are the warning events about the objects above.
 	Notices []corev1.Event
 	// Remediations are the events by which MachineHealthChecks mark machines that they have replaced.
 	Remediations []corev1.Event
-	// Charts are the Helm charts that could not be installed in the cluster, by KIND/NAME of the object of Cluster
-	// API's addon provider for Helm that reports it.
+	// Charts are the Helm charts that could not be installed in the cluster, each with KIND/NAME of the object of
+	// Cluster API's addon provider for Helm that reports it.
 	Charts []Degraded
 
 	// Unreachable is the reason why the workload cluster could not be read, or ""; Nodes, Pods, Warnings and Workloads
 	// are read from it.
 	Unreachable string
-	// Slow is set if Unreachable is, although the cluster answered some of the questions.
+	// Slow is true if Unreachable is set although the cluster answered some of the requests.
 	Slow  bool
 	Nodes map[string]*corev1.Node
 	Pods  []corev1.Pod
-	// PodsOf are the nodes whose pods were read; nil means that Pods are all pods of the cluster.
+	// PodsOf are the nodes whose pods were read; nil means that Pods has all pods of the cluster.
 	PodsOf    map[string]bool
 	Workloads Workloads
 	// Warnings are the workload cluster's warning events.
 	Warnings []corev1.Event
-	// Calico are the parts that Calico's operator reports as degraded.
+	// Calico are the components that Calico's operator reports as degraded.
 	Calico []Degraded
 	// Inside are the outputs of the probes on Windows nodes, by node; a node without probes is absent.
 	Inside map[string]Inside
-	// Refused is what the API server says in place of the object Asked, of which only the name is known then.
+	// Refused is the API server's error for the object Asked, of which only the name is known then.
 	Refused string
-	// More reads Others, and is nil if the workload cluster does not answer; Others are objects of other kinds, by kind.
+	// More reads Others; it is nil if the workload cluster does not respond. Others are objects of other kinds, by kind.
 	More   func(context.Context) error
 	Others map[string][]unstructured.Unstructured
 	// Custom are the objects of the kinds that other projects have added to the workload cluster; More reads them.
 	Custom []unstructured.Unstructured
-	// Asked is the object that a user named, if its kind is none of the above.
+	// Asked is the object that a user named, if its kind is none of the kinds above.
 	Asked *unstructured.Unstructured
-	// Logs returns the last lines of a container that ends again and again, or
-	// nothing.
+	// Logs returns the last lines of the log of a container that ends repeatedly, or "".
 	Logs func(p *corev1.Pod, container string) string
 	// Console returns a machine's boot log, or "" if none is available.
 	Console func(*clusterv1.Machine) string
 
-	// Closed is what keeps machines from the cluster's API server in Azure: rules, routes, pools, zones.
+	// Closed are the obstacles in Azure between machines and the cluster's API server: rules, routes, pools, zones.
 	Closed []Obstacle
-	// VMs are virtual machines as Azure has them, by the name of the Machine; nil if they were not read.
+	// VMs are virtual machines as read from Azure, by the name of the Machine; nil if they were not read.
 	VMs map[string]VM
 
 	// NotExamined are the parts that were not examined, with the reasons, sorted.
@@ -91,7 +89,7 @@ type Snapshot struct {
 	mu          sync.Mutex
 }
 
-// Unexamined records that a part was not examined, and why. It is safe for concurrent use.
+// Unexamined records that a part was not examined, and the reason. It is safe for concurrent use.
 func (s *Snapshot) Unexamined(what string, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,15 +98,15 @@ func (s *Snapshot) Unexamined(what string, why error) {
 	s.NotExamined = slices.Compact(s.NotExamined)
 }
 
-// Obstacle is something in Azure that is in the way.
+// Obstacle is a setting or state in Azure that prevents connections.
 type Obstacle struct {
-	// Cause is the name of the cause that it is, Line what was seen, with whose it is.
+	// Cause is the name of its cause; Line describes the observation, with the owner of the resource.
 	Cause, Line string
 }
 
-// VM is a virtual machine as Azure has it.
+// VM is a virtual machine as read from Azure.
 type VM struct {
-	// Gone is true if it does not exist.
+	// Gone is true if the VM does not exist.
 	Gone bool
 	// Power is Azure's power state, such as running or deallocated; Identities are the IDs of the user-assigned
 	// identities, in lower case and sorted.
@@ -116,12 +114,12 @@ type VM struct {
 	Identities []string
 }
 
-// Off reports whether the machine does not run, and does not start.
+// Off reports whether the machine is neither running nor starting.
 func (v VM) Off() bool {
 	return v.Power == "stopped" || v.Power == "deallocated" || v.Power == "deallocating"
 }
 
-// Workloads are the objects that create pods in the workload cluster, and the objects that those need.
+// Workloads are the objects that create pods in the workload cluster, and the objects that they need.
 type Workloads struct {
 	Deployments  []appsv1.Deployment
 	ReplicaSets  []appsv1.ReplicaSet
@@ -133,11 +131,11 @@ type Workloads struct {
 	Classes      []storagev1.StorageClass
 }
 
-// Reference is a field of an object that names another.
+// Reference is a field of an object that names another object.
 type Reference struct {
-	// From is KIND/NAME of the object, Field the path of the field.
+	// From is KIND/NAME of the object, and Field the path of the field.
 	From, Field string
-	// Kind, Namespace and Name are those of the target.
+	// Kind, Namespace and Name identify the target.
 	Kind, Namespace, Name string
 	// Why is set if the API server does not have the kind.
 	Why string

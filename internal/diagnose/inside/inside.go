@@ -1,5 +1,5 @@
 // Package inside runs commands on Windows nodes over SSH: the probes of package walk, and the remedies that checks
-// name. It judges nothing; the caller opens the connections. The command line imports it.
+// name. It does not interpret the output; the caller opens the connections. The command line imports it.
 package inside
 
 import (
@@ -27,16 +27,16 @@ import (
 const (
 	// maxNodes is the number of a cluster's Windows nodes that are probed by default.
 	maxNodes = 10
-	// patience bounds the time for all nodes together.
+	// patience is the time limit for all nodes together.
 	patience = 5 * time.Second
 )
 
 // Enter connects to a machine.
 type Enter func(context.Context, sshroute.Route) (*sshroute.Entrance, error)
 
-// Observe runs the probes on Windows nodes and sets the snapshot's Inside: on the given machine's node, or, if machine is
-// empty, on at most 10 nodes, those that are not Ready first. A node that does not answer within 5 seconds is left out;
-// the snapshot records that.
+// Observe runs the probes on Windows nodes and sets the snapshot's Inside: on the given machine's node, or, if machine
+// is "", on at most maxNodes nodes, nodes that are not Ready first. A node that does not respond within patience is
+// left out; the snapshot records that.
 func Observe(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -68,7 +68,7 @@ func Observe(ctx context.Context, s *facts.Snapshot, machine string, enter Enter
 	work.Wait()
 }
 
-// choose returns the routes to the nodes to probe.
+// choose returns the routes to the nodes that are probed.
 func choose(s *facts.Snapshot, machine string) (chosen []sshroute.Route) {
 	routes := map[string]sshroute.Route{}
 	for _, r := range sshroute.Routes(s.Cluster, s.Machines, s.AzureMachines, "") {
@@ -89,7 +89,7 @@ func choose(s *facts.Snapshot, machine string) (chosen []sshroute.Route) {
 	return chosen
 }
 
-// windowsNodes returns a cluster's Windows nodes, those that are not Ready first.
+// windowsNodes returns a cluster's Windows nodes, nodes that are not Ready first.
 func windowsNodes(s *facts.Snapshot) []*corev1.Node {
 	var out []*corev1.Node
 	for _, n := range s.Nodes {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// agentLines is roughly how many lines fit into the 4096 bytes that Run Command returns.
+// agentLines is the approximate number of lines in the 4096 bytes that Run Command returns.
 const agentLines = 30
 
-// Agent reads the ends of logs by Azure's Run Command, which the VM's agent executes whether or not the machine has
+// Agent reads the ends of logs with Azure's Run Command, which the VM's agent executes even if the machine has not
 // become a node. It cannot follow logs.
 type Agent struct {
 	// Run runs a script, in PowerShell or sh.

@@ -20,7 +20,7 @@ import (
 // Kubelet reads the files below /var/log that the kubelet serves through the workload cluster's API server
 // (enableSystemLogHandler, on by default). It cannot read the journal or other directories.
 type Kubelet struct {
-	// Client is of the workload cluster's core API.
+	// Client is a client of the workload cluster's core API.
 	Client  rest.Interface
 	Node    string
 	Windows bool
@@ -68,7 +68,7 @@ func (k Kubelet) request(file string) *rest.Request {
 	return k.Client.Get().Resource("nodes").Name(k.Node).SubResource("proxy").Suffix("logs/" + file)
 }
 
-// open reads a file from an offset; a file that has not grown reads as empty.
+// open reads a file from an offset; the content is empty if the file has not grown.
 func (k Kubelet) open(ctx context.Context, file string, offset int64) (io.ReadCloser, error) {
 	request := k.request(file)
 	if offset > 0 {
@@ -84,7 +84,7 @@ func (k Kubelet) open(ctx context.Context, file string, offset int64) (io.ReadCl
 // link matches an entry of the directory listing that net/http's file server writes.
 var link = regexp.MustCompile(`<a href="([^"]+)">`)
 
-// glob resolves a pattern below /var/log, folder by folder.
+// glob resolves a pattern below /var/log, directory by directory.
 func (k Kubelet) glob(ctx context.Context, pattern string) ([]string, error) {
 	found := []string{""}
 	for part := range strings.SplitSeq(pattern, "/") {

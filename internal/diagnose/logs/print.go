@@ -10,10 +10,10 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Printer writes the lines of several logs to one writer, each log below a heading as tail prints one, with secrets
+// Printer writes the lines of several logs to one writer, each log below a heading like that of tail, with secrets
 // removed. It is safe for concurrent use.
 type Printer struct {
-	// Out receives the log lines, Notes the messages about logs that could not be read.
+	// Out receives the log lines; Notes receives the messages about logs that could not be read.
 	Out, Notes io.Writer
 
 	mu    sync.Mutex
@@ -28,7 +28,7 @@ func (p *Printer) Note(format string, a ...any) {
 	fmt.Fprintf(p.Notes, format+"\n", a...)
 }
 
-// Log is a log that is being written to a Printer. It writes whole lines only; Close writes the rest.
+// Log is a log that is being written to a Printer. It writes complete lines only; Close writes the rest.
 type Log struct {
 	p      *Printer
 	title  string
@@ -68,7 +68,7 @@ func (l *Log) Write(b []byte) (int, error) {
 }
 
 func (l *Log) line(line string) error {
-	line = l.lines.Text(line) // before lines are left out: a key may begin in one of them
+	line = l.lines.Text(line) // before lines are dropped, because a key may begin in one of them
 	if !l.filter.pass(line) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (l *Log) line(line string) error {
 	return nil
 }
 
-// Follow writes the last lines that were buffered for Options.Tail; later lines are written at once.
+// Follow writes the last lines that were buffered for Options.Tail; later lines are written immediately.
 func (l *Log) Follow() error {
 	l.keep = 0
 	kept := l.kept
@@ -126,13 +126,13 @@ func (p *Printer) line(title, line string) error {
 
 // Options select the part of a log to print.
 type Options struct {
-	// Since leaves out older lines, for lines with a time.
+	// Since excludes older lines, as far as lines have a time.
 	Since time.Time
 	// Tail is the number of last lines to print; 0 prints all.
 	Tail int
 	// Follow keeps reading as the log grows, until the context ends.
 	Follow bool
-	// Now is the time relative to which Since was computed; zero is the present.
+	// Now is the time relative to which Since was computed; the zero value means the current time.
 	Now time.Time
 }
 

@@ -44,7 +44,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// await waits until the text appears; the test's own timeout ends a wait in vain.
+// await waits until the text appears; the test's own timeout limits the wait.
 func (b *buffer) await(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

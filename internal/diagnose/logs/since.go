@@ -21,8 +21,8 @@ var stamps = []stamp{
 	{regexp.MustCompile(`^[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+)`), "0102 15:04:05.000000"},
 }
 
-// When parses the time at the beginning of a log line; ok is false if there is none. Times without a zone are taken as
-// UTC, the zone of Azure's images; now supplies the year that klog leaves out.
+// When parses the time at the beginning of a log line; ok is false if there is none. Times without a zone are read as
+// UTC, the zone of Azure's images; the year that klog omits is taken from now.
 func When(line string, now time.Time) (at time.Time, ok bool) {
 	for _, s := range stamps {
 		m := s.find.FindStringSubmatch(line)
@@ -35,7 +35,7 @@ func When(line string, now time.Time) (at time.Time, ok bool) {
 		}
 		if !strings.Contains(s.layout, "2006") {
 			t = t.AddDate(now.UTC().Year(), 0, 0)
-			if t.After(now.AddDate(0, 0, 1)) { // last December's, read in January
+			if t.After(now.AddDate(0, 0, 1)) { // a line of last December that is read in January
 				t = t.AddDate(-1, 0, 0)
 			}
 		}
@@ -44,8 +44,8 @@ func When(line string, now time.Time) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// recent filters out lines that are older than a time. A line without a time is treated like the line before it; lines
-// before the first time pass.
+// recent drops lines that are older than a time. A line without a time is treated like the line before it; lines before
+// the first time are kept.
 type recent struct {
 	since, now time.Time
 	old        bool

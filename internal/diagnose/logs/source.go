@@ -1,7 +1,7 @@
-// Package logs reads the logs that explain why a machine is not a working node: of its boot agent, kubelet, containerd,
-// kube-proxy and CNI, on Windows the state of the Host Network Service, and of the static pods of a control plane. It
-// reads them over SSH, or if that fails through the kubelet's own log endpoint. Every line passes through redaction. It
-// judges nothing. The command line imports it.
+// Package logs reads the logs that explain why a machine is not a working node: the logs of its boot agent, kubelet,
+// containerd, kube-proxy and CNI, on Windows the state of the Host Network Service, and on a control plane the logs of
+// its static pods. It reads them over SSH or, if that fails, through the kubelet's own log endpoint. Secrets are
+// removed from every line. It does not interpret the logs. The command line imports it.
 package logs
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Source is one kind of log that a machine has.
+// Source is one kind of log of a machine.
 type Source struct {
 	// Name is the name of the source on the command line.
 	Name string
 	// Linux and Windows are the places of the log on each OS.
 	Linux, Windows Place
-	// ControlPlane marks a log that only control plane machines have, so that others do not report it as missing.
+	// ControlPlane is true for a log that only control plane machines have, so that it is not reported as missing on others.
 	ControlPlane bool
 }
 
@@ -24,9 +24,9 @@ type Source struct {
 type Place struct {
 	// Unit is a systemd unit, whose journal is the log.
 	Unit string
-	// Files are globs of files, with slashes; a drive of Windows comes first.
+	// Files are globs of files, with slashes; on Windows they begin with a drive.
 	Files []string
-	// Command prints a state that is not kept in a file.
+	// Command is a command that prints a state that is not stored in a file.
 	Command string
 }
 
@@ -35,7 +35,7 @@ func (p Place) empty() bool { return p.Unit == "" && len(p.Files) == 0 && p.Comm
 // Boot is the source of the boot agent's logs.
 const Boot = "boot"
 
-// pods returns the log files of pods, on either OS: Windows keeps them on C:.
+// pods returns the log files of pods, on either OS: on Windows they are on C:.
 func pods(names ...string) []string {
 	var out []string
 	for _, n := range names {
@@ -44,7 +44,7 @@ func pods(names ...string) []string {
 	return out
 }
 
-// onC puts Linux paths on drive C:, where a kubelet on Windows has them.
+// onC returns Linux paths as paths on drive C:, where a kubelet on Windows has them.
 func onC(files []string, more ...string) []string {
 	var out []string
 	for _, f := range files {
@@ -81,7 +81,7 @@ func static(name string) Source {
 // aliases are other names of sources.
 var aliases = map[string]string{"cloud-init": Boot, "cloudbase-init": Boot}
 
-// Choose returns the named sources that a machine with the OS has; all of them if names is empty.
+// Choose returns the named sources that a machine with the OS has; all its sources if names is empty.
 func Choose(names []string, windows bool) ([]Source, error) {
 	all := Sources()
 	var known, have []string
@@ -101,7 +101,7 @@ func Choose(names []string, windows bool) ([]Source, error) {
 	for _, s := range all {
 		asked := slices.Contains(have, s.Name)
 		if (len(names) == 0 || asked) && !s.at(windows).empty() {
-			s.ControlPlane = s.ControlPlane && !asked // of what is asked for, that there is none is news
+			s.ControlPlane = s.ControlPlane && !asked // report a missing log only if the user asked for it
 			out = append(out, s)
 		}
 	}

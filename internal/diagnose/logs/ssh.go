@@ -28,8 +28,8 @@ type Reader interface {
 	Via() string
 }
 
-// SSH reads logs over an SSH session: on Linux with sudo, which the user of the templates may use, and on Windows over
-// SFTP, as that user is an administrator.
+// SSH reads logs over an SSH session: on Linux with sudo, which the templates' user may use, and on Windows over SFTP,
+// because that user is an administrator.
 type SSH struct {
 	Client  *ssh.Client
 	Node    string
@@ -92,9 +92,9 @@ func tailFlags(o Options) string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// run prints a command's output. It ends with ctx.
+// run prints a command's output, until ctx ends.
 func (r SSH) run(ctx context.Context, command, title string, o Options, p *Printer) error {
-	if o.Follow { // the command counts the lines itself, and there is no end to wait for
+	if o.Follow { // the command selects the last lines itself, because a followed log has no end
 		o.Tail = 0
 	}
 	log := p.Log(title, o)
@@ -112,7 +112,7 @@ func (r SSH) run(ctx context.Context, command, title string, o Options, p *Print
 	return nil
 }
 
-// list resolves globs on Linux with sudo, as the user may not read the directories.
+// list resolves globs on Linux with sudo, because the user may not read the directories.
 func (r SSH) list(ctx context.Context, globs []string) ([]string, error) {
 	var out, errOut bytes.Buffer
 	// ls fails if one of the globs has no match, which is no error here.
@@ -168,7 +168,7 @@ func poll(ctx context.Context, log *Log, follow bool, open func(offset int64) (i
 			var n int64
 			n, err = io.Copy(log, f)
 			offset += n
-			f.Close() // it was only read
+			f.Close() // the file was only read
 		}
 		switch {
 		case follow && ctx.Err() != nil:
@@ -190,7 +190,7 @@ func poll(ctx context.Context, log *Log, follow bool, open func(offset int64) (i
 	}
 }
 
-// each calls read for each file, one after the other, or concurrently when they are followed.
+// each calls read for each file, one after the other or, if together is true, concurrently.
 func each(together bool, files []string, read func(string) error) error {
 	if !together {
 		var errs []error
@@ -208,8 +208,7 @@ func each(together bool, files []string, read func(string) error) error {
 	return errors.Join(errs...)
 }
 
-// Read prints sources one after the other, or concurrently when they are followed. A source that fails does not stop
-// the others.
+// Read prints sources one after the other, or concurrently if they are followed. A source that fails does not stop the others.
 func Read(ctx context.Context, r Reader, sources []Source, o Options, p *Printer) error {
 	named := map[string]Source{}
 	var names []string

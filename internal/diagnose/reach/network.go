@@ -12,31 +12,31 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// Network is what Azure has of a cluster's network, as JSON, with the way that is asked for: from the cluster's subnets to
+// Network is a cluster's network as Azure returns it, in JSON. The examined path leads from the cluster's subnets to
 // the API server.
 type Network struct {
-	// Vnet is the name of the virtual network, ControlPlane the names of the control plane's subnets.
+	// Vnet is the name of the virtual network; ControlPlane are the names of the control plane's subnets.
 	Vnet         string
 	ControlPlane []string
-	// Host and Port are the API server's; Public is true if its load balancer has a public address.
+	// Host and Port are the API server's address; Public is true if its load balancer has a public address.
 	Host   string
 	Port   int
 	Public bool
-	// Balancer is the name of the API server's load balancer; "" judges every one.
+	// Balancer is the name of the API server's load balancer; with "", every load balancer is examined.
 	Balancer string
-	// Zone is the private DNS zone of Host, "" if it has none; Absent is true if Azure does not have it.
+	// Zone is the private DNS zone of Host, "" if it has none; Absent is true if the zone does not exist in Azure.
 	Zone   string
 	Absent bool
 
-	// Interfaces and Balancers are those of the whole subscription: an appliance may be in another group.
+	// Interfaces and Balancers are all those of the subscription, because an appliance may be in another resource group.
 	Vnets, Groups, Tables, Interfaces, Balancers []json.RawMessage
-	// Links and Records are those of the zone.
+	// Links and Records belong to the zone.
 	Links, Records []json.RawMessage
 	// Off are virtual machines that do not run, by ID in lower case, with their power state.
 	Off map[string]string
 }
 
-// resource has the needed fields of any of the resources, as Azure returns them.
+// resource has the needed fields of all resource types, as Azure returns them.
 type resource struct {
 	ID, Name   string
 	Tags       map[string]string
@@ -51,11 +51,11 @@ type resource struct {
 		AddressPrefix                    string
 		AddressPrefixes                  []string
 		NetworkSecurityGroup, RouteTable *struct{ ID string }
-		// Of an interface.
+		// Fields of an interface.
 		VirtualMachine     *struct{ ID string }
 		EnableIPForwarding bool
 		IPConfigurations   []addressed
-		// Of a load balancer.
+		// Fields of a load balancer.
 		FrontendIPConfigurations []addressed
 		BackendAddressPools      []struct {
 			Name       string
@@ -75,7 +75,7 @@ type resource struct {
 				BackendAddressPool, Probe *struct{ ID string }
 			}
 		}
-		// Of a link or a record of a zone.
+		// Fields of a link or a record of a zone.
 		VirtualNetwork *struct{ ID string }
 		ARecords       []struct{ IPv4Address string }
 	}
@@ -111,14 +111,14 @@ func parsed(all []json.RawMessage) (out []resource) {
 	return out
 }
 
-// The tags of Azure's security rules that are asked for. Source:
+// The service tags of Azure's security rules that are examined. Source:
 // learn.microsoft.com/azure/virtual-network/service-tags-overview.
 const (
 	internet = "Internet"
 	balancer = "AzureLoadBalancer"
 )
 
-// judgement collects what is in the way.
+// judgement collects the obstacles.
 type judgement struct {
 	Network
 
@@ -130,10 +130,11 @@ func (j *judgement) block(cause, format string, args ...any) {
 	j.blocked = append(j.blocked, facts.Obstacle{Cause: cause, Line: fmt.Sprintf(format, args...)})
 }
 
-// Blocked returns what keeps the cluster's subnets from the API server: the first rule that applies, in a group that is
-// attached to a subnet or interface of the way, if it denies; a route that drops, or whose appliance is dead; a pool
-// without members, without a rule or with a probe of another port; a zone without its link or record. What is attached to nothing
-// of the way is not judged. unknown are parts that cannot be judged here.
+// Blocked returns the obstacles between the cluster's subnets and the API server: in a group that is attached to a
+// subnet or interface on the path, the first matching rule, if it denies the traffic; a route that drops traffic, or
+// whose appliance does not work; a pool without members, without a rule, or with a probe of another port; a zone
+// without its link or record. Resources that are not attached to the path are ignored. unknown are the parts that
+// cannot be judged here.
 func (n Network) Blocked() (blocked []facts.Obstacle, unknown []string) {
 	j := &judgement{Network: n}
 	groups, tables := byID(parsed(n.Groups)), byID(parsed(n.Tables))
@@ -178,15 +179,15 @@ func byID(all []resource) map[string]resource {
 	return out
 }
 
-// attached is a security group with what it is attached to.
+// attached is a security group and the subnet or network interface that it is attached to.
 type attached struct {
 	resource
 
 	on string
 }
 
-// groupsOn returns the groups of a subnet and of the interfaces in it: Azure lets pass what both let pass. Source:
-// learn.microsoft.com/azure/virtual-network/network-security-group-how-it-works.
+// groupsOn returns the groups of a subnet and of the interfaces in it: Azure passes only the traffic that both allow.
+// Source: learn.microsoft.com/azure/virtual-network/network-security-group-how-it-works.
 func (j *judgement) groupsOn(groups map[string]resource, subnet resource) (out []attached) {
 	if g := subnet.Properties.NetworkSecurityGroup; g != nil {
 		out = append(out, attached{groups[strings.ToLower(g.ID)], "subnet " + subnet.Name})
@@ -210,7 +211,7 @@ func (r resource) prefixes() []string {
 	return append(slices.Clone(r.Properties.AddressPrefixes), r.Properties.AddressPrefix)
 }
 
-// owner says whose a resource is, by its tags.
+// owner describes a resource's owner according to its tags.
 func (r resource) owner() string {
 	for tag, value := range r.Tags {
 		if strings.Contains(tag, "cluster-api-provider-azure_cluster") {
@@ -220,7 +221,7 @@ func (r resource) owner() string {
 	return "no tag of a cluster, so somebody else made it"
 }
 
-// rules returns a group's rules for TCP in a direction and to a port of a subnet, in their order.
+// rules returns a group's rules for TCP in a direction and to a port of a subnet, in order of their priority.
 func (r resource) rules(direction string, port int, to resource) []securityRule {
 	rules := slices.DeleteFunc(slices.Clone(r.Properties.SecurityRules), func(rule securityRule) bool {
 		p := rule.Properties
@@ -239,7 +240,7 @@ func (s securityRule) sources() []string {
 
 func (s securityRule) denies() bool { return strings.EqualFold(s.Properties.Access, "Deny") }
 
-// denies adds the rule of a group that denies the way between two subnets, if the first that applies does.
+// denies adds the first rule of a group that matches the traffic between two subnets, if it denies the traffic.
 func (j *judgement) denies(g attached, direction string, from, to resource) {
 	for _, rule := range g.rules(direction, j.Port, to) {
 		if !covers(rule.sources(), from.prefixes()) {
@@ -254,8 +255,8 @@ func (j *judgement) denies(g attached, direction string, from, to resource) {
 	}
 }
 
-// closed adds a group of the control plane that lets the internet, and so a public load balancer's clients, not in. What no
-// rule lets in from there, the default rule DenyAllInBound denies. Source:
+// closed adds a group of the control plane that does not let in the internet, and therefore no clients of a public load
+// balancer. Traffic that no rule allows is denied by the default rule DenyAllInBound. Source:
 // learn.microsoft.com/azure/virtual-network/network-security-groups-overview.
 func (j *judgement) closed(g attached, to resource) {
 	if g.ID == "" {
@@ -296,7 +297,8 @@ func public(source string) bool {
 	return !a.IsPrivate()
 }
 
-// probed adds a rule that keeps the load balancer's probe from the control plane: it then sends nothing to any member.
+// probed adds a rule that denies the load balancer's probe of the control plane: the load balancer then forwards
+// nothing to any member.
 func (j *judgement) probed(g attached, to resource) {
 	for _, rule := range g.rules("Inbound", j.Port, to) {
 		if !covers(rule.sources(), []string{balancer}) {
@@ -310,8 +312,8 @@ func (j *judgement) probed(g attached, to resource) {
 	}
 }
 
-// covers reports whether one of a rule's ranges contains one of a subnet's, or is a tag that is asked for; a rule without
-// any says nothing about it and covers all, as * does.
+// covers reports whether one of a rule's ranges contains one of the ranges in asked, or is one of the tags in asked. A
+// rule without ranges, or with *, covers all.
 func covers(rule, asked []string) bool {
 	none := true
 	for _, r := range rule {
@@ -339,8 +341,8 @@ func covers(rule, asked []string) bool {
 	return none
 }
 
-// drops judges the most specific route of a table to a subnet: one to None drops, and so does an appliance that does not
-// run or does not forward.
+// drops examines the most specific route of a table to a subnet. A route to None drops the traffic, and so does an
+// appliance that is not running or does not forward.
 func (j *judgement) drops(r, from, to resource) {
 	best, chosen := -1, -1
 	for i, route := range r.Properties.Routes {
@@ -349,7 +351,7 @@ func (j *judgement) drops(r, from, to resource) {
 			best, chosen = p.Bits(), i
 		}
 	}
-	// Azure's own route to the network goes before a shorter one. Source:
+	// Azure's own route to the network takes precedence over a shorter one. Source:
 	// learn.microsoft.com/azure/virtual-network/virtual-networks-udr-overview.
 	if chosen < 0 || best == 0 {
 		return
@@ -365,7 +367,7 @@ func (j *judgement) drops(r, from, to resource) {
 	}
 }
 
-// appliance judges a next hop by the interface that has its address.
+// appliance examines a next hop by the interface that has its address.
 func (j *judgement) appliance(where, address string, table resource) {
 	has := func(all []addressed) bool {
 		return slices.ContainsFunc(all, func(c addressed) bool { return c.Properties.PrivateIPAddress == address })
@@ -396,7 +398,7 @@ func (j *judgement) appliance(where, address string, table resource) {
 	j.unknown = append(j.unknown, where+", which no interface or load balancer of the subscription has: whether it is there")
 }
 
-// NextHops returns the virtual machines whose interfaces are next hops of routes: their power state decides.
+// NextHops returns the IDs of the virtual machines whose interfaces are next hops of routes; Blocked needs their power states.
 func (n Network) NextHops() (ids []string) {
 	hops := map[string]bool{}
 	for _, t := range parsed(n.Tables) {
@@ -416,8 +418,8 @@ func (n Network) NextHops() (ids []string) {
 
 func lastOf(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// balancers adds the backend pools for the API server's port that have no member, rules with a probe of another port, and a load
-// balancer that has no rule for the port.
+// balancers adds, for the API server's port, backend pools without members, rules with a probe of another port, and a
+// load balancer without a rule.
 func (j *judgement) balancers() {
 	var ruleless resource
 	rules := 0
@@ -481,7 +483,7 @@ func (j *judgement) names() {
 	}
 }
 
-// inRanges reports whether a port is in one of the ranges: *, a number, or two with a hyphen.
+// inRanges reports whether a port is in one of the ranges: *, a number, or two numbers with a hyphen.
 func inRanges(ranges []string, port int) bool {
 	return slices.ContainsFunc(ranges, func(r string) bool {
 		from, to, _ := strings.Cut(r, "-")

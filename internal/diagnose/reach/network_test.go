@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBlocked: only what is attached to a subnet of the way is judged, and only what covers its addresses.
+// TestBlocked: only resources that are attached to a subnet on the path are examined, and only rules for its addresses.
 func TestBlocked(t *testing.T) {
 	rule := func(name, direction, access, source, target, ports string, priority int) string {
 		return fmt.Sprintf(`{"name":%q,"properties":{"access":%q,"direction":%q,"protocol":"Tcp","sourceAddressPrefix":%q,
@@ -24,7 +24,7 @@ func TestBlocked(t *testing.T) {
 	for name, test := range map[string]struct {
 		cp, node, foreign, route string
 		pool                     string
-		// nic are the rules of a group on the control plane's interface, change the rest.
+		// nic are the rules of a group on the control plane's interface; change makes other changes.
 		nic              string
 		change           func(*Network)
 		blocked, unknown string

@@ -1,8 +1,8 @@
-// Package reach reads what Azure has on the way from a cluster's machines to its API server, and whether machines run
-// there: subnets with their security groups and route tables, interfaces, load balancers, the private DNS zone, and the
-// power state and identity of virtual machines. It only reads, reads what is attached to the way, and judges no
-// packet: what an appliance forwards it does not know. The command line imports it, and internal/preflight, which
-// judges a network that exists by the same rules.
+// Package reach reads from Azure the resources between a cluster's machines and its API server, and whether the
+// machines are running: subnets with their security groups and route tables, interfaces, load balancers, the private
+// DNS zone, and the power state and identities of virtual machines. It only reads, and only resources that are attached
+// to the path. It does not know which packets an appliance forwards. The command line imports it, and
+// internal/preflight, which examines existing networks by the same rules.
 package reach
 
 import (
@@ -23,17 +23,17 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// Azure is the part of an ARM client that is needed.
+// Azure has the calls of an ARM client that this package makes.
 type Azure interface {
 	SubscriptionID() string
 	Get(ctx context.Context, id, apiVersion string, options ...arm.Option) (json.RawMessage, error)
 	List(ctx context.Context, collection, apiVersion string, options ...arm.Option) iter.Seq2[json.RawMessage, error]
 }
 
-// DefaultPort is that of an API server whose endpoint is not known yet.
+// DefaultPort is the port of an API server whose endpoint is not known yet.
 const DefaultPort = 6443
 
-// ControlPlane returns the names of the subnets in which a cluster's control plane is.
+// ControlPlane returns the names of the subnets of a cluster's control plane.
 func ControlPlane(subnets []infrav1.SubnetSpec) (names []string) {
 	for _, s := range subnets {
 		if s.Role == infrav1.SubnetControlPlane || s.Role == infrav1.SubnetCluster {
@@ -43,11 +43,12 @@ func ControlPlane(subnets []infrav1.SubnetSpec) (names []string) {
 	return names
 }
 
-// maxMachines bounds how many virtual machines are read.
+// maxMachines is the maximum number of virtual machines that are read.
 const maxMachines = 10
 
-// Read adds to a snapshot what is in the way to the cluster's API server, and the state of its control plane's virtual
-// machines and of those that have no Ready node, at most maxMachines. What could not be read is not examined.
+// Read adds to a snapshot the obstacles to the cluster's API server, and the states of virtual machines, at most
+// maxMachines: those of the control plane and those without a Ready node. It records the parts that could not be read
+// as not examined.
 func Read(ctx context.Context, azure Azure, s *facts.Snapshot) {
 	if s.AzureCluster == nil {
 		return
@@ -95,7 +96,7 @@ func network(ctx context.Context, azure Azure, s *facts.Snapshot) (Network, erro
 	for i, c := range collections {
 		work.Go(func() {
 			*c.into, errs[i] = list(ctx, azure, subscription+c.scope+provider+c.kind, desired.NetworkAPIVersion)
-			if arm.ClassOf(errs[i]) == arm.Denied && c.scope == "" { // an identity may have rights in the group alone
+			if arm.ClassOf(errs[i]) == arm.Denied && c.scope == "" { // the identity may have permissions in the resource group only
 				*c.into, errs[i] = list(ctx, azure, subscription+group+provider+c.kind, desired.NetworkAPIVersion)
 			}
 		})
@@ -113,7 +114,7 @@ func network(ctx context.Context, azure Azure, s *facts.Snapshot) (Network, erro
 	return n, nil
 }
 
-// zone reads the private DNS zone in which the API server's name is, if it is in casement's.
+// zone reads the private DNS zone of the API server's name, if casement created the zone.
 func zone(ctx context.Context, azure Azure, s *facts.Snapshot, n *Network) error {
 	ac := s.AzureCluster
 	name := desired.PrivateZone(ac, s.Cluster.Name)
@@ -145,7 +146,7 @@ func list(ctx context.Context, azure Azure, collection, version string) (out []j
 	return out, nil
 }
 
-// machines reads the virtual machines that may explain why the API server or a node does not answer.
+// machines reads the virtual machines that may explain why the API server or a node does not respond.
 func machines(ctx context.Context, azure Azure, s *facts.Snapshot) {
 	ids := map[string]string{}
 	for _, control := range []bool{true, false} {

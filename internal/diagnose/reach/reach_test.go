@@ -68,7 +68,7 @@ func ended(t *testing.T, c *arm.Client, r arm.Result, err error) {
 	}
 }
 
-// put makes a resource.
+// put creates a resource.
 func put(t *testing.T, c *arm.Client, id, version string, properties object) {
 	t.Helper()
 	where := "westeurope"
@@ -89,7 +89,7 @@ func put(t *testing.T, c *arm.Client, id, version string, properties object) {
 
 func ref(id string) object { return object{"id": netID + "/" + id} }
 
-// stage makes a cluster's network and its control plane machine in Azure, with an internal load balancer and a zone.
+// stage creates a cluster's network and its control plane machine in Azure, with an internal load balancer and a zone.
 func stage(t *testing.T, c *arm.Client) {
 	t.Helper()
 	net := func(id string, properties object) {
@@ -124,7 +124,7 @@ func stage(t *testing.T, c *arm.Client) {
 	vm(t, c, true)
 }
 
-// nic makes the control plane machine's interface, in the load balancer's pool and with a security group of its own or not.
+// nic creates the control plane machine's interface, optionally in the load balancer's pool and with its own security group.
 func nic(t *testing.T, c *arm.Client, pooled bool, securityGroup string) {
 	t.Helper()
 	ip := object{"subnet": ref("virtualNetworks/v/subnets/cp")}
@@ -138,7 +138,7 @@ func nic(t *testing.T, c *arm.Client, pooled bool, securityGroup string) {
 	put(t, c, netID+"/networkInterfaces/cp-0-nic", desired.NetworkAPIVersion, properties)
 }
 
-// vm makes the control plane machine, with an identity or without.
+// vm creates the control plane machine, with or without an identity.
 func vm(t *testing.T, c *arm.Client, identified bool) {
 	t.Helper()
 	properties := object{
@@ -171,7 +171,7 @@ func snapshot() *facts.Snapshot {
 		Machines: []clusterv1.Machine{m}, AzureMachines: map[string]*infrav1.AzureMachine{}, Nodes: map[string]*corev1.Node{}}
 }
 
-// TestRead: each change that somebody makes in a local Azure is seen, and none is seen before.
+// TestRead: each change in a local Azure is found, and no change is found before it is made.
 func TestRead(t *testing.T) {
 	c := azureOf(t)
 	stage(t, c)
@@ -208,7 +208,7 @@ func TestRead(t *testing.T) {
 	deny := object{"access": "Deny", "direction": "Inbound", "protocol": "*", "priority": 100, "sourceAddressPrefix": "*",
 		"sourcePortRange": "*", "destinationAddressPrefix": "*", "destinationPortRange": "*"}
 	zone := netID + "/privateDnsZones/demo.capz.io"
-	for _, step := range []struct { // each adds to the one before
+	for _, step := range []struct { // each step is applied in addition to the previous ones
 		name   string
 		change func(*testing.T)
 		want   string

@@ -1,8 +1,8 @@
-// Package rollout reports whether the statuses of a cluster's objects describe their present specs, and what is still
-// missing until the specs are fulfilled. A status that was written before the last change of its spec is not trusted.
+// Package rollout reports whether the statuses of a cluster's objects describe their current specs, and which parts of
+// the specs are not fulfilled yet. A status that was written before the last change of its spec is not trusted.
 //
-// It judges only by what Cluster API's controllers report; it queries neither Azure nor nodes. The command line and
-// tests may import it.
+// It uses only the reports of Cluster API's controllers; it queries neither Azure nor nodes. The command line and tests
+// may import it.
 package rollout
 
 import (
@@ -20,14 +20,14 @@ import (
 // Objects are a cluster and its objects that have replicas.
 type Objects struct {
 	Cluster *clusterv1.Cluster
-	// ControlPlane is nil where the cluster has another kind of control plane.
+	// ControlPlane is nil if the cluster has another kind of control plane.
 	ControlPlane *controlplanev1.KubeadmControlPlane
 	Deployments  []clusterv1.MachineDeployment
 	Pools        []clusterv1.MachinePool
 	Machines     []clusterv1.Machine
 }
 
-// Read returns the objects of a cluster that its rollout depends on, or the API server's error.
+// Read returns the cluster's objects that its rollout depends on, or the API server's error.
 func Read(ctx context.Context, c client.Client, key client.ObjectKey) (Objects, error) {
 	o, err := ReadOwners(ctx, c, key)
 	if err != nil {
@@ -37,7 +37,7 @@ func Read(ctx context.Context, c client.Client, key client.ObjectKey) (Objects, 
 	return o, err
 }
 
-// ReadOwners is Read without the machines, which are most of the objects of a large cluster.
+// ReadOwners is like Read, but without the machines, which are most of the objects of a large cluster.
 func ReadOwners(ctx context.Context, c client.Client, key client.ObjectKey) (Objects, error) {
 	o := Objects{Cluster: &clusterv1.Cluster{}}
 	if err := c.Get(ctx, key, o.Cluster); err != nil {
@@ -71,7 +71,7 @@ func Machines(ctx context.Context, c client.Client, key client.ObjectKey) ([]clu
 	return machines.Items, err
 }
 
-// of selects the objects of a cluster.
+// of returns the list options that select the objects of a cluster.
 func of(key client.ObjectKey) []client.ListOption {
 	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
 }
@@ -87,14 +87,14 @@ func (o Objects) NodesReady() int {
 	return n
 }
 
-// Missing returns what is missing until the specs are fulfilled, and "" when nothing is:
-// every status describes the present spec, every replica count is reached by machines of
-// the present template, every machine has a ready node and none is being deleted.
+// Missing returns the part that is missing until the specs are fulfilled, or "": every status describes the current
+// spec, every replica count is reached by machines of the current template, every machine has a ready node and none is
+// being deleted.
 func (o Objects) Missing() string {
 	return cmp.Or(o.MissingOfOwners(), o.machines())
 }
 
-// MissingOfOwners is Missing without what the machines say.
+// MissingOfOwners is like Missing, but does not examine the machines.
 func (o Objects) MissingOfOwners() string {
 	for _, check := range []func(Objects) string{Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools} {
 		if missing := check(o); missing != "" {
@@ -118,7 +118,7 @@ func (o Objects) cluster() string {
 // conditioned is an object with conditions.
 type conditioned interface{ GetConditions() []metav1.Condition }
 
-// current reports whether a condition is True and was set for the object's present spec.
+// current reports whether a condition is True and was set for the object's current spec.
 func current(o interface {
 	conditioned
 	metav1.Object
@@ -148,9 +148,9 @@ type count struct {
 	have *int32
 }
 
-// short names the count that differs from the spec, or "".
+// short describes the count that differs from the spec, or returns "".
 func short(kind, name string, asked *int32, counts ...count) string {
-	want := int32(1) // what the API server fills in where a spec says nothing
+	want := int32(1) // the API server's default
 	if asked != nil {
 		want = *asked
 	}
@@ -177,7 +177,7 @@ func (o Objects) controlPlane() string {
 	if k == nil {
 		s := o.Cluster.Status.ControlPlane
 		if s == nil {
-			return "" // somebody else runs it
+			return "" // another controller manages it
 		}
 		return short("the control plane of Cluster", o.Cluster.Name, s.DesiredReplicas, count{"ready", s.ReadyReplicas})
 	}
@@ -198,8 +198,8 @@ func (o Objects) deployments() string {
 	return ""
 }
 
-// pools does not check whether replicas are up to date, as Cluster API does not report that for a pool. It checks the
-// kubelet versions of the nodes instead.
+// pools returns the missing part of the machine pools, or "". It checks the kubelet versions of the nodes, because
+// Cluster API does not report up-to-date replicas for a pool.
 func (o Objects) pools() string {
 	const kind = "MachinePool"
 	for i := range o.Pools {

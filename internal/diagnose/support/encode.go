@@ -14,8 +14,7 @@ import (
 	"casement.dev/casement/internal/terminal"
 )
 
-// longYAML is the size in bytes from which an object is written as JSON, which is valid YAML too and much faster to
-// encode.
+// longYAML is the size in bytes above which an object is written as JSON, which is also valid YAML and much faster to encode.
 const longYAML = 1 << 20
 
 // encode returns the YAML of an object or a list without its secrets. The items of a list are encoded on all cores.
@@ -55,13 +54,13 @@ func clean(v any) ([]byte, error) {
 		return nil, err
 	}
 	var plain any
-	if err := utiljson.Unmarshal(data, &plain); err != nil { // keeps integers
+	if err := utiljson.Unmarshal(data, &plain); err != nil { // this decoder keeps integers
 		return nil, err
 	}
 	if data, err = json.Marshal(redact.Object(plain)); err != nil {
 		return nil, err
 	}
-	return []byte(terminal.Escape(string(data))), nil // YAML takes no control characters
+	return []byte(terminal.Escape(string(data))), nil // YAML allows no control characters
 }
 
 // each replaces every item by the result of do, on all cores.

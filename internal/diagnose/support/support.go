@@ -1,6 +1,6 @@
 // Package support writes an archive of the known facts about a cluster, for someone without access to it: objects,
-// events, boot logs, the local Azure's calls, doctor's result. Everything passes through redaction, which finds secrets
-// by common formats and names and may miss others; Secret objects are never read. The command line imports it.
+// events, boot logs, the local Azure's calls, doctor's result. Redaction removes secrets with common formats and names,
+// and may miss others; Secret objects are never read. The command line imports it.
 package support
 
 import (
@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Archive is a gzipped tar that is being written. Its methods are not safe for concurrent use.
+// Archive is a gzipped tar file that is being written. Its methods are not safe for concurrent use.
 type Archive struct {
 	root string
 	at   time.Time
@@ -38,10 +38,10 @@ func New(w io.Writer, root string, at time.Time) *Archive {
 	return &Archive{root: root, at: at, gz: gz, tar: tar.NewWriter(gz)}
 }
 
-// Text adds a log after redaction.
+// Text adds a text file with secrets removed.
 func (a *Archive) Text(name, text string) error { return a.add(name, []byte(redact.Text(text))) }
 
-// Object adds an object or a list as YAML after redaction.
+// Object adds an object or a list as YAML with secrets removed.
 func (a *Archive) Object(name string, v any) error {
 	data, err := encode(v)
 	if err != nil {

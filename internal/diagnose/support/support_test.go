@@ -98,7 +98,8 @@ func TestArchiveHoldsNoCanary(t *testing.T) {
 	}
 }
 
-// A list over longYAML is written as JSON with the same items, encoded on all cores, without its secrets.
+// TestLongListsAreJSON: a list larger than longYAML is written as JSON with the same items, encoded on all cores,
+// without its secrets.
 func TestLongListsAreJSON(t *testing.T) {
 	var pods []corev1.Pod
 	for i := range 3000 {

@@ -29,18 +29,18 @@ type FleetStage struct {
 	Machines int     `json:"machines"`
 	Median   float64 `json:"medianSeconds"`
 	Slowest  float64 `json:"slowestSeconds"`
-	// By is the slowest machine.
+	// By is the name of the slowest machine.
 	By string `json:"by"`
 }
 
-// Advice is a change, and the seconds of a machine's boot that it would save.
+// Advice is a recommended change, and the seconds of a machine's boot that it would save.
 type Advice struct {
 	What string `json:"what"`
-	// Seconds is the difference between the medians of the machines without and with the trait if Measured is set; else
-	// it is the median of the stages in Stages, which is the most that the change can save.
+	// Seconds is the difference between the medians of the machines without and with the trait if Measured is true;
+	// otherwise it is the median of the stages in Stages, which is the maximum that the change can save.
 	Seconds  float64 `json:"seconds"`
 	Measured bool    `json:"measured"`
-	// Stages are the stages that the change affects, Machines is the number of machines that lack it.
+	// Stages are the stages that the change affects; Machines is the number of machines without the trait.
 	Stages   []string `json:"stages"`
 	Machines int      `json:"machines"`
 	// How describes the change.
@@ -60,21 +60,21 @@ const (
 	stagePod         = "first pod ready"
 )
 
-// Names are those of all stages, in the order of a boot.
+// Names are the names of all stages, in the order of a boot.
 var Names = []string{stageSeen, stageRequested, stageData, stageInterface, stageProvisioned, stageBootstrap, stageRegistered,
 	stageReady, stagePod}
 
-// least is the number of seconds below which advice is not given.
+// least is the number of seconds below which no advice is given.
 const least = 2
 
-// trait is something that machines have or lack.
+// trait is a property that machines have or lack.
 type trait struct {
 	what, how string
 	stages    []string
 	has       func(f *facts.Snapshot, m *clusterv1.Machine) bool
 }
 
-// traits are the traits with the advice to introduce them, for machines with a VM of their own.
+// traits are the traits with the advice to introduce them, for machines that have their own VM.
 var traits = []trait{
 	{"a node image that has the container images already",
 		"casement images build with spec.images, and the version as spec.image of the machine template",
@@ -123,18 +123,19 @@ func azureMachine(f *facts.Snapshot, m *clusterv1.Machine) *infrav1.AzureMachine
 
 var coresOfSize = regexp.MustCompile(`^Standard_[A-Z]+(\d+)`)
 
-// cores returns the number in a VM size's name. It is the number of cores except in old names, where it is smaller.
+// cores returns the number in a VM size's name. It is the number of cores, except in old names, where the number of
+// cores is larger.
 func cores(size string) int {
 	m := coresOfSize.FindStringSubmatch(size)
 	if m == nil {
 		return 0
 	}
-	n, _ := strconv.Atoi(m[1]) // digits; one too long for an int is no size
+	n, _ := strconv.Atoi(m[1]) // the match is digits; a number that is too long is no size
 	return n
 }
 
-// OfFleet builds the timelines of all machines and what they have in common. Windows machines
-// with a VM of their own are compared with one another for the advice.
+// OfFleet builds the timelines of all machines and their summary. For the advice, it compares Windows machines that
+// have their own VM with one another.
 func OfFleet(f *facts.Snapshot) Fleet {
 	var fleet Fleet
 	var windows []*clusterv1.Machine
@@ -215,7 +216,7 @@ func stagesOf(lines []Timeline) []FleetStage {
 	return out
 }
 
-// median returns the median of some numbers, the lower middle one if their number is even.
+// median returns the median of numbers; of an even count, the lower of the two middle numbers.
 func median(numbers []float64) float64 {
 	sorted := slices.Sorted(slices.Values(numbers))
 	return sorted[(len(sorted)-1)/2]

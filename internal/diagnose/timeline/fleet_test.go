@@ -62,7 +62,7 @@ func TestOfFleet(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
 	}
-	for _, none := range []string{"a faster OS disk"} { // it differs by nothing in the stages that it concerns
+	for _, none := range []string{"a faster OS disk"} { // a trait without an effect on its stages
 		if strings.Contains(said, none) {
 			t.Errorf("%q in\n%s", none, said)
 		}

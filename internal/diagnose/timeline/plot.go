@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// The measures of the plot, in pixels. The names are at its left, which is as wide as the longest by a wide character.
+// The measures of the plot, in pixels. The names are on the left, in a column with the width of the longest name in
+// wide characters.
 const (
 	plotLeft, plotRight, plotTop = 220, 60, 30
 	plotBars                     = 640
@@ -15,11 +16,10 @@ const (
 	charWidth, nameGap           = 7, 6
 )
 
-// colours are the colours of Names, so that a stage has the same one in each plot.
+// colours are the colours of Names, so that a stage has the same colour in each plot.
 var colours = []string{"#b0aeab", "#d37295", "#4878a8", "#e49444", "#d1615d", "#85b6b2", "#6a9f58", "#e7ca60", "#a87c9f"}
 
-// SVG draws a bar for each machine, the slowest first, in the colours of its stages, and lists
-// the advice below.
+// SVG draws a bar for each machine, the slowest first, in the colours of its stages, with the advice below.
 func (f Fleet) SVG() []byte {
 	longest, left := 1.0, plotLeft
 	for _, line := range f.Machines {

@@ -1,7 +1,6 @@
-// Package timeline computes the durations of the stages of a machine's boot, from the request to its first
-// running pod, by the times in objects. It does no I/O. A stage whose time no object records is left out; times
-// have the precision of Kubernetes, whole seconds. The command line, internal/mcp and
-// internal/ui/model import it.
+// Package timeline computes the durations of the stages of a machine's boot, from the request to its first running pod,
+// from the times in objects. It does no I/O. A stage whose time no object records is omitted; times have the precision
+// of Kubernetes, whole seconds. The command line, internal/mcp and internal/ui/model import it.
 package timeline
 
 import (
@@ -25,8 +24,7 @@ type Stage struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
 	By   string    `json:"by"`
-	// After is the time since the request, Took that since the stage before,
-	// both in seconds.
+	// After is the time since the request, and Took the time since the previous stage, both in seconds.
 	After float64 `json:"afterSeconds"`
 	Took  float64 `json:"tookSeconds"`
 }
@@ -38,12 +36,12 @@ type Timeline struct {
 	Stages  []Stage `json:"stages"`
 	// Missing are the stages that have not happened or whose time is not recorded.
 	Missing []string `json:"missing,omitempty"`
-	// Notes are the failures in the machine's bootstrap data, and its parts that had no effect.
+	// Notes are the failures in the machine's bootstrap data, and the parts without effect.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Of builds the timeline of a machine from the last transition times of conditions: for a node that became ready twice
-// it is the second time.
+// Of builds the timeline of a machine from the last transition times of conditions: for a node that became ready twice,
+// this is the second time.
 func Of(f *facts.Snapshot, m *clusterv1.Machine) Timeline {
 	t := Timeline{Machine: m.Name, Node: m.Status.NodeRef.Name, Notes: f.BootNotes(m)}
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
@@ -65,8 +63,8 @@ func Of(f *facts.Snapshot, m *clusterv1.Machine) Timeline {
 	return t
 }
 
-// instance adds the stages of a scale set's instance. The times of the request to Azure and of the guest agent's report
-// are in no object of the instance.
+// instance adds the stages of a scale set's instance. No object of the instance has the times of the request to Azure
+// and of the guest agent's report.
 func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
 	if a == nil {
 		a = &infrav1.AzureMachinePoolMachine{}
@@ -75,7 +73,7 @@ func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
 	t.mark(stageProvisioned, since(a.GetConditions(), clusterv1.ReadyCondition), infrav1.AzureMachinePoolMachineKind)
 }
 
-// virtualMachine adds the stages of a machine with a VM of its own.
+// virtualMachine adds the stages of a machine that has its own VM.
 func (t *Timeline) virtualMachine(f *facts.Snapshot, m *clusterv1.Machine) {
 	config := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
 	if config != nil {
@@ -89,13 +87,13 @@ func (t *Timeline) virtualMachine(f *facts.Snapshot, m *clusterv1.Machine) {
 	}
 	t.mark(stageInterface, since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
 	t.mark(stageProvisioned, since(conditions, infrav1.VMRunningCondition), "AzureMachine")
-	// Without a check of the bootstrap, and unless it failed, this condition is missing or is set later than the event.
+	// Without a check of the bootstrap, unless the bootstrap failed, this condition is missing or is set later than the event.
 	if c := meta.FindStatusCondition(conditions, infrav1.BootstrapSucceededCondition); c != nil && c.Reason != infrav1.JoinedReason {
 		t.mark(stageBootstrap, since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
 	}
 }
 
-// node adds the stages that the workload cluster records.
+// node adds the stages that objects of the workload cluster record.
 func (t *Timeline) node(f *facts.Snapshot) {
 	node := f.Nodes[t.Node]
 	if node == nil {
@@ -150,7 +148,7 @@ func firstPod(f *facts.Snapshot, node string) time.Time {
 	return first
 }
 
-// Bar draws a stage's share of the whole time on width characters: blank before its begin, filled during it. A stage of
+// Bar draws a stage's share of the total time on width characters: blank before its start, filled during it. A stage of
 // zero length is one thin mark.
 func (t Timeline) Bar(i, width int) string {
 	if len(t.Stages) == 0 {

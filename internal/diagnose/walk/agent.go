@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pinned returns the only node that a pod may run on, or "". The DaemonSet controller pins its pods so.
+// pinned returns the only node that a pod may run on, or "". The DaemonSet controller limits its pods in this way.
 func pinned(p *corev1.Pod) string {
 	if host := p.Spec.NodeSelector[corev1.LabelHostname]; host != "" {
 		return host
@@ -30,7 +30,8 @@ func pinned(p *corev1.Pod) string {
 	return ""
 }
 
-// agent finds the fault of the pod by which a DaemonSet serves a node that waits for it, or nil. The pod says more than the node.
+// agent finds the fault of a DaemonSet's pod on a node that waits for this pod, or nil. The pod is more informative
+// than the node.
 func (w walker) agent(n *corev1.Node, serves func(*appsv1.DaemonSet) bool) *finding {
 	for i := range w.Workloads.DaemonSets {
 		d := &w.Workloads.DaemonSets[i]
@@ -57,10 +58,10 @@ func bringsCNI(d *appsv1.DaemonSet) bool {
 	})
 }
 
-// managesNodes reports whether the pods of a DaemonSet initialise nodes for the cloud provider.
+// managesNodes reports whether the pods of a DaemonSet initialize nodes for the cloud provider.
 func managesNodes(d *appsv1.DaemonSet) bool { return strings.Contains(d.Name, "cloud-node-manager") }
 
-// starved finds a node whose kubelet keeps all of a resource for itself, so that no pod which asks for it fits.
+// starved finds a node whose kubelet reserves all of a resource for itself, so that no pod that requests it fits.
 func starved(n *corev1.Node) *finding {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
 		left, known := n.Status.Allocatable[name]
@@ -75,16 +76,16 @@ func starved(n *corev1.Node) *finding {
 	return nil
 }
 
-// full reports whether a scheduler's message says that nodes lack room, which pods that end give back.
+// full reports whether a scheduler's message means that nodes lack capacity, which pods return when they end.
 func full(message string) bool {
 	return slices.ContainsFunc([]string{"Insufficient ", "Too many pods", "free ports", "max volume count"}, func(words string) bool {
 		return strings.Contains(message, words)
 	})
 }
 
-// onOne judges what a scheduler says of a pod that may run on one node alone: no other node that comes helps it. Its node may be new,
-// and keep pods off until it is ready; or be full for the moment in which a DaemonSet replaces the pod there.
-func (w walker) onOne(s said, a *finding, p *corev1.Pod, c *corev1.PodCondition) *finding {
+// pinnedPod judges a scheduler's message about a pod that may run on only one node, so that new nodes do not help. Its node
+// may be new and not accept pods until it is ready; or it may be full while a DaemonSet replaces the pod there.
+func (w walker) pinnedPod(s said, a *finding, p *corev1.Pod, c *corev1.PodCondition) *finding {
 	n, since := w.Nodes[pinned(p)], c.LastTransitionTime.Time
 	if n != nil && strings.Contains(c.Message, "untolerated taint") && w.arrives(n) {
 		return w.waits(s, c.Reason, "Node/"+n.Name+", which is new, to take pods: "+c.Message, since)
@@ -103,10 +104,10 @@ func (w walker) onOne(s said, a *finding, p *corev1.Pod, c *corev1.PodCondition)
 	return a
 }
 
-// arrives reports whether a node is new and takes no pods yet.
+// arrives reports whether a node is new and does not accept pods yet.
 func (w walker) arrives(n *corev1.Node) bool {
 	if born := n.CreationTimestamp.Time; !born.IsZero() && w.Taken.Sub(born) > slowAzure {
-		return false // one that is not ready for so long brings no room
+		return false // a node that is not ready for so long will provide no capacity
 	}
 	return slices.ContainsFunc(n.Spec.Taints,
 		func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady || t.Key == uninitializedTaint })

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// all implements All.
+// all implements the function All.
 func (w walker) all() []Answer {
 	var out []Answer
 	seen := map[string]bool{}
@@ -31,7 +31,7 @@ func (w walker) all() []Answer {
 	return out
 }
 
-// every adds the answer for each item.
+// every calls add with the result of examine for each item.
 func every[T any](items []T, examine func(*T) *finding, add func(*finding)) {
 	for i := range items {
 		add(examine(&items[i]))

@@ -8,11 +8,11 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// maxAlso is the number of other causes that an answer names.
+// maxAlso is the number of other causes in an answer.
 const maxAlso = 5
 
-// also returns what else is wrong with the objects that keep accepts, each cause once, and which objects have a spec that
-// their controllers have not seen yet. It is empty for an object that is well.
+// also returns the other faults of the objects for which keep returns true, each cause once, and the objects whose
+// controllers have not observed their current spec yet. It returns nothing for a healthy object.
 func (w walker) also(first *finding, keep func(at string) bool) []Seen {
 	if first == nil || keep == nil {
 		return nil
@@ -20,7 +20,7 @@ func (w walker) also(first *finding, keep func(at string) bool) []Seen {
 	return w.rest(first, w.all(), keep)
 }
 
-// besides returns what else is wrong with the objects that an object of the workload cluster owns or selects.
+// besides returns the other faults of the objects that an object of the workload cluster owns or selects.
 func (w walker) besides(first *finding, o facts.Object) []Seen {
 	owner := w.found(o)
 	if first == nil || owner == nil {
@@ -37,7 +37,7 @@ func (w walker) besides(first *finding, o facts.Object) []Seen {
 	return w.rest(first, all, func(string) bool { return true })
 }
 
-// rest returns those of the answers that keep accepts and which are not the first one, each cause once.
+// rest returns the answers other than the first one about objects for which keep returns true, each cause once.
 func (w walker) rest(first *finding, all []Answer, keep func(at string) bool) []Seen {
 	out, of, left := []Seen{}, map[string]int{}, 0
 	more := map[string]int{}
@@ -83,7 +83,7 @@ func (w walker) rest(first *finding, all []Answer, keep func(at string) bool) []
 	return out
 }
 
-// unobserved returns the objects whose controllers have not seen their present spec.
+// unobserved returns the objects whose controllers have not observed their current spec.
 func (w walker) unobserved() (out []Seen) {
 	add := func(kind string, o metav1.Object, observed int64) {
 		if observed > 0 && observed < o.GetGeneration() {
@@ -104,7 +104,7 @@ func (w walker) unobserved() (out []Seen) {
 	return out
 }
 
-// concerned returns a function that reports whether an object belongs to the one that was asked for; nil if nothing else does.
+// concerned returns a function that reports whether an object belongs to the named object; nil if only the named object does.
 func (w walker) concerned(kind, name string) func(at string) bool {
 	switch kind {
 	case "Cluster", "KubeadmControlPlane":

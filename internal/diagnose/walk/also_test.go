@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// TestAlso: what else is wrong is named after the first fault, each cause once, and only what belongs to the object.
+// TestAlso: other faults are listed after the first one, each cause once, and only those that belong to the object.
 func TestAlso(t *testing.T) {
 	f := healthy()
 	vm("VMRunning", "QuotaExceeded", "the quota is used up")(f)

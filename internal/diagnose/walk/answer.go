@@ -1,9 +1,8 @@
-// Package walk finds the first fault of a cluster, a machine, a set of machines, a node or a workload: it walks
-// from the owner over templates, bootstrap, infrastructure, guest and node to the pod, and stops at the first
-// fault. At each step it reads typed status first; text is matched only with the causes of that step. The walk
-// takes gathered objects and returns an answer; it does no I/O, draws no conclusion that no object or console
-// supports, and shows no secrets. The command line, internal/mcp and the packages below
-// internal/diagnose and internal/ui import it.
+// Package walk finds the first fault of a cluster, a machine, a set of machines, a node or a workload: it examines
+// owner, templates, bootstrap, infrastructure, guest, node and pod in this order, and stops at the first fault. At each
+// step it reads typed status first; text is matched only with the causes of that step. The walk examines gathered
+// objects and returns an answer; it does no I/O, draws no conclusion without evidence in an object or console, and
+// shows no secrets. The command line, internal/mcp and the packages below internal/diagnose and internal/ui import it.
 package walk
 
 import (
@@ -21,24 +20,25 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Answer is what was found about an object, in three parts that are never mixed: Seen is what objects, consoles and Azure
-// say, Means is what that means, and NotExamined is what was not looked at. Step and At say where the walk stopped.
+// Answer is the result about an object, in three separate parts: Seen is the evidence from objects, consoles and Azure,
+// Means is the conclusion from it, and NotExamined are the parts that were not examined. Step and At are the step and
+// the object at which the walk stopped.
 type Answer struct {
 	// Object is the examined object.
 	Object string `json:"object"`
-	// Healthy is true if nothing that was examined has a fault.
+	// Healthy is true if no fault was found.
 	Healthy bool `json:"healthy"`
-	// Waiting marks an answer about an operation in progress, which is no fault.
+	// Waiting is true for an answer about an operation in progress, which is no fault.
 	Waiting bool `json:"waiting,omitempty"`
 	// Step is the step at which the walk stopped: owner, template, admission, controlplane, bootstrap, infrastructure,
 	// guest, node, cni, workload, pod, service, volume, network or object; At is the object with the fault.
 	Step string `json:"step,omitempty"`
 	At   string `json:"at,omitempty"`
-	// Seen is what was seen, the decisive line first.
+	// Seen is the evidence, the decisive line first.
 	Seen []Seen `json:"seen,omitempty"`
 	// Means is the conclusion from Seen.
 	Means Meaning `json:"means"`
-	// Also is what else says that something is wrong, old, stalled or paused: it is seen, and not judged.
+	// Also are other signs that something is wrong, outdated, stalled or paused; they are shown without a conclusion.
 	Also []Seen `json:"also,omitempty"`
 	// Notes are the commands of a machine's bootstrap data that failed, and its parts that had no effect.
 	Notes []string `json:"notes,omitempty"`
@@ -46,40 +46,40 @@ type Answer struct {
 	NotExamined []string `json:"notExamined,omitempty"`
 }
 
-// Seen is one thing that was seen.
+// Seen is one piece of evidence.
 type Seen struct {
-	// At is KIND/NAME of the object that says it, Step its step.
+	// At is KIND/NAME of the object that contains the evidence, and Step its step.
 	At   string `json:"at"`
 	Step string `json:"step,omitempty"`
 	// Type is the type of the condition, or Event, Console, Log, Field, Probe or Azure.
 	Type string `json:"type,omitempty"`
 	// Reason is the typed reason or code, without an interpretation.
 	Reason string `json:"reason,omitempty"`
-	// Line is the decisive line, verbatim and whole, without secrets.
+	// Line is the decisive line, verbatim and complete, without secrets.
 	Line string `json:"line"`
-	// Since is when it was said first, or last changed.
+	// Since is the time at which the evidence was first reported, or last changed.
 	Since *time.Time `json:"since,omitempty"`
-	// Show is a command that shows it again.
+	// Show is a command that shows the evidence again.
 	Show string `json:"show,omitempty"`
 }
 
-// Meaning is what the evidence means. Without Known it says that the cause is not known here.
+// Meaning is the conclusion from the evidence. Without Known it states that the cause is unknown.
 type Meaning struct {
-	// Known is true if the evidence itself says the cause.
+	// Known is true if the evidence itself identifies the cause.
 	Known bool `json:"known"`
-	// Cause is the name of a known cause, or what a Waiting answer waits for; empty if none is known.
+	// Cause is the name of a known cause, or of the event that a Waiting answer waits for; "" if neither is known.
 	Cause string `json:"cause,omitempty"`
 	Says  string `json:"says,omitempty"`
-	// Fix is what to do. Harm is set if the fix deletes or opens something: what, and whose it is.
+	// Fix is the remedy. Harm is set if the fix deletes or opens something: it describes what, and the owner.
 	Fix  string `json:"fix,omitempty"`
 	Harm string `json:"harm,omitempty"`
-	// Remedy is PowerShell that repairs the node and has no other effect, if there is any.
+	// Remedy is PowerShell that repairs the node and has no other effect, or "".
 	Remedy string `json:"remedy,omitempty"`
-	// Breaks is set if the remedy breaks connections.
+	// Breaks is true if the remedy breaks connections.
 	Breaks bool `json:"breaks,omitempty"`
 }
 
-// Name returns the cause or, if none is known, the reason that was seen.
+// Name returns the cause or, if none is known, the reason in the evidence.
 func (a *Answer) Name() string {
 	if a.Means.Cause == "" && len(a.Seen) > 0 {
 		return a.Seen[0].Reason
@@ -87,7 +87,7 @@ func (a *Answer) Name() string {
 	return a.Means.Cause
 }
 
-// Lines returns the lines that were seen.
+// Lines returns the lines of the evidence.
 func (a *Answer) Lines() (lines []string) {
 	for i := range a.Seen {
 		if a.Seen[i].Line != "" {
@@ -97,7 +97,7 @@ func (a *Answer) Lines() (lines []string) {
 	return lines
 }
 
-// Next returns a command that shows more.
+// Next returns a command that shows more details.
 func (a *Answer) Next() string {
 	if len(a.Seen) == 0 {
 		return ""
@@ -125,26 +125,26 @@ func (a Answer) Redacted(redact func(string) string) Answer {
 	return a
 }
 
-// finding is an answer while it is made. Its texts belong to the parts of Answer as its fields are named.
+// finding is an unfinished answer. Its texts become the parts of Answer with the same names as its fields.
 type finding struct {
 	Waiting  bool
 	Step, At string
-	// Type, Reason and Since are those of the first line of evidence.
+	// Type, Reason and Since describe the first line of evidence.
 	Type, Reason string
 	Since        time.Time
 	Evidence     []string
-	// Unknown is set if the evidence does not say a cause; Cause is then the reason that was seen.
+	// Unknown is true if the evidence does not identify a cause; Cause is then the reason in the evidence.
 	Unknown bool
-	// Follows is set if the cause follows from another one, which may be seen elsewhere.
+	// Follows is true if the cause is a consequence of another cause, which may be visible elsewhere.
 	Follows                        bool
 	Cause, Says, Fix, Harm, Remedy string
 	Breaks                         bool
-	// Next is a command that shows more.
+	// Next is a command that shows more details.
 	Next  string
 	Notes []string
 }
 
-// sources are the types of what is seen, by the step of the text; a condition's own type goes before it.
+// sources are the types of evidence, by the step of the text; a condition's own type takes precedence.
 var sources = map[cause.Step]string{
 	cause.Guest: "Console", cause.Log: "Log", cause.Reach: "Request", cause.Schedule: "PodScheduled", cause.Pull: "ContainerStatus",
 	cause.Container: "ContainerStatus", cause.Sandbox: "Event", cause.Volume: "Event", cause.Probe: "Event", cause.Service: "Event",
@@ -179,20 +179,21 @@ func (w walker) answer(a *finding, object string) Answer {
 	return out
 }
 
-// maxEvidence bounds a line of evidence, in characters: Azure's longest messages, which end with what decides, fit in.
+// maxEvidence is the maximum length of a line of evidence, in characters. It is long enough for Azure's longest
+// messages, whose decisive part is at the end.
 const maxEvidence = 4096
 
-// said identifies the object and step that a message belongs to.
+// said identifies the object and step of a message.
 type said struct {
 	// step is the Step of the answer; kind selects the causes with which the text is compared.
 	step string
 	kind cause.Step
-	// at is KIND/NAME of the object, next a command that shows more.
+	// at is KIND/NAME of the object, and next a command that shows more details.
 	at, next string
 }
 
-// because returns an answer from a reason and a text: the known cause of that step whose evidence they are, or else that
-// the cause is not known here. The text of a console or log is one line; any other is shown whole.
+// because returns the finding for a reason and a text: the known cause of that step that they identify, or that the
+// cause is unknown. Of a console or log only the decisive line is shown; other texts are shown completely.
 func (s said) because(reason, text string) *finding {
 	a := &finding{Step: s.step, At: s.at, Cause: reason, Reason: reason, Type: sources[s.kind], Next: s.next}
 	c, l, ok := cause.Classify(s.kind, reason, text)
@@ -213,14 +214,14 @@ func (s said) because(reason, text string) *finding {
 	return a
 }
 
-// condition returns the answer for a condition.
+// condition returns the finding for a condition.
 func (s said) condition(c *metav1.Condition) *finding {
 	a := s.because(c.Reason, c.Message)
 	a.Type, a.Since = c.Type, c.LastTransitionTime.Time
 	return a
 }
 
-// waits returns a Waiting answer: what is awaited, and since when, which may be zero.
+// waits returns a Waiting finding about an awaited event; since is the start of the wait, and may be zero.
 func (w walker) waits(s said, reason, what string, since time.Time) *finding {
 	a := &finding{Waiting: true, Step: s.step, At: s.at, Cause: reason, Says: "waiting for " + redact.Line(what, maxEvidence), Next: s.next}
 	if !since.IsZero() {
@@ -229,8 +230,7 @@ func (w walker) waits(s said, reason, what string, since time.Time) *finding {
 	return a
 }
 
-// overdue turns a Waiting answer into a fault if the wait exceeds bound. It leaves the answer unchanged if since is
-// zero.
+// overdue turns a Waiting finding into a fault if the wait exceeds bound. It does not change the finding if since is zero.
 func (w walker) overdue(a *finding, since time.Time, bound time.Duration) *finding {
 	if a.Waiting && !since.IsZero() && w.Taken.Sub(since) > bound {
 		a.Waiting = false
@@ -245,8 +245,8 @@ func (w walker) overdue(a *finding, since time.Time, bound time.Duration) *findi
 	return a
 }
 
-// soon turns a fault into a Waiting answer while what it says is new: controllers take some time for their part of a change.
-// The evidence is shown all the same.
+// soon turns a fault into a Waiting finding while its evidence is new: controllers need some time for their part of a
+// change. The evidence is shown in both cases.
 func (w walker) soon(a *finding, what string) *finding {
 	if !a.Since.IsZero() && w.Taken.Sub(a.Since) < slowStatus {
 		a.Waiting, a.Fix, a.Harm = true, "", ""
@@ -255,8 +255,8 @@ func (w walker) soon(a *finding, what string) *finding {
 	return a
 }
 
-// tried turns an event of unknown meaning about an object that is new into a Waiting answer: who wrote it tries again, and what it
-// waits for may not be there yet. A known cause is a fault at once.
+// tried turns an event of unknown meaning about a new object into a Waiting finding: its writer retries, and the event
+// may be about something that does not exist yet. A known cause is a fault immediately.
 func (w walker) tried(a *finding, born time.Time, what string) *finding {
 	if !a.Unknown || born.IsZero() {
 		return a
@@ -277,7 +277,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%d h", int(d.Hours()))
 }
 
-// first calls the functions in order and returns the first fault, else the first Waiting answer, else nil.
+// first calls the functions in order and returns the first fault, otherwise the first Waiting finding, otherwise nil.
 func first(checks ...func() *finding) *finding {
 	var waiting *finding
 	for _, check := range checks {
@@ -292,7 +292,7 @@ func first(checks ...func() *finding) *finding {
 	return waiting
 }
 
-// each returns a function that examines the items of a list in order, as first does.
+// each returns a function that examines the items of a list in order, like first.
 func each[T any](items []T, examine func(*T) *finding) func() *finding {
 	return func() *finding {
 		checks := make([]func() *finding, len(items))
@@ -303,7 +303,7 @@ func each[T any](items []T, examine func(*T) *finding) func() *finding {
 	}
 }
 
-// done completes an answer for an object; if nothing was found the object is healthy.
+// done completes the answer for an object; if nothing was found, the object is healthy.
 func (w walker) done(a *finding, object string) Answer {
 	out := Answer{Object: object, Healthy: true}
 	if a != nil {
@@ -314,8 +314,8 @@ func (w walker) done(a *finding, object string) Answer {
 	return out
 }
 
-// builds returns what is known to be wrong with the Windows build of a node, or of the node of a pod. It is seen beside
-// the fault, and not judged: the build alone does not say that the fault is due to it.
+// builds returns the known problems of the Windows build of a node, or of a pod's node. They are shown beside the fault
+// and without a conclusion, because the build alone does not prove that it causes the fault.
 func (w walker) builds(at string) []Seen {
 	kind, name, _ := strings.Cut(at, "/")
 	if kind == "Pod" {

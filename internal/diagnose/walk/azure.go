@@ -12,19 +12,20 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// AsksAzure reports whether a cause is one that Azure may explain: with what package reach reads the walk says more.
+// AsksAzure reports whether data from Azure may explain a cause: with the data that package reach reads,
+// the walk may find a more precise cause.
 func AsksAzure(cause string) bool {
 	return slices.Contains([]string{"NoRouteToAPI", "APIRefused", "APIServerStarts", "APIServerLate", "APINameUnresolved",
 		"KubeletStopped", "NotRegistered", "NodeDeleted", "CloudProviderMissing"}, cause)
 }
 
-// obstacle is what to say and do about a facts.Obstacle, by its cause.
+// obstacle is the text, the fix and the next command for a facts.Obstacle, by its cause.
 type obstacle struct{ says, fix, next string }
 
-// zones shows the private DNS zones of a cluster.
+// zones is the command that shows the private DNS zones of a cluster.
 const zones = "az network private-dns zone list --resource-group GROUP -o table"
 
-// named are the obstacles by which a name does not resolve; the others keep connections from an address.
+// named are the obstacles that prevent a name from being resolved.
 var named = map[string]obstacle{
 	"DNSZoneMissing": {"the private DNS zone with the API server's name does not exist",
 		"let casement make it again: nothing may pause the AzureCluster", zones},
@@ -36,7 +37,7 @@ var named = map[string]obstacle{
 
 const ofRules = "az network nsg list --resource-group GROUP -o table"
 
-// barriers are the obstacles that keep connections from the API server.
+// barriers are the obstacles that prevent connections to the API server.
 var barriers = map[string]obstacle{
 	"NetworkRuleDenies": {"a security rule keeps connections from the API server",
 		"ask the owner of the rule that the evidence names; a rule of lower priority number may let the port pass before it", ofRules},
@@ -59,9 +60,9 @@ var barriers = map[string]obstacle{
 		"correct the probe's port: nothing may pause the AzureCluster, which sets it", "az network lb list --resource-group GROUP -o table"},
 }
 
-// barred replaces an answer about an API server that is not reached by what keeps machines from it in Azure, if that is
-// known: a machine of the control plane that does not run, a zone, or a rule, route or pool.
-func (w walker) barred(a *finding) *finding {
+// azureObstacle returns, for a finding about an unreachable API server, the known obstacle in Azure instead: a control plane
+// machine that is not running, a zone, or a rule, route or pool.
+func (w walker) azureObstacle(a *finding) *finding {
 	known := barriers
 	switch a.Cause {
 	case "APINameUnresolved":
@@ -94,7 +95,7 @@ func (w walker) barred(a *finding) *finding {
 	return a
 }
 
-// groupGone finds that the resource group of the cluster's network is not in Azure any more.
+// groupGone finds that the resource group of the cluster's network no longer exists in Azure.
 func (w walker) groupGone() *finding {
 	i := slices.IndexFunc(w.Closed, func(o facts.Obstacle) bool { return o.Cause == "ResourceGroupGone" })
 	if i < 0 || w.AzureCluster == nil {
@@ -109,14 +110,14 @@ func (w walker) groupGone() *finding {
 			"subscriptions/resourcegroups/delete']\""}
 }
 
-// controlPlaneOff finds that no machine of the control plane runs in Azure.
+// controlPlaneOff finds that no machine of the control plane is running in Azure.
 func (w walker) controlPlaneOff() *finding {
 	if gone := w.groupGone(); gone != nil {
 		return gone
 	}
 	var first *finding
 	for _, m := range w.machinesWhere(isControlPlane) {
-		a := w.off(&m)
+		a := w.vmNotRunning(&m)
 		if a == nil {
 			return nil
 		}
@@ -127,8 +128,8 @@ func (w walker) controlPlaneOff() *finding {
 	return first
 }
 
-// off finds that a machine's VM does not run in Azure, or does not exist.
-func (w walker) off(m *clusterv1.Machine) *finding {
+// vmNotRunning finds that a machine's VM is not running in Azure, or does not exist.
+func (w walker) vmNotRunning(m *clusterv1.Machine) *finding {
 	vm, read := w.VMs[m.Name]
 	if !read || !vm.Gone && !vm.Off() {
 		return nil
@@ -143,7 +144,7 @@ func (w walker) off(m *clusterv1.Machine) *finding {
 	if vm.Gone {
 		a.Reason, a.Cause, a.Says = "NotFound", "VMDeleted", "the virtual machine does not exist in Azure any more"
 		a.Evidence = []string{"Azure has no " + strings.TrimPrefix(w.ProviderID(m), "azure://")}
-		a.Fix, a.Harm, a.Next = "delete the Machine, so that its set makes another", "", w.shows(m)
+		a.Fix, a.Harm, a.Next = "delete the Machine, so that its set makes another", "", w.showCommand(m)
 	}
 	return a
 }
@@ -160,8 +161,8 @@ func (w walker) machineOn(n *corev1.Node) *clusterv1.Machine {
 	return &w.Machines[i]
 }
 
-// unidentified finds a machine whose VM lacks a user-assigned identity that its spec asks for: the programs on it that call
-// Azure, such as the cloud provider, cannot sign in.
+// unidentified finds a machine whose VM lacks a user-assigned identity that its spec requests: programs on it that call
+// Azure, such as the cloud provider, cannot log in.
 func (w walker) unidentified(m *clusterv1.Machine) *finding {
 	am := w.AzureMachines[m.Spec.InfrastructureRef.Name]
 	vm, read := w.VMs[m.Name]

@@ -26,8 +26,8 @@ func control(f *facts.Snapshot, power ...string) {
 	}
 }
 
-// TestAzureExplains: what is not reached, or does not report, is laid to what Azure has in the way, and to nothing that
-// could not be the reason.
+// TestAzureExplains: an unreachable API server or a missing report is explained by obstacles in Azure, and only by
+// possible causes.
 func TestAzureExplains(t *testing.T) {
 	const timeout, id = "dial tcp 10.0.0.100:6443: i/o timeout", "/subscriptions/s/resourceGroups/g/providers/x/identities/node"
 	unnamed := "E1127 06:00:00.000000 1 x.go:1] kubelet: Get \"https://apiserver.demo.capz.io:6443\": dial tcp: lookup " +

@@ -38,7 +38,7 @@ func serving(name, mounts string) func(*facts.Snapshot) {
 	}
 }
 
-// pinnedTo leaves the pod without a node, and lets it run on one alone.
+// pinnedTo leaves the pod without a node, and lets it run on only one node.
 func pinnedTo(node, message string, since time.Duration) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		p := &f.Pods[0]
@@ -51,7 +51,7 @@ func pinnedTo(node, message string, since time.Duration) func(*facts.Snapshot) {
 	}
 }
 
-// comes adds a machine that comes up, so that new nodes are on their way.
+// comes adds a machine that is being created, so that new nodes are expected.
 func comes(f *facts.Snapshot) {
 	m := *f.Machines[0].DeepCopy()
 	m.Name, m.Status.NodeRef.Name, m.CreationTimestamp = "new", "", metav1.NewTime(f.Taken)
@@ -70,7 +70,7 @@ func all(changes ...func(*facts.Snapshot)) func(*facts.Snapshot) {
 	}
 }
 
-// asked answers for an object of the workload cluster.
+// asked returns the answer for an object of the workload cluster.
 func asked(f *facts.Snapshot, kind, name string) Answer {
 	a, err := Object(f, facts.Object{Kind: kind, Name: name, Namespace: "default"})
 	if err != nil {
@@ -79,7 +79,7 @@ func asked(f *facts.Snapshot, kind, name string) Answer {
 	return a
 }
 
-// TestBlind: failures that were answered wrongly, with a fix that does not help, or not at all.
+// TestBlind: failures that once had a wrong answer, with a fix that does not help, or none.
 func TestBlind(t *testing.T) {
 	noCNI := ready("KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "+
 		"message:Network plugin returns error: cni plugin not initialized")
@@ -180,7 +180,7 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-// TestAbsent: what is absent is a Waiting answer while something is at work on it, and a fault later.
+// TestAbsent: a missing object gives a Waiting answer while a controller may be creating it, and a fault later.
 func TestAbsent(t *testing.T) {
 	service := func(f *facts.Snapshot) {
 		f.Workloads.Services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default",
@@ -309,7 +309,7 @@ func TestAtWork(t *testing.T) {
 	}
 }
 
-// TestSelectsNothing: an object whose selector matches nothing is no fault, and is not called well.
+// TestSelectsNothing: an object whose selector matches nothing is no fault, and is not called healthy.
 func TestSelectsNothing(t *testing.T) {
 	f := healthy()
 	f.Taken = time.Now()
@@ -327,7 +327,7 @@ func TestSelectsNothing(t *testing.T) {
 	}
 }
 
-// TestOnDelete: a MachineDeployment whose machines are replaced when somebody deletes them says so.
+// TestOnDelete: the answer for a MachineDeployment whose machines are replaced only when a user deletes them says so.
 func TestOnDelete(t *testing.T) {
 	f := healthy()
 	f.Taken = time.Now()
@@ -341,7 +341,7 @@ func TestOnDelete(t *testing.T) {
 	}
 }
 
-// TestBesides: an answer about a workload names what else is wrong with its pods.
+// TestBesides: an answer about a workload lists other faults of its pods.
 func TestBesides(t *testing.T) {
 	f := healthy()
 	f.Taken = time.Now()

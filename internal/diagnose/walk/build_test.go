@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// TestBuilds: the regressions of a node's Windows build are seen beside the answer for it and for its pods, and none
-// beside those of a build that has none.
+// TestBuilds: the regressions of a node's Windows build are shown with the answers for the node and its pods, and none
+// for a build without regressions.
 func TestBuilds(t *testing.T) {
 	for build, want := range map[string]string{"10.0.20348.2582": "KB5040437", "10.0.20348.4294": "", "": ""} {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}

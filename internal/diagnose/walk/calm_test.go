@@ -112,7 +112,7 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// TestPausedCluster: the objects of a paused cluster are paused by it, and by no annotation that could be removed.
+// TestPausedCluster: the objects of a paused cluster are paused by the cluster, and not by an annotation that could be removed.
 func TestPausedCluster(t *testing.T) {
 	f := healthy()
 	f.Cluster.Spec.Paused = new(true)

@@ -15,18 +15,18 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// justJoined bounds how long a node may wait for a component before the lack of an addon that installs it is a fault.
+// justJoined is the time that a node may wait for a component before the lack of an addon that installs it is a fault.
 const justJoined = 10 * time.Second
 
-// noCNI finds a node that waits for a CNI although the cluster has no addon that installs one on its operating system,
-// so that it would never become Ready.
+// noCNI finds a node that waits for a CNI although the cluster has no addon that installs one for its operating system,
+// so that the node would never become Ready.
 func (w walker) noCNI(n *corev1.Node) *finding {
 	message := unconfigured(n)
 	os := n.Status.NodeInfo.OperatingSystem
 	born := n.CreationTimestamp.Time
 	patience := justJoined
 	if w.Cluster.Labels["cni"] != "" {
-		patience = slowStatus // the cluster asks for one, which may be on its way
+		patience = slowStatus // the cluster requests a CNI, whose installation may be in progress
 	}
 	young := !born.IsZero() && w.Taken.Sub(born) < patience
 	unread := w.notRead("DaemonSets")
@@ -49,14 +49,14 @@ func (w walker) noCNI(n *corev1.Node) *finding {
 		}, Fix: command, Next: "kubectl get daemonsets -A"}
 }
 
-// The charts that bring a CNI or a cloud provider, by their names.
+// The names of charts that install a CNI or a cloud provider.
 var (
 	cniCharts   = regexp.MustCompile(`(?i)calico|tigera|cni|flannel|cilium|antrea|weave|network`)
 	cloudCharts = regexp.MustCompile(`(?i)cloud-?provider|cloud-?(node|controller)|ccm`)
 )
 
-// failedChart finds a Helm chart with a missing component that could not be installed in the cluster: a template may bring
-// its addons as HelmChartProxies.
+// failedChart finds a Helm chart of a missing component that could not be installed in the cluster: a template may
+// install its addons with HelmChartProxies.
 func (w walker) failedChart(brings *regexp.Regexp) *finding {
 	i := slices.IndexFunc(w.Charts, func(c facts.Degraded) bool { return brings.MatchString(c.Name + " " + c.Message) })
 	if i < 0 {
@@ -83,7 +83,7 @@ func unconfigured(n *corev1.Node) string {
 }
 
 // installsCNI reports whether the cluster has an installer of a CNI for nodes of an operating system: a DaemonSet that
-// mounts the CNI directory, or an operator that creates one.
+// mounts the CNI directory, or an operator that creates such a DaemonSet.
 func (w walker) installsCNI(os string) bool {
 	return slices.ContainsFunc(w.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool {
 		return osOf(&d.Spec.Template.Spec) == os && bringsCNI(&d)
@@ -94,7 +94,7 @@ func (w walker) installsCNI(os string) bool {
 	})
 }
 
-// network returns the addons that nodes of an operating system lack, by the names that casement addons list shows.
+// network returns the addons that nodes of an operating system lack, by the names in casement addons list.
 func (w walker) network(os string) []string {
 	out := []string{"calico"}
 	if os == "windows" {

@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// TestNoCNI: why shows the command that installs a CNI to a node that waits for one as soon as
-// it is clear that the cluster has none for its operating system.
+// TestNoCNI: once it is clear that a cluster has no CNI for a waiting node's operating system, why shows the command
+// that installs one.
 func TestNoCNI(t *testing.T) {
 	unconfigured := ready("KubeletNotReady", "container runtime network not ready: NetworkReady=false "+
 		"reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")

@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/kind"
 )
 
-// runnable makes a command that can be run as it is: one about an object of the workload cluster names the kubeconfig,
-// as the management cluster would answer NotFound; and words of capitals become the names that they mean.
+// runnable completes a command so that the user can run it: a command about an object of the workload cluster gets the
+// kubeconfig, because the management cluster would report NotFound; placeholders in capitals are replaced by names.
 func (w walker) runnable(a *finding, text string) string {
 	text = w.filled(a, w.classed(text))
 	if !strings.HasPrefix(text, "kubectl ") || managed(a.At) && !strings.Contains(text, " -A") || w.Cluster == nil || w.Cluster.Name == "" {
@@ -22,11 +22,11 @@ func (w walker) runnable(a *finding, text string) string {
 	return w.kubeconfig() + " && kubectl --kubeconfig " + w.Cluster.Name + ".kubeconfig " + strings.TrimPrefix(text, "kubectl ")
 }
 
-// ofTemplates matches a sentence that says to change a template. A command is none.
+// ofTemplates matches a text about a change of a template.
 var ofTemplates = regexp.MustCompile(`(?i)template`)
 
-// classed says of a fix that changes a template where it is changed if a ClusterClass makes it: Cluster API undoes any change
-// of the template itself.
+// classed adds to a fix that changes a template the ClusterClass that makes the template, because Cluster API undoes
+// changes of the template itself.
 func (w walker) classed(text string) string {
 	if w.Cluster == nil || !w.Cluster.Spec.Topology.IsDefined() || !ofTemplates.MatchString(text) || strings.HasPrefix(text, "kubectl ") {
 		return text
@@ -49,7 +49,7 @@ func (w walker) kubeconfig() string {
 	return "casement get kubeconfig " + w.Cluster.Name + w.in() + " --file " + w.Cluster.Name + ".kubeconfig"
 }
 
-// in returns the flag of the cluster's namespace, with a space before it; "" for the default one.
+// in returns the flag for the cluster's namespace, with a space before it; "" for the default namespace.
 func (w walker) in() string {
 	if ns := w.Cluster.Namespace; ns != "" && ns != "default" {
 		return " -n " + ns
@@ -57,7 +57,7 @@ func (w walker) in() string {
 	return ""
 }
 
-// managed reports whether an object, as KIND/NAME, is one of the management cluster.
+// managed reports whether an object, as KIND/NAME, is in the management cluster.
 func managed(at string) bool {
 	at = strings.TrimPrefix(at, "guest of ")
 	name, _, _ := strings.Cut(at, "/")
@@ -96,7 +96,7 @@ func (w walker) filled(a *finding, text string) string {
 	return text
 }
 
-// machineOf returns the name of the machine that has a VM or a bootstrap config, or "".
+// machineOf returns the name of the machine with a VM or bootstrap config, or "".
 func (w walker) machineOf(of, name string) string {
 	i := slices.IndexFunc(w.Machines, func(m clusterv1.Machine) bool {
 		return of == m.Spec.InfrastructureRef.Kind && name == m.Spec.InfrastructureRef.Name || name == m.Spec.Bootstrap.ConfigRef.Name
@@ -107,7 +107,7 @@ func (w walker) machineOf(of, name string) string {
 	return w.Machines[i].Name
 }
 
-// replaceWord replaces a word of capitals, unless it is a part of another word, such as a field or a variable.
+// replaceWord replaces a placeholder in capitals, unless it is part of another word, such as a field or a variable.
 func replaceWord(text, word, with string) string {
 	if with == "" {
 		return text

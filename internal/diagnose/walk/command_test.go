@@ -8,14 +8,14 @@ import (
 	"casement.dev/casement/internal/diagnose/cause"
 )
 
-// programs are those that begin a command.
+// programs matches the programs that begin a command.
 var programs = regexp.MustCompile(`^(az|casement|clusterctl|kubectl) `)
 
-// prose is what a command has not: a list of alternatives, words of capitals for something unknown, or three dots.
+// prose matches text that a command does not contain: a list of alternatives, placeholders in capitals, or three dots.
 var prose = regexp.MustCompile(`[,;:] |\b(or|and|the) |…|\.\.\.|` +
 	`\b(GROUP|NODE|MACHINE|CLUSTER|VM|ZONE|NAMESPACE|NAME|REGION|SIZE|P|O|SKU)\b`)
 
-// runs fails for a command of an answer that cannot be run as it is, or that asks the wrong cluster.
+// runs fails the test for a command in an answer that cannot be run as it is, or that queries the wrong cluster.
 func runs(t *testing.T, a Answer) {
 	t.Helper()
 	next := a.Next()
@@ -33,7 +33,7 @@ func runs(t *testing.T, a Answer) {
 	}
 }
 
-// TestFixesRun: a fix of a cause that begins as a command is one, but for the words that the walk fills in.
+// TestFixesRun: a fix of a cause that begins like a command is one, except for the placeholders that the walk replaces.
 func TestFixesRun(t *testing.T) {
 	filled := strings.NewReplacer("CLUSTER", "c", "REGION", "r", "GROUP", "g", "NODE", "n", "MACHINE", "m")
 	for _, step := range cause.Steps() {

@@ -9,7 +9,7 @@ import (
 )
 
 // specific returns the condition that best explains why a casement object is not Ready: a failure rather than work in
-// progress, and a detailed condition rather than the summary. It is nil for an object that is Ready.
+// progress, and a detailed condition rather than the summary. It returns nil for a Ready object.
 func specific(conditions []metav1.Condition) *metav1.Condition {
 	ready := bad(conditions, clusterv1.ReadyCondition)
 	if ready == nil && slices.ContainsFunc(conditions, func(c metav1.Condition) bool { return c.Type == clusterv1.ReadyCondition }) {
@@ -42,8 +42,7 @@ func specific(conditions []metav1.Condition) *metav1.Condition {
 	return ready
 }
 
-// later returns a condition of an object that is Ready which says that something else of it failed, or that it is paused,
-// or nil.
+// later returns a condition of a Ready object which reports another failure or that the object is paused, or nil.
 func later(conditions []metav1.Condition) *metav1.Condition {
 	if bad(conditions, clusterv1.ReadyCondition) != nil {
 		return nil
@@ -72,10 +71,10 @@ func inProgress(reason string) bool {
 		"WaitingForMachines", "ChangedElsewhere", "Scaling", "RollingUpdate", "Unknown", "NotYetReported"}, reason)
 }
 
-// patience is for how long what Azure passes through by itself is no fault. The controllers wait as long.
+// patience is the time for which temporary states of Azure are no fault. The controllers wait as long.
 const patience = 10 * time.Minute
 
-// passes reports whether a cause is one that passes by itself.
+// passes reports whether a cause is usually temporary.
 func passes(cause string) bool {
 	return slices.Contains([]string{"AzureBusy", "AzureFails", "NicReserved", "PrincipalUnknown"}, cause)
 }

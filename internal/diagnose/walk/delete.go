@@ -18,17 +18,17 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// deletionUnderWay is the cause of an answer about an object whose deletion makes progress.
+// deletionUnderWay is the cause in an answer about an object whose deletion makes progress.
 const deletionUnderWay = "Deleting"
 
-// maxWaiting is the number of objects that an answer names of those a deletion waits for.
+// maxWaiting is the maximum number of objects that an answer names as the ones a deletion waits for.
 const maxWaiting = 3
 
-// slowDeletion bounds the deletion of an object that reports no reason for waiting.
+// slowDeletion is the time after which the deletion of an object that reports no reason for waiting is a fault.
 const slowDeletion = 30 * time.Minute
 
-// deleting returns the answer for a cluster that is being deleted: an obstacle, or else the objects that the deletion
-// waits for. Missing objects are then no fault.
+// deleting returns the finding for a cluster that is being deleted: an obstacle, otherwise the objects for which the
+// deletion waits. Missing objects are then no fault.
 func (w walker) deleting() *finding {
 	if w.Cluster.DeletionTimestamp.IsZero() {
 		return nil
@@ -61,14 +61,14 @@ func (w walker) deleting() *finding {
 	if ac := w.AzureCluster; ac != nil && !ac.DeletionTimestamp.IsZero() {
 		own := w.waits(said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name, "kubectl describe azurecluster " + ac.Name +
 			" -n " + ac.Namespace}, deletionUnderWay, "the cluster's network to be deleted", ac.DeletionTimestamp.Time)
-		if own = w.kept(own, &ac.ObjectMeta); own.Cause == "FinalizerStays" {
+		if own = w.addFinalizers(own, &ac.ObjectMeta); own.Cause == "FinalizerStays" {
 			return own
 		}
 	}
 	if kcp := w.ControlPlane; kcp != nil && !kcp.DeletionTimestamp.IsZero() {
 		own := w.waits(said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name, "kubectl describe kubeadmcontrolplane " +
 			kcp.Name + " -n " + kcp.Namespace}, deletionUnderWay, "the control plane to be deleted", kcp.DeletionTimestamp.Time)
-		if own = w.kept(own, &kcp.ObjectMeta); own.Cause == "FinalizerStays" {
+		if own = w.addFinalizers(own, &kcp.ObjectMeta); own.Cause == "FinalizerStays" {
 			return own
 		}
 	}
@@ -79,14 +79,14 @@ func (w walker) deleting() *finding {
 		a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
 	}
 	if len(w.Machines)+len(w.Pools) == 0 && w.AzureCluster == nil && w.ControlPlane == nil {
-		return w.alone(w.kept(a, &w.Cluster.ObjectMeta))
+		return w.addDanglingEvidence(w.addFinalizers(a, &w.Cluster.ObjectMeta))
 	}
-	return w.kept(a, &w.Cluster.ObjectMeta)
+	return w.addFinalizers(a, &w.Cluster.ObjectMeta)
 }
 
-// alone adds to the answer about a cluster that is being deleted, and of which nothing else is left to delete, the references
-// that lead nowhere, conditions and finalizers: a controller that works would have let it go.
-func (w walker) alone(a *finding) *finding {
+// addDanglingEvidence adds evidence to the finding about a cluster that is being deleted after all its objects are gone: dangling
+// references, conditions and finalizers. A working controller would have removed its finalizer.
+func (w walker) addDanglingEvidence(a *finding) *finding {
 	if a.Cause != deletionUnderWay {
 		return a
 	}
@@ -110,9 +110,9 @@ func (w walker) alone(a *finding) *finding {
 	return a
 }
 
-// kept adds foreign finalizers to the answer about an object that is being deleted, and makes it a fault when the
+// addFinalizers adds foreign finalizers to the finding about an object that is being deleted, and turns it into a fault if the
 // deletion takes long.
-func (w walker) kept(a *finding, o *metav1.ObjectMeta) *finding {
+func (w walker) addFinalizers(a *finding, o *metav1.ObjectMeta) *finding {
 	for _, finalizer := range o.Finalizers {
 		if !strings.Contains(finalizer, "cluster.x-k8s.io") {
 			a.Waiting, a.Cause = false, "FinalizerStays"
@@ -126,7 +126,7 @@ func (w walker) kept(a *finding, o *metav1.ObjectMeta) *finding {
 	return w.overdue(a, o.DeletionTimestamp.Time, slowDeletion)
 }
 
-// leaving returns the answer for a machine that is being deleted.
+// leaving returns the finding for a machine that is being deleted.
 func (w walker) leaving(m *clusterv1.Machine) *finding {
 	s := said{"owner", cause.Deletion, "Machine/" + m.Name, "kubectl describe machine " + m.Name + " -n " + m.Namespace}
 	if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
@@ -145,7 +145,7 @@ func (w walker) leaving(m *clusterv1.Machine) *finding {
 		}
 		own := w.waits(said{"infrastructure", cause.Azure, at, next}, deletionUnderWay, "the virtual machine to be deleted",
 			am.DeletionTimestamp.Time)
-		if own = w.kept(own, &am.ObjectMeta); own.Cause == "FinalizerStays" {
+		if own = w.addFinalizers(own, &am.ObjectMeta); own.Cause == "FinalizerStays" {
 			return own
 		}
 	}
@@ -158,19 +158,20 @@ func (w walker) leaving(m *clusterv1.Machine) *finding {
 		if known.Cause == "EvictionBlocked" {
 			known.Next = "kubectl get poddisruptionbudgets -A"
 		}
-		if !known.Unknown && !w.passing(m, known) {
+		if !known.Unknown && !w.normalWait(m, known) {
 			return known
 		}
 		a.Evidence = known.Evidence
 	}
-	return w.kept(a, &m.ObjectMeta)
+	return w.addFinalizers(a, &m.ObjectMeta)
 }
 
-// awaited matches the pods whose end Cluster API waits for, one or several of them after another.
+// awaited matches the pods whose end Cluster API waits for; a message can name several such groups.
 var awaited = regexp.MustCompile(`Pods? ([^:]+): waiting for completion`)
 
-// drainRules returns what makes a drain wait for the pods that a message names: the MachineDrainRules that select the machine and
-// the pod, or the pod's own label, which goes before them. Source: sigs.k8s.io/cluster-api internal/controllers/machine/drain.
+// drainRules returns the reasons why a drain waits for the pods that a message names: the MachineDrainRules that select
+// the machine and the pod, or the pod's own label, which takes precedence. Source: sigs.k8s.io/cluster-api
+// internal/controllers/machine/drain.
 func (w walker) drainRules(m *clusterv1.Machine, message string) (lines []string) {
 	match := awaited.FindStringSubmatch(message)
 	if match == nil {
@@ -198,7 +199,7 @@ func (w walker) drainRules(m *clusterv1.Machine, message string) (lines []string
 	return lines[:min(len(lines), maxWaiting)]
 }
 
-// drains reports whether a rule selects a machine and a pod on it. Of the pod's namespace only the name is known.
+// drains reports whether a rule selects a machine and a pod on it. Of the pod's namespace, only the label with its name is known.
 func (w walker) drains(r *clusterv1.MachineDrainRule, m *clusterv1.Machine, p *corev1.Pod) bool {
 	machine := len(r.Spec.Machines) == 0 || slices.ContainsFunc(r.Spec.Machines, func(s clusterv1.MachineDrainRuleMachineSelector) bool {
 		return selects(s.Selector, m.Labels) && selects(s.ClusterSelector, w.Cluster.Labels)
@@ -208,7 +209,7 @@ func (w walker) drains(r *clusterv1.MachineDrainRule, m *clusterv1.Machine, p *c
 	}))
 }
 
-// selects reports whether labels match a selector; no selector matches all.
+// selects reports whether labels match a selector; a nil selector matches all.
 func selects(s *metav1.LabelSelector, of map[string]string) bool {
 	if s == nil {
 		return true
@@ -217,10 +218,10 @@ func selects(s *metav1.LabelSelector, of map[string]string) bool {
 	return err == nil && selector.Matches(labels.Set(of))
 }
 
-// passing reports whether a machine's deletion waits for something that every upgrade involves: the hook of its
-// KubeadmControlPlane, which is removed when the machine's etcd member is gone, a disruption budget that lets pods go one by one
-// as others become ready elsewhere, pods that end, or disks that Azure detaches.
-func (w walker) passing(m *clusterv1.Machine, a *finding) bool {
+// normalWait reports whether a machine's deletion waits for something that is part of every upgrade: the hook of its
+// KubeadmControlPlane, which is removed when the machine's etcd member is gone, a disruption budget that lets pods
+// leave one by one as others become ready elsewhere, pods that are ending, or disks that Azure detaches.
+func (w walker) normalWait(m *clusterv1.Machine, a *finding) bool {
 	since := w.Taken.Sub(m.DeletionTimestamp.Time)
 	switch a.Cause {
 	case "HookWaits":
@@ -236,10 +237,10 @@ func (w walker) passing(m *clusterv1.Machine, a *finding) bool {
 	return false
 }
 
-// hooked reports whether a machine has a hook: its condition names one for a moment after that was removed.
+// hooked reports whether a machine has a hook; its condition still names a hook for a short time after the hook was removed.
 func hooked(m *clusterv1.Machine) bool { return len(hooks(m)) > 0 }
 
-// hooks returns a machine's hooks with their owners, which is the meaning of the annotation's value, sorted.
+// hooks returns a machine's hooks with their owners, which are the values of the annotations, sorted.
 func hooks(m *clusterv1.Machine) (lines []string) {
 	for name, owner := range m.Annotations {
 		if strings.HasPrefix(name, clusterv1.PreDrainDeleteHookAnnotationPrefix) ||
@@ -251,7 +252,7 @@ func hooks(m *clusterv1.Machine) (lines []string) {
 	return lines
 }
 
-// line formats an answer as one line of evidence for another answer.
+// line formats a finding as one line of evidence for another finding.
 func (a *finding) line() string {
 	text := fmt.Sprintf("%s: %s", a.At, a.Says)
 	if len(a.Evidence) > 0 {

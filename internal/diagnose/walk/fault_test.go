@@ -35,7 +35,7 @@ func healthy() *facts.Snapshot {
 		AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{"n": n}, Pods: []corev1.Pod{p}}
 }
 
-// vm makes the AzureMachine fail by a condition.
+// vm makes the AzureMachine fail with a condition.
 func vm(condition, reason, message string) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		f.AzureMachines["am"].SetConditions([]metav1.Condition{
@@ -44,7 +44,7 @@ func vm(condition, reason, message string) func(*facts.Snapshot) {
 	}
 }
 
-// network makes the AzureCluster fail by a condition.
+// network makes the AzureCluster fail with a condition.
 func network(condition, reason, message string) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		f.AzureCluster.SetConditions([]metav1.Condition{{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: message}})
@@ -87,7 +87,7 @@ func waiting(reason, message string) func(*facts.Snapshot) {
 	}
 }
 
-// crash lets a container end again and again, with a last line in its log.
+// crash makes a container end repeatedly, with a last line in its log.
 func crash(line string) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container")(f)
@@ -95,7 +95,7 @@ func crash(line string) func(*facts.Snapshot) {
 	}
 }
 
-// osProvisioning begins Azure's message about a guest that could not set itself up.
+// osProvisioning is the beginning of Azure's message about a guest whose provisioning failed.
 const osProvisioning = "put Microsoft.Compute/virtualMachines/m: OSProvisioningClientError: " +
 	"OS Provisioning for VM 'm' failed. Error details: "
 
@@ -244,7 +244,8 @@ func TestFaults(t *testing.T) {
 	t.Logf("\n%s", table.String())
 }
 
-// A machine that is being deleted, and a control plane's kubelet that starts before its API server, are no faults.
+// TestWhatIsNoFault: a machine that is being deleted, and a control plane's kubelet that starts before its API server,
+// are no faults.
 func TestWhatIsNoFault(t *testing.T) {
 	for name, change := range map[string]func(*facts.Snapshot){
 		"a new node waits for the cloud provider": func(f *facts.Snapshot) {
@@ -294,8 +295,8 @@ func TestEvidenceHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// TestProgramDies: an API server that does not answer is laid to what ends again and again on a machine of the control
-// plane since it booted, and to no program that ended while the machine started.
+// TestProgramDies: an API server that does not respond is explained by a program that has ended repeatedly on a machine
+// of the control plane since it booted, but not by a program that ended while the machine started.
 func TestProgramDies(t *testing.T) {
 	const boots = "guest: m boots: Ubuntu\n"
 	ends := func(program string, times int) string {
@@ -313,7 +314,7 @@ func TestProgramDies(t *testing.T) {
 			f.Taken, f.Unreachable = time.Now(), "dial tcp 10.0.0.100:6443: connect: connection refused"
 			f.Machines[0].Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 			f.Console = func(*clusterv1.Machine) string { return test.console }
-			a := walker{Snapshot: f}.reached()
+			a := walker{Snapshot: f}.serverUnreachable()
 			if a == nil || a.Cause != test.cause || !strings.Contains(a.Says, test.says) {
 				t.Errorf("the answer is %+v", a)
 			}

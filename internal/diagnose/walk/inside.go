@@ -10,11 +10,12 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// mark is the text in the output that precedes a probe's own output.
+// mark is the text that precedes a probe's output.
 const mark = "=== casement "
 
-// Script returns the PowerShell script that runs all probes; ParseInside parses its output. Each is formatted alone: what the
-// first command of a script prints decides how PowerShell shows the objects of all others (about_Format.ps1xml).
+// Script returns the PowerShell script that runs all probes; ParseInside parses its output. Each probe's output is
+// formatted separately, because otherwise the output of the first command in a script decides how PowerShell formats
+// the objects of all others (about_Format.ps1xml).
 func Script() string {
 	var b strings.Builder
 	b.WriteString(`if (Test-Path C:\k\debug\hns.psm1) { Import-Module C:\k\debug\hns.psm1 }` + "\n")
@@ -26,7 +27,7 @@ func Script() string {
 	return b.String()
 }
 
-// ParseInside splits what Script printed.
+// ParseInside splits the output of Script by probe.
 func ParseInside(out string) facts.Inside {
 	in := facts.Inside{}
 	name := ""
@@ -44,7 +45,7 @@ func ParseInside(out string) facts.Inside {
 	return in
 }
 
-// inside returns the first fault that the basic probes, or the other ones, found on a node.
+// inside returns the first fault that the basic probes, or the other probes, found on a node.
 func (w walker) inside(node string, basic bool) *finding {
 	for _, p := range Probes() {
 		if a := w.judge(p, node); p.basic == basic && a != nil {
@@ -54,7 +55,7 @@ func (w walker) inside(node string, basic bool) *finding {
 	return nil
 }
 
-// judge returns a probe's answer for a node; nil if it found no fault or did not run.
+// judge returns a probe's finding for a node; nil if it found no fault or did not run.
 func (w walker) judge(p Probe, node string) *finding {
 	out, seen := w.Inside[node][cmp.Or(p.reads, p.Name)]
 	if !seen {

@@ -14,16 +14,15 @@ import (
 
 // Limits of a healthy Windows node.
 const (
-	// minMTU is the smallest MTU of the adapter with which pods with an MTU of 1350 fit into VXLAN, whose headers take
-	// 50 bytes.
+	// minMTU is the smallest MTU of the adapter for pods with an MTU of 1350 over VXLAN, whose headers take 50 bytes.
 	minMTU = 1400
-	// spareEndpoints is the number of HNS endpoints beyond two per pod that is not yet a leak.
+	// spareEndpoints is the number of HNS endpoints, in addition to two per pod, up to which there is no leak.
 	spareEndpoints = 40
-	// portShare is the share of the dynamic port range that may be in use.
+	// portShare is the maximum share of the dynamic port range that may be in use.
 	portShare = 0.9
 )
 
-// The default range of node ports (kube-apiserver, --service-node-port-range).
+// firstNodePort and lastNodePort are the default range of node ports (kube-apiserver, --service-node-port-range).
 const firstNodePort, lastNodePort = 30000, 32767
 
 func match(pattern string) func(string, surroundings) string {
@@ -91,7 +90,7 @@ func lastLine(s string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// objects parses the output of ConvertTo-Json: nothing, an object, or a list.
+// objects parses the output of ConvertTo-Json, which is empty, an object or a list.
 func objects[T any](out string) []T {
 	var many []T
 	if json.Unmarshal([]byte(out), &many) == nil {
@@ -104,7 +103,7 @@ func objects[T any](out string) []T {
 	return nil
 }
 
-// noManagementIP finds networks that carry the node's own traffic and have no management IP; NAT networks have none.
+// noManagementIP finds networks that carry the node's own traffic and have no management IP. NAT networks need none.
 func noManagementIP(out string, _ surroundings) string {
 	for _, n := range objects[struct{ Name, Type, ManagementIP string }](out) {
 		if n.ManagementIP == "" && slices.Contains([]string{"external", "overlay", "l2bridge", "l2tunnel"}, strings.ToLower(n.Type)) {
@@ -114,7 +113,8 @@ func noManagementIP(out string, _ surroundings) string {
 	return ""
 }
 
-// staleVIP finds a cached source VIP outside its expected range: with Flannel the node's pod range, else the cluster's.
+// staleVIP finds a cached source VIP outside its expected range: with Flannel the node's pod range, otherwise the
+// cluster's pod range.
 func staleVIP(out string, at surroundings) string {
 	var vip struct {
 		IP4 struct {
@@ -150,7 +150,7 @@ var (
 	dnsServers    = regexp.MustCompile(`(?is)"nameservers"\s*:\s*\[([^\]]*)\]`)
 )
 
-// listed returns the members of the JSON lists of strings that a pattern matches.
+// listed returns the elements of the JSON lists of strings that a pattern matches.
 func listed(list *regexp.Regexp, out string) []string {
 	var all []string
 	for _, m := range list.FindAllStringSubmatch(out, -1) {
@@ -185,7 +185,7 @@ var (
 	carrier = netip.MustParsePrefix("100.64.0.0/10")
 )
 
-// foreignDNS reports that none of the DNS servers configured for pods is a Service address.
+// foreignDNS finds that none of the DNS servers configured for pods is the address of a Service.
 func foreignDNS(out string, at surroundings) string {
 	servers, services := listed(dnsServers, out), at.cluster.Spec.ClusterNetwork.Services.CIDRBlocks
 	if len(servers) == 0 || len(services) == 0 {
@@ -199,7 +199,7 @@ func foreignDNS(out string, at surroundings) string {
 	return fmt.Sprintf("nameservers %s, and services are in %s", strings.Join(servers, ","), strings.Join(services, ","))
 }
 
-// pending is a TCP connection that has not been answered.
+// pending is a TCP connection to which the peer has not responded.
 type pending struct {
 	LocalAddress, RemoteAddress string
 	RemotePort                  int

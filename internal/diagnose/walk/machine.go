@@ -18,16 +18,16 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// machine walks one machine from its bootstrap data to its node.
+// machine examines one machine from its bootstrap data to its node.
 func (w walker) machine(m *clusterv1.Machine) *finding {
 	if !m.DeletionTimestamp.IsZero() {
 		return w.leaving(m)
 	}
-	return first(func() *finding { return w.comes(m) }, func() *finding { return w.stays(m) })
+	return first(func() *finding { return w.bootPath(m) }, func() *finding { return w.laterFaults(m) })
 }
 
-// stays examines what is wrong with a machine whose way to its node has no fault.
-func (w walker) stays(m *clusterv1.Machine) *finding {
+// laterFaults finds the faults of a machine that do not prevent it from becoming a node.
+func (w walker) laterFaults(m *clusterv1.Machine) *finding {
 	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
 	if a := w.paused("Machine/"+m.Name, m, describe); a != nil {
 		return a
@@ -50,15 +50,16 @@ func (w walker) stays(m *clusterv1.Machine) *finding {
 	if !whole && w.Taken.Sub(m.CreationTimestamp.Time) < slowAzure {
 		notes = w.BootNotes(m)
 	}
-	if a := w.stumbled(m, notes); a != nil {
+	if a := w.failedBootCommand(m, notes); a != nil {
 		return a
 	}
 	return w.left(said{"owner", "", "Machine/" + m.Name, describe}, m.Status.Conditions)
 }
 
-// stumbled finds, by the notes about its boot, a machine of which a command of the bootstrap data failed without keeping it from
-// becoming a node: the batch of cloudbase-init and the runcmd of cloud-init go on after a command that fails.
-func (w walker) stumbled(m *clusterv1.Machine, notes []string) *finding {
+// failedBootCommand finds, from the notes about its boot, a machine whose bootstrap data had a failed command that did not
+// prevent it from becoming a node: the batch files of cloudbase-init and the runcmd of cloud-init continue after a
+// failed command.
+func (w walker) failedBootCommand(m *clusterv1.Machine, notes []string) *finding {
 	var failed, rest []string
 	for _, note := range notes {
 		if cause.Harmless(note) {
@@ -76,7 +77,7 @@ func (w walker) stumbled(m *clusterv1.Machine, notes []string) *finding {
 		Next: "casement logs " + m.Name + " -n " + m.Namespace}
 }
 
-// soonExpired is the time before a certificate's end from which it is a fault.
+// soonExpired is the remaining validity of a certificate below which it is a fault.
 const soonExpired = 7 * 24 * time.Hour
 
 // paused finds the annotation that pauses an object.
@@ -91,25 +92,25 @@ func (w walker) paused(at string, o metav1.Object, next string) *finding {
 		Harm:     "whoever paused it may have had a reason", Next: next}
 }
 
-// comes walks a machine from its bootstrap data to its node.
-func (w walker) comes(m *clusterv1.Machine) *finding {
+// bootPath examines a machine from its bootstrap data to its node.
+func (w walker) bootPath(m *clusterv1.Machine) *finding {
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
 		return first(func() *finding { return w.instance(m) }, func() *finding { return w.registered(m) })
 	}
 	if a := w.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil && !a.Waiting {
 		return a
 	} else if vm := w.infrastructure(m); a != nil || vm != nil {
-		// The VM's own answer comes first, unless it only waits for the bootstrap data, of which a says more.
+		// The VM's own finding comes first, unless it only waits for the bootstrap data; then a has more details.
 		if a != nil {
-			vm = notThe(vm, infrav1.WaitingForBootstrapDataReason)
+			vm = unlessCause(vm, infrav1.WaitingForBootstrapDataReason)
 		}
 		return first(func() *finding { return vm }, func() *finding { return a })
 	}
 	return w.registered(m)
 }
 
-// notThe returns the answer unless it has the given cause.
-func notThe(a *finding, cause string) *finding {
+// unlessCause returns the finding, or nil if it has the given cause.
+func unlessCause(a *finding, cause string) *finding {
 	if a != nil && a.Cause == cause {
 		return nil
 	}
@@ -140,7 +141,7 @@ func (w walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *finding {
 	return s.condition(c)
 }
 
-// infrastructure examines the VM; for a guest that failed, the console shows more.
+// infrastructure examines the VM; if the guest failed, the console has more details.
 func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	a := w.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
@@ -152,9 +153,9 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	}
 	c := specific(a.GetConditions())
 	if c == nil || c.Type == infrav1.BootstrapSucceededCondition && w.joined(m) {
-		return nil // what the node waits for says more than a boot that is over
+		return nil // the reason why the node waits has more details than an ended boot
 	}
-	s := said{"infrastructure", cause.Azure, "AzureMachine/" + a.Name, w.shows(m)}
+	s := said{"infrastructure", cause.Azure, "AzureMachine/" + a.Name, w.showCommand(m)}
 	if c.Type == infrav1.BootstrapSucceededCondition {
 		s.step, s.kind, s.at = "guest", cause.Guest, guestOf(m)
 	}
@@ -170,8 +171,8 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
 		if g := w.guest(m); g != nil && (g.Step == "controlplane" || answer.Unknown || answer.Fix == "" || answer.Follows ||
 			g.Cause == answer.Cause && len(g.Notes) > 0) {
-			if g.Step == "guest" { // what the machine waits for says nothing of a program of its own that ends
-				g.more(answer.Evidence)
+			if g.Step == "guest" { // the machine's message says nothing about a program on it that ends
+				g.addEvidence(answer.Evidence)
 			}
 			return g
 		}
@@ -184,10 +185,11 @@ func (w walker) infrastructure(m *clusterv1.Machine) *finding {
 		answer.Says, answer.Fix = "somebody else than casement stopped the virtual machine",
 			"az vm start, or delete the Machine, so that its set makes another"
 	}
-	return w.barred(answer)
+	return w.azureObstacle(answer)
 }
 
-// secretless is the answer for a machine whose bootstrap data is in a Secret that cannot be used, as the condition says.
+// secretless returns the finding for a machine whose bootstrap data is in a Secret that, according to the condition,
+// cannot be used.
 func (w walker) secretless(s said, m *clusterv1.Machine, c *metav1.Condition) *finding {
 	a := s.condition(c)
 	a.Step, a.Unknown, a.Cause = "bootstrap", false, "BootstrapSecretMissing"
@@ -202,12 +204,12 @@ func (w walker) secretless(s said, m *clusterv1.Machine, c *metav1.Condition) *f
 	return w.soon(a, "the Secret with the machine's bootstrap data")
 }
 
-// vmStopped is the condition reason of the provider for a VM that is powered off.
+// vmStopped is the provider's condition reason for a VM that is powered off.
 const vmStopped = "VMStopped"
 
-// shows returns the command that shows more about a machine: its boot log if its VM has ever run, else the conditions
-// of its infrastructure.
-func (w walker) shows(m *clusterv1.Machine) string {
+// showCommand returns the command that shows more about a machine: its boot log if its VM was ever running, otherwise the
+// conditions of its infrastructure.
+func (w walker) showCommand(m *clusterv1.Machine) string {
 	describe := "kubectl describe " + strings.ToLower(m.Spec.InfrastructureRef.Kind) + " " +
 		m.Spec.InfrastructureRef.Name + " -n " + m.Namespace
 	am := w.AzureMachines[m.Spec.InfrastructureRef.Name]
@@ -221,18 +223,18 @@ func (w walker) shows(m *clusterv1.Machine) string {
 	return "casement logs " + m.Name + " -n " + m.Namespace
 }
 
-// guestOf names the guest of a machine in an answer.
+// guestOf returns the name of a machine's guest in an answer.
 func guestOf(m *clusterv1.Machine) string { return "guest of Machine/" + m.Name }
 
-// guest examines the console from its end, as the last failure stopped the boot. A consequence is reported only if its
-// root cause is not on the console.
+// guest examines the console from its end, because the last failure stopped the boot. A consequence is reported only if
+// its root cause is not on the console.
 func (w walker) guest(m *clusterv1.Machine) *finding {
 	if w.Console == nil || w.joined(m) {
 		return nil
 	}
 	s := said{"guest", cause.Guest, guestOf(m), "casement logs " + m.Name + " -n " + m.Namespace}
 	lines := slices.DeleteFunc(strings.Split(w.Console(m), "\n"), func(line string) bool {
-		// The kubelet of a control plane starts before the API server that it asks.
+		// The kubelet of a control plane starts before the API server that it connects to.
 		return isControlPlane(m) && strings.Contains(line, "Unable to register node")
 	})
 	c, line, ok := cause.Last(cause.Guest, lines)
@@ -247,18 +249,19 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 	boot := cause.ReadBoot(lines)
 	line = boot.Explain(c, line)
 	a := s.because(c.Name, line)
-	a.Notes = slices.DeleteFunc(shown(boot.Notes()), func(note string) bool { // casement's script repeats what it runs
+	a.Notes = slices.DeleteFunc(shown(boot.Notes()), func(note string) bool { // casement's script repeats the commands that it runs
 		return len(a.Evidence) > 0 && strings.Contains(note, strings.TrimPrefix(a.Evidence[0], "guest: "))
 	})
 	asks := strings.Contains(line, "JWS signature") || c.Name == "ClusterInfoMissing" || c.Name == "JoinConfigUnread"
 	if since := w.booted(m); asks && !since.IsZero() && (w.Taken.Sub(since) < slowToken || w.rolling()) {
-		// The controller manager signs a new token, a control plane that starts makes its ConfigMaps, and kubeadm asks until they are there.
+		// The controller manager signs a new token, and a starting control plane creates its ConfigMaps; kubeadm
+		// retries until they exist.
 		waiting := w.waits(s, a.Cause, "the cluster to sign the machine's bootstrap token, and to have what kubeadm reads to join", since)
 		waiting.Evidence = a.Evidence
 		return waiting
 	}
 	if c.Name == "APINameUnresolved" {
-		return w.barred(a)
+		return w.azureObstacle(a)
 	}
 	if !c.Follows || c.Name == cause.CommandFailed || c.Name == cause.AgentFailed {
 		return a
@@ -268,11 +271,11 @@ func (w walker) guest(m *clusterv1.Machine) *finding {
 		waiting.Evidence = a.Evidence
 		return waiting
 	}
-	return w.barred(a)
+	return w.azureObstacle(a)
 }
 
-// joined reports whether a machine has a node, be it one that Cluster API has not matched yet: what its boot log says of the
-// way there is over.
+// joined reports whether a machine has a node, even one that Cluster API has not matched yet: failures of the join in
+// the boot log are then no longer relevant.
 func (w walker) joined(m *clusterv1.Machine) bool {
 	if w.Nodes[m.Status.NodeRef.Name] != nil {
 		return true
@@ -285,7 +288,7 @@ func (w walker) joined(m *clusterv1.Machine) bool {
 	return n != nil && (n.Spec.ProviderID == "" || strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID))
 }
 
-// booted returns when a machine's VM began to run, or else when the machine was created.
+// booted returns the time at which a machine's VM began to run, or otherwise the time at which the machine was created.
 func (w walker) booted(m *clusterv1.Machine) time.Time {
 	since := m.CreationTimestamp.Time
 	if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
@@ -306,9 +309,9 @@ func shown(notes []string) []string {
 	return out
 }
 
-// gaveUp finds a machine whose boot is over and left no node: kubeadm ends after the node is there. Source: the phases of
-// kubeadm join, k8s.io/kubernetes cmd/kubeadm/app/cmd/join.go.
-func (w walker) gaveUp(s said, m *clusterv1.Machine) *finding {
+// bootEndedWithoutNode finds a machine whose boot has ended without a node: kubeadm ends only after the node exists. Source: the
+// phases of kubeadm join, k8s.io/kubernetes cmd/kubeadm/app/cmd/join.go.
+func (w walker) bootEndedWithoutNode(s said, m *clusterv1.Machine) *finding {
 	since := w.booted(m)
 	if w.Console == nil || since.IsZero() || w.Taken.Sub(since) < slowStatus {
 		return nil
@@ -319,7 +322,7 @@ func (w walker) gaveUp(s said, m *clusterv1.Machine) *finding {
 	}
 	a := s.unknown("", "BootEnded", line, since)
 	a.Says = "the boot agent is done and the machine is no node; the cause is not known here"
-	a.Fix = "read the boot log from its end: " + w.shows(m)
+	a.Fix = "read the boot log from its end: " + w.showCommand(m)
 	return a
 }
 
@@ -330,26 +333,26 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 		if a := w.unclaimed(m); a != nil {
 			return a
 		}
-		if a := w.off(m); a != nil {
+		if a := w.vmNotRunning(m); a != nil {
 			return a
 		}
 		if g := w.guest(m); g != nil {
 			return g
 		}
-		s := said{"node", cause.Node, "Machine/" + m.Name, w.shows(m)}
+		s := said{"node", cause.Node, "Machine/" + m.Name, w.showCommand(m)}
 		since := m.CreationTimestamp.Time
 		if am := w.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
 			if ready := condition(am.GetConditions(), clusterv1.ReadyCondition); ready != nil {
 				since = ready.LastTransitionTime.Time
 			}
 		}
-		if a := w.gaveUp(s, m); a != nil {
+		if a := w.bootEndedWithoutNode(s, m); a != nil {
 			return a
 		}
 		if !since.IsZero() && w.Taken.Sub(since) < slowAzure {
 			waiting := w.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
 			if w.Console != nil {
-				waiting.with(w.comeTo(m, since))
+				waiting.with(w.bootProgress(m, since))
 			}
 			return waiting
 		}
@@ -365,7 +368,7 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 	n := w.Nodes[name]
 	if n != nil {
 		a := w.node(n)
-		if off := w.off(m); a != nil && off != nil {
+		if off := w.vmNotRunning(m); a != nil && off != nil {
 			off.Evidence = append(off.Evidence, a.Evidence...)
 			return off
 		}
@@ -376,17 +379,17 @@ func (w walker) registered(m *clusterv1.Machine) *finding {
 	}
 	h := condition(m.Status.Conditions, clusterv1.MachineNodeHealthyCondition)
 	if h != nil && w.Taken.Sub(h.LastTransitionTime.Time) < justApplied {
-		// The node was made, or its machine deleted, between the reads of their lists.
-		return w.waits(said{"node", cause.Node, "Node/" + name, w.shows(m)}, "NodeDeleted", "the node of Machine/"+m.Name+", which was not read",
-			h.LastTransitionTime.Time)
+		// The node was created, or its machine deleted, between the reads of their lists.
+		return w.waits(said{"node", cause.Node, "Node/" + name, w.showCommand(m)}, "NodeDeleted",
+			"the node of Machine/"+m.Name+", which was not read", h.LastTransitionTime.Time)
 	}
 	return &finding{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster",
 		Evidence: []string{"status.nodeRef.name of Machine/" + m.Name + ": " + name}, Fix: "restart the kubelet, or replace the machine",
-		Remedy: "Restart-Service kubelet", Next: w.shows(m)}
+		Remedy: "Restart-Service kubelet", Next: w.showCommand(m)}
 }
 
-// comeTo says how far a boot has come that goes on: the error that its log repeats, or after a while its last line.
-func (w walker) comeTo(m *clusterv1.Machine, since time.Time) string {
+// bootProgress describes the progress of a boot that has not ended: the error that its log repeats or, after a while, its last line.
+func (w walker) bootProgress(m *clusterv1.Machine, since time.Time) string {
 	lines := strings.Split(w.Console(m), "\n")
 	if line := cause.Repeated(lines); line != "" {
 		return line
@@ -398,7 +401,7 @@ func (w walker) comeTo(m *clusterv1.Machine, since time.Time) string {
 }
 
 // unclaimed finds the node of a machine that Cluster API has not matched to it: the cloud provider has not set the
-// node's provider ID, or the ID is that of another VM.
+// node's provider ID, or the ID belongs to another VM.
 func (w walker) unclaimed(m *clusterv1.Machine) *finding {
 	a := w.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil || a.Spec.ProviderID == nil {
@@ -423,10 +426,11 @@ func (w walker) unclaimed(m *clusterv1.Machine) *finding {
 		Fix:      "delete the Node and restart the machine's kubelet, or replace the machine", Next: s.next}
 }
 
-// anonymous finds a node that no cloud provider will give a provider ID, as its kubelet did not ask for one: with an external
-// cloud provider it registers its node with a taint, which is there until the provider ID is.
+// anonymous finds a node to which no cloud provider will assign a provider ID, because its kubelet did not request it:
+// with an external cloud provider the kubelet registers the node with a taint, which stays until the provider ID is
+// set.
 func (w walker) anonymous(n *corev1.Node, m *clusterv1.Machine) *finding {
-	a := w.waits(said{"node", cause.Node, "Node/" + n.Name, w.shows(m)}, "ProviderIDMissing",
+	a := w.waits(said{"node", cause.Node, "Node/" + n.Name, w.showCommand(m)}, "ProviderIDMissing",
 		"the node's provider ID, by which Cluster API finds the node of Machine/"+m.Name, n.CreationTimestamp.Time)
 	a.Type = "Field"
 	a.Evidence = []string{"spec.providerID is empty, and spec.taints has no " + uninitializedTaint}
@@ -464,7 +468,7 @@ func (w walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.
 // kubernetes.io/docs/reference/labels-annotations-taints.
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// uninitialized finds a node that the cloud provider has not initialized; for a new node the answer is Waiting.
+// uninitialized finds a node that the cloud provider has not initialized; for a new node the finding is Waiting.
 func (w walker) uninitialized(n *corev1.Node) *finding {
 	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
 		return nil

@@ -14,7 +14,7 @@ import (
 // calicoWindows is the operator's name for Calico on Windows.
 const calicoWindows = "calico-windows"
 
-// calico finds a Calico operator that refuses to install Calico for Windows. It does so unless IPAM is strict, the
+// calico finds a Calico operator that refuses to install Calico for Windows. It refuses unless IPAM is strict, the
 // ConfigMap kubernetes-services-endpoint has the API server's endpoint, and the Installation names the service CIDRs.
 func (w walker) calico() *finding {
 	for _, d := range w.Calico {
@@ -33,7 +33,7 @@ func (w walker) calico() *finding {
 // flannelBackend is the annotation in which flanneld records the parameters of its overlay.
 const flannelBackend = "flannel.alpha.coreos.com/backend-data"
 
-// minVNI is the least VXLAN network identifier that Windows accepts.
+// minVNI is the smallest VXLAN network identifier that Windows accepts.
 const minVNI = 4096
 
 // overlay finds a node whose Flannel network identifier is too small for Windows.
@@ -52,8 +52,8 @@ func overlay(n *corev1.Node) *finding {
 		Next:     "kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml"}
 }
 
-// unanswered matches the kubelet's message about a probe whose connection is not accepted. A program that hangs accepts
-// the connection and does not answer.
+// unanswered matches the kubelet's message about a probe whose connection is not accepted. A hanging program accepts
+// the connection and does not respond.
 var unanswered = regexp.MustCompile(`dial tcp \S+: (i/o timeout|connectex: A connection attempt failed|.*no route to host)`)
 
 // cutOff finds a Windows node whose kubelet reaches none of the probed pods.
@@ -75,7 +75,7 @@ func (w walker) cutOff(n *corev1.Node) *finding {
 			}
 		}
 		if line == "" {
-			return nil // this one is reached, or what is wrong is its own
+			return nil // the kubelet reaches this pod, or the pod's own fault explains the probe
 		}
 		evidence = "Pod/" + p.Name + ": " + line
 	}
@@ -99,7 +99,7 @@ func probed(p *corev1.Pod) bool {
 	return false
 }
 
-// unanswered returns the kubelet's warning that it cannot reach a pod, or "".
+// unanswered returns the kubelet's warning that it cannot connect to a pod, or "".
 func (w walker) unanswered(p *corev1.Pod) string {
 	for _, e := range w.events(w.Warnings, p.UID) {
 		if strings.Contains(e.Message, "probe failed") && unanswered.MatchString(e.Message) {

@@ -40,7 +40,7 @@ func (w walker) node(n *corev1.Node) *finding {
 	return nil
 }
 
-// reportedBy finds a condition of a node that another program than the kubelet set: such a problem detector reports a
+// reportedBy finds a node condition that a program other than the kubelet set: such a problem detector reports a
 // problem as True. Source: github.com/kubernetes/node-problem-detector, docs.
 func reportedBy(s said, n *corev1.Node) *finding {
 	for _, c := range n.Status.Conditions {
@@ -59,7 +59,7 @@ func reportedBy(s said, n *corev1.Node) *finding {
 	return nil
 }
 
-// notReady explains a node that is not Ready by a fault that the probes found, else by the kubelet's message.
+// notReady explains a node that is not Ready by a fault that the probes found, otherwise by the kubelet's message.
 func (w walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *finding {
 	if a := w.inside(n.Name, true); a != nil {
 		a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))

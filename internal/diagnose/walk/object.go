@@ -16,13 +16,13 @@ type walker struct{ *facts.Snapshot }
 // Cluster returns the first fault of a cluster and of the objects in it.
 func Cluster(s *facts.Snapshot) Answer { return walker{s}.forCluster() }
 
-// All returns the faults of all objects, without Waiting answers and objects that are being deleted. A fault of the
-// cluster comes first. A fault that two objects report is returned once.
+// All returns the faults of all objects, without Waiting answers and without objects that are being deleted. Faults of
+// the cluster come first. A fault that two objects report is returned once.
 func All(s *facts.Snapshot) []Answer { return walker{s}.all() }
 
-// Concerns returns a function that reports whether an answer's object, as KIND/NAME, belongs to o: for a machine
-// itself, its config, its VM, its node, and the pods on that node; for a machine pool itself, its scale set, its config
-// and its machines. For a cluster it returns nil, as every object belongs to it.
+// Concerns returns a function that reports whether an answer's object, as KIND/NAME, belongs to o: for a machine, these
+// are the machine, its config, its VM, its node, and the pods on that node; for a machine pool, the pool, its scale
+// set, its config and its machines. For a cluster it returns nil, because every object belongs to it.
 func Concerns(s *facts.Snapshot, o facts.Object) func(at string) bool {
 	switch o.Kind {
 	case "Machine":
@@ -70,15 +70,14 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 		o.Kind, o.Name, o.Namespace, o.Cluster.Name, o.Kind)
 }
 
-// NeedsOthers reports whether objects of other kinds, which facts.Snapshot.More reads, may say what is wrong with an object of a
-// kind whose usual objects are well.
+// NeedsOthers reports whether objects of other kinds, which facts.Snapshot.More reads, may explain a fault of an object
+// of this kind whose usual objects are healthy.
 func NeedsOthers(kind string) bool { return kind == "Cluster" || kind == "PersistentVolumeClaim" }
 
-// mostNotes bounds the notes about the machines of a set, whose boots are alike.
+// mostNotes is the maximum number of notes about the machines of a set, whose boots are alike.
 const mostNotes = 5
 
-// notes returns notes about the boots of the machines that are examined, the one that was asked for or those of its set, and the
-// first failure among them.
+// notes returns notes about the boots of the named machine or of the machines of the named set, and the first failure among them.
 func (w walker) notes(o facts.Object) (notes []string, failed *finding) {
 	for i := range w.Machines {
 		m := &w.Machines[i]
@@ -90,7 +89,7 @@ func (w walker) notes(o facts.Object) (notes []string, failed *finding) {
 		}
 		own := w.BootNotes(m)
 		if failed == nil && m.DeletionTimestamp.IsZero() {
-			failed = w.stumbled(m, own)
+			failed = w.failedBootCommand(m, own)
 		}
 		for _, note := range own {
 			if !slices.Contains(notes, note) && (o.Kind == "Machine" || len(notes) < mostNotes) {
@@ -120,18 +119,18 @@ func (w walker) managed(o facts.Object) func() *finding {
 	return nil
 }
 
-// step returns the step of the walk that examines an object which has no walk of its own.
+// step returns the function that examines an object without a walk of its own.
 func (w walker) step(o facts.Object) func() *finding {
 	return func() *finding {
 		switch {
 		case o.Kind == "AzureCluster" && w.AzureCluster != nil && w.AzureCluster.Name == o.Name:
-			return first(w.infra, w.reached)
+			return first(w.infra, w.serverUnreachable)
 		case o.Kind == "MachineHealthCheck":
 			return each(slices.DeleteFunc(slices.Clone(w.HealthChecks), func(h clusterv1.MachineHealthCheck) bool { return h.Name != o.Name }),
 				func(h *clusterv1.MachineHealthCheck) *finding {
 					return first(func() *finding { return w.healthCheck(h) }, func() *finding { return w.unhealthy(h) })
 				})()
-		case o.Kind == "Node": // one that no machine has yet
+		case o.Kind == "Node": // a node that no machine has yet
 			return each(w.machinesWhere(func(m *clusterv1.Machine) bool {
 				am := w.AzureMachines[m.Spec.InfrastructureRef.Name]
 				if am == nil || am.Spec.ProviderID == nil {
@@ -148,7 +147,7 @@ func (w walker) step(o facts.Object) func() *finding {
 	}
 }
 
-// of returns the walk for the item of a list that meant accepts, or nil.
+// of returns the walk for the item of a list for which meant returns true, or nil.
 func of[T any](items []T, meant func(*T) bool, walk func(*T) *finding) func() *finding {
 	for i := range items {
 		if meant(&items[i]) {
@@ -162,7 +161,7 @@ func of[T any](items []T, meant func(*T) bool, walk func(*T) *finding) func() *f
 // last its Available condition.
 func (w walker) forCluster() Answer {
 	a := w.cluster()
-	if !w.Cluster.DeletionTimestamp.IsZero() { // its pods have no node any more
+	if !w.Cluster.DeletionTimestamp.IsZero() { // the cluster's pods no longer have a node
 		return w.done(a, "Cluster/"+w.Cluster.Name)
 	}
 	if a == nil || a.Waiting {
@@ -171,7 +170,7 @@ func (w walker) forCluster() Answer {
 				each(w.HealthChecks, w.healthCheck), w.workloads, w.others, each(w.Machines, w.version))
 		}
 		a = first(func() *finding { return a }, rest)
-		if a == nil { // what something waits for says more than that the cluster is not available
+		if a == nil { // a Waiting finding is more informative than the cluster's condition Available
 			a = w.available()
 		}
 	}
@@ -180,8 +179,8 @@ func (w walker) forCluster() Answer {
 	return out
 }
 
-// forMachine examines the objects that the machine depends on, then the machine. A fault of its pool is reported only
-// if the machine has none.
+// forMachine examines the objects that the machine depends on, then the machine. It reports a fault of its pool only if
+// the machine has none.
 func (w walker) forMachine(m *clusterv1.Machine) *finding {
 	needs := w.cluster()
 	own := first(func() *finding { return w.machine(m) }, func() *finding { return w.version(m) }, func() *finding { return w.cordoned(m) },
@@ -190,7 +189,7 @@ func (w walker) forMachine(m *clusterv1.Machine) *finding {
 		return own
 	}
 	if own != nil && needs != nil && needs.Step == "infrastructure" && !m.DeletionTimestamp.IsZero() && len(own.Evidence) > 0 {
-		return own // its deletion says itself what it waits for
+		return own // the deletion's finding has the reason for waiting
 	}
 	if pool := w.poolOf(m); needs == nil && pool != nil {
 		return w.pool(pool)
@@ -214,7 +213,7 @@ func (w walker) forDeployment(d *clusterv1.MachineDeployment) *finding {
 	}
 	own := w.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
 	return w.own(each(own, w.machine), func() *finding { return w.deployment(d) }, each(sets, w.set),
-		w.remedied(own), func() *finding { return w.short(d) }, each(own, w.version), func() *finding { return w.former(d) })
+		w.remedied(own), func() *finding { return w.short(d) }, each(own, w.version), func() *finding { return w.keepsOldTemplate(d) })
 }
 
 // forSet examines the cluster, a MachineSet and its machines.
@@ -223,7 +222,7 @@ func (w walker) forSet(s *clusterv1.MachineSet) *finding {
 	return w.own(each(own, w.machine), func() *finding { return w.set(s) }, w.remedied(own))
 }
 
-// remedied examines the health checks of machines.
+// remedied returns the function that examines the health checks of machines.
 func (w walker) remedied(machines []clusterv1.Machine) func() *finding {
 	var of []clusterv1.MachineHealthCheck
 	for _, h := range w.HealthChecks {
@@ -234,8 +233,8 @@ func (w walker) remedied(machines []clusterv1.Machine) func() *finding {
 	return each(of, w.loops)
 }
 
-// own examines what a set of machines needs, and then the set. A fault of the control plane explains a set only if the set
-// itself is not well; otherwise it is the control plane's own.
+// own examines the cluster, and then a set of machines. A fault of the control plane explains a set only if the set
+// itself waits; otherwise the set's own finding is returned.
 func (w walker) own(checks ...func() *finding) *finding {
 	a := w.cluster()
 	if a == nil || a.Step != "controlplane" {
@@ -257,7 +256,7 @@ func (w walker) machinesWhere(meant func(*clusterv1.Machine) bool) (out []cluste
 	return out
 }
 
-// gaps returns the parts that were not read, and those that would be needed to explain more.
+// gaps returns the parts that were not read, and the parts that would be needed for more findings.
 func (w walker) gaps() []string {
 	out := slices.Clone(w.NotExamined)
 	if w.Unreachable != "" {
@@ -273,8 +272,8 @@ func (w walker) gaps() []string {
 	return out
 }
 
-// forPod examines the node that a pod runs on, or its virtual machine, and then the pod. What else is wrong with the machine,
-// such as a pause, a deletion that waits or a command that failed in the boot, keeps no pod on its node from running.
+// forPod examines the node of a pod, or its virtual machine, and then the pod. Other faults of the machine, such as a
+// pause, a waiting deletion or a failed command in the boot, do not prevent pods on its node from running.
 func (w walker) forPod(p *corev1.Pod) *finding {
 	for i := range w.Machines {
 		if m := &w.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {

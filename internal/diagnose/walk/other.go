@@ -21,10 +21,10 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// reader judges one kind of which there is no walk. asked is true for the object that a user named, of which more is said.
+// reader examines one kind without a walk of its own. asked is true for the object that a user named, for which more is reported.
 type reader func(f walker, o *unstructured.Unstructured, asked bool) *finding
 
-// readers are the kinds with knowledge of their own; any kind has the generic reader besides.
+// readers returns the functions for kinds with specific rules; the generic rules apply to every kind.
 func readers() map[string]reader {
 	return map[string]reader{
 		"Ingress": routes, "HorizontalPodAutoscaler": autoscaler, "CronJob": cronJob, "NetworkPolicy": policy,
@@ -36,7 +36,7 @@ func readers() map[string]reader {
 // other examines an object of any kind.
 func (w walker) other(o *unstructured.Unstructured, asked bool) *finding {
 	if asked && w.Refused != "" {
-		s := saysOf(o)
+		s := sourceOfObject(o)
 		s.kind = cause.Admission
 		a := s.because("Refused", w.Refused)
 		a.Type = "Request"
@@ -50,7 +50,7 @@ func (w walker) other(o *unstructured.Unstructured, asked bool) *finding {
 	}, func() *finding { return w.generic(o, asked) })
 }
 
-// others examines the objects of all kinds that were read besides the usual ones.
+// others examines the objects of all kinds that were read in addition to the usual ones.
 func (w walker) others() *finding {
 	var checks []func() *finding
 	for _, kind := range []string{"ClusterResourceSet", "Namespace", "APIService", "PersistentVolume", "Ingress",
@@ -59,7 +59,7 @@ func (w walker) others() *finding {
 		all := w.Others[kind]
 		for i := range all {
 			if kind == "ClusterResourceSet" && w.applied(all[i].GetName()) {
-				continue // what it cannot apply is another cluster's
+				continue // the set failed for another cluster
 			}
 			checks = append(checks, func() *finding { return w.other(&all[i], false) })
 		}
@@ -70,19 +70,20 @@ func (w walker) others() *finding {
 	return first(checks...)
 }
 
-// summaries are the conditions that say how an object is as a whole.
+// summaries are the conditions that summarise an object.
 var summaries = []string{"Ready", "Available", "Healthy", "Synced"}
 
-// ending matches the fields in which an object that runs once says that it has ended.
+// ending matches the fields in which an object that runs once records that it has ended.
 var ending = regexp.MustCompile(`^(?:completion|finished|end|completed|stopped)(?:Time|Timestamp|At|edAt)?$`)
 
-// custom examines an object of another project for which no user asked. Only its summary counts, as only its project knows the
-// meaning of its other conditions, and only if it lasts longer than an operation takes. An object that has ended is history.
+// custom examines an object of another project that no user named. Only its summary counts, because only its project
+// knows the meaning of its other conditions, and only if it lasts longer than an operation takes. An object that has
+// ended is ignored.
 func (w walker) custom(o *unstructured.Unstructured) *finding {
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	if t := o.GetDeletionTimestamp(); t != nil {
 		if w.Taken.Sub(t.Time) > slowDeletion {
-			return w.goes(s, o, t.Time)
+			return w.beingDeleted(s, o, t.Time)
 		}
 		return nil
 	}
@@ -114,8 +115,8 @@ func (w walker) custom(o *unstructured.Unstructured) *finding {
 	return nil
 }
 
-// saysOf returns where an object's texts come from.
-func saysOf(o *unstructured.Unstructured) said {
+// sourceOfObject returns the source of an object's texts.
+func sourceOfObject(o *unstructured.Unstructured) said {
 	next := "kubectl describe " + strings.ToLower(o.GetKind())
 	if group, _, has := strings.Cut(o.GetAPIVersion(), "/"); has && strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
 		next += "." + group
@@ -127,7 +128,7 @@ func saysOf(o *unstructured.Unstructured) said {
 	return said{"object", "", o.GetKind() + "/" + o.GetName(), next}
 }
 
-// unknown returns the finding of a condition, an event or a field whose meaning is not known here.
+// unknown returns the finding for a condition, an event or a field of unknown meaning.
 func (s said) unknown(kind, reason, line string, since time.Time) *finding {
 	saying := strings.TrimSpace(strings.TrimPrefix(kind, "Field") + " " + reason)
 	return &finding{Step: s.step, At: s.at, Type: kind, Reason: reason, Cause: reason, Since: since, Unknown: true,
@@ -135,15 +136,15 @@ func (s said) unknown(kind, reason, line string, since time.Time) *finding {
 		Evidence: evidence(line), Fix: "see what the line says, and what shows more with the next command", Next: s.next}
 }
 
-// Conditions that are bad when they are True end in one of these words.
+// badWords are the words at the end of the types of conditions for which True means a fault.
 var badWords = []string{"Fail", "Failed", "Failure", "Failing", "Stalled", "Degraded", "Conflict", "Error", "Pressure",
 	"Unavailable", "Problem"}
 
-// Conditions that say what an object does, and not how it is.
+// neutral are conditions that describe an object's activity and not its health.
 var neutral = []string{"Deleting", "ScalingUp", "ScalingDown", "RollingOut", "Remediating", "Progressing", "Reconciling", "Suspended",
 	"Complete", "ScalingLimited", "Local", "Resizing", "Updating", "Approved", "Denied"}
 
-// wrong reports whether a condition says that something of its object is not as it should be.
+// wrong reports whether a condition means that something is wrong with its object.
 func wrong(c *metav1.Condition) bool {
 	bad := strings.Contains(c.Type, "Failure") ||
 		slices.ContainsFunc(badWords, func(word string) bool { return strings.HasSuffix(c.Type, word) })
@@ -154,8 +155,8 @@ func wrong(c *metav1.Condition) bool {
 	return c.Status == want && c.Type != clusterv1.PausedCondition && !slices.Contains(neutral, c.Type)
 }
 
-// left finds a condition of an object with a walk of its own that no step of that walk has judged, and that says for longer
-// than any operation takes that something is wrong.
+// left finds a condition, of an object with a walk of its own, that no step of that walk has examined and that has
+// reported a fault for longer than any operation takes.
 func (w walker) left(s said, conditions []metav1.Condition) *finding {
 	for i := range conditions {
 		c := &conditions[i]
@@ -166,11 +167,12 @@ func (w walker) left(s said, conditions []metav1.Condition) *finding {
 	return nil
 }
 
-// generic examines what objects of all kinds have: deletion and finalizers, pauses, generations, conditions and events.
+// generic examines the properties that objects of all kinds have: deletion and finalizers, pauses, generations,
+// conditions and events.
 func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	if t := o.GetDeletionTimestamp(); t != nil {
-		return w.goes(s, o, t.Time)
+		return w.beingDeleted(s, o, t.Time)
 	}
 	if _, is := o.GetAnnotations()[clusterv1.PausedAnnotation]; is {
 		return w.paused(s.at, o, s.next)
@@ -210,13 +212,13 @@ func (w walker) generic(o *unstructured.Unstructured, asked bool) *finding {
 	return nil
 }
 
-// unsure reports whether the summary of an object says that its controller does not know.
+// unsure reports whether a condition is a summary whose status is Unknown.
 func unsure(c *metav1.Condition) bool {
 	return c.Status == metav1.ConditionUnknown && slices.Contains(summaries, c.Type)
 }
 
-// Fields of a status in which controllers without conditions say how an object is, the words of those that are not well or
-// not done, and the fields that say why.
+// Fields of a status in which controllers without conditions report an object's state, the words for a state that is
+// bad or unfinished, and the fields with the reason.
 var (
 	phaseField  = regexp.MustCompile(`(?i)^(?:phase|state|status|health|result|outcome|provisioningState)$`)
 	badPhase    = regexp.MustCompile(`(?i)fail|error|degraded|unhealthy|invalid|stalled|conflict|denied|rejected|expired|lost|unavailable`)
@@ -224,7 +226,8 @@ var (
 	reasonField = regexp.MustCompile(`(?i)(?:message|reason|error|failure|errors|failures)$`)
 )
 
-// stated examines the status of an object whose controller writes no conditions: a field for its phase, and those that say why.
+// stated examines the status of an object whose controller writes no conditions: a field for its phase, and the fields
+// with the reason.
 func (w walker) stated(o *unstructured.Unstructured, s said) *finding {
 	status, _, _ := unstructured.NestedMap(o.Object, "status")
 	if len(conditionsOf(o)) > 0 {
@@ -266,7 +269,7 @@ func (w walker) stated(o *unstructured.Unstructured, s said) *finding {
 	return s.unknown("Field", value, line, time.Time{})
 }
 
-// refers finds a reference of an object that leads nowhere; what is made together is made one after another.
+// refers finds a dangling reference of an object; if the object is new, its target may not have been applied yet.
 func (w walker) refers(o *unstructured.Unstructured, s said) *finding {
 	a := w.dangles(s.at, s.step)
 	if born := o.GetCreationTimestamp().Time; a != nil && !born.IsZero() && w.Taken.Sub(born) < justApplied {
@@ -275,8 +278,8 @@ func (w walker) refers(o *unstructured.Unstructured, s said) *finding {
 	return a
 }
 
-// goes examines an object that is being deleted.
-func (w walker) goes(s said, o metav1.Object, since time.Time) *finding {
+// beingDeleted examines an object that is being deleted.
+func (w walker) beingDeleted(s said, o metav1.Object, since time.Time) *finding {
 	a := w.waits(s, deletionUnderWay, s.at+" to be deleted", since)
 	a.Type, a.Since = "Field", since
 	if u, is := o.(*unstructured.Unstructured); is {
@@ -301,9 +304,9 @@ func (w walker) goes(s said, o metav1.Object, since time.Time) *finding {
 // ofDeletion matches the conditions that report on a deletion.
 var ofDeletion = regexp.MustCompile(`Delet|Terminat|Remain|Fail`)
 
-// resourceSet examines a ClusterResourceSet: what it could not apply, and whether that concerns this cluster.
+// resourceSet examines a ClusterResourceSet: the resources that it could not apply, and whether this concerns this cluster.
 func resourceSet(f walker, o *unstructured.Unstructured, asked bool) *finding {
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	for _, c := range conditionsOf(o) {
 		if c.Type != "ResourcesApplied" || c.Status != metav1.ConditionFalse {
 			continue
@@ -330,7 +333,7 @@ func resourceSet(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	return nil
 }
 
-// applied reports whether the cluster's binding says that all resources of a ClusterResourceSet are applied to it.
+// applied reports whether the cluster's binding records that all resources of a ClusterResourceSet are applied to it.
 func (w walker) applied(set string) bool {
 	for _, binding := range w.Others["ClusterResourceSetBinding"] {
 		sets, _, _ := unstructured.NestedSlice(binding.Object, "spec", "bindings")
@@ -349,8 +352,8 @@ func (w walker) applied(set string) bool {
 	return false
 }
 
-// deprecated returns the message of a condition of Cluster API's former version, which may have the error where the present
-// one says only that there is one.
+// deprecated returns the message of a condition of Cluster API's previous version, which may contain the error where
+// the current condition only reports that there is one.
 func deprecated(o *unstructured.Unstructured, name string) string {
 	old, _, _ := unstructured.NestedSlice(o.Object, "status", "deprecated", "v1beta1", "conditions")
 	for _, c := range old {
@@ -385,14 +388,14 @@ func (w walker) named(kind, namespace, name string) *unstructured.Unstructured {
 	return nil
 }
 
-// routes examines an Ingress, whose class and services may be applied after it.
+// routes examines an Ingress that may have been applied before its class and services.
 func routes(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	return f.applying(o, ingress(f, o, asked))
 }
 
 // ingress examines an Ingress: its class and the services of its backends.
 func ingress(f walker, o *unstructured.Unstructured, _ bool) *finding {
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	s.step = "network"
 	class, _, _ := unstructured.NestedString(o.Object, "spec", "ingressClassName")
 	classes := f.Others["IngressClass"]
@@ -436,7 +439,7 @@ func ingress(f walker, o *unstructured.Unstructured, _ bool) *finding {
 	return nil
 }
 
-// backend is a service, and its port by number or name, that an Ingress sends to.
+// backend is a service, with a port by number or name, that an Ingress forwards to.
 type backend struct{ service, port string }
 
 // backends returns the services in an Ingress's spec.
@@ -464,7 +467,7 @@ func backends(spec any) (all []backend) {
 	return slices.Compact(all)
 }
 
-// device examines a claim of a device that a user named: the pods that use it say why it is not allocated.
+// device examines a device claim that a user named: the pods that use it have the reason why it is not allocated.
 func device(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	if _, allocated, _ := unstructured.NestedMap(o.Object, "status", "allocation"); allocated || !asked {
 		return nil
@@ -480,14 +483,14 @@ func device(f walker, o *unstructured.Unstructured, asked bool) *finding {
 			}
 		}
 	}
-	a := f.waits(saysOf(o), "NotAllocated", "a pod that uses the claim to be scheduled", o.GetCreationTimestamp().Time)
+	a := f.waits(sourceOfObject(o), "NotAllocated", "a pod that uses the claim to be scheduled", o.GetCreationTimestamp().Time)
 	a.Type, a.Evidence = "Field", []string{"status.allocation is empty"}
 	return a
 }
 
-// autoscaler examines the conditions of an HPA; one without replicas to scale is off, which is no fault.
+// autoscaler examines the conditions of an HPA; an HPA with no replicas to scale is disabled, which is no fault.
 func autoscaler(f walker, o *unstructured.Unstructured, _ bool) *finding {
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	for _, c := range conditionsOf(o) {
 		if c.Status != metav1.ConditionFalse || c.Reason == "ScalingDisabled" || c.Type == "ScalingLimited" {
 			continue
@@ -501,7 +504,7 @@ func autoscaler(f walker, o *unstructured.Unstructured, _ bool) *finding {
 		case "FailedGetScale":
 			a.Unknown, a.Cause, a.Says = false, "ScaleTargetMissing", "the object that the autoscaler scales cannot be read"
 			a.Fix = "correct spec.scaleTargetRef"
-		case "AmbiguousSelector": // no time heals it
+		case "AmbiguousSelector": // this fault is never temporary
 			a.Unknown, a.Cause, a.Says = false, c.Reason, "several autoscalers scale the same pods, so none of them does"
 			a.Fix = "delete all but one, or give their targets selectors that share no pod"
 			return a
@@ -514,9 +517,9 @@ func autoscaler(f walker, o *unstructured.Unstructured, _ bool) *finding {
 	return nil
 }
 
-// cronJob examines a CronJob that a user named: one that is suspended makes no Jobs.
+// cronJob examines a CronJob that a user named: a suspended one creates no Jobs.
 func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	suspended, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend")
 	if suspended && asked {
 		return suspension(s, "the CronJob is suspended, so it makes no Jobs")
@@ -534,7 +537,7 @@ func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
 			if a := f.controller(&c); a != nil {
 				return a
 			}
-			if a := f.below(c.meta.UID); a != nil {
+			if a := f.ownedFault(c.meta.UID); a != nil {
 				return a
 			}
 		}
@@ -545,7 +548,7 @@ func cronJob(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	return nil
 }
 
-// occupied says of a CronJob that no run begins before its active Job has ended.
+// occupied returns the finding that a CronJob starts no run before its active Job has ended, or nil.
 func (w walker) occupied(s said, o *unstructured.Unstructured) *finding {
 	i := slices.IndexFunc(w.Workloads.Jobs, func(j batchv1.Job) bool { return ownedBy(&j, o.GetUID()) && j.Status.Active > 0 })
 	if i < 0 {
@@ -557,18 +560,18 @@ func (w walker) occupied(s said, o *unstructured.Unstructured) *finding {
 	return a
 }
 
-// suspension is the finding of an object whose spec.suspend is true.
+// suspension returns the finding for an object whose spec.suspend is true.
 func suspension(s said, says string) *finding {
 	return &finding{Step: s.step, At: s.at, Type: "Field", Cause: "Suspended", Says: says, Evidence: []string{"spec.suspend: true"},
 		Fix: "set spec.suspend to false", Harm: "whoever suspended it may have had a reason", Next: s.next}
 }
 
-// policy says of a NetworkPolicy that a user named which pods it cuts off; it is a fault of nothing by itself.
+// policy reports the pods that a NetworkPolicy isolates, for a policy that a user named; by itself this is no fault.
 func policy(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	if !asked {
 		return nil
 	}
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	types, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "policyTypes")
 	for _, direction := range types {
 		rules, _, _ := unstructured.NestedSlice(o.Object, "spec", strings.ToLower(direction))
@@ -584,7 +587,8 @@ func policy(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	return nil
 }
 
-// selectorOf returns the label selector in a field of an object's spec, an empty one if it has none; nil if it cannot be read.
+// selectorOf returns the label selector in a field of an object's spec: an empty one if the field is missing, nil if it
+// cannot be read.
 func selectorOf(o *unstructured.Unstructured, field string) *metav1.LabelSelector {
 	selector, _, _ := unstructured.NestedMap(o.Object, "spec", field)
 	by := &metav1.LabelSelector{}
@@ -594,11 +598,11 @@ func selectorOf(o *unstructured.Unstructured, field string) *metav1.LabelSelecto
 	return by
 }
 
-// budget says of a disruption budget that a user named why it lets no pod be evicted; that is a fault of nothing by itself.
+// budget reports why a disruption budget permits no eviction, for a budget that a user named; by itself this is no fault.
 func budget(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	number := func(field string) int64 { n, _, _ := unstructured.NestedInt64(o.Object, "status", field); return n }
 	healthy, desired, expected := number("currentHealthy"), number("desiredHealthy"), number("expectedPods")
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	if !asked {
 		return nil
 	}
@@ -641,7 +645,7 @@ func budget(f walker, o *unstructured.Unstructured, asked bool) *finding {
 	return f.soon(a, "pods of the budget to become healthy")
 }
 
-// alsoOf returns another budget that selects a pod of a budget, and the pod, or "".
+// alsoOf returns another budget that selects a pod of a budget, and the pod; "" if there is none.
 func (w walker) alsoOf(o *unstructured.Unstructured) (second, pod string) {
 	by := selectorOf(o, "selector")
 	if by == nil {
@@ -671,7 +675,7 @@ func signing(f walker, o *unstructured.Unstructured, _ bool) *finding {
 	if certificate != "" || len(conditionsOf(o)) > 0 || since.IsZero() {
 		return nil
 	}
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	signer, _, _ := unstructured.NestedString(o.Object, "spec", "signerName")
 	user, _, _ := unstructured.NestedString(o.Object, "spec", "username")
 	a := &finding{Step: s.step, At: s.at, Type: "Field", Cause: "CSRPending", Since: since,
@@ -683,9 +687,9 @@ func signing(f walker, o *unstructured.Unstructured, _ bool) *finding {
 	return f.soon(a, "the certificate request to be approved")
 }
 
-// persistentVolume examines a volume that failed, or that no claim can get any more.
+// persistentVolume examines a volume that has failed, or that no claim can get any more.
 func persistentVolume(f walker, o *unstructured.Unstructured, asked bool) *finding {
-	s := saysOf(o)
+	s := sourceOfObject(o)
 	s.step, s.kind = "volume", cause.Volume
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 	reason, _, _ := unstructured.NestedString(o.Object, "status", "message")

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// warned adds a warning about the object with UID "o", which is some time old.
+// warned adds a warning about the object with UID "o", with a given age.
 func warned(f *facts.Snapshot, age time.Duration, reason, message string) {
 	f.Warnings = append(f.Warnings, corev1.Event{InvolvedObject: corev1.ObjectReference{UID: "o"}, Reason: reason, Message: message,
 		LastTimestamp: metav1.NewTime(f.Taken.Add(-age))})
@@ -28,7 +28,7 @@ func pendingClaim(f *facts.Snapshot) {
 	f.Workloads.Claims = append(f.Workloads.Claims, c)
 }
 
-// TestOver: what was said of a state that is over raises no cause.
+// TestOver: messages about a state that has ended give no cause.
 func TestOver(t *testing.T) {
 	const noClass, quota = `storageclass.storage.k8s.io "fast" not found`, `pods "x" is forbidden: exceeded quota: small`
 	short := func(f *facts.Snapshot) {
@@ -36,7 +36,7 @@ func TestOver(t *testing.T) {
 		d.Status.DesiredNumberScheduled = 2
 		f.Workloads.DaemonSets = []appsv1.DaemonSet{d}
 	}
-	lost := func(f *facts.Snapshot) { // the boot's words are those of before the node joined
+	lost := func(f *facts.Snapshot) { // the boot log has only messages from before the node joined
 		f.Machines[0].Status.NodeRef.Name = ""
 		f.AzureMachines["am"].Spec.ProviderID = new("azure:///vm/n")
 		f.AzureMachines["am"].SetConditions([]metav1.Condition{
@@ -59,7 +59,7 @@ func TestOver(t *testing.T) {
 	noCNI := ready("KubeletNotReady", "container runtime network not ready: cni plugin not initialized")
 	for name, test := range map[string]struct {
 		inject func(*facts.Snapshot)
-		cause  string // empty for none
+		cause  string // "" for none
 	}{
 		"a StorageClass that is missing": {func(f *facts.Snapshot) { pendingClaim(f); warned(f, time.Minute, "ProvisioningFailed", noClass) },
 			"StorageClassMissing"},

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// slowPod bounds the time until a pod's containers start: Windows images have gigabytes.
+	// slowPod is the time after which a pod without started containers is a fault: Windows images have gigabytes.
 	slowPod = 15 * time.Minute
-	// slowReady bounds the time until a running container is ready.
+	// slowReady is the time after which a running container that is not ready is a fault.
 	slowReady = time.Minute
 )
 
@@ -43,7 +43,7 @@ var stepOf = map[string]cause.Step{
 	"InspectFailed": cause.Pull, "ErrImageNeverPull": cause.Pull,
 }
 
-// pod examines the state in which the pod waits, then its events; what keeps its controller from replacing it comes before that.
+// pod examines the state of a waiting pod, then its events. The reason why its controller does not replace it takes precedence.
 func (w walker) pod(p *corev1.Pod) *finding {
 	a := w.state(p)
 	if blocked := w.rolloutBlocked(p, a); blocked != nil {
@@ -52,9 +52,10 @@ func (w walker) pod(p *corev1.Pod) *finding {
 	return a
 }
 
-// rolloutBlocked finds a pod with a fault that its StatefulSet does not replace, although its template has changed since: under
-// OrderedReady the controller waits for each pod to be ready before it looks at the revisions. Sources: k8s.io/kubernetes
-// pkg/controller/statefulset/stateful_set_control.go; "Forced rollback" in kubernetes.io/docs/concepts/workloads/controllers/statefulset.
+// rolloutBlocked finds a faulty pod that its StatefulSet does not replace although its template has changed since:
+// under OrderedReady the controller waits for each pod to be ready before it compares the revisions. Sources:
+// k8s.io/kubernetes pkg/controller/statefulset/stateful_set_control.go; "Forced rollback" in
+// kubernetes.io/docs/concepts/workloads/controllers/statefulset.
 func (w walker) rolloutBlocked(p *corev1.Pod, fault *finding) *finding {
 	if fault == nil || fault.Waiting {
 		return nil
@@ -78,7 +79,7 @@ func (w walker) rolloutBlocked(p *corev1.Pod, fault *finding) *finding {
 		Harm: "the pod ends, and another one of the present template takes its place and its claims", Next: fault.Next}
 }
 
-// state examines the state in which the pod waits, then its events.
+// state examines the state of a waiting pod, then its events.
 func (w walker) state(p *corev1.Pod) *finding {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
@@ -109,7 +110,7 @@ func (w walker) state(p *corev1.Pod) *finding {
 				}
 			}
 			if pinned(p) != "" {
-				return w.onOne(s, a, p, &c)
+				return w.pinnedPod(s, a, p, &c)
 			}
 			if since := c.LastTransitionTime.Time; cured(a, c.Message) && w.growing() && w.Taken.Sub(since) < slowAzure {
 				return w.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
@@ -135,7 +136,7 @@ func (w walker) state(p *corev1.Pod) *finding {
 		func() *finding { return nameless(s, p) })...)
 }
 
-// gates says of a pod which of its scheduling gates are not lifted; each is lifted by a controller of its own.
+// gates returns the finding about a pod's remaining scheduling gates, each of which its own controller removes.
 func (w walker) gates(s said, p *corev1.Pod, c *corev1.PodCondition) *finding {
 	var names []string
 	for _, gate := range p.Spec.SchedulingGates {
@@ -147,8 +148,8 @@ func (w walker) gates(s said, p *corev1.Pod, c *corev1.PodCondition) *finding {
 	return a
 }
 
-// nameless finds a pod that runs without the gMSA which it names: the kubelet takes the credential spec itself, which the webhook
-// of windows-gmsa puts in. Source: kubernetes.io/docs/tasks/configure-pod-container/configure-gmsa.
+// nameless finds a running pod without the gMSA that it names: the kubelet uses only the credential spec itself, which
+// the webhook of windows-gmsa inserts. Source: kubernetes.io/docs/tasks/configure-pod-container/configure-gmsa.
 func nameless(s said, p *corev1.Pod) *finding {
 	find := func(at string, o *corev1.WindowsSecurityContextOptions) *finding {
 		if o == nil || o.GMSACredentialSpecName == nil || o.GMSACredentialSpec != nil {
@@ -174,7 +175,7 @@ func nameless(s said, p *corev1.Pod) *finding {
 	return nil
 }
 
-// unready finds a pod that runs and is not Ready, although its containers and gates are.
+// unready finds a running pod that is not Ready although its containers and gates are.
 func (w walker) unready(s said, p *corev1.Pod) *finding {
 	for _, c := range p.Status.Conditions {
 		if since := c.LastTransitionTime.Time; c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse &&
@@ -185,7 +186,7 @@ func (w walker) unready(s said, p *corev1.Pod) *finding {
 	return nil
 }
 
-// unplaced examines a pod that is on no node although the scheduler does not say why: its claims, or its scheduler.
+// unplaced examines a pod without a node and without a message of the scheduler: its claims, or its scheduler.
 func (w walker) unplaced(s said, p *corev1.Pod) *finding {
 	since := p.CreationTimestamp.Time
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName != "" || since.IsZero() {
@@ -199,7 +200,7 @@ func (w walker) unplaced(s said, p *corev1.Pod) *finding {
 			return w.waits(s, "NotScheduled", "the condition of the scheduler, which has said: "+e.Message, since)
 		}
 		if strings.HasPrefix(e.Reason, "Failed") {
-			return s.because(e.Reason, e.Message) // of what has to be there before the scheduler looks, such as a resource claim
+			return s.because(e.Reason, e.Message) // about an object that has to exist before the scheduler runs, such as a resource claim
 		}
 	}
 	scheduler := p.Spec.SchedulerName
@@ -241,7 +242,7 @@ func (w walker) unprovisioned(p *corev1.Pod) *finding {
 	return nil
 }
 
-// gated finds a pod whose containers are ready and which is not, because of a readiness gate.
+// gated finds a pod that has ready containers but is not Ready because of a readiness gate.
 func (w walker) gated(s said, p *corev1.Pod) *finding {
 	for _, gate := range p.Spec.ReadinessGates {
 		status, said := corev1.ConditionFalse, "no such condition has been set"
@@ -274,7 +275,7 @@ func (w walker) growing() bool {
 		} else if m.Status.NodeRef.Name != "" {
 			continue
 		}
-		// A machine that does not come up brings no node.
+		// A machine with a fault will not provide a node.
 		if a := w.machine(m); w.Taken.Sub(since) < slowAzure && (a == nil || a.Waiting) {
 			return true
 		}
@@ -292,8 +293,7 @@ func (w walker) growing() bool {
 	return false
 }
 
-// leavingWith returns the machine that a pod runs on if it is being deleted, or nil: failures of such a pod are no
-// fault.
+// leavingWith returns the machine of a pod if the machine is being deleted, or nil: failures of such a pod are no fault.
 func (w walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
 	for i := range w.Machines {
 		if m := &w.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName && !m.DeletionTimestamp.IsZero() {
@@ -303,7 +303,7 @@ func (w walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
 	return nil
 }
 
-// orphaned returns the answer for a pod whose node no longer exists; the pod garbage collector deletes such a pod.
+// orphaned returns the finding for a pod whose node no longer exists; the pod garbage collector deletes such a pod.
 func (w walker) orphaned(s said, p *corev1.Pod) *finding {
 	gone := p.Spec.NodeName != "" && len(w.Nodes) > 0 && w.Nodes[p.Spec.NodeName] == nil
 	for _, c := range p.Status.Conditions {
@@ -316,7 +316,7 @@ func (w walker) orphaned(s said, p *corev1.Pod) *finding {
 	return nil
 }
 
-// unhosted finds a pod that names a node which does not exist, so that no kubelet starts it.
+// unhosted finds a pod that names a nonexistent node, so that no kubelet starts it.
 func (w walker) unhosted(s said, p *corev1.Pod) *finding {
 	if p.Spec.NodeName == "" || len(w.Nodes) == 0 || w.Nodes[p.Spec.NodeName] != nil || p.Status.StartTime != nil {
 		return nil
@@ -328,7 +328,7 @@ func (w walker) unhosted(s said, p *corev1.Pod) *finding {
 	return w.overdue(a, since, justApplied)
 }
 
-// unstarted examines a pod of which no container has started: its sandbox, its volumes.
+// unstarted examines a pod without started containers: its sandbox, its volumes.
 func (w walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *finding {
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" && len(statuses) == 0 {
 		return nil
@@ -377,8 +377,8 @@ func pulls(reason string) bool {
 	return strings.Contains(reason, "Image") || reason == "RegistryUnavailable" || reason == "SignatureValidationFailed"
 }
 
-// richest returns the answer for a container's message, or for the newest event of the same step if that says more:
-// "Back-off pulling image" hides the error.
+// richest returns the finding for a container's message, or for the newest event of the same step if the event has more
+// details: "Back-off pulling image" hides the error.
 func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding {
 	if c, _, ok := cause.Classify(s.kind, reason, message); ok && !c.Follows {
 		return s.because(reason, message)
@@ -397,7 +397,7 @@ func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding 
 	}
 	a := s.because(reason, message)
 	for _, e := range w.events(w.Warnings, p.UID) {
-		// The event has the runtime's words, the container's state only that the kubelet waits.
+		// The event has the runtime's message; the container's state only shows that the kubelet waits.
 		if strings.HasPrefix(e.Message, "Failed to pull image") && s.kind == cause.Pull {
 			a.Evidence = append(evidence(e.Message), a.Evidence...)
 			break
@@ -406,7 +406,7 @@ func (w walker) richest(s said, p *corev1.Pod, reason, message string) *finding 
 	return a
 }
 
-// crashes examines a container that ends again and again: why it was killed, its last log lines, and its exit code.
+// crashes examines a container that ends repeatedly: the reason why it was killed, its last log lines, and its exit code.
 func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
 	_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
@@ -418,7 +418,7 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 	}
 	last, exit := c.LastTerminationState.Terminated, ""
 	if last != nil && c.RestartCount < 2 && !last.FinishedAt.IsZero() && w.Taken.Sub(last.FinishedAt.Time) < slowReady {
-		// A program that ends once, as what it needs is not there yet, is started again.
+		// A program that ends once because something that it needs does not exist yet is started again.
 		a := w.waits(s, "CrashLoop", "container "+c.Name+" to be started again, which has ended", last.FinishedAt.Time)
 		a.Evidence = []string{fmt.Sprintf("container %s ended with exit code %d (%s)", c.Name, last.ExitCode, last.Reason)}
 		return a
@@ -447,7 +447,7 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 	}
 	a := &finding{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again",
 		Fix: "read what it says before it ends", Next: s.next}
-	if w.Logs != nil { // the program's own words decide
+	if w.Logs != nil { // the program's own message is decisive
 		line := lastLine(w.Logs(p, c.Name))
 		if known, _, ok := cause.Classify(cause.Guest, "", line); ok && static && !known.Follows {
 			a.Cause, a.Says, a.Fix = known.Name, known.Says, known.Fix
@@ -460,7 +460,7 @@ func (w walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 	return a.with(exit).with(c.State.Waiting.Message)
 }
 
-// lastWords returns the answer for the last log lines of a container, if they contain a known cause.
+// lastWords returns the finding for the last log lines of a container, if they contain a known cause.
 func (w walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *finding {
 	s.kind = cause.Log
 	for _, line := range slices.Backward(strings.Split(w.Logs(p, c.Name), "\n")) {
@@ -477,8 +477,8 @@ func (a *finding) with(line string) *finding {
 	return a
 }
 
-// more adds the lines of evidence that do not repeat what the first line says.
-func (a *finding) more(lines []string) {
+// addEvidence adds the lines of evidence that do not repeat the first line.
+func (a *finding) addEvidence(lines []string) {
 	for _, line := range lines {
 		if len(a.Evidence) == 0 || !strings.Contains(line, strings.TrimPrefix(a.Evidence[0], "guest: ")) {
 			a.Evidence = append(a.Evidence, line)
@@ -486,13 +486,13 @@ func (a *finding) more(lines []string) {
 	}
 }
 
-// since sets when what a finding says began.
+// since sets the time at which the reported fault began.
 func (a *finding) since(t time.Time) *finding {
 	a.Since = t
 	return a
 }
 
-// started examines a container that runs and is not ready, or has ended and is not restarted yet.
+// started examines a container that is running and not ready, or has ended and is not restarted yet.
 func (w walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	if t := c.State.Terminated; t != nil {
 		if t.ExitCode == 0 || slices.ContainsFunc(p.Status.InitContainerStatuses,
@@ -518,14 +518,14 @@ func (w walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *findi
 	return w.waits(s, "NotReady", "container "+c.Name+" to be ready", r.StartedAt.Time)
 }
 
-// manyRestarts is the number of restarts from which a container that runs is one that ends again and again, if the last
+// manyRestarts is the number of restarts from which a running container counts as one that ends repeatedly, if its last
 // end was within restartWindow.
 const (
 	manyRestarts  = 5
 	restartWindow = 10 * time.Minute
 )
 
-// restarted finds a container that runs now and has ended again and again until a moment ago.
+// restarted finds a running container that has ended repeatedly until recently.
 func (w walker) restarted(s said, p *corev1.Pod, c *corev1.ContainerStatus) *finding {
 	last := c.LastTerminationState.Terminated
 	if c.State.Running == nil || last == nil || c.RestartCount < manyRestarts || w.Taken.Sub(last.FinishedAt.Time) > restartWindow {
@@ -543,7 +543,7 @@ func (w walker) restarted(s said, p *corev1.Pod, c *corev1.ContainerStatus) *fin
 	return a
 }
 
-// ended examines a pod that failed. The pods of a Job are left to the check of the Job.
+// ended examines a failed pod. The pods of a Job are examined with the Job.
 func (w walker) ended(s said, p *corev1.Pod) *finding {
 	for _, o := range p.OwnerReferences {
 		if o.Kind == "Job" && p.Status.Reason == "" {
@@ -564,7 +564,7 @@ func (w walker) ended(s said, p *corev1.Pod) *finding {
 	return a
 }
 
-// terminating examines a pod that is being deleted, which is a fault if its node should have ended it long ago.
+// terminating examines a pod that is being deleted; this is a fault if its node should have ended it long ago.
 func (w walker) terminating(s said, p *corev1.Pod) *finding {
 	since := p.DeletionTimestamp.Time
 	a := &finding{Step: s.step, At: s.at, Type: "Field", Since: since, Cause: "StuckTerminating",
@@ -572,7 +572,7 @@ func (w walker) terminating(s said, p *corev1.Pod) *finding {
 		Evidence: []string{"node " + p.Spec.NodeName},
 		Fix:      "look at the kubelet of the node; kubectl delete pod --force when the node is gone",
 		Next:     "casement why " + p.Spec.NodeName}
-	if left := since.Sub(w.Taken); left > slowStatus { // the time of a deletion is when the grace period is over
+	if left := since.Sub(w.Taken); left > slowStatus { // the deletion timestamp is the end of the grace period
 		a = w.waits(s, a.Cause, "the pod to end, for which its grace period leaves it "+age(left), time.Time{})
 		a.Type, a.Evidence = "Field", []string{"metadata.deletionTimestamp: " + since.UTC().Format(time.RFC3339)}
 		if grace := p.DeletionGracePeriodSeconds; grace != nil {

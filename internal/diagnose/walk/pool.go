@@ -64,8 +64,7 @@ func (w walker) pool(p *clusterv1.MachinePool) *finding {
 	return nil
 }
 
-// instanceGone returns the answer for a Machine whose instance of the scale set is gone: Cluster API sees that, and then removes
-// the Machine.
+// instanceGone returns the finding for a Machine whose instance of the scale set is gone: Cluster API will remove the Machine.
 func (w walker) instanceGone(m *clusterv1.Machine, next string) *finding {
 	a := &finding{Step: "infrastructure", At: "Machine/" + m.Name, Type: "Field", Cause: "InstanceGone", Since: w.Taken,
 		Says:     "the instance of the scale set is gone, and Cluster API has not removed its Machine",
@@ -78,7 +77,7 @@ func (w walker) instanceGone(m *clusterv1.Machine, next string) *finding {
 	return w.soon(a, "Cluster API to remove the Machine, whose instance of the scale set is gone,")
 }
 
-// instance examines one instance of a scale set; for a guest that failed, the console shows more.
+// instance examines one instance of a scale set; if the guest failed, the console has more details.
 func (w walker) instance(m *clusterv1.Machine) *finding {
 	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
 	a := w.PoolMachines[m.Spec.InfrastructureRef.Name]
@@ -89,7 +88,7 @@ func (w walker) instance(m *clusterv1.Machine) *finding {
 	if c == nil {
 		return nil
 	}
-	answer := w.status(said{"infrastructure", cause.Azure, "AzureMachinePoolMachine/" + a.Name, w.shows(m)}, c)
+	answer := w.status(said{"infrastructure", cause.Azure, "AzureMachinePoolMachine/" + a.Name, w.showCommand(m)}, c)
 	if g := w.guest(m); g != nil && (answer.Unknown || answer.Fix == "" || answer.Follows) {
 		g.Evidence = append(g.Evidence, answer.Evidence...)
 		return g

@@ -14,14 +14,14 @@ type Probe struct {
 	// Command is the PowerShell command of the probe.
 	Command   string
 	Says, Fix string
-	// Remedy is PowerShell that repairs the node and has no other effect; empty if there is none. Package repair has those
-	// that are run unattended too.
+	// Remedy is PowerShell that repairs the node and has no other effect, or "". Package repair has the remedies that
+	// also run unattended.
 	Remedy string
-	// Breaks is set if the remedy breaks connections, so that the node is to be drained first.
+	// Breaks is true if the remedy breaks connections, so that the node has to be drained first.
 	Breaks bool
-	// basic marks probes that explain why a node is not Ready; the others are for a node that is.
+	// basic is true for probes that explain why a node is not Ready; the other probes are for Ready nodes.
 	basic bool
-	// reads names the probe whose output this one judges; it is empty for a probe with its own command.
+	// reads names the probe whose output this probe examines; it is "" for a probe with its own command.
 	reads string
 	// judge returns the evidence of a fault, or "".
 	judge func(out string, at surroundings) string
@@ -35,13 +35,13 @@ type surroundings struct {
 	cluster *clusterv1.Cluster
 }
 
-// The commands whose output two probes judge.
+// Commands whose output two probes examine.
 const (
-	showCNI     = `Get-Content C:\etc\cni\net.d\*.conf*` // a kubeconfig with a token is beside them
+	showCNI     = `Get-Content C:\etc\cni\net.d\*.conf*` // a kubeconfig with a token is in the same directory
 	showWaiting = "Get-NetTCPConnection -State SynSent | Select-Object LocalAddress,RemoteAddress,RemotePort | ConvertTo-Json -Compress"
 )
 
-// Probes returns the probes in the order in which they are judged.
+// Probes returns the probes in the order in which their results are examined.
 func Probes() []Probe {
 	all := probes()
 	for i := range all {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// proxies reports whether pods of a spec run kube-proxy.
+// proxies reports whether the pods of a spec run kube-proxy.
 func proxies(name string, spec *corev1.PodSpec) bool {
 	return strings.Contains(name, "kube-proxy") || slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool {
 		return strings.Contains(c.Image, "kube-proxy")
@@ -57,7 +57,7 @@ func (w walker) unproxied(n *corev1.Node) *finding {
 			return nil
 		}
 		if proxies(d.Name, &d.Spec.Template.Spec) && osOf(&d.Spec.Template.Spec) == os {
-			of, last = append(of, d.Namespace+"/"+d.Name), latest(last, changed(d, true)) // with each pod that it replaces
+			of, last = append(of, d.Namespace+"/"+d.Name), latest(last, changed(d, true)) // the status changes with each pod that is replaced
 		}
 	}
 	a := &finding{Step: "node", At: "Node/" + n.Name, Type: "Field", Cause: "KubeProxyMissing", Since: last,
@@ -74,7 +74,7 @@ func (w walker) unproxied(n *corev1.Node) *finding {
 	return w.soon(a, "the DaemonSet to replace its pod on the node")
 }
 
-// withoutProxy reports whether the cluster was asked to have no kube-proxy.
+// withoutProxy reports whether the cluster is configured to have no kube-proxy.
 func (w walker) withoutProxy() bool {
 	if w.ControlPlane == nil {
 		return false
@@ -84,7 +84,7 @@ func (w walker) withoutProxy() bool {
 		slices.Contains(spec.InitConfiguration.SkipPhases, "addon")
 }
 
-// proxyAddon returns the addon that brings kube-proxy to nodes of an operating system: that of the CNI that is there.
+// proxyAddon returns the addon that installs kube-proxy on nodes of an operating system; it depends on the installed CNI.
 func (w walker) proxyAddon(os string) string {
 	for i := range w.Workloads.DaemonSets {
 		if name := w.Workloads.DaemonSets[i].Name; osOf(&w.Workloads.DaemonSets[i].Spec.Template.Spec) == os {

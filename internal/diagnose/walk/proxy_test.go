@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// TestKubeProxy: a node with a CNI and without kube-proxy is named, unless another program does its work.
+// TestKubeProxy: a node with a CNI and without kube-proxy is reported, unless another program does its work.
 func TestKubeProxy(t *testing.T) {
 	daemonSet := func(name, os string) appsv1.DaemonSet {
 		d := appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}}

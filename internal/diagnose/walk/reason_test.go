@@ -64,7 +64,7 @@ func literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// value returns the string of a literal or constant; "" for what is known at run time alone.
+// value returns the string of a literal or constant; "" if it is only known at run time.
 func (s source) value(e ast.Expr) string {
 	if text, is := literal(e); is {
 		return text
@@ -156,7 +156,7 @@ func codes(t *testing.T) map[string]bool {
 	return out
 }
 
-// notKnown are the reasons that name no cause: what decides is in the message, which is shown whole.
+// notKnown are the reasons that identify no cause: the message, which is shown completely, is decisive.
 var notKnown = map[string]string{
 	"Failed":                "Azure's state of an operation that gives no code",
 	"Unexpected":            "an error of casement's controllers that has no code",
@@ -175,7 +175,7 @@ var notKnown = map[string]string{
 	"UnsupportedMediaType":  "the API server's answer to casement's controllers",
 }
 
-// apiReasons are the reasons of an API server's errors, which the controllers hand on.
+// apiReasons are the reasons of an API server's errors, which the controllers pass on.
 var apiReasons = []metav1.StatusReason{metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
 	metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonGone, metav1.StatusReasonInvalid,
 	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests, metav1.StatusReasonBadRequest,
@@ -183,8 +183,8 @@ var apiReasons = []metav1.StatusReason{metav1.StatusReasonUnauthorized, metav1.S
 	metav1.StatusReasonUnsupportedMediaType, metav1.StatusReasonInternalError, metav1.StatusReasonExpired,
 	metav1.StatusReasonServiceUnavailable}
 
-// TestEveryReason: each reason that casement's controllers can write, and each code of Azure that casement classifies, is a
-// cause, work in progress, or said to be none that is known.
+// TestEveryReason: each reason that casement's controllers can write, and each code of Azure that casement classifies,
+// is a cause, work in progress, or listed as not known.
 func TestEveryReason(t *testing.T) {
 	ours, azure := written(t), codes(t)
 	for _, must := range []string{"IdentityNotSet", "IdentityNotFound", "IdentityBeingDeleted", "InvalidConfiguration", "OwnedByAnother",
@@ -218,7 +218,7 @@ func TestEveryReason(t *testing.T) {
 	}
 }
 
-// good reports whether a reason is one of conditions that are True.
+// good reports whether a reason is of a condition that is True.
 func good(reason string) bool {
 	return slices.Contains([]string{"Provisioned", "Ready", "Joined", "Stored", "Removed", "NotPaused", "Paused"}, reason)
 }

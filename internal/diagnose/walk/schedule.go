@@ -17,8 +17,8 @@ import (
 	"casement.dev/casement/internal/diagnose/cause"
 )
 
-// misfits are what the scheduler says of nodes, and what to do about it, the last filter first: a node that a late filter
-// leaves out has passed those before, and so is nearest to fit. Source: messages and order of the plugins in
+// misfits are the scheduler's messages about nodes with their fixes, the last filter first: a node that a late filter
+// rejects has passed the filters before, and so is closest to a fit. Source: messages and order of the plugins in
 // k8s.io/kubernetes pkg/scheduler/framework/plugins and pkg/scheduler/apis/config/v1/default_plugins.go.
 var misfits = []struct{ says, fix string }{
 	{"device class", "make the DeviceClass that the message names, or install the driver that brings it: kubectl get deviceclasses"},
@@ -33,16 +33,17 @@ var misfits = []struct{ says, fix string }{
 	{"free ports", "take hostPort out, or run one such pod per node"},
 	{"untolerated taint", "give the pod a toleration of the taint that keeps it off, or take the taint off the nodes"},
 	{"were unschedulable", "uncordon the nodes (kubectl uncordon NODE), once whoever cordoned them is done"},
-	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"}, // last, as most pods leave some nodes out
+	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"}, // last: most pods exclude some nodes so
 }
 
-// offered is the fix for a resource with a domain, such as microsoft.com/directx, which more machines do not bring.
+// offered is the fix for a resource with a domain, such as microsoft.com/directx, which new machines do not add.
 const offered = "run the device plugin that offers the resource, which the message names, on the nodes, or take the resource out of the pod"
 
 // extended matches the name of a resource with a domain.
 var extended = regexp.MustCompile(`Insufficient \S+/\S+`)
 
-// tainted returns the taints that keep a pod off the nodes which have the labels it asks for; the control plane's own taint is left out.
+// tainted returns the taints that keep a pod off the nodes with the labels that it requires, without the control
+// plane's own taint.
 func (w walker) tainted(p *corev1.Pod) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(w.Nodes)) {
 		n := w.Nodes[name]
@@ -65,11 +66,11 @@ func (w walker) tainted(p *corev1.Pod) (lines []string) {
 // controlPlane is the label of the nodes of the control plane, and the taint that keeps pods off them.
 const controlPlane = "node-role.kubernetes.io/control-plane"
 
-// leavingTaint is the taint that the cluster autoscaler puts on a node before it removes the node; its value is the time, in seconds.
-// Source: k8s.io/autoscaler cluster-autoscaler/utils/taints.
+// leavingTaint is the taint that the cluster autoscaler sets on a node before it removes the node; its value is the
+// time in seconds. Source: k8s.io/autoscaler cluster-autoscaler/utils/taints.
 const leavingTaint = "ToBeDeletedByClusterAutoscaler"
 
-// abandoned finds the node of a machine that the cluster autoscaler has marked for removal, and has not removed.
+// abandoned finds a machine whose node the cluster autoscaler has marked for removal but not removed.
 func (w walker) abandoned(m *clusterv1.Machine) *finding {
 	n := w.Nodes[m.Status.NodeRef.Name]
 	if n == nil || !m.DeletionTimestamp.IsZero() {
@@ -93,12 +94,12 @@ func (w walker) abandoned(m *clusterv1.Machine) *finding {
 	return a
 }
 
-// cured reports whether a node that comes may take a pod of which the scheduler says a message.
+// cured reports whether a new node may accept a pod with this scheduler's message.
 func cured(a *finding, message string) bool {
 	return (a.Cause == "Unschedulable" || a.Cause == "VolumeElsewhere") && !strings.Contains(message, "device class")
 }
 
-// cordonedFor returns the worker nodes that have the labels which a pod asks for, if all of them are cordoned.
+// cordonedFor returns the worker nodes with the labels that a pod requires, if all of them are cordoned.
 func (w walker) cordonedFor(p *corev1.Pod) (names []string) {
 	for name, n := range w.Nodes {
 		_, plane := n.Labels[controlPlane]
@@ -117,7 +118,7 @@ func (w walker) cordonedFor(p *corev1.Pod) (names []string) {
 	return names
 }
 
-// since returns when a node was cordoned, or zero.
+// since returns the time at which a node was cordoned, or zero.
 func (w walker) since(node string) time.Time {
 	for _, t := range w.Nodes[node].Spec.Taints {
 		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
@@ -127,7 +128,7 @@ func (w walker) since(node string) time.Time {
 	return time.Time{}
 }
 
-// cordoned finds the node of a machine that was cordoned longer ago than any drain takes.
+// cordoned finds a machine whose node has been cordoned for longer than any drain takes.
 func (w walker) cordoned(m *clusterv1.Machine) *finding {
 	n := w.Nodes[m.Status.NodeRef.Name]
 	if n == nil || !n.Spec.Unschedulable || !m.DeletionTimestamp.IsZero() {
@@ -144,8 +145,7 @@ func (w walker) cordoned(m *clusterv1.Machine) *finding {
 	return a
 }
 
-// misfit makes the fix of a pod that fits no node that of what the scheduler says, and shows which labels the pod asks for
-// that no node has.
+// misfit sets the fix for a pod that fits no node, from the scheduler's message, and adds the required labels that no node has.
 func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 	if a.Cause != "Unschedulable" {
 		return a
@@ -155,7 +155,7 @@ func (w walker) misfit(a *finding, p *corev1.Pod, message string) *finding {
 	if len(cordoned) > 0 && strings.Contains(message, "were unschedulable") && !strings.Contains(message, "Insufficient ") {
 		a.Cause, a.Says = "NodesCordoned", "the nodes that the pod asks for are cordoned, so no pod is placed on them"
 		a.Fix, a.Harm = "kubectl uncordon "+strings.Join(cordoned, " "), "whoever cordoned them may not be done"
-		a.Waiting = w.Taken.Sub(w.since(cordoned[0])) < slowStatus // a drain makes its pods again before the node is back
+		a.Waiting = w.Taken.Sub(w.since(cordoned[0])) < slowStatus // the pods of a drained node are created again before the node is uncordoned
 		return a.with("spec.unschedulable: true of Node/" + strings.Join(cordoned, ", Node/"))
 	}
 	var fixes []string

@@ -16,12 +16,12 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// service examines whether a service's load balancer was created, and whether its ports are those of its pods.
+// service examines whether a service's load balancer was created, and whether its ports match those of its pods.
 func (w walker) service(s *corev1.Service) *finding {
 	at := said{"service", cause.Service, "Service/" + s.Name, fmt.Sprintf("kubectl describe service %s -n %s", s.Name, s.Namespace)}
 	if !s.DeletionTimestamp.IsZero() {
 		if w.Taken.Sub(s.DeletionTimestamp.Time) < slowAzure {
-			return nil // Azure deletes its load balancer first
+			return nil // Azure deletes the load balancer first
 		}
 		return w.ends("Service", s)
 	}
@@ -41,7 +41,7 @@ func (w walker) service(s *corev1.Service) *finding {
 	}
 	for _, e := range w.events(w.Warnings, s.UID) {
 		if !strings.Contains(e.Reason, "LoadBalancer") {
-			continue // the API server warns of addresses that it repairs
+			continue // the API server also warns about addresses that it repairs
 		}
 		a := at.because(e.Reason, e.Message)
 		if a.Unknown {
@@ -118,8 +118,8 @@ func (w walker) unnamedPort(at said, s *corev1.Service) *finding {
 	return nil
 }
 
-// undeclared finds a numeric target port that no container of a service's pods declares, although they declare others. Such
-// a port may be served all the same, so only an answer about the service itself shows it.
+// undeclared finds a numeric target port that no container of a service's pods declares, although they declare others.
+// Such a port may work nevertheless, so it is only reported for a service that the user named.
 func undeclared(s *corev1.Service, pods []*corev1.Pod) *finding {
 	for _, port := range s.Spec.Ports {
 		if port.TargetPort.Type != intstr.Int || len(pods) == 0 {
@@ -148,7 +148,7 @@ func undeclared(s *corev1.Service, pods []*corev1.Pod) *finding {
 	return nil
 }
 
-// forService examines a service, whether its selector matches pods, and those pods.
+// forService examines a service, whether its selector matches pods, and then those pods.
 func (w walker) forService(s *corev1.Service) *finding {
 	pods := w.selected(s)
 	if makers := w.makers(s); len(s.Spec.Selector) > 0 && len(pods) == 0 && len(makers) > 0 {
@@ -167,7 +167,7 @@ func (w walker) forService(s *corev1.Service) *finding {
 	return first(append(checks, func() *finding { return w.local(s, pods) })...)
 }
 
-// makers returns the controllers whose pods a service selects: by their templates, or by pods of theirs that end.
+// makers returns the controllers whose pods a service selects, by their templates or by their ended pods.
 func (w walker) makers(s *corev1.Service) (out []controller) {
 	matches := labels.SelectorFromSet(s.Spec.Selector)
 	for _, c := range w.controllers() {
@@ -179,11 +179,11 @@ func (w walker) makers(s *corev1.Service) (out []controller) {
 	return out
 }
 
-// podless examines a service without pods, whose selector matches what controllers make: what keeps them from making pods, or that
-// they are asked for none, or that they replace them.
+// podless examines a service without pods whose selector matches controllers' templates: the controllers may be unable
+// to create pods, have no replicas, or be replacing their pods.
 func (w walker) podless(s *corev1.Service, makers []controller) *finding {
 	if a := each(makers, func(c *controller) *finding {
-		return first(func() *finding { return w.controller(c) }, func() *finding { return w.below(c.meta.UID) })
+		return first(func() *finding { return w.controller(c) }, func() *finding { return w.ownedFault(c.meta.UID) })
 	})(); a != nil {
 		return a
 	}
@@ -196,8 +196,8 @@ func (w walker) podless(s *corev1.Service, makers []controller) *finding {
 	return a
 }
 
-// local says of a service whose traffic stays on its node from which nodes nothing reaches it. That is meant if a DaemonSet makes
-// its pods; nodes of another operating system than theirs are left out.
+// local reports the nodes that cannot reach a service whose traffic stays on its node. It returns nil if a DaemonSet
+// creates the pods, because then this is intended; nodes of other operating systems are ignored.
 func (w walker) local(s *corev1.Service, pods []*corev1.Pod) *finding {
 	if s.Spec.InternalTrafficPolicy == nil || *s.Spec.InternalTrafficPolicy != corev1.ServiceInternalTrafficPolicyLocal {
 		return nil
@@ -230,10 +230,10 @@ func (w walker) local(s *corev1.Service, pods []*corev1.Pod) *finding {
 		Next: fmt.Sprintf("kubectl get pods -n %s -o wide", s.Namespace)}
 }
 
-// maxNodes bounds how many nodes an answer names.
+// maxNodes is the maximum number of nodes in an answer.
 const maxNodes = 5
 
-// claim examines why a claim has no volume. A claim that waits for its first consumer is no fault.
+// claim examines why a claim has no volume. Waiting for the first consumer is no fault.
 func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 	s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, fmt.Sprintf("kubectl describe pvc %s -n %s", c.Name, c.Namespace)}
 	if c.Status.Phase == corev1.ClaimLost {
@@ -266,11 +266,11 @@ func (w walker) claim(c *corev1.PersistentVolumeClaim) *finding {
 	return w.unmade(s, c)
 }
 
-// unmade examines a claim that waits without a warning: for its driver, for the volume that it names, or for one that fits.
-// One that waits for its first consumer has no driver yet, and is no fault.
+// unmade examines a claim that waits without a warning: for its driver, for the volume that it names, or for a volume
+// that fits. If it waits for its first consumer, the driver is not needed yet, and this is no fault.
 func (w walker) unmade(s said, c *corev1.PersistentVolumeClaim) *finding {
 	since := c.CreationTimestamp.Time
-	for i := range w.Pods { // a driver is not asked before there is a consumer
+	for i := range w.Pods { // the driver is called only if there is a consumer
 		if p := &w.Pods[i]; p.Namespace == c.Namespace && p.CreationTimestamp.After(since) && claims(p, c.Name) {
 			since = p.CreationTimestamp.Time
 		}
@@ -301,7 +301,7 @@ func claims(p *corev1.Pod, name string) bool {
 	})
 }
 
-// classMade reports whether the StorageClass of a claim exists: a warning that it is missing is then over.
+// classMade reports whether the StorageClass of a claim exists, so that a warning about it is no longer valid.
 func (w walker) classMade(c *corev1.PersistentVolumeClaim) bool {
 	return c.Spec.StorageClassName != nil && slices.ContainsFunc(w.Workloads.Classes, func(class storagev1.StorageClass) bool {
 		return class.Name == *c.Spec.StorageClassName

@@ -25,7 +25,7 @@ func (w walker) deployment(d *clusterv1.MachineDeployment) *finding {
 	at := "MachineDeployment/" + d.Name
 	if !d.DeletionTimestamp.IsZero() {
 		s := said{"owner", cause.Deletion, at, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
-		return w.kept(w.waits(s, deletionUnderWay, "the machine deployment to be deleted", d.DeletionTimestamp.Time), &d.ObjectMeta)
+		return w.addFinalizers(w.waits(s, deletionUnderWay, "the machine deployment to be deleted", d.DeletionTimestamp.Time), &d.ObjectMeta)
 	}
 	if a := w.dangles(at, "template"); a != nil {
 		return a
@@ -37,7 +37,7 @@ func (w walker) deployment(d *clusterv1.MachineDeployment) *finding {
 	return w.refusal(s, d.UID, d.Spec.Replicas, d.Status.Replicas)
 }
 
-// short finds a MachineDeployment with fewer machines than its spec asks for, although its machines have no fault.
+// short finds a MachineDeployment with fewer machines than its spec requires although its machines have no fault.
 func (w walker) short(d *clusterv1.MachineDeployment) *finding {
 	s := said{"owner", cause.Admission, "MachineDeployment/" + d.Name,
 		"kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
@@ -50,8 +50,9 @@ func (w walker) short(d *clusterv1.MachineDeployment) *finding {
 	return w.overdue(w.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 
-// former says of a MachineDeployment that a user named why its machines keep the former template: its strategy asks for it.
-func (w walker) former(d *clusterv1.MachineDeployment) *finding {
+// keepsOldTemplate reports, for a MachineDeployment that a user named, that its machines keep the previous template because its
+// strategy requires it.
+func (w walker) keepsOldTemplate(d *clusterv1.MachineDeployment) *finding {
 	c := bad(d.Status.Conditions, clusterv1.MachineDeploymentMachinesUpToDateCondition)
 	if c == nil || d.Spec.Rollout.Strategy.Type != clusterv1.OnDeleteMachineDeploymentStrategyType {
 		return nil
@@ -100,8 +101,8 @@ func (w walker) set(set *clusterv1.MachineSet) *finding {
 	return w.overdue(w.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 
-// created returns Cluster API's condition about a MachineSet that could not create a machine. The present API version
-// has it only as a deprecated condition.
+// created returns Cluster API's condition about a MachineSet that could not create a machine. In the current API
+// version it is only a deprecated condition.
 func created(set *clusterv1.MachineSet) *clusterv1.Condition {
 	old := set.Status.Deprecated
 	if old == nil || old.V1Beta1 == nil {
@@ -115,7 +116,7 @@ func created(set *clusterv1.MachineSet) *clusterv1.Condition {
 	return nil
 }
 
-// refusal finds the newest warning that an object with fewer machines than its spec asks for could not create one.
+// refusal finds the newest warning about an object with fewer machines than its spec requires that could not create one.
 func (w walker) refusal(s said, uid types.UID, asked, have *int32) *finding {
 	if !fewer(asked, have) {
 		return nil
@@ -143,8 +144,8 @@ func counts(asked, have *int32) string {
 	return fmt.Sprintf("%d of %d exist", deref(have), deref(asked))
 }
 
-// stale is the age from which an event is not the present: a controller that still fails has said so again before. Source:
-// the longest pause of client-go's work queues, 1000 s.
+// stale is the age from which an event is no longer current: a controller that still fails would have reported it
+// again. Source: the longest pause of client-go's work queues, 1000 s.
 const stale = 20 * time.Minute
 
 // events returns the events of an object that are not stale, the newest first.
@@ -160,8 +161,8 @@ func (w walker) events(all []corev1.Event, uid types.UID) (out []*corev1.Event) 
 	return out
 }
 
-// healthCheck finds a MachineHealthCheck that repairs nothing, because too many machines are unhealthy. Machines that have not
-// started count too, which restricts it during a rollout, and is no fault while there is nothing to repair.
+// healthCheck finds a MachineHealthCheck that repairs nothing because too many machines are unhealthy. Machines that
+// have not started count too, so this occurs during a rollout, and is no fault while no machine has to be repaired.
 func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 	if a := w.loops(h); a != nil {
 		return a
@@ -198,11 +199,11 @@ func (w walker) healthCheck(h *clusterv1.MachineHealthCheck) *finding {
 	return a
 }
 
-// often is how many machines of one set a health check replaces in the time of stale before that is no remediation any more.
+// often is the number of machines of one set that a health check replaces within the time stale from which on this is a fault.
 const often = 3
 
-// loops finds a MachineHealthCheck that replaces the machines of a set again and again: what makes them unhealthy comes with each
-// of them, or the check gives them less time than they need.
+// loops finds a MachineHealthCheck that replaces the machines of a set repeatedly: every new machine has the same
+// fault, or the check gives them less time than they need.
 func (w walker) loops(h *clusterv1.MachineHealthCheck) *finding {
 	var lines []string
 	var last time.Time
@@ -239,8 +240,8 @@ func (w walker) loops(h *clusterv1.MachineHealthCheck) *finding {
 	return a
 }
 
-// selectsNone says of an object that a user named that its selector matches nothing, so that it does nothing. That is a fault only of
-// who meant something by it.
+// selectsNone reports, for an object that a user named, that its selector matches nothing, so that the object has no
+// effect. This is a fault only if the user meant the selector to match.
 func (w walker) selectsNone(s said, what string, by *metav1.LabelSelector) *finding {
 	a := w.waits(s, "SelectsNothing", "a "+what+" that its selector matches; so far it does nothing", time.Time{})
 	a.Type, a.Evidence = "Field", []string{"selector " + metav1.FormatLabelSelector(by)}
@@ -248,7 +249,7 @@ func (w walker) selectsNone(s said, what string, by *metav1.LabelSelector) *find
 	return a
 }
 
-// unhealthy says of a MachineHealthCheck that a user named that not all of its machines are healthy.
+// unhealthy reports, for a MachineHealthCheck that a user named, that some of its machines are not healthy.
 func (w walker) unhealthy(h *clusterv1.MachineHealthCheck) *finding {
 	healthy, expected := deref(h.Status.CurrentHealthy), deref(h.Status.ExpectedMachines)
 	s := said{"owner", cause.Admission, "MachineHealthCheck/" + h.Name, "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// state makes a snapshot in which a user asks for an object that has a status and was created an hour ago.
+// state returns a snapshot in which a user names an object that has a status and was created an hour ago.
 func state(status map[string]any) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		object("Backup", map[string]any{"status": status})(f)
@@ -35,7 +35,7 @@ func withoutID(age time.Duration, taints ...corev1.Taint) func(*facts.Snapshot) 
 	}
 }
 
-// TestStates: states that no condition reports are seen, as faults where they last and as what is awaited where they are new.
+// TestStates: states that no condition reports are found, as faults if they last, and as Waiting answers if they are new.
 func TestStates(t *testing.T) {
 	ago := func(f *facts.Snapshot, age time.Duration) metav1.Time { return metav1.NewTime(f.Taken.Add(-age)) }
 	gone := func(age time.Duration, finalizers ...string) func(*facts.Snapshot) {
@@ -75,7 +75,7 @@ func TestStates(t *testing.T) {
 	for name, test := range map[string]struct {
 		inject  func(*facts.Snapshot)
 		waiting bool
-		cause   string // empty if it is not known
+		cause   string // "" if it is not known
 		line    string
 	}{
 		"a phase and why": {state(map[string]any{"phase": "Failed", "failureReason": "no object store"}), false, "",
@@ -127,7 +127,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestStatedWell: a status that says that all is well, or that has conditions, is no fault.
+// TestStatedWell: a status that reports no problem, or that has conditions, is no fault.
 func TestStatedWell(t *testing.T) {
 	for name, status := range map[string]map[string]any{
 		"done":             {"phase": "Completed", "message": ""},
@@ -145,7 +145,8 @@ func TestStatedWell(t *testing.T) {
 	}
 }
 
-// TestPodsOfStumbled: an answer about a pod does not name what else is wrong with its node's machine, and its own fault comes first.
+// TestPodsOfStumbled: an answer about a pod does not include other faults of its node's machine, and the pod's own
+// fault comes first.
 func TestPodsOfStumbled(t *testing.T) {
 	for name, inject := range map[string]func(*facts.Snapshot){
 		"a command of the boot failed": func(f *facts.Snapshot) {

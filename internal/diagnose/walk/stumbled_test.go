@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// TestStumbled: a command that failed in the boot of a machine which became a node is a fault of it, whether the boot log or
-// only the condition has it; a part without effect is none.
+// TestStumbled: a failed command in the boot of a machine that became a node is a fault of the machine, whether the
+// boot log or only the condition shows it; a part without effect is none.
 func TestStumbled(t *testing.T) {
 	const failed = "a command of the bootstrap data failed: agent.ps1: agent registration failed: 403"
 	recorded := func(message string) func(*facts.Snapshot) {
@@ -26,7 +26,7 @@ func TestStumbled(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		inject  func(*facts.Snapshot)
-		machine bool // else the cluster is asked
+		machine bool // otherwise the answer is for the cluster
 		line    string
 	}{
 		"a condition, of the machine":    {recorded("1 thing had no effect (simulated): ntp; " + failed), true, "registration failed: 403"},

@@ -31,8 +31,8 @@ func manifest(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// TestRolloutBlocked: a broken pod of a StatefulSet whose template has changed since is named with what keeps it there.
-// Source: github.com/kubernetes/kubernetes/issues/67250.
+// TestRolloutBlocked: the answer for a broken pod of a StatefulSet whose template has changed since names the reason
+// why the pod is not replaced. Source: github.com/kubernetes/kubernetes/issues/67250.
 func TestRolloutBlocked(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*appsv1.StatefulSet, *corev1.Pod)
@@ -65,8 +65,8 @@ func TestRolloutBlocked(t *testing.T) {
 	}
 }
 
-// TestProgramOfTheMachine: a machine of the control plane whose API server ends again and again is no machine that waits for an
-// API server. Source: github.com/kubernetes/kubeadm/issues/640.
+// TestProgramOfTheMachine: a control plane machine whose API server ends repeatedly does not count as a machine that
+// waits for an API server. Source: github.com/kubernetes/kubeadm/issues/640.
 func TestProgramOfTheMachine(t *testing.T) {
 	const end = "casement: the static pod kube-system/kube-apiserver-m/kube-apiserver ended with code 1: "
 	const file = `"command failed" err="loading audit policy file: open /etc/kubernetes/audit/policy.yaml: no such file or directory"` + "\n"
@@ -100,7 +100,7 @@ func TestProgramOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestGroupGone: without its resource group a cluster has no machine to replace. Source:
+// TestGroupGone: if a cluster's resource group is gone, the answer does not suggest replacing a machine. Source:
 // github.com/kubernetes-sigs/cluster-api-provider-azure/issues/1090.
 func TestGroupGone(t *testing.T) {
 	f := healthy()
@@ -116,7 +116,7 @@ func TestGroupGone(t *testing.T) {
 	}
 }
 
-// TestAskedStep: an object that the walk of its cluster examines is answered alike when it is asked for.
+// TestAskedStep: an object that the walk of its cluster examines has the same answer when a user names it.
 func TestAskedStep(t *testing.T) {
 	f := healthy()
 	f.Taken = time.Now()
@@ -139,8 +139,9 @@ status:
   deprecated: {v1beta1: {conditions: [{type: ResourcesApplied, status: "False", message: 'namespaces "monitoring" not found'}]}}
 `
 
-// TestResourceSet: what a ClusterResourceSet could not apply is shown with Cluster API's error, and not said of a cluster to which
-// it is applied. Sources: github.com/cert-manager/cert-manager/issues/7258, github.com/kubernetes-sigs/cluster-api/issues/4878.
+// TestResourceSet: resources that a ClusterResourceSet could not apply are shown with Cluster API's error, but not for
+// a cluster to which the set is applied. Sources: github.com/cert-manager/cert-manager/issues/7258,
+// github.com/kubernetes-sigs/cluster-api/issues/4878.
 func TestResourceSet(t *testing.T) {
 	const failed = "Failed to apply ClusterResourceSet resources to Cluster"
 	binding := func(applied string) string {
@@ -169,8 +170,9 @@ func TestResourceSet(t *testing.T) {
 	}
 }
 
-// TestRefused: what the API server says in place of an object is the answer about it, and a reference of an object outside the
-// question is followed too. Sources: github.com/kubernetes/kubernetes/issues/71925, github.com/kubernetes/ingress-nginx/issues/3834.
+// TestRefused: the API server's error for an object is the answer about the object, and a reference of an object other
+// than the named one is followed too. Sources: github.com/kubernetes/kubernetes/issues/71925,
+// github.com/kubernetes/ingress-nginx/issues/3834.
 func TestRefused(t *testing.T) {
 	f := healthy()
 	f.Others = map[string][]unstructured.Unstructured{"CustomResourceDefinition": {*manifest(t,
@@ -192,8 +194,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestCordoned: a pod for which only cordoned nodes are left names them, and a machine whose node was left cordoned says so; a drain
-// that goes on is no fault. Source: github.com/Azure/AKS/issues/3439.
+// TestCordoned: the answer for a pod that only fits cordoned nodes names them, and the answer for a machine whose node
+// was left cordoned does so too; a drain in progress is no fault. Source: github.com/Azure/AKS/issues/3439.
 func TestCordoned(t *testing.T) {
 	f := healthy()
 	f.Taken = time.Now()
@@ -227,7 +229,8 @@ func TestCordoned(t *testing.T) {
 	}
 }
 
-// TestBudget: a disruption budget is answered for whoever asks for it. Source: github.com/devantler-tech/platform/issues/1880.
+// TestBudget: a disruption budget has an answer if the user names it. Source:
+// github.com/devantler-tech/platform/issues/1880.
 func TestBudget(t *testing.T) {
 	f := healthy()
 	f.Asked = manifest(t, `{kind: PodDisruptionBudget, metadata: {name: b, namespace: shop},
@@ -239,8 +242,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetsOfOnePod: a pod in two disruption budgets cannot be evicted, and either budget says so, whatever it allows. Source:
-// k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
+// TestBudgetsOfOnePod: a pod in two disruption budgets cannot be evicted, and the answers for both budgets say so,
+// whatever they allow. Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
 func TestBudgetsOfOnePod(t *testing.T) {
 	f := healthy()
 	f.Pods[0].Labels = map[string]string{"app": "shop", "tier": "web"}
@@ -258,7 +261,7 @@ func TestBudgetsOfOnePod(t *testing.T) {
 	}
 }
 
-// TestNameless: a pod that names a credential spec that no webhook has put in runs without its account. Source:
+// TestNameless: a pod that names a credential spec that no webhook has inserted runs without its account. Source:
 // github.com/kubernetes/website/issues/15905.
 func TestNameless(t *testing.T) {
 	f := healthy()
@@ -273,7 +276,7 @@ func TestNameless(t *testing.T) {
 	}
 }
 
-// TestHealthCheckAsked: a health check that a user names says how many of its machines are healthy.
+// TestHealthCheckAsked: the answer for a health check that a user names has the number of its healthy machines.
 func TestHealthCheckAsked(t *testing.T) {
 	f := healthy()
 	h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default"}}

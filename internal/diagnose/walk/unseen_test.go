@@ -19,7 +19,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// object makes a snapshot in which a user asks for an object of another kind.
+// object returns a snapshot in which a user names an object of another kind.
 func object(kind string, content map[string]any) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		o := &unstructured.Unstructured{Object: content}
@@ -30,7 +30,7 @@ func object(kind string, content map[string]any) func(*facts.Snapshot) {
 	}
 }
 
-// says is the status of an object with one condition.
+// says returns the status of an object with one condition.
 func says(kind, status, reason, message string) map[string]any {
 	return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
 		"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2020-01-01T00:00:00Z"}}}}
@@ -43,7 +43,7 @@ func readyBut(c metav1.Condition) func(*facts.Snapshot) {
 	}
 }
 
-// unbound adds a claim that waits since an hour.
+// unbound adds a claim that has been waiting for an hour.
 func unbound(change func(*corev1.PersistentVolumeClaim)) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		c := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "default",
@@ -54,7 +54,7 @@ func unbound(change func(*corev1.PersistentVolumeClaim)) func(*facts.Snapshot) {
 	}
 }
 
-// custom adds an object of another project, for which no user asks.
+// custom adds an object of another project that no user names.
 func custom(kind string, content map[string]any) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		object(kind, content)(f)
@@ -79,7 +79,7 @@ func waitsCompleted(f *facts.Snapshot, since time.Duration) {
 	}
 }
 
-// local makes a service whose pod is on one of two nodes, and whose traffic stays on its node.
+// local adds a service whose pod is on one of two nodes, and whose traffic stays on its node.
 func local(f *facts.Snapshot) {
 	other := f.Nodes["n"].DeepCopy()
 	other.Name = "other"
@@ -89,7 +89,7 @@ func local(f *facts.Snapshot) {
 		Selector: map[string]string{"app": "s"}, InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyLocal)}}}
 }
 
-// looping makes a health check that has replaced a number of machines within the last minutes, and one machine that starts.
+// looping adds a health check that has replaced a number of machines within the last minutes, and one machine that is starting.
 func looping(f *facts.Snapshot, times int) {
 	h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: "default"}}
 	h.Spec.Checks.NodeStartupTimeoutSeconds, h.Status.Targets = new(int32(30)), []string{"new"}
@@ -109,12 +109,13 @@ func looping(f *facts.Snapshot, times int) {
 	}
 }
 
-// TestUnseen: failures that no table knew are named, or shown as they are with the cause unknown; never as nothing wrong.
+// TestUnseen: failures without an entry in a table are identified, or shown verbatim with the cause unknown; never as
+// nothing wrong.
 func TestUnseen(t *testing.T) {
 	past := func(f *facts.Snapshot) metav1.Time { return metav1.NewTime(f.Taken.Add(-time.Hour)) }
 	for name, test := range map[string]struct {
 		inject func(*facts.Snapshot)
-		// cause is the known one; empty if it is not known, and line is then shown whole.
+		// cause is the known cause, "" if it is unknown; line is then shown completely.
 		cause, at, line string
 	}{
 		"a failed extension of a VM that is Ready": {readyBut(metav1.Condition{Type: "ExtensionsReady", Status: metav1.ConditionFalse,
@@ -433,7 +434,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestQuiet: states of healthy and moving objects raise no alarm.
+// TestQuiet: states of healthy objects, and of objects in transition, raise no alarm.
 func TestQuiet(t *testing.T) {
 	now := time.Now()
 	recent := metav1.NewTime(now.Add(-time.Second))
@@ -555,7 +556,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestCommandsRun: a command about an object of the workload cluster names its kubeconfig, and placeholders are filled in.
+// TestCommandsRun: a command about an object of the workload cluster names its kubeconfig, and placeholders are replaced.
 func TestCommandsRun(t *testing.T) {
 	f := healthy()
 	waiting("CreateContainerConfigError", `configmap "settings" not found`)(f)
@@ -572,7 +573,7 @@ func TestCommandsRun(t *testing.T) {
 	}
 }
 
-// TestNoReplicas: a workload that is asked for no pods says so where a user asks for it, and is no fault.
+// TestNoReplicas: the answer for a workload that requests no pods says so if a user names it, and is no fault.
 func TestNoReplicas(t *testing.T) {
 	f := healthy()
 	f.Taken = time.Now()
@@ -590,8 +591,8 @@ func TestNoReplicas(t *testing.T) {
 	}
 }
 
-// TestNearestNodeFirst: the fix begins with what keeps the pod from the node that passed the most filters, and does not ask for
-// machines where only a device plugin helps.
+// TestNearestNodeFirst: the fix begins with the reason that keeps the pod from the node that passed the most filters,
+// and does not suggest machines if only a device plugin helps.
 func TestNearestNodeFirst(t *testing.T) {
 	for message, want := range map[string]string{
 		"0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) didn't match pod anti-affinity rules, " +

@@ -6,8 +6,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// version finds a machine whose node runs another Kubernetes version than the machine asks for. The image or the bootstrap
-// data brings the kubelet, so waiting changes nothing, and Cluster API never calls the machine up to date.
+// version finds a machine whose node runs another Kubernetes version than the machine's spec. The kubelet comes from
+// the image or the bootstrap data, so waiting changes nothing, and Cluster API never considers the machine up to date.
 func (w walker) version(m *clusterv1.Machine) *finding {
 	n := w.Nodes[m.Status.NodeRef.Name]
 	if n == nil || m.Spec.Version == "" {

@@ -21,18 +21,18 @@ import (
 
 // The times after which an operation that has not ended is a fault.
 const (
-	// slowAzure bounds an operation of Azure on one resource, and a guest's boot.
+	// slowAzure is for an operation of Azure on one resource, and for a guest's boot.
 	slowAzure = 20 * time.Minute
-	// slowStatus bounds the time until a controller reports a change in a status.
+	// slowStatus is for a controller's report of a change in a status.
 	slowStatus = 2 * time.Minute
-	// slowToken bounds the time until the controller manager signs a bootstrap token.
+	// slowToken is for the controller manager's signature of a bootstrap token.
 	slowToken = time.Minute
-	// justApplied bounds the time until all objects of one manifest exist.
+	// justApplied is for the creation of all objects of one manifest.
 	justApplied = 30 * time.Second
 )
 
-// cluster examines the objects that all machines depend on. A control plane fault that one of its machines causes is
-// left to that machine.
+// cluster examines the objects that all machines depend on. A control plane fault that is caused by one of its machines
+// is left to the examination of that machine.
 func (w walker) cluster() *finding {
 	at := "Cluster/" + w.Cluster.Name
 	if ptr.Deref(w.Cluster.Spec.Paused, false) {
@@ -45,11 +45,11 @@ func (w walker) cluster() *finding {
 	if a := w.deleting(); a != nil {
 		return a
 	}
-	return first(w.owner, w.infra, w.topology, w.controlPlane, w.reached, w.calico)
+	return first(w.owner, w.infra, w.topology, w.controlPlane, w.serverUnreachable, w.calico)
 }
 
-// outstanding reports whether something of the cluster waits for its controller: a deletion, a change that was not seen yet, or a
-// machine without a node. A pause by which nothing waits is no fault.
+// outstanding reports whether some work on the cluster waits for its controller: a deletion, a change that was not
+// observed yet, or a machine without a node. A pause that delays nothing is no fault.
 func (w walker) outstanding() bool {
 	waits := func(o metav1.Object, observed int64) bool {
 		return o.GetDeletionTimestamp() != nil || observed < o.GetGeneration()
@@ -64,7 +64,7 @@ func (w walker) outstanding() bool {
 		slices.ContainsFunc(w.Pools, func(p clusterv1.MachinePool) bool { return waits(&p, p.Status.ObservedGeneration) })
 }
 
-// owner finds references of the cluster, its infrastructure or its control plane to objects that do not exist.
+// owner finds references of the cluster, its infrastructure or its control plane to nonexistent objects.
 func (w walker) owner() *finding {
 	if w.AzureCluster == nil && w.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
 		return w.applying(&w.Cluster.ObjectMeta, &finding{Step: "owner", At: "Cluster/" + w.Cluster.Name,
@@ -80,8 +80,8 @@ func (w walker) owner() *finding {
 	return nil
 }
 
-// applying turns an answer that rests on the absence of something into a Waiting one while an object that refers to it is new, or
-// was changed a moment ago: the objects of one manifest are created one after another, and lists are read one after another too.
+// applying turns a finding about a missing object into a Waiting one if the object that refers to it is new or was just
+// changed: the objects of one manifest are created one after another, and lists are read one after another too.
 func (w walker) applying(from metav1.Object, a *finding) *finding {
 	if a != nil && w.fresh(from) {
 		a.Waiting = true
@@ -89,13 +89,14 @@ func (w walker) applying(from metav1.Object, a *finding) *finding {
 	return a
 }
 
-// fresh reports whether an object was made or changed a moment ago.
+// fresh reports whether an object was created or changed within the time justApplied.
 func (w walker) fresh(o metav1.Object) bool {
 	last := changed(o, false)
 	return !last.IsZero() && w.Taken.Sub(last) < justApplied
 }
 
-// changed returns when an object, or its status too, was made or last changed; zero if that is not known.
+// changed returns the time at which an object, including its status if status is true, was created or last changed;
+// zero if it is not known.
 func changed(o metav1.Object, status bool) time.Time {
 	last := o.GetCreationTimestamp().Time
 	for _, entry := range o.GetManagedFields() {
@@ -106,7 +107,7 @@ func changed(o metav1.Object, status bool) time.Time {
 	return last
 }
 
-// dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of it.
+// dangles finds a dangling reference of an object, by its KIND/NAME or a prefix of that.
 func (w walker) dangles(from, step string) *finding {
 	for i := range w.Dangling {
 		r := &w.Dangling[i]
@@ -164,7 +165,7 @@ func pointers[T any](items []T, object func(*T) metav1.Object) (all []metav1.Obj
 	return all
 }
 
-// missing returns the finding of a reference that leads nowhere.
+// missing returns the finding for a dangling reference.
 func missing(r *facts.Reference, step string) *finding {
 	plural := strings.ToLower(r.Kind) + "s"
 	if strings.HasSuffix(plural, "ss") {
@@ -176,7 +177,7 @@ func missing(r *facts.Reference, step string) *finding {
 	a := &finding{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
 		Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
 		Next: strings.TrimSuffix("kubectl get "+plural+" -n "+r.Namespace, " -n ")}
-	if r.Kind == "Node" { // a kubelet makes it
+	if r.Kind == "Node" { // a kubelet creates Nodes
 		kind, name, _ := strings.Cut(r.From, "/")
 		a.Fix = "kubectl delete " + strings.ToLower(kind) + " " + name
 		a.Harm = "see first that no machine of the node runs any more"
@@ -200,7 +201,7 @@ func (w walker) infra() *finding {
 	s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name, "kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
 	c := specific(ac.GetConditions())
 	if c != nil && c.Reason == "IdentityNotFound" && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
-		// owner has found it: it was applied after the AzureCluster.
+		// The identity was created after the AzureCluster and exists now.
 		return w.waits(s, c.Reason, s.at+" to be reconciled with its identity, which exists", c.LastTransitionTime.Time)
 	}
 	if c == nil {
@@ -209,13 +210,13 @@ func (w walker) infra() *finding {
 	return w.status(s, c)
 }
 
-// status returns the answer for a condition that explains why an object is not Ready, or nil.
+// status returns the finding for a condition that explains why an object is not Ready, or nil.
 func (w walker) status(s said, c *metav1.Condition) *finding {
 	switch {
 	case c == nil:
 		return nil
 	case c.Type == clusterv1.PausedCondition && w.pausedAsAll(s.at):
-		return nil // the cluster says it
+		return nil // the finding about the cluster reports it
 	case c.Type == clusterv1.PausedCondition && w.resumed(s.at):
 		return w.waits(s, "Resumed", s.at+", which is not paused any more, to be seen by its controller", time.Time{})
 	case c.Type == clusterv1.PausedCondition:
@@ -239,19 +240,20 @@ func (w walker) status(s said, c *metav1.Condition) *finding {
 	return a
 }
 
-// pausedBy reports whether an annotation of an object pauses it, and whether its cluster does.
+// pausedBy reports whether an annotation of an object pauses it, and whether its cluster is paused.
 func (w walker) pausedBy(at string) (annotation, cluster bool) {
 	_, annotation = w.object(at).GetAnnotations()[clusterv1.PausedAnnotation]
 	return annotation, ptr.Deref(w.Cluster.Spec.Paused, false)
 }
 
-// pausedAsAll reports whether an object is paused because its cluster is, and not by an annotation of its own.
+// pausedAsAll reports whether an object is paused only because its cluster is paused.
 func (w walker) pausedAsAll(at string) bool {
 	annotation, cluster := w.pausedBy(at)
 	return cluster && !annotation
 }
 
-// resumed reports whether neither an object nor its cluster is paused, since a moment ago: a condition that says so is that of before.
+// resumed reports whether neither an object nor its cluster is paused any more, because of a recent change: the
+// condition Paused may be outdated then.
 func (w walker) resumed(at string) bool {
 	annotation, cluster := w.pausedBy(at)
 	last := latest(changed(w.object(at), false), changed(w.Cluster, false))
@@ -266,7 +268,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// evidence returns a text as a list of evidence, empty for "".
+// evidence returns a text as a list of evidence; the list is empty for "".
 func evidence(text string) []string {
 	if text = redact.Line(text, maxEvidence); text != "" {
 		return []string{text}
@@ -293,13 +295,13 @@ func (w walker) topology() *finding {
 		return a
 	}
 	a := w.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
-	if a.Evidence = evidence(reported(c)); strings.HasSuffix(c.Reason, "Deferred") { // somebody wants it so
+	if a.Evidence = evidence(reported(c)); strings.HasSuffix(c.Reason, "Deferred") { // a user has deferred the upgrade
 		a.Says = "waiting for whoever has put off an upgrade since " + age(w.Taken.Sub(c.LastTransitionTime.Time))
 		a.Fix = "take the annotation topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence off the MachineDeployment's entry " +
 			"under spec.topology.workers of the Cluster, and the upgrade goes on"
 		return a
 	}
-	if !w.growing() { // an upgrade of many machines takes as long as it takes
+	if !w.growing() { // the duration of an upgrade of many machines has no limit
 		a = w.overdue(a, c.LastTransitionTime.Time, slowAzure)
 	}
 	return a
@@ -316,7 +318,7 @@ func (w walker) controlPlane() *finding {
 	}
 	s := said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name,
 		"kubectl describe kubeadmcontrolplane " + kcp.Name + " -n " + kcp.Namespace}
-	health := s // what Cluster API says of machines and etcd is no refusal of an API server
+	health := s // a message of Cluster API about machines and etcd is no refusal by an API server
 	health.kind = ""
 	if a := w.paused(s.at, kcp, s.next); a != nil {
 		return a
@@ -343,7 +345,7 @@ func (w walker) controlPlane() *finding {
 	if a := each(w.Pods, w.program)(); a != nil && !a.Waiting {
 		return a
 	}
-	if !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus { // one probe that fails is no fault
+	if !c.LastTransitionTime.IsZero() && w.Taken.Sub(c.LastTransitionTime.Time) < slowStatus { // a single failed probe is no fault
 		return w.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
 	}
 	a := health.condition(c)
@@ -352,7 +354,7 @@ func (w walker) controlPlane() *finding {
 	return a
 }
 
-// program examines a pod if it is a program of a control plane machine, which the kubelet runs by itself.
+// program examines a pod if it is a static pod of a control plane machine, which the kubelet runs by itself.
 func (w walker) program(p *corev1.Pod) *finding {
 	n := w.Nodes[p.Spec.NodeName]
 	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; !static || n == nil || p.Namespace != metav1.NamespaceSystem {
@@ -364,12 +366,12 @@ func (w walker) program(p *corev1.Pod) *finding {
 	return w.pod(p)
 }
 
-// withoutMachine matches what Cluster API says of a node of the control plane that no machine has. Source: sigs.k8s.io/cluster-api
-// controlplane/kubeadm/internal/workload_cluster_conditions.go.
+// withoutMachine matches Cluster API's message about a control plane node that no machine has. Source:
+// sigs.k8s.io/cluster-api controlplane/kubeadm/internal/workload_cluster_conditions.go.
 var withoutMachine = regexp.MustCompile(`^\* Control plane Node (\S+) does not have a corresponding Machine$`)
 
-// pastNodes reports whether a message of the control plane is only about nodes without a machine that do not exist any more: Cluster
-// API writes it when it comes by again.
+// pastNodes reports whether a message about the control plane only concerns nodes without a machine that no longer
+// exist: Cluster API updates the message in its next pass.
 func (w walker) pastNodes(message string) bool {
 	if w.Unreachable != "" {
 		return false
@@ -403,8 +405,8 @@ func isControlPlane(m *clusterv1.Machine) bool {
 	return ok
 }
 
-// reached examines whether the cluster's API server answers, unless its control plane is not initialized yet.
-func (w walker) reached() *finding {
+// serverUnreachable examines whether the cluster's API server responds, unless its control plane is not initialized yet.
+func (w walker) serverUnreachable() *finding {
 	if w.Unreachable == "" {
 		return nil
 	}
@@ -413,12 +415,12 @@ func (w walker) reached() *finding {
 		return w.overdue(w.waits(s, "APIServerUnreachable", "the control plane to answer",
 			w.Cluster.CreationTimestamp.Time), w.Cluster.CreationTimestamp.Time, slowAzure)
 	}
-	if w.Slow { // it is reached
+	if w.Slow { // the API server responds, but slowly
 		a := w.waits(s, "APIServerSlow", "the API server, which has answered some of the questions and not others in time", time.Time{})
 		a.Evidence = evidence(w.Unreachable)
 		return a
 	}
-	a := w.barred(s.because("APIServerUnreachable", w.Unreachable))
+	a := w.azureObstacle(s.because("APIServerUnreachable", w.Unreachable))
 	if a.Cause != "NoRouteToAPI" && a.Cause != "APIRefused" {
 		return a
 	}
@@ -426,12 +428,14 @@ func (w walker) reached() *finding {
 		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
 		return a
 	}
-	return first(func() *finding { return w.dies(w.machinesWhere(isControlPlane), a.Evidence) }, func() *finding { return w.back(a) })
+	return first(func() *finding { return w.dies(w.machinesWhere(isControlPlane), a.Evidence) },
+		func() *finding { return w.waitingIfRecent(a) })
 }
 
-// back turns a refused connection, or an answer that did not come in time, into a Waiting answer while Cluster API's own probe has
-// not failed for long: the programs of a control plane that starts, or starts again, take a moment, and so does one that has much to do.
-func (w walker) back(a *finding) *finding {
+// waitingIfRecent turns a refused connection or a late response into a Waiting finding while Cluster API's own probe has not
+// failed for long: the programs of a starting or restarting control plane need some time, and a busy API server may
+// respond late.
+func (w walker) waitingIfRecent(a *finding) *finding {
 	c := condition(w.Cluster.Status.Conditions, clusterv1.ClusterRemoteConnectionProbeCondition)
 	late := a.Cause == "NoRouteToAPI" && strings.Contains(w.Unreachable, "deadline exceeded")
 	if a.Cause != "APIRefused" && !late || c == nil ||
@@ -447,19 +451,19 @@ func (w walker) back(a *finding) *finding {
 	return a
 }
 
-// staticEnd is what a simulated machine's console says of a program of its control plane that
-// ended by itself.
+// staticEnd matches a simulated machine's console message about a program of its control plane that ended by itself.
 var staticEnd = regexp.MustCompile(`casement: the static pod kube-system/(etcd|kube-apiserver)\S* ended with code \d+(.*)`)
 
-// programDies is the cause of dies.
+// programDies is the cause in the finding of dies.
 const programDies = "ControlPlaneProgramDies"
 
-// again is how often a program ends since its machine booted, for its end to be no part of a start:
-// an API server ends once or twice until its etcd answers.
+// again is the number of times that a program has to end after its machine booted until this is a fault: an API server
+// ends once or twice until its etcd responds.
 const again = 3
 
-// dies finds, for an API server that does not answer, a machine of the control plane among the given ones whose etcd or API server
-// ends again and again, as over data that a loss of power has damaged, or a flag that it does not take.
+// dies finds, for an API server that does not respond, a control plane machine among the given ones whose etcd or API
+// server ends repeatedly, for example because a loss of power has damaged its data, or because it does not accept a
+// flag.
 func (w walker) dies(machines []clusterv1.Machine, unreached []string) *finding {
 	if w.Console == nil {
 		return nil
@@ -498,7 +502,7 @@ func (w walker) initializing() bool {
 	return !w.Cluster.CreationTimestamp.IsZero() && (done == nil || !*done)
 }
 
-// available finds that the cluster's Available condition is not True, if no other check found a fault.
+// available finds that the cluster's Available condition is not True, if nothing else was found.
 func (w walker) available() *finding {
 	c := bad(w.Cluster.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	if c == nil {
@@ -513,8 +517,9 @@ func (w walker) available() *finding {
 		Evidence: evidence(reported(c)), Fix: "see what the message names", Next: s.next}
 }
 
-// scaling reports whether machines that a MachineDeployment still lacks are being made: the newest machine is young. A set makes
-// its machines one after another, which takes long for a hundred, so the age of the condition says nothing.
+// scaling reports whether the missing machines of a MachineDeployment are being created: its newest machine is young. A
+// set creates its machines one after another, which takes long for a hundred machines, so the age of the condition is
+// no evidence.
 func (w walker) scaling() bool {
 	return slices.ContainsFunc(w.Deployments, func(d clusterv1.MachineDeployment) bool {
 		return fewer(d.Spec.Replicas, d.Status.AvailableReplicas) && slices.ContainsFunc(w.Machines, func(m clusterv1.Machine) bool {

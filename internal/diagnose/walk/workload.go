@@ -16,17 +16,17 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 )
 
-// controller is an object that creates pods, with the fields that all kinds of them have.
+// controller is an object that creates pods, with the fields that all such kinds have.
 type controller struct {
 	kind string
 	meta *metav1.ObjectMeta
-	// labels are those of its pods.
+	// labels are the labels of its pods.
 	labels map[string]string
 	// asked and have are the desired and the actual number of pods.
 	asked, have int32
-	// refused is a condition that says why pods are not created, or nil.
+	// refused is a condition with the reason why pods are not created, or nil.
 	refused *refusal
-	// off is set if it is asked for no pods: a suspended Job, or no replicas.
+	// off is true if no pods are requested: a suspended Job, or no replicas.
 	off bool
 }
 
@@ -86,7 +86,7 @@ func (w walker) workloads() *finding {
 		each(w.Workloads.Services, w.service), each(w.Workloads.Deployments, w.rollout))
 }
 
-// current examines a pod of the cluster, unless it is history.
+// current examines a pod of the cluster, unless its failure is outdated.
 func (w walker) current(p *corev1.Pod) *finding {
 	if w.replaced(p) {
 		return nil
@@ -94,15 +94,16 @@ func (w walker) current(p *corev1.Pod) *finding {
 	return w.pod(p)
 }
 
-// replaced reports whether a pod that failed is history: its ReplicaSet, which leaves such pods behind (evicted ones above all),
-// has others in their place that are Ready. Source: pkg/controller/podgc of Kubernetes, which deletes the oldest of 12500.
+// replaced reports whether the failure of a pod is outdated: its ReplicaSet, which leaves failed pods behind (mostly
+// evicted ones), has other pods that are Ready. Source: pkg/controller/podgc of Kubernetes, which deletes the oldest of
+// 12500.
 func (w walker) replaced(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodFailed && slices.ContainsFunc(w.Workloads.ReplicaSets, func(r appsv1.ReplicaSet) bool {
 		return ownedBy(p, r.UID) && r.Status.ReadyReplicas >= deref(r.Spec.Replicas)
 	})
 }
 
-// everyWorkload adds the answers about all workloads in the cluster.
+// everyWorkload adds the findings about all workloads in the cluster.
 func (w walker) everyWorkload(add func(*finding)) {
 	every(w.controllers(), w.controller, add)
 	every(w.Pods, w.current, add)
@@ -111,7 +112,7 @@ func (w walker) everyWorkload(add func(*finding)) {
 	every(w.Workloads.Deployments, w.rollout, add)
 }
 
-// controller examines why an object creates fewer pods than its spec asks for.
+// controller examines why an object creates fewer pods than its spec requires.
 func (w walker) controller(c *controller) *finding {
 	if c.have >= c.asked || !c.meta.DeletionTimestamp.IsZero() {
 		return nil
@@ -139,13 +140,13 @@ func (w walker) controller(c *controller) *finding {
 	return w.waits(s, "PodsMissing", "its controller to make pods: "+many, c.meta.CreationTimestamp.Time)
 }
 
-// madeSince reports whether a controller has made a pod after a time: a refusal before it is over.
+// madeSince reports whether a controller has created a pod after a time: an earlier refusal is then outdated.
 func (w walker) madeSince(c *controller, t time.Time) bool {
 	return slices.ContainsFunc(w.Pods, func(p corev1.Pod) bool { return ownedBy(&p, c.meta.UID) && p.CreationTimestamp.After(t) })
 }
 
-// succeeded reports whether a later Job of the same CronJob has completed: the failure of an earlier one, which its CronJob keeps, is
-// then history.
+// succeeded reports whether a later Job of the same CronJob has completed: the failure of an earlier Job, which the
+// CronJob keeps, is then outdated.
 func (w walker) succeeded(c *controller) bool {
 	owner := metav1.GetControllerOf(c.meta)
 	return owner != nil && slices.ContainsFunc(w.Workloads.Jobs, func(j batchv1.Job) bool {
@@ -153,7 +154,7 @@ func (w walker) succeeded(c *controller) bool {
 	})
 }
 
-// failedJob examines a Job that gave up; the end of its last pod explains why.
+// failedJob examines a failed Job; the end of its last pod explains the failure.
 func (w walker) failedJob(s said, c *controller) *finding {
 	a := &finding{Step: "pod", At: s.at, Cause: "JobFailed", Says: "the Job has given up: " +
 		c.refused.reason, Evidence: evidence(c.refused.message),
@@ -201,7 +202,7 @@ func (w walker) rollout(d *appsv1.Deployment) *finding {
 	return nil
 }
 
-// unmadeSets finds a Deployment for which no ReplicaSet was made, and which says nothing: its controller has not looked at it.
+// unmadeSets finds a Deployment without a ReplicaSet and without a message, so that its controller has not observed it.
 func (w walker) unmadeSets(s said, d *appsv1.Deployment) *finding {
 	made := slices.ContainsFunc(w.Workloads.ReplicaSets, func(r appsv1.ReplicaSet) bool {
 		return r.Namespace == d.Namespace && (ownedBy(&r, d.UID) || d.Spec.Selector != nil && selects(d.Spec.Selector, r.Spec.Template.Labels))
@@ -234,7 +235,7 @@ func (w walker) running(o facts.Object) func() *finding {
 		return of(workloads.Claims, func(c *corev1.PersistentVolumeClaim) bool { return is(&c.ObjectMeta) }, w.claim)
 	case "Deployment":
 		return of(workloads.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *finding {
-			a := first(func() *finding { return w.below(d.UID) }, func() *finding { return w.rollout(d) },
+			a := first(func() *finding { return w.ownedFault(d.UID) }, func() *finding { return w.rollout(d) },
 				func() *finding {
 					return w.askedForNone(&controller{kind: "Deployment", meta: &d.ObjectMeta, off: isNone(d.Spec.Replicas)})
 				})
@@ -250,9 +251,9 @@ func (w walker) running(o facts.Object) func() *finding {
 	all := w.controllers()
 	return of(all, func(c *controller) bool { return c.kind == o.Kind && is(c.meta) }, func(c *controller) *finding {
 		if c.kind == "DaemonSet" && c.asked == 0 {
-			return w.nowhere(c)
+			return w.unplacedDaemonSet(c)
 		}
-		return first(func() *finding { return w.controller(c) }, func() *finding { return w.below(c.meta.UID) },
+		return first(func() *finding { return w.controller(c) }, func() *finding { return w.ownedFault(c.meta.UID) },
 			func() *finding { return w.ungoverned(c) }, func() *finding { return w.outdated(c) },
 			func() *finding { return w.askedForNone(c) })
 	})
@@ -282,12 +283,12 @@ func (w walker) found(o facts.Object) metav1.Object {
 	return all[i]
 }
 
-// ends says of an object of the workload cluster that is being deleted what keeps it: its finalizers, what their owners have warned
-// of, the pods that use a claim, and the pods that end before their owner does.
+// ends reports why an object of the workload cluster that is being deleted still exists: its finalizers, warnings of
+// their owners, the pods that use a claim, and the pods that end before their owner.
 func (w walker) ends(kind string, o metav1.Object) *finding {
 	s := said{"object", cause.Service, kind + "/" + o.GetName(),
 		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(kind), o.GetName(), o.GetNamespace())}
-	a := w.goes(s, o, o.GetDeletionTimestamp().Time)
+	a := w.beingDeleted(s, o, o.GetDeletionTimestamp().Time)
 	for i := range w.Pods {
 		p := &w.Pods[i]
 		if p.Namespace == o.GetNamespace() && (ownedBy(p, o.GetUID()) || kind == "PersistentVolumeClaim" && claims(p, o.GetName())) {
@@ -308,7 +309,7 @@ func (w walker) ends(kind string, o metav1.Object) *finding {
 	return a
 }
 
-// ungoverned finds a StatefulSet that names a Service which does not exist: its pods run, and have no names in DNS.
+// ungoverned finds a StatefulSet that names a nonexistent Service: its pods run, but have no names in DNS.
 func (w walker) ungoverned(c *controller) *finding {
 	for i := range w.Workloads.StatefulSets {
 		s := &w.Workloads.StatefulSets[i]
@@ -327,8 +328,8 @@ func (w walker) ungoverned(c *controller) *finding {
 	return nil
 }
 
-// outdated says of a StatefulSet or DaemonSet that a user named why its pods keep the former template: its update strategy asks
-// for it.
+// outdated reports, for a StatefulSet or DaemonSet that a user named, that its pods keep the previous template because
+// its update strategy requires it.
 func (w walker) outdated(c *controller) *finding {
 	strategy := ""
 	for i := range w.Workloads.StatefulSets {
@@ -361,7 +362,7 @@ func (w walker) outdated(c *controller) *finding {
 	return a
 }
 
-// askedForNone says of an object that a user named, and with which nothing else is wrong, that it is asked for no pods.
+// askedForNone reports, for an object that a user named and that has no other fault, that it requests no pods.
 func (w walker) askedForNone(c *controller) *finding {
 	s := said{"workload", cause.Admission, c.kind + "/" + c.meta.Name,
 		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
@@ -374,17 +375,17 @@ func (w walker) askedForNone(c *controller) *finding {
 	return w.waits(s, "NoReplicas", "pods to be asked for: spec.replicas is 0", time.Time{})
 }
 
-// isNone reports whether a number of replicas is none; what is not set is one.
+// isNone reports whether a number of replicas is zero; nil means one.
 func isNone(replicas *int32) bool { return replicas != nil && *replicas == 0 }
 
-// nowhere explains a DaemonSet that no node fits.
-func (w walker) nowhere(c *controller) *finding {
+// unplacedDaemonSet explains a DaemonSet that no node fits.
+func (w walker) unplacedDaemonSet(c *controller) *finding {
 	for i := range w.Workloads.DaemonSets {
 		d := &w.Workloads.DaemonSets[i]
 		if d.UID != c.meta.UID || d.Name != c.meta.Name {
 			continue
 		}
-		if d.Status.ObservedGeneration < d.Generation && w.fresh(d) { // its controller has not counted the nodes
+		if d.Status.ObservedGeneration < d.Generation && w.fresh(d) { // the controller has not counted the nodes yet
 			return w.waits(said{"workload", cause.Admission, "DaemonSet/" + d.Name, "kubectl get daemonset " + d.Name + " -n " + d.Namespace},
 				"NotObserved", "the DaemonSet's controller to see its present spec", d.CreationTimestamp.Time)
 		}
@@ -397,10 +398,10 @@ func (w walker) nowhere(c *controller) *finding {
 	return nil
 }
 
-// below examines the objects that an object of the workload cluster owns: ReplicaSets, and pods with their nodes.
-func (w walker) below(uid types.UID) *finding { return first(w.owned(uid)...) }
+// ownedFault examines the objects that an object of the workload cluster owns: ReplicaSets, and pods with their nodes.
+func (w walker) ownedFault(uid types.UID) *finding { return first(w.owned(uid)...) }
 
-// owned returns the checks of the objects that an object owns.
+// owned returns the functions that examine the objects that an object owns.
 func (w walker) owned(uid types.UID) (checks []func() *finding) {
 	for _, c := range w.controllers() {
 		if ownedBy(c.meta, uid) {
@@ -415,7 +416,8 @@ func (w walker) owned(uid types.UID) (checks []func() *finding) {
 	return checks
 }
 
-// parts returns the checks of the objects that an object of the workload cluster owns, or of the pods that a service selects.
+// parts returns the functions that examine the objects that an object of the workload cluster owns, or the pods that a
+// service selects.
 func (w walker) parts(o metav1.Object) (checks []func() *finding) {
 	if s, is := o.(*corev1.Service); is {
 		for _, p := range w.selected(s) {

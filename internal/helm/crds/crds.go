@@ -1,6 +1,5 @@
-// Package crds embeds the definitions of HelmChartProxy and HelmReleaseProxy. It links
-// nothing of Helm, so the plane installs them without it. internal/plane, internal/helm and
-// tests may import it.
+// Package crds embeds the definitions of HelmChartProxy and HelmReleaseProxy. It links nothing of Helm, so that the
+// plane can install them without Helm. internal/plane, internal/helm and tests may import it.
 package crds
 
 import (
@@ -14,8 +13,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// All returns the definitions of the two kinds. It fails only where an embedded file is not
-// one.
+// All returns the definitions of the two kinds. It fails only if an embedded file is invalid.
 func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	entries, err := files.ReadDir(".")
 	if err != nil {

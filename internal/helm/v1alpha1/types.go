@@ -1,6 +1,6 @@
-// Package v1alpha1 has the kinds HelmChartProxy and HelmReleaseProxy of Cluster API's addon provider for Helm,
-// with the same JSON fields, so that templates which have them apply to the local plane. It is types and
-// constants only. internal/helm, internal/plane and tests may import it.
+// Package v1alpha1 has the kinds HelmChartProxy and HelmReleaseProxy of Cluster API's addon provider for Helm, with the
+// same JSON fields, so that templates with these kinds can be applied to the local plane. It has only types and
+// constants. internal/helm, internal/plane and tests may import it.
 //
 // Source: github.com/kubernetes-sigs/cluster-api-addon-provider-helm, api/v1alpha1.
 //
@@ -25,23 +25,23 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// Finalizers, labels and annotations that others read.
+// Finalizers, labels and annotations that other programs read.
 const (
 	ChartProxyFinalizer   = "helmchartproxy.addons.cluster.x-k8s.io"
 	ReleaseProxyFinalizer = "helmreleaseproxy.addons.cluster.x-k8s.io"
-	// ChartProxyLabel names the HelmChartProxy that a HelmReleaseProxy is of.
+	// ChartProxyLabel names the HelmChartProxy that created a HelmReleaseProxy.
 	ChartProxyLabel = "helmreleaseproxy.addons.cluster.x-k8s.io/helmchartproxy-name"
-	// GeneratedNameAnnotation is "true" where the name of the release was made up.
+	// GeneratedNameAnnotation is "true" if the name of the release was generated.
 	GeneratedNameAnnotation = "helmreleaseproxy.addons.cluster.x-k8s.io/is-release-name-generated"
 	// InstalledAnnotation is "true" once the release has been installed.
 	InstalledAnnotation = "helmreleaseproxy.addons.cluster.x-k8s.io/release-successfully-installed"
 )
 
-// InstallOnce is the strategy that leaves a release alone once it is installed. Any other
-// keeps it as the HelmChartProxy says.
+// InstallOnce is the strategy that does not change a release once it is installed. Any other strategy keeps it up to
+// date with the HelmChartProxy.
 const InstallOnce = "InstallOnce"
 
-// The conditions beside Ready.
+// The conditions in addition to Ready.
 const (
 	ReleaseProxySpecsUpToDateCondition = "HelmReleaseProxySpecsUpToDate"
 	ReleaseProxiesReadyCondition       = "HelmReleaseProxiesReady"
@@ -49,7 +49,7 @@ const (
 	ClusterAvailableCondition          = "ClusterAvailable"
 )
 
-// The reasons of the conditions where they are False.
+// The reasons of conditions that are False.
 const (
 	ReleaseProxyReinstallingReason   = "HelmReleaseProxyReinstalling"
 	LimitExceededReason              = "LimitExceeded"
@@ -66,17 +66,16 @@ const (
 	ControlPlaneNotInitializedReason = "ControlPlaneNotInitialized"
 )
 
-// Chart names a chart, and how a release of it is made. Both kinds have it.
+// Chart names a chart, and the settings for a release of it. Both kinds include it.
 type Chart struct {
 	// chartName is the name of the chart in its repository.
 	ChartName string `json:"chartName"`
 
-	// repoURL is where the chart is: https:// of a repository, or oci:// of a registry
-	// without the chart's name.
+	// repoURL is the URL of the chart's repository (https://), or of its registry without the chart's name (oci://).
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('https://') || self.startsWith('oci://')",message="supported schemes are https and oci"
 	RepoURL string `json:"repoURL"`
 
-	// releaseName is the name of the release. It is made up where it is not given.
+	// releaseName is the name of the release. Default: a generated name.
 	// +optional
 	ReleaseName string `json:"releaseName,omitempty"`
 
@@ -85,7 +84,7 @@ type Chart struct {
 	// +kubebuilder:default=default
 	ReleaseNamespace string `json:"namespace,omitempty"`
 
-	// version is the version of the chart; the newest where it is not given.
+	// version is the version of the chart. Default: the newest.
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -103,20 +102,20 @@ type Chart struct {
 	// +optional
 	Credentials *Credentials `json:"credentials,omitempty"`
 
-	// tlsConfig says how the repository's certificate is verified.
+	// tlsConfig configures the verification of the repository's certificate.
 	// +optional
 	TLSConfig *TLSConfig `json:"tlsConfig,omitempty"`
 }
 
-// HelmChartProxySpec says which Clusters get which chart, with which values.
+// HelmChartProxySpec selects Clusters, and has the chart and values for them.
 type HelmChartProxySpec struct {
 	// clusterSelector selects Clusters of the same namespace.
 	ClusterSelector metav1.LabelSelector `json:"clusterSelector"`
 
 	Chart `json:",inline"`
 
-	// valuesTemplate is YAML of the chart's values, as a Go template that sees .Cluster,
-	// .ControlPlane and .InfraCluster.
+	// valuesTemplate is the YAML of the chart's values, as a Go template that can use .Cluster, .ControlPlane and
+	// .InfraCluster.
 	// +optional
 	ValuesTemplate string `json:"valuesTemplate,omitempty"`
 }
@@ -137,13 +136,13 @@ type HelmReleaseProxySpec struct {
 type Options struct {
 	// +optional
 	DisableHooks bool `json:"disableHooks,omitempty"`
-	// wait is accepted and not acted on: conditions show the release once it is applied.
+	// wait is accepted and has no effect: conditions show the release once it is applied.
 	// +optional
 	Wait bool `json:"wait,omitempty"`
-	// waitForJobs is accepted and not acted on.
+	// waitForJobs is accepted and has no effect.
 	// +optional
 	WaitForJobs bool `json:"waitForJobs,omitempty"`
-	// dependencyUpdate is accepted and not acted on: charts bring their dependencies.
+	// dependencyUpdate is accepted and has no effect: charts contain their dependencies.
 	// +optional
 	DependencyUpdate bool `json:"dependencyUpdate,omitempty"`
 	// +optional
@@ -154,7 +153,7 @@ type Options struct {
 	SubNotes bool `json:"options,omitempty"`
 	// +optional
 	DisableOpenAPIValidation bool `json:"disableOpenAPIValidation,omitempty"`
-	// atomic is accepted and not acted on.
+	// atomic is accepted and has no effect.
 	// +optional
 	Atomic bool `json:"atomic,omitempty"`
 	// +optional
@@ -163,7 +162,7 @@ type Options struct {
 	Upgrade UpgradeOptions `json:"upgrade,omitempty"`
 	// +optional
 	Uninstall *UninstallOptions `json:"uninstall,omitempty"`
-	// enableClientCache is accepted and not acted on.
+	// enableClientCache is accepted and has no effect.
 	// +optional
 	EnableClientCache bool `json:"enableClientCache,omitempty"`
 	// +optional
@@ -189,7 +188,7 @@ type UpgradeOptions struct {
 	ReuseValues bool `json:"reuseValues,omitempty"`
 	// +optional
 	ResetThenReuseValues bool `json:"resetThenReuseValues,omitempty"`
-	// recreate is accepted and not acted on.
+	// recreate is accepted and has no effect.
 	// +optional
 	Recreate bool `json:"recreate,omitempty"`
 	// +optional
@@ -209,16 +208,16 @@ type UninstallOptions struct {
 
 // Credentials name a key of a Secret with the credentials of a registry.
 type Credentials struct {
-	// secret has the credentials as a Docker configuration file.
+	// secret is the Secret with the credentials, as a Docker configuration file.
 	Secret corev1.SecretReference `json:"secret"`
-	// key of the Secret; config.json where it is not given.
+	// key is the key in the Secret. Default: config.json.
 	// +optional
 	Key string `json:"key,omitempty"`
 }
 
-// TLSConfig says how a repository's certificate is verified.
+// TLSConfig configures the verification of a repository's certificate.
 type TLSConfig struct {
-	// caSecret has the CA's certificate under ca.crt.
+	// caSecret is the Secret with the CA's certificate, under ca.crt.
 	// +optional
 	CASecretRef *corev1.SecretReference `json:"caSecret,omitempty"`
 	// +optional
@@ -229,7 +228,7 @@ type TLSConfig struct {
 type HelmChartProxyStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// matchingClusters are the Clusters that the selector picks.
+	// matchingClusters are the Clusters that the selector matches.
 	// +optional
 	MatchingClusters []corev1.ObjectReference `json:"matchingClusters,omitempty"`
 	// +optional
@@ -250,7 +249,7 @@ type HelmReleaseProxyStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// HelmChartProxy installs a chart in each Cluster that its selector picks.
+// HelmChartProxy installs a chart in each Cluster that its selector matches.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=helmchartproxies,scope=Namespaced,categories=cluster-api,shortName=hcp

@@ -28,17 +28,17 @@ import (
 const (
 	// pageSize is the number of objects per page, the same as kubectl's.
 	pageSize = 500
-	// maxStale is how often in a row a list's token may expire without new objects.
+	// maxStale is the maximum number of consecutive expirations of a list's token without new objects.
 	maxStale = 5
-	// requestTimeout bounds one page.
+	// requestTimeout is the timeout of the request for one page.
 	requestTimeout = time.Minute
 )
 
 // Options select the objects to read.
 type Options struct {
-	// Namespace is where to look; empty is all.
+	// Namespace is the namespace to read; "" means all.
 	Namespace string
-	// Set contains the options for adding objects. Its Templates name further kinds to read.
+	// Set has the options for adding objects. Its Templates name additional kinds to read.
 	Set lint.Options
 }
 
@@ -46,7 +46,7 @@ type Options struct {
 type Contents struct {
 	Set   *lint.Set
 	Facts Facts
-	// Unread are the kinds that could not be read, and why.
+	// Unread are errors with the kinds that could not be read.
 	Unread []error
 }
 
@@ -55,7 +55,7 @@ type Contents struct {
 func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = requestTimeout
-	cfg.WarningHandler = rest.NoWarnings{} // a deprecated API says nothing about its objects
+	cfg.WarningHandler = rest.NoWarnings{} // warnings about deprecated APIs are irrelevant for the objects
 	found, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return Contents{}, err
@@ -96,7 +96,7 @@ func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 	return r.contents, nil
 }
 
-// reader is one reading of a cluster.
+// reader has the state of one read of a cluster.
 type reader struct {
 	client   dynamic.Interface
 	options  Options
@@ -133,7 +133,7 @@ func (r *reader) read(ctx context.Context, resource resource) error {
 }
 
 // list reads the pages of a kind. A continue token expires, after some minutes, when the API server drops the state in
-// which the list began; the error then contains a new token, which continues the list in the present state. Source:
+// which the list began; the error then contains a new token, which continues the list in the current state. Source:
 // kubernetes.io/docs/reference/using-api/api-concepts, retrieving large results sets in chunks.
 func (r *reader) list(ctx context.Context, resource resource) error {
 	lister := dynamic.ResourceInterface(r.client.Resource(resource.GroupVersionResource))
@@ -195,7 +195,7 @@ func (r *reader) take(resource resource, object *unstructured.Unstructured) erro
 	if resource.is("", "nodes") {
 		r.contents.Facts.node(object)
 		if object.GetLabels()[lint.LabelOS] != "windows" {
-			return nil // rules ask of a node only whether it is a Windows one
+			return nil // rules only need to know whether a node is a Windows node
 		}
 	}
 	return r.contents.Set.Add(trim(resource, object), r.options.Set)
@@ -213,8 +213,8 @@ func trim(resource resource, object *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-// serve returns the listable resources of the APIs, each in its preferred version. If some APIs do not
-// answer, it returns the others' resources and an error.
+// serve returns the listable resources of the APIs, each in its preferred version. If some APIs do not respond, it
+// returns the resources of the others and an error.
 func serve(client discovery.DiscoveryInterface) ([]*metav1.APIResourceList, error) {
 	lists, err := client.ServerPreferredResources()
 	for _, list := range lists {

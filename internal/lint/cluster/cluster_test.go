@@ -146,7 +146,7 @@ func (p *pages) config() *rest.Config {
 	return cfg
 }
 
-// TestPages: more objects than one page holds, each once, whatever tokens expire.
+// TestPages: more objects than fit on one page are read, each once, whatever tokens expire.
 func TestPages(t *testing.T) {
 	const count = 1250
 	namespace(t, "many", nil)
@@ -325,8 +325,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestRights: the documented role is sufficient, and without one of its rights the other kinds are still
-// read.
+// TestRights: the documented role is sufficient, and without one of its rules the other kinds are still read.
 func TestRights(t *testing.T) {
 	c := client(t)
 	data, err := os.ReadFile("../../../config/lint/reader.yaml")
@@ -407,7 +406,7 @@ func TestBrokenAPI(t *testing.T) {
 		})
 	}
 	var contents Contents
-	for range 100 { // until the API server has heard of both
+	for range 100 { // until the API server uses both
 		if contents, err = Read(t.Context(), shared, Options{Namespace: "default"}); err != nil || len(contents.Unread) > 0 {
 			break
 		}
@@ -417,8 +416,8 @@ func TestBrokenAPI(t *testing.T) {
 	}
 }
 
-// TestAbsent: a kind that is not served is reported and the others are read; so is a missing namespace. A server that
-// does not answer is an error.
+// TestAbsent: a kind that is not served is reported and the others are read; a missing namespace is also reported. A
+// server that does not respond is an error.
 func TestAbsent(t *testing.T) {
 	contents, err := Read(t.Context(), shared, Options{
 		Namespace: "nowhere", Set: lint.Options{Templates: map[string][]string{"Rollout": {"spec", "template"}}},

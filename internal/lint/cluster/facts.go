@@ -19,7 +19,7 @@ type Facts struct {
 	// Windows are the releases of the Windows nodes; Taints are the taints that all of them have.
 	Windows []string
 	Taints  []lint.Taint
-	// Mixed is set if there are nodes of Windows and of another system.
+	// Mixed is true if there are Windows nodes and nodes of another system.
 	Mixed bool
 
 	windows, others int
@@ -44,8 +44,8 @@ func (f *Facts) node(object *unstructured.Unstructured) {
 	f.Taints = slices.DeleteFunc(f.Taints, func(t lint.Taint) bool { return !slices.Contains(own, t) })
 }
 
-// taints returns the taints that an administrator set: taints of Kubernetes and Cluster API describe a
-// temporary state of a node.
+// taints returns the taints that an administrator set. Taints of Kubernetes and Cluster API are omitted, because they
+// describe a temporary state of a node.
 func taints(object *unstructured.Unstructured) []lint.Taint {
 	list, _, err := unstructured.NestedSlice(object.Object, "spec", "taints")
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *Facts) finish() {
 	f.Mixed = f.windows > 0 && f.others > 0
 }
 
-// Complete fills empty fields of a configuration.
+// Complete returns a configuration whose empty fields are filled from the facts.
 func (f Facts) Complete(c lint.Config) lint.Config {
 	if c.KubernetesVersion == "" {
 		c.KubernetesVersion = release(f.KubernetesVersion)

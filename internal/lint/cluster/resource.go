@@ -20,7 +20,7 @@ type resource struct {
 
 func (r resource) is(group, name string) bool { return r.Group == group && r.Resource == name }
 
-// String names the kind as kubectl does: deployments.apps.
+// String returns the kind's name as kubectl writes it: deployments.apps.
 func (r resource) String() string { return r.GroupResource().String() }
 
 // facts are the kinds that affect pods; they are read first.
@@ -42,9 +42,9 @@ var workloads = []schema.GroupResource{
 // machineOwners are the kinds of Cluster API that create others, owners first.
 var machineOwners = kind.Matching(func(k kind.Kind) bool { return k.Machine != nil || k.Name == "Cluster" })
 
-// choose selects and orders the served resources to read: kinds that affect pods, kinds with pod templates
-// that the user named, workloads, and Cluster API with its providers. Missing kinds of Kubernetes and of
-// the user are reported; kinds of Cluster API are optional.
+// choose selects and orders the served resources to read: kinds that affect pods, kinds with pod templates that the
+// user named, workloads, and the kinds of Cluster API and its providers. Missing kinds of Kubernetes and of the user
+// are reported; kinds of Cluster API are optional.
 func choose(served []*metav1.APIResourceList, templates map[string][]string) (chosen []resource, absent []string) {
 	known := map[schema.GroupResource]resource{}
 	kinds := map[string][]resource{}
@@ -52,7 +52,7 @@ func choose(served []*metav1.APIResourceList, templates map[string][]string) (ch
 	for _, list := range served {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // lint reads no API with such a name
+			continue // lint reads no API with this name
 		}
 		for _, r := range list.APIResources {
 			one := resource{version.WithResource(r.Name), r.Namespaced}
@@ -92,7 +92,7 @@ func concerns(group string) bool {
 		func(r schema.GroupResource) bool { return r.Group == group })
 }
 
-// rank orders the owners of machines first.
+// rank returns the position of a kind in the order of machine owners.
 func rank(r resource) int {
 	if i := slices.IndexFunc(machineOwners, func(k kind.Kind) bool { return k.Resource == r.Resource }); i >= 0 {
 		return i

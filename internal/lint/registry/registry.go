@@ -1,6 +1,6 @@
-// Package registry reads from container registries for which systems and Windows builds images exist: their manifest
-// lists, and the configuration of images without one. It pulls no layer, asks for each image once and in bounded time,
-// and sends credentials only to the registry that they belong to. internal/cli imports it, for `casement lint
+// Package registry reads from container registries the systems and Windows builds for which images exist: from their
+// manifest lists, or from the configuration of an image without a list. It pulls no layers, requests each image once
+// and with a timeout, and sends credentials only to their own registry. internal/cli imports it, for `casement lint
 // --check-images` and `casement generate addons --resolve-digests`.
 package registry
 
@@ -25,15 +25,15 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// Options configure the requests. The zero value has the defaults.
+// Options configure the requests. The zero value means the defaults.
 type Options struct {
-	// Keychain has the credentials; nil uses the docker configuration.
+	// Keychain has the credentials; nil means the docker configuration.
 	Keychain authn.Keychain
-	// Transport sends the requests; nil is the default transport.
+	// Transport sends the requests; nil means the default transport.
 	Transport http.RoundTripper
-	// Timeout limits the request for one image (10 s), Total all requests (2 min).
+	// Timeout is the timeout for one image (10 s); Total is the timeout for all requests (2 min).
 	Timeout, Total time.Duration
-	// Parallel is the number of requests at the same time (8).
+	// Parallel is the maximum number of concurrent requests (8).
 	Parallel int
 }
 
@@ -80,8 +80,8 @@ func (o Options) puller() (*remote.Puller, error) {
 	)
 }
 
-// Digests returns the digests (sha256:...) of images by reference; for a manifest list it is the digest of
-// the list, which is valid for all systems. If some digests cannot be read, the error names each image.
+// Digests returns the digests (sha256:...) of images by reference; for a manifest list, the digest of the list, which
+// is valid for all systems. If some digests cannot be read, the error names each image.
 func Digests(ctx context.Context, references []string, o Options) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Total, 2*time.Minute))
 	defer cancel()
@@ -115,13 +115,13 @@ func Digests(ctx context.Context, references []string, o Options) (map[string]st
 	return out, errors.Join(problems...)
 }
 
-// question is one image with all references that mean it.
+// question is one image with all references to it.
 type question struct {
 	ref     name.Reference
 	written []string
 }
 
-// trouble is the reason why a registry did not answer.
+// trouble is the reason why a registry did not respond.
 type trouble struct{ registry, reason string }
 
 // asker is the state of one call of Ask.
@@ -130,7 +130,7 @@ type asker struct {
 	timeout time.Duration
 
 	mu sync.Mutex
-	// dead are the registries that are not asked again, with the reasons.
+	// dead are the registries to which no more requests are sent, with the reasons.
 	dead    map[string]string
 	known   map[string]lint.Platforms
 	trouble map[trouble][]string
@@ -157,7 +157,7 @@ func (a *asker) questions(references []string) []question {
 	return out
 }
 
-// ask asks for one image, unless its registry is dead.
+// ask requests one image, unless its registry is dead.
 func (a *asker) ask(ctx context.Context, q question) {
 	registry := q.ref.Context().RegistryStr()
 	a.mu.Lock()
@@ -189,7 +189,7 @@ func (a *asker) note(registry, why, image string) {
 	a.trouble[key] = append(a.trouble[key], image)
 }
 
-// within bounds the time of a request, even if a credential helper hangs.
+// within limits the time of a request, even if a credential helper hangs.
 func (a *asker) within(ctx context.Context, ref name.Reference) (lint.Platforms, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -278,8 +278,8 @@ func (q quiet) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	return auth, nil
 }
 
-// reason returns a short reason why an image is unknown, without addresses that may contain tokens, and whether its
-// registry need not be asked again.
+// reason returns a short reason why the platforms of an image are unknown, without URLs that may contain tokens. dead
+// is true if no more requests should be sent to the registry.
 func reason(err error) (text string, dead bool) {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		switch answer.StatusCode {

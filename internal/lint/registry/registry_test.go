@@ -25,7 +25,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// serve starts a registry behind a handler, and returns its host.
+// serve starts a registry wrapped in a handler, and returns its host.
 func serve(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
@@ -180,7 +180,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a registry that does not answer yields one note for all its images, and other registries are asked.
+// TestUnreachable: a registry that does not respond results in one note for all its images, and other registries are queried.
 func TestUnreachable(t *testing.T) {
 	good := serve(t, nil)
 	push(t, good+"/app:1", index(t, [2]string{"linux", ""}))

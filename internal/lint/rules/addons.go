@@ -15,22 +15,21 @@ import (
 // defaultServices is the Service range of a Cluster that specifies none.
 const defaultServices = "10.96.0.0/12"
 
-// templated matches Helm expressions that insert a value; steering matches expressions that only control
-// the template and leave no text.
+// templated matches Helm expressions that insert a value; templateControl matches expressions that only control the template
+// and insert no text.
 var (
-	templated = regexp.MustCompile(`\{\{[^}]*\}\}`)
-	steering  = regexp.MustCompile(`\{\{-?\s*(range|if|else|end|with|define|block|/\*|\$\w+\s*:?=)[^}]*\}\}`)
+	templated       = regexp.MustCompile(`\{\{[^}]*\}\}`)
+	templateControl = regexp.MustCompile(`\{\{-?\s*(range|if|else|end|with|define|block|/\*|\$\w+\s*:?=)[^}]*\}\}`)
 )
 
-// embedded parses YAML or JSON in a text field; if it is invalid the result is an absent value. Its positions are
-// relative to the text.
+// embedded parses YAML or JSON in a text field; for invalid text it returns an absent value. Positions are relative to the text.
 func embedded(text string) lint.Value {
 	var clean strings.Builder
 	for line := range strings.Lines(text) {
 		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "{{") && strings.HasSuffix(trimmed, "}}") {
 			continue
 		}
-		clean.WriteString("  " + strings.ReplaceAll(templated.ReplaceAllString(steering.ReplaceAllString(line, ""),
+		clean.WriteString("  " + strings.ReplaceAll(templated.ReplaceAllString(templateControl.ReplaceAllString(line, ""),
 			"TEMPLATE"), "\t", "  "))
 	}
 	set, errs := lint.Parse("", []byte("apiVersion: v1\nkind: Embedded\ndata:\n"+clean.String()), lint.Options{})
@@ -40,11 +39,11 @@ func embedded(text string) lint.Value {
 	return set.Objects[0].Root.At("data")
 }
 
-// demoCluster is a cluster with Windows machines, in front of an addon.
+// demoCluster is the YAML of a cluster with Windows machines, for use before an addon.
 var demoCluster = cluster("    services:\n      cidrBlocks: [10.96.0.0/12]\n") + workers(kuberelease.Default, "users: []\n") + "---\n"
 
-// eachCalico runs check for Calico's Installations, and for values of its Helm chart,
-// in sets with Windows machines. at says where to report a place.
+// eachCalico runs check for Calico's Installations, and for values of its Helm chart, in sets with Windows machines. at
+// converts a place to one at which a finding can be reported.
 func eachCalico(check func(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) lint.Value)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		var found []*lint.Object
@@ -105,7 +104,7 @@ func calico(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) l
 }
 
 // windowsApart reports whether a ClusterResourceSet installs the network of Windows nodes, so that the Installation is
-// for Linux only.
+// only for Linux.
 func windowsApart(s *lint.Set) bool {
 	return slices.ContainsFunc(ofKind(s, "ClusterResourceSet"), func(addon *lint.Object) bool {
 		return windowsNetwork(addon) && slices.ContainsFunc(ofKind(s, "Cluster"), func(c *lint.Object) bool { return selects(addon, c) })
@@ -171,7 +170,7 @@ func outboundNAT(p *lint.Pass) {
 // exceptions compares an ExceptionList with the networks of the set's Cluster.
 func exceptions(p *lint.Pass, o *lint.Object, at lint.Value, list []string) {
 	if slices.ContainsFunc(list, func(s string) bool { _, err := netip.ParsePrefix(s); return err != nil }) {
-		return // still to be filled in
+		return // a template variable that is not filled in yet
 	}
 	wanted := serviceRanges(p.Set)
 	if all := ofKind(p.Set, "Cluster"); len(all) == 1 {
@@ -192,7 +191,7 @@ func exceptions(p *lint.Pass, o *lint.Object, at lint.Value, list []string) {
 	}
 }
 
-// proxyImage is an image of kube-proxy, and the release in its tag.
+// proxyImage matches an image of kube-proxy and the release in its tag.
 var proxyImage = regexp.MustCompile(`kube-proxy[^:]*:v?(1\.\d+\.\d+)`)
 
 // kubeProxyContainer checks a container that runs kube-proxy on Windows.
@@ -233,8 +232,7 @@ func kubeProxyContainer(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	}
 }
 
-// sharedMode is the first minor whose kubeadm writes a mode into the ConfigMap kube-proxy.
-// Source: kubernetes 139777.
+// sharedMode is the first minor version whose kubeadm writes a mode into the ConfigMap kube-proxy. Source: kubernetes 139777.
 const sharedMode = 37
 
 // sharedProxyMode checks the mode in ConfigMaps that a kube-proxy on Windows reads.
@@ -266,8 +264,8 @@ func sharedProxyMode(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	}
 }
 
-// clusterVersion returns the version of the only control plane in the set, else the target's minor; empty if neither is
-// known.
+// clusterVersion returns the version of the only control plane in the set, otherwise the target's minor version; "" if
+// neither is known.
 func clusterVersion(p *lint.Pass) string {
 	planes := ofKind(p.Set, "KubeadmControlPlane")
 	if len(planes) == 1 {

@@ -19,7 +19,7 @@ var serverVersion = regexp.MustCompile(`^windows-(\d{4})$`)
 // vmSize matches the series, the number of processors and the features of an Azure VM size.
 var vmSize = regexp.MustCompile(`^Standard_[A-Z]+(\d+)(?:-\d+)?([a-z]*)(?:_|$)`)
 
-// suffix has the length of the suffix that Cluster API appends to the names of a MachineDeployment's machines.
+// suffix is as long as the suffix that Cluster API appends to the names of a MachineDeployment's machines.
 const suffix = "-abcde-fghij"
 
 // scaleSetNames finds machine pools whose scale sets would have the same name.

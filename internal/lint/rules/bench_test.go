@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// many are manifests of 10,000 objects: Windows Deployments with their Service,
-// ConfigMap and claim, each in one of ten namespaces.
+// many returns manifests of 10,000 objects: Windows Deployments with their Service, ConfigMap and claim, each in one of
+// ten namespaces.
 func many() []byte {
 	var out strings.Builder
 	for i := range 2500 {
@@ -58,7 +58,7 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {request
 	return []byte(out.String())
 }
 
-// BenchmarkRun is all rules over 10,000 objects that are read already.
+// BenchmarkRun runs all rules over 10,000 parsed objects.
 func BenchmarkRun(b *testing.B) {
 	set, errs := lint.Parse("many", many(), lint.Options{})
 	if len(errs) > 0 || len(set.Objects) != 10000 {

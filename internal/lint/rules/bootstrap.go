@@ -31,7 +31,7 @@ var windowsShell = regexp.MustCompile(`(?i)^\s*(powershell|pwsh|cmd)(\.exe)?\s`)
 // cryptHash matches a password hash as in /etc/shadow.
 var cryptHash = regexp.MustCompile(`^\$(1|2[aby]?|5|6|7|y|gy|sha1)\$`)
 
-// extraArgs are the places of a kubeadm configuration for flags, with the program that gets them.
+// extraArgs are the fields for flags in a kubeadm configuration, with the programs that get the flags.
 var extraArgs = []struct {
 	program string
 	at      []string
@@ -68,8 +68,8 @@ func reserves(all []arg) bool {
 	return total.Value() >= 2<<30
 }
 
-// gates checks the feature gates of control planes and of machines. With containerd the network and kube-proxy of
-// Windows nodes are HostProcess containers, whichever manifests are here.
+// gates checks the feature gates of control planes and of machines. With containerd, the network and kube-proxy of
+// Windows nodes are HostProcess containers, independent of the manifests in the input.
 func gates(p *lint.Pass) {
 	seen := map[*lint.Object]bool{}
 	all := groups(p.Set)
@@ -117,8 +117,8 @@ func gates(p *lint.Pass) {
 	}
 }
 
-// reportGate reports the problem with one feature gate, if there is one. own is set for a configuration of
-// Windows machines only: a gate that works only on Linux is a problem only there.
+// reportGate reports the problem with one feature gate, if there is one. own is true for a configuration that is only
+// for Windows machines: only there, a gate without effect on Windows is a problem.
 func reportGate(p *lint.Pass, o *lint.Object, at lint.Value, t lint.Target, own bool, name, value string, fix lint.Fix) {
 	g, ok := kubechange.GateByName(name)
 	if gone, dropped := kubeflags.DroppedGate(name); !ok && dropped {

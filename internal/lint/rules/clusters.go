@@ -15,7 +15,7 @@ var csiProxyImage = regexp.MustCompile(`(?:^|/)csi-proxy:v?(\d+)\.(\d+)\.(\d+)`)
 // podCIDR and serviceCIDR are the YAML before and after the pod range of a Cluster.
 const podCIDR, serviceCIDR = "    pods:\n      cidrBlocks: [", "]\n    services:\n      cidrBlocks: [10.96.0.0/12]\n"
 
-// eachCluster runs check for the Clusters that have machines with Windows in the set.
+// eachCluster runs check for the Clusters that have Windows machines in the set.
 func eachCluster(check func(p *lint.Pass, o *lint.Object)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		seen := map[*lint.Object]bool{nil: true}
@@ -28,8 +28,7 @@ func eachCluster(check func(p *lint.Pass, o *lint.Object)) func(*lint.Pass) {
 	}
 }
 
-// networkLabels reports whether labels are those by which common network addons select
-// clusters with Windows nodes.
+// networkLabels reports whether labels are those with which common network addons select clusters with Windows nodes.
 func networkLabels(labels lint.Value) bool {
 	return labels.At("windows").Str() == "enabled" && (labels.At("cni").Exists() || labels.At("cni-windows").Exists()) ||
 		labels.At("cni-windows").Exists() || labels.At("cni").Str() == "calico" || strings.Contains(labels.At("cni").Str(), "windows")
@@ -93,7 +92,7 @@ func startup(o *lint.Object) (lint.Value, time.Duration) {
 	return v, 10 * time.Minute // Cluster API's default
 }
 
-// unbounded returns a very long time for zero, which disables the check.
+// unbounded returns a very long time for zero, because zero disables the check.
 func unbounded(d time.Duration) time.Duration {
 	if d == 0 {
 		return 1 << 62
@@ -110,7 +109,7 @@ func checks(o *lint.Object, m machines) bool {
 	labels := m.owner.Root.At("spec", "template", "metadata", "labels")
 	for _, f := range o.Root.At("spec", "selector", "matchLabels").Fields() {
 		got := labels.At(f.Key).Str()
-		switch f.Key { // Cluster API sets these itself
+		switch f.Key { // Cluster API sets these labels itself
 		case "cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/set-name", "cluster.x-k8s.io/pool-name":
 			got = m.owner.Name
 		case "cluster.x-k8s.io/cluster-name":

@@ -7,8 +7,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// oncePerPod reports a finding of check for the first container of a pod only, with the number of other
-// affected containers. check returns "" for what if it finds nothing.
+// oncePerPod reports a finding of check for the first container of a pod only, with the number of other affected
+// containers. check returns "" as what if it finds nothing.
 func oncePerPod(check func(lint.Container) (at lint.Value, what, fix string)) func(*lint.Pass, *lint.Pod) {
 	return func(p *lint.Pass, pod *lint.Pod) {
 		var at lint.Value
@@ -35,8 +35,7 @@ func oncePerPod(check func(lint.Container) (at lint.Value, what, fix string)) fu
 // stopSignals is the feature gate of the field stopSignal.
 const stopSignals = "ContainerStopSignals"
 
-// hasToken reports whether a service account token is mounted, which is so unless the pod
-// disables it.
+// hasToken reports whether a service account token is mounted, which is the default.
 func hasToken(pod *lint.Pod) bool {
 	if auto, set := pod.Spec.At("automountServiceAccountToken").Bool(); auto || !set {
 		return true

@@ -56,7 +56,7 @@ func index() string {
 	return out.String()
 }
 
-// targetKeys document lint.Target: its tags, and the flags.
+// targetKeys documents lint.Target: its tags, and the flags.
 var targetKeys = []struct{ name, text string }{
 	{"--kubernetes-version", "release of Kubernetes; the newest. With a patch release, rules about fixes of a minor know " +
 		"whether it has them; without one it has all"},

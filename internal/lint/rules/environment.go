@@ -15,7 +15,7 @@ var posix = regexp.MustCompile(`^/(etc|tmp|var/log|usr|opt)(/|$)`)
 // expansion matches the references that Kubernetes expands in commands.
 var expansion = regexp.MustCompile(`(\$*)\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)`)
 
-// dollars matches PowerShell's variable $$, which Kubernetes turns into a single dollar.
+// dollars matches PowerShell's variable $$, which Kubernetes replaces by a single dollar.
 var dollars = regexp.MustCompile(`(^|[^$])\$\$($|[^A-Za-z_({$?])`)
 
 // systemDirectory matches the system directories of Windows images.

@@ -18,10 +18,10 @@ func withSubPath(volume string) string {
 		"      subPath: settings.json\n  volumes:\n  - name: data\n" + volume
 }
 
-// ofSettings is the source of a volume: a ConfigMap.
+// ofSettings is the YAML of a volume whose source is a ConfigMap.
 const ofSettings = "    configMap:\n      name: settings\n"
 
-// eachSubPath runs check for mounts with a subPath, and their volume.
+// eachSubPath runs check for mounts with a subPath, and their volumes.
 func eachSubPath(check func(p *lint.Pass, pod *lint.Pod, v, volume lint.Value)) func(*lint.Pass, *lint.Pod) {
 	return eachMount(func(p *lint.Pass, pod *lint.Pod, m lint.Value) {
 		for _, key := range []string{"subPath", "subPathExpr"} {
@@ -44,8 +44,8 @@ type fileName struct {
 	at   lint.Value
 }
 
-// fileNames returns the file names in a volume, by the object that defines them: the pod's items, else the keys of the
-// ConfigMap or Secret in the set.
+// fileNames returns the file names in a volume, from the object that defines them: the pod's items, otherwise the keys
+// of the ConfigMap or Secret in the set.
 func fileNames(s *lint.Set, pod *lint.Pod, source lint.Value, kind string) map[*lint.Object][]fileName {
 	out := map[*lint.Object][]fileName{}
 	if items := source.At(kind, "items").Items(); len(items) > 0 {
@@ -65,7 +65,7 @@ func fileNames(s *lint.Set, pod *lint.Pod, source lint.Value, kind string) map[*
 	return out
 }
 
-// fileProblems reports names that Windows does not permit.
+// fileProblems reports file names that Windows does not permit.
 func fileProblems(p *lint.Pass, o *lint.Object, names []fileName) {
 	seen := map[string]string{}
 	for _, f := range names {

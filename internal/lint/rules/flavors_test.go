@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestFlavors: our own templates have no errors, and those for Linux nothing at all.
+// TestFlavors: casement's own templates have no errors, and those for Linux have no findings.
 func TestFlavors(t *testing.T) {
 	for _, name := range flavors.List() {
 		t.Run(name, func(t *testing.T) {

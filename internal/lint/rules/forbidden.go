@@ -9,17 +9,18 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// field is lint's rule for a field that the API server refuses beside spec.os.name: windows. The meaning of
-// the field, and a kubelet's reaction to it, are in windows.PodFields.
+// field is the rule for a field that the API server refuses together with spec.os.name: windows. The meaning of the
+// field, and a kubelet's reaction to it, are in windows.PodFields.
 type field struct {
 	id string
-	// path is the path of the windows.PodField.
+	// path is the path of the field in windows.PodFields.
 	path string
-	// value is an example that is refused, in YAML.
+	// value is an example of a refused value, in YAML.
 	value string
-	// trueOnly is refused when true, filled when it has items; the others always.
+	// trueOnly means that only true is refused, filled that only a list with items is refused; without them, every
+	// value is refused.
 	trueOnly, filled bool
-	// without is the effect if spec.os.name is not set.
+	// without describes the effect if spec.os.name is not set.
 	without string
 	// refused reports whether a Windows node refuses a pod with the value.
 	refused func(v lint.Value) bool
@@ -28,7 +29,7 @@ type field struct {
 
 func always(lint.Value) bool { return true }
 
-// fields returns the family of forbidden fields.
+// fields returns the fields with a rule.
 func fields() []field {
 	const ignored = "Windows ignores it"
 	return []field{
@@ -71,12 +72,12 @@ func fields() []field {
 	}
 }
 
-// forbidden returns the rules of the family.
+// forbidden returns the rules for fields.
 func forbidden() []lint.Rule {
 	var out []lint.Rule
 	facts := windows.PodFields()
 	for _, f := range fields() {
-		i := slices.IndexFunc(facts, func(p windows.PodField) bool { return p.Path == f.path }) // TestPodFields: there is one
+		i := slices.IndexFunc(facts, func(p windows.PodField) bool { return p.Path == f.path }) // TestPodFields ensures that it exists
 		out = append(out, f.rule(facts[i].Since))
 	}
 	return out
@@ -104,7 +105,7 @@ func (f field) rule(since int) lint.Rule {
 	}
 }
 
-// example puts the field into a pod.
+// example returns a pod with the field.
 func (f field) example(pod string, keys []string, inContainer bool) string {
 	indent, out := "  ", pod
 	if inContainer {

@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// TestPodFields: lint has a rule for each field that Windows does not take, and says of none that a node refuses it where its
-// kubelet does not.
+// TestPodFields: lint has a rule for each field that Windows does not accept, and the rule states that a node refuses
+// the field only if the kubelet does.
 func TestPodFields(t *testing.T) {
 	rows := fields()
 	for _, fact := range windows.PodFields() {

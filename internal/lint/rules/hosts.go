@@ -10,11 +10,11 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// pauseImage is a pause image, and its version when the registry is Kubernetes'.
+// pauseImage matches a pause image, and its version if the registry is Kubernetes'.
 var pauseImage = regexp.MustCompile(`(mcr\.microsoft\.com/k8s/core/pause|kubeletwin/pause|mcr\.microsoft\.com/oss/kubernetes/pause|` +
 	`(?:registry\.k8s\.io|k8s\.gcr\.io)/pause)(?::v?(\d+)\.(\d+)(?:\.(\d+))?)?`)
 
-// imageOnBuild returns a Windows pod with an image tag on nodes of a build.
+// imageOnBuild returns a Windows pod with an image tag, on nodes with a build.
 func imageOnBuild(tag, selector string) string {
 	return windowsPod + selector + "  containers:\n  - name: app\n    image: mcr.microsoft.com/windows/servercore:" + tag + "\n"
 }
@@ -22,8 +22,8 @@ func imageOnBuild(tag, selector string) string {
 // on2022 selects nodes of Windows Server 2022.
 const on2022 = "    node.kubernetes.io/windows-build: 10.0.20348\n"
 
-// imageBuilds returns the Windows builds of an image, from its reference or its registry, and a name for
-// them; none if they are not known.
+// imageBuilds returns the Windows builds of an image, from its reference or its registry, and a name for them; none if
+// they are unknown.
 func imageBuilds(s *lint.Set, reference string) (builds []string, name string) {
 	if r, ok := windows.ImageRelease(reference); ok {
 		return []string{r.Build}, "Windows Server " + r.Name
@@ -51,19 +51,18 @@ func selectedBuild(s *lint.Set, pod *lint.Pod) (string, bool) {
 	return "", false
 }
 
-// hostBuilds returns the builds of nodes that the pod can land on, and where that is from;
-// none when it is not known.
+// hostBuilds returns the builds of the nodes that the pod can be scheduled on, and their source; none if they are unknown.
 func hostBuilds(p *lint.Pass, pod *lint.Pod) (builds []string, from string) {
 	if build, ok := selectedBuild(p.Set, pod); ok {
 		if !windowsBuild.MatchString(build) {
-			return nil, "" // WIN008 reports it
+			return nil, "" // rule WIN008 reports it
 		}
 		return []string{build}, "the nodes of build " + build
 	}
 	return targetBuilds(p.Target), "nodes with Windows Server " + strings.Join(p.Target.Windows, ", ")
 }
 
-// pause reports pause images in a text that do not fit the Windows nodes.
+// pause reports pause images in a text that do not match the Windows nodes.
 func pause(p *lint.Pass, o *lint.Object, at lint.Value, text string, releases []string) {
 	m := pauseImage.FindStringSubmatch(text)
 	if m == nil {
@@ -85,8 +84,7 @@ func pause(p *lint.Pass, o *lint.Object, at lint.Value, text string, releases []
 	}
 }
 
-// withoutPause returns the first of the releases that a version of the pause image has no
-// image for, "" when there is none.
+// withoutPause returns the first of the releases for which a version of the pause image has no variant, or "".
 func withoutPause(releases []string, version []int) string {
 	for _, name := range releases {
 		r, ok := windows.ReleaseByName(name)

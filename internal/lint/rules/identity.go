@@ -13,8 +13,8 @@ func options(pod, lines string) string {
 	return pod + "  securityContext:\n    windowsOptions:\n      " + lines + "\n" + container
 }
 
-// Patterns by which the API server checks the parts of a user name.
-// Source: validation.go, validateWindowsSecurityContextOptions.
+// Patterns with which the API server checks the parts of a user name. Source: validation.go,
+// validateWindowsSecurityContextOptions.
 var (
 	control       = regexp.MustCompile(`[[:cntrl:]]`)
 	netBIOSDomain = regexp.MustCompile(`^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$`)
@@ -24,7 +24,7 @@ var (
 // userChars are the characters that no Windows user name may contain.
 var userChars = regexp.MustCompile(`["/\\:;|=,+*?<>@\[\]]`)
 
-// eachOption runs check where a field of windowsOptions is set.
+// eachOption runs check for each set value of a field of windowsOptions.
 func eachOption(field string, check func(p *lint.Pass, pod *lint.Pod, v lint.Value)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, pod := range p.Set.Pods {
@@ -40,7 +40,7 @@ func eachOption(field string, check func(p *lint.Pass, pod *lint.Pod, v lint.Val
 	}
 }
 
-// userProblem returns why the API server refuses a user name, or "".
+// userProblem returns the reason why the API server refuses a user name, or "".
 func userProblem(name string) string {
 	domain, user, both := strings.Cut(name, `\`)
 	if !both {
@@ -67,8 +67,8 @@ func userProblem(name string) string {
 	return ""
 }
 
-// runsHostProcess reports whether any container is in effect a HostProcess one. The API
-// server counts so: the pod's field alone, overruled by every container, is none.
+// runsHostProcess reports whether any container is effectively a HostProcess container, in the same way as the API
+// server: the pod's field does not count if every container overrides it.
 func runsHostProcess(pod *lint.Pod) bool {
 	return slices.ContainsFunc(pod.Containers(), func(c lint.Container) bool { return c.WindowsOption("hostProcess").True() })
 }

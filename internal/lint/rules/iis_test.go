@@ -8,8 +8,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestIIS: of a manifest that people copy, both memory fields are found, and fixing
-// changes these two words and no other byte.
+// TestIIS: in a manifest that is often copied, both memory fields are found, and fixing changes only these two words.
 func TestIIS(t *testing.T) {
 	text, err := os.ReadFile("testdata/iis.yaml")
 	if err != nil {
@@ -37,7 +36,7 @@ func TestIIS(t *testing.T) {
 	}
 }
 
-// TestGuideRequestFix: the fix of the guide's thousandths of bytes is no thousandths again.
+// TestGuideRequestFix: the fix for the guide's thousandths of bytes is not in thousandths again.
 func TestGuideRequestFix(t *testing.T) {
 	set, errs := lint.Parse("pod", []byte(withLimits("memory: 800m")+"      requests:\n        memory: 300m\n"), lint.Options{})
 	if len(errs) > 0 {

@@ -7,14 +7,14 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// base are Microsoft's base images, which have no tag latest.
+// base matches Microsoft's base images, which have no tag latest.
 var base = regexp.MustCompile(`^mcr\.microsoft\.com/windows(/(nanoserver|servercore|server))?(:latest)?$`)
 
 // ended matches releases that get no more security updates.
 var ended = regexp.MustCompile(`(:|-)(1607|1709|1803|1903|1909|2004|20H2|ltsc2016)([-_]|$)`)
 
-// notForWindows reports whether an image has no Windows platform: as its registry says
-// (`--check-images`), else as its name does.
+// notForWindows reports whether an image has no Windows platform, according to its registry (`--check-images`) or
+// otherwise to its name.
 func notForWindows(s *lint.Set, image string) bool {
 	if known, ok := s.Platforms(image); ok {
 		return len(known.Windows) == 0

@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestImagesOfRegistries: the registry's platforms of an image decide if its name shows none.
+// TestImagesOfRegistries: the platforms in an image's registry are decisive if its name shows none.
 func TestImagesOfRegistries(t *testing.T) {
 	on := func(build string) string { return "    node.kubernetes.io/windows-build: " + build + "\n" }
 	pod := func(selector string) string {
@@ -43,7 +43,7 @@ func TestImagesOfRegistries(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			lint.Run(set, All(), c.target) // earlier findings must not stay
+			lint.Run(set, All(), c.target) // findings of earlier runs must not remain
 			if c.image != nil {
 				set.Learn(map[string]lint.Platforms{"contoso.example/app:1": *c.image})
 			}
@@ -60,8 +60,7 @@ func TestImagesOfRegistries(t *testing.T) {
 	}
 }
 
-// TestAskFor: a registry is asked once for each image that is not known by name, and never
-// for images of pods for Linux.
+// TestAskFor: a registry is queried once for each image that is not known by name, and never for images of Linux pods.
 func TestAskFor(t *testing.T) {
 	text := windowsPod + "  containers:\n  - {name: a, image: 'contoso.example/app:1'}\n" +
 		"  - {name: b, image: 'mcr.microsoft.com/windows/nanoserver:ltsc2022'}\n  - {name: c, image: 'contoso.example/app:1'}\n" +
@@ -78,7 +77,7 @@ func TestAskFor(t *testing.T) {
 	}
 }
 
-// TestImageNames tests the findings about an image's name alone.
+// TestImageNames checks the findings that follow only from an image's name.
 func TestImageNames(t *testing.T) {
 	for image, linux := range map[string]bool{
 		"alpine:3.20":                         true,

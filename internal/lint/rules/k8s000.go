@@ -4,7 +4,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// k8s001: A field that Kubernetes does not know.
+// k8s001: A field that is unknown to Kubernetes.
 var k8s001 = lint.Rule{
 	ID:       "K8S001",
 	Severity: lint.Error,
@@ -23,7 +23,7 @@ var k8s001 = lint.Rule{
 func checkK8S001(p *lint.Pass) {
 	for _, o := range p.Set.Objects {
 		if o.Stored() {
-			continue // its API server, which may be newer than these types, took it
+			continue // the API server, which may be newer than these types, accepted it
 		}
 		for _, problem := range decoder.Problems(o) {
 			severity := lint.Error

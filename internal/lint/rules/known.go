@@ -16,12 +16,12 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// decoder knows the fields of Kubernetes' own kinds, of Cluster API's and of casement's: their CRDs have
-// structural schemas that are made from these types, and the API server refuses other fields.
+// decoder has the fields of the kinds of Kubernetes, Cluster API and casement: the CRDs' structural schemas are
+// generated from these types, and the API server refuses other fields.
 var decoder = lint.Decoder{Scheme: known()}
 
-// known returns a scheme with all kinds whose fields are known. A scheme that takes one package
-// twice is a mistake of this file.
+// known returns a scheme with all kinds whose fields are known. It panics if a package cannot be added, which is an
+// error in this file.
 func known() *runtime.Scheme {
 	all := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -10,21 +10,22 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// configuration is a configuration of the kubelet or of kubeadm, wherever it is: a document
-// of its own, the text of a ConfigMap, or a file that machines get.
+// configuration is a configuration of the kubelet or of kubeadm in any form: a separate document, the text of a
+// ConfigMap, or a file that machines get.
 type configuration struct {
 	object *lint.Object
-	// text is the value to report at; it does not exist for a document, whose values are reported themselves.
+	// text is the value at which findings are reported; it does not exist for a document, in which findings are
+	// reported at the values themselves.
 	text lint.Value
 	conf lint.Value
-	// own is set for a configuration of Windows machines only.
+	// own is true for a configuration that is only for Windows machines.
 	own bool
-	// target is the release of the machines that read it; unsure is set where that is a variable.
+	// target is the release of the machines that read the configuration; unsure is true if the release is a template variable.
 	target lint.Target
 	unsure bool
 }
 
-// at returns where to report a value of the configuration.
+// at returns the value at which a finding about a value of the configuration is reported.
 func (c configuration) at(v lint.Value) lint.Value {
 	if c.text.Exists() {
 		return c.text
@@ -32,9 +33,9 @@ func (c configuration) at(v lint.Value) lint.Value {
 	return v
 }
 
-// configurations returns the configurations of a group of kinds, such as kubelet.config.k8s.io, in a set.
-// kubeadm applies the configurations of control planes and of documents on all systems; patch is the prefix
-// of the names of kubeadm's patches.
+// configurations returns the configurations of a group of kinds in a set, such as kubelet.config.k8s.io. kubeadm
+// applies the configurations of control planes and of documents on all systems; patch is the prefix of the names of
+// kubeadm's patches.
 func configurations(p *lint.Pass, group, patch string) []configuration {
 	var out []configuration
 	is := func(v lint.Value) bool { return strings.HasPrefix(v.At("apiVersion").Str(), group+"/") }
@@ -65,7 +66,7 @@ func configurations(p *lint.Pass, group, patch string) []configuration {
 		for _, f := range m.kubeadm().At("files").Items() {
 			content := f.At("content")
 			patched := patch != "" && strings.HasPrefix(path.Base(strings.ReplaceAll(f.At("path").Str(), `\`, "/")), patch)
-			if !patched && !strings.Contains(content.Str(), group+"/") || patched && !m.windows() { // a patch is for its machine alone
+			if !patched && !strings.Contains(content.Str(), group+"/") || patched && !m.windows() { // a patch only applies to its own machine
 				continue
 			}
 			for _, conf := range documents(content.Str()) {
@@ -89,8 +90,8 @@ func documents(text string) []lint.Value {
 	return out
 }
 
-// field returns a field by a path such as evictionHard.memory.available: its first part is a
-// field, the rest a key of it. Of a JSON patch it is the value that the patch sets.
+// field returns the value at a path such as evictionHard.memory.available: the first part is a field, and the rest is a
+// key in it. In a JSON patch, it is the value that the patch sets.
 func (c configuration) field(name string) lint.Value {
 	first, rest, nested := strings.Cut(name, ".")
 	for _, item := range c.conf.Items() {
@@ -104,7 +105,7 @@ func (c configuration) field(name string) lint.Value {
 	return c.conf.At(first)
 }
 
-// scalar returns a value as kubechange compares it: "" for an empty text, list or map.
+// scalar returns a value in the form for kubechange: "" for an empty text, list or map.
 func scalar(v lint.Value) string {
 	switch {
 	case v.IsList():
@@ -115,7 +116,7 @@ func scalar(v lint.Value) string {
 	return v.Str()
 }
 
-// win828: Settings of the kubelet that Windows does not take.
+// win828: Settings of the kubelet that Windows does not accept.
 var win828 = lint.Rule{
 	ID:       "WIN828",
 	Severity: lint.Error,
@@ -132,12 +133,12 @@ var win828 = lint.Rule{
 	Check: checkWIN828,
 }
 
-// kubeletConfig is the shared configuration of the kubelets, as kubeadm takes it.
+// kubeletConfig returns the shared configuration of the kubelets, for kubeadm, with a line.
 func kubeletConfig(line string) string {
 	return "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + line + "\n"
 }
 
-// kubeletConfigurations returns the configurations of kubelets, none where nothing is about Windows.
+// kubeletConfigurations returns the configurations of kubelets, or none if nothing in the set is for Windows.
 func kubeletConfigurations(p *lint.Pass) []configuration {
 	if !windowsMachines(p.Set) && len(p.Target.Windows) == 0 && !p.Target.Mixed {
 		return nil
@@ -166,7 +167,7 @@ func checkWIN828(p *lint.Pass) {
 		for _, s := range kubechange.SettingsAt(m.target(p.Target).Minor) {
 			f, ok := named(all, s.Flag)
 			if _, signal, nested := strings.Cut(s.Path, "."); nested && !strings.Contains(f.value, signal+"<") {
-				continue // a flag of thresholds names them as SIGNAL<QUANTITY
+				continue // a flag with thresholds writes them as SIGNAL<QUANTITY
 			}
 			if s.Flag == "" || !ok || !s.Matches(f.value) || s.Unless != "" && strings.Contains(gates.value, s.Unless+"=true") {
 				continue
@@ -246,8 +247,8 @@ var registrationFields = []string{
 	"name", "criSocket", "taints", "kubeletExtraArgs", "ignorePreflightErrors", "imagePullPolicy", "imagePullSerial",
 }
 
-// joinFields are the fields of a JoinConfiguration of v1beta4, timeoutFields those of its timeouts.
-// Source: kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go.
+// joinFields are the fields of a JoinConfiguration of v1beta4, and timeoutFields the fields of its timeouts. Source:
+// kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go.
 var (
 	joinFields = []string{"apiVersion", "kind", "dryRun", "nodeRegistration", "caCertPath", "discovery", "controlPlane", "skipPhases",
 		"patches", "timeouts"}
@@ -299,7 +300,7 @@ func kubeadmGates(p *lint.Pass, o *lint.Object, gates lint.Value, at func(lint.V
 	}
 }
 
-// release names a target's Kubernetes.
+// release returns the name of a target's Kubernetes release.
 func release(t lint.Target) string {
 	if t.Minor == 0 {
 		return "the newest release"
@@ -335,7 +336,7 @@ func checkWIN327(p *lint.Pass, pod *lint.Pod) {
 	}
 }
 
-// valuesAt returns the values at a path, whose parts that end in [] are lists.
+// valuesAt returns the values at a path, in which parts that end in [] are lists.
 func valuesAt(v lint.Value, parts []string) []lint.Value {
 	if !v.Exists() {
 		return nil

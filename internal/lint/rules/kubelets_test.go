@@ -7,8 +7,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestRefusedOrIgnored plants one setting at a time in a cluster with Windows machines: each is
-// found with its severity in the releases that refuse or ignore it, and in no other.
+// TestRefusedOrIgnored adds one setting at a time to a cluster with Windows machines: each is found with its severity
+// in the releases that refuse or ignore it, and in no other release.
 func TestRefusedOrIgnored(t *testing.T) {
 	shared := func(line string) string { return "---\n" + kubeletConfig(line) }
 	inMap := func(line string) string {
@@ -21,7 +21,7 @@ func TestRefusedOrIgnored(t *testing.T) {
 	const patch = "c:/etc/kubernetes/patches/kubeletconfiguration0+strategic.json"
 	for name, c := range map[string]struct {
 		version string
-		// lines are of the Windows machines' kubeadm configuration, more are further documents.
+		// lines are for the Windows machines' kubeadm configuration; more are additional documents.
 		lines, more string
 		want        string
 	}{
@@ -132,7 +132,7 @@ func TestRefusedOrIgnored(t *testing.T) {
 	}
 }
 
-// sharedProxy is a kube-proxy on Windows that reads the ConfigMap of kubeadm.
+// sharedProxy is a kube-proxy on Windows that reads kubeadm's ConfigMap.
 const sharedProxy = windowsPod + `  containers:
   - name: kube-proxy
     image: registry.example/kube-proxy:v1.37.2

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// win831: A kubelet setting that no kubelet takes.
+// win831: A kubelet setting that no kubelet accepts.
 var win831 = lint.Rule{
 	ID:       "WIN831",
 	Severity: lint.Error,
@@ -74,7 +74,7 @@ func contradictions(c configuration, refused func(v lint.Value, format string, a
 	least, hasLow := low.Int()
 	most, hasHigh := high.Int()
 	if !hasLow {
-		low, least = high, 80 // by default; the other is 85: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go
+		low, least = high, 80 // the default of low; that of high is 85: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go
 	}
 	if !hasHigh {
 		most = 85

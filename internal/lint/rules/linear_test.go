@@ -11,7 +11,7 @@ import (
 const largePod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  os: {name: windows}\n" +
 	"  securityContext: {windowsOptions: {runAsUserName: ContainerAdministrator}}\n  containers:\n"
 
-// large are objects with n of something, which a rule may not look through n times.
+// large returns objects with n items over which a rule must not iterate n times.
 var large = map[string]func(n int) string{
 	"containers": func(n int) string {
 		return largePod + list(n, func(i int) string {
@@ -60,8 +60,8 @@ func list(n int, item func(i int) string) string {
 	return b.String()
 }
 
-// TestLinear: for an input of twice the size a rule does about twice the work. Each access to a value
-// allocates, so allocations measure the work.
+// TestLinear: for an input of twice the size, a rule does about twice the work. Each access to a value allocates
+// memory, so allocations measure the work.
 func TestLinear(t *testing.T) {
 	for name, text := range large {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestLinuxIsLeftAlone: the rules find nothing in manifests with all settings that Windows forbids, if they
-// are for Linux or for no OS in particular.
+// TestLinuxIsLeftAlone: the rules find nothing in manifests with all settings that Windows forbids, if they are for
+// Linux or for no particular OS.
 func TestLinuxIsLeftAlone(t *testing.T) {
 	set, errs := lint.Read([]string{"testdata/linux"}, lint.Options{})
 	if len(errs) > 0 || len(set.Pods) < 40 {
@@ -22,8 +22,8 @@ func TestLinuxIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestLinuxHasWhatIsLookedFor: read as manifests for Windows, the manifests of TestLinuxIsLeftAlone have
-// many findings.
+// TestLinuxHasWhatIsLookedFor: the manifests of TestLinuxIsLeftAlone have many findings if they are read as manifests
+// for Windows.
 func TestLinuxHasWhatIsLookedFor(t *testing.T) {
 	set, errs := lint.Read([]string{"testdata/linux"}, lint.Options{AssumeWindows: true})
 	if len(errs) > 0 {

@@ -11,23 +11,22 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// machines are the machines that one object creates, with the objects that it refers to as
-// far as the set contains them.
+// machines are the machines that one object creates, with the objects in the set that it refers to.
 type machines struct {
-	// owner is a MachineDeployment, MachineSet, MachinePool, Machine or control plane;
-	// the infrastructure object itself when nothing in the set refers to it.
+	// owner is a MachineDeployment, MachineSet, MachinePool, Machine or control plane; it is the infrastructure object
+	// itself if nothing in the set refers to it.
 	owner *lint.Object
-	// infra and config are nil when they are elsewhere.
+	// infra and config are nil if they are not in the set.
 	infra, config *lint.Object
 	cluster       *lint.Object
-	// version is spec.version, else the control plane's; absent when unknown.
+	// version is spec.version, otherwise the control plane's version; absent if unknown.
 	version lint.Value
 }
 
-// owners are the kinds that make machines, and where they keep the machine's spec.
+// owners are the kinds that create machines, with the path of the machine's spec.
 var owners = kind.Makers()
 
-// azureMachines are the kinds of infrastructure, and where they keep the VM's spec.
+// azureMachines are the kinds of infrastructure, with the path of the VM's spec.
 var azureMachines = kind.VMs(true)
 
 // machineKinds are all kinds that groups examines, in the usual order of manifests.
@@ -52,11 +51,11 @@ func ofKind(s *lint.Set, kinds ...string) []*lint.Object {
 	return out
 }
 
-// groups finds the machines of a set.
+// groups returns the machines of a set.
 func groups(s *lint.Set) []machines {
 	objects := map[string]*lint.Object{}
 	key := func(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
-	controlPlanes := map[string]*lint.Object{} // by cluster
+	controlPlanes := map[string]*lint.Object{} // by name of the cluster
 	var owning, infra []*lint.Object
 	for _, o := range ofKind(s, machineKinds...) {
 		objects[key(o.Kind, o.Namespace, o.Name)] = o
@@ -114,7 +113,7 @@ func groups(s *lint.Set) []machines {
 	return out
 }
 
-// vm returns the specification of the virtual machines, absent when it is elsewhere.
+// vm returns the specification of the virtual machines, absent if it is not in the set.
 func (m machines) vm() lint.Value {
 	if m.infra == nil {
 		return lint.Value{}
@@ -122,19 +121,19 @@ func (m machines) vm() lint.Value {
 	return m.infra.Root.At(azureMachines[m.infra.Kind]...)
 }
 
-// windows reports whether the machines are ones with Windows.
+// windows reports whether the machines have Windows.
 func (m machines) windows() bool {
 	return m.vm().At("osDisk", "osType").Str() == "Windows" || m.managed() && m.vm().At("osType").Str() == "Windows"
 }
 
-// docker reports whether the machines run Docker, which has no HostProcess containers: by their annotation, or by their image.
+// docker reports, by their annotation or image, whether the machines run Docker, which has no HostProcess containers.
 func (m machines) docker() bool {
 	image := m.vm().At("image")
 	return m.annotation(windows.RuntimeAnnotation).Str() == "dockershim" || strings.Contains(image.At("marketplace", "sku").Str()+
 		image.At("computeGallery", "name").Str(), "docker")
 }
 
-// managed reports whether Azure Kubernetes Service runs the machines, network included.
+// managed reports whether Azure Kubernetes Service manages the machines and their network.
 func (m machines) managed() bool { return m.infra != nil && m.infra.Kind == "AzureManagedMachinePool" }
 
 // kubeadm returns the kubeadm configuration of the machines' bootstrap.
@@ -153,7 +152,7 @@ func (m machines) kubeadm() lint.Value {
 	return lint.Value{}
 }
 
-// target returns the pass's, with the release that the machines get.
+// target returns the pass's target with the release of the machines.
 func (m machines) target(t lint.Target) lint.Target {
 	var minor, patch int
 	if n, _ := fmt.Sscanf(strings.TrimPrefix(m.version.Str(), "v"), "1.%d.%d", &minor, &patch); n == 2 {
@@ -162,7 +161,7 @@ func (m machines) target(t lint.Target) lint.Target {
 	return t
 }
 
-// annotation of the infrastructure object or of its template.
+// annotation returns an annotation of the infrastructure object or of its template.
 func (m machines) annotation(key string) lint.Value {
 	if m.infra == nil {
 		return lint.Value{}
@@ -175,8 +174,7 @@ func (m machines) annotation(key string) lint.Value {
 	return own
 }
 
-// eachWindows runs check for the machines with Windows, once for each infrastructure
-// object.
+// eachWindows runs check for the Windows machines, once for each infrastructure object.
 func eachWindows(check func(p *lint.Pass, m machines)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		seen := map[*lint.Object]bool{}
@@ -189,7 +187,7 @@ func eachWindows(check func(p *lint.Pass, m machines)) func(*lint.Pass) {
 	}
 }
 
-// eachBootstrap runs check for the kubeadm configurations of machines with Windows.
+// eachBootstrap runs check for the kubeadm configurations of Windows machines.
 func eachBootstrap(check func(p *lint.Pass, m machines, k lint.Value)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		seen := map[*lint.Object]bool{}
@@ -206,11 +204,11 @@ func eachBootstrap(check func(p *lint.Pass, m machines, k lint.Value)) func(*lin
 type arg struct {
 	name, value string
 	at          lint.Value
-	// listed is the form of v1beta2, a list of names and values.
+	// listed is true for the form of v1beta2, a list of names and values.
 	listed bool
 }
 
-// drop returns the fix that takes the flag out: made by --fix in the older form alone.
+// drop returns the fix that removes the flag; --fix makes it only in the older form, a map.
 func (a arg) drop(text string) lint.Fix {
 	if a.listed {
 		return say(text)
@@ -218,7 +216,7 @@ func (a arg) drop(text string) lint.Fix {
 	return safe(text, lint.Delete(a.at))
 }
 
-// flags are extraArgs in either form.
+// flags returns the entries of extraArgs in either form.
 func flags(args lint.Value) []arg {
 	var out []arg
 	for _, f := range args.Fields() {
@@ -230,7 +228,7 @@ func flags(args lint.Value) []arg {
 	return out
 }
 
-// named finds a flag.
+// named returns the flag with a name.
 func named(all []arg, name string) (arg, bool) {
 	i := slices.IndexFunc(all, func(f arg) bool { return f.name == name })
 	if i < 0 {
@@ -244,12 +242,12 @@ func kubeletFlags(k lint.Value) []arg {
 	return flags(k.At("joinConfiguration", "nodeRegistration", "kubeletExtraArgs"))
 }
 
-// windowsMachines reports whether a set has machines with Windows, or pods for them.
+// windowsMachines reports whether a set has Windows machines, or pods for them.
 func windowsMachines(s *lint.Set) bool {
 	return slices.ContainsFunc(s.Pods, (*lint.Pod).Windows) || slices.ContainsFunc(groups(s), machines.windows)
 }
 
-// Examples are machines like these.
+// cluster returns a Cluster for the examples, with lines of its spec.clusterNetwork.
 func cluster(spec string) string {
 	return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: demo\n  labels:\n    windows: enabled\n" +
 		"    cni: calico\n    csi-proxy: enabled\nspec:\n  clusterNetwork:\n" + spec + "---\n"

@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// shortName is a Service's name with its namespace, and maybe svc, in an address.
+// shortName matches a Service's name with its namespace, and optionally svc, in an address.
 var shortName = regexp.MustCompile(`^(?:[a-z]+://)?([a-z][-a-z0-9]*)\.([a-z][-a-z0-9]*)(?:\.svc)?(?::\d+)?(?:/\S*)?$`)
 
-// pinging starts a program that sends ICMP, up to its arguments.
+// pinging matches the start of a program that sends ICMP, up to its arguments.
 var pinging = regexp.MustCompile(`(?i)(?:^|[\s;&|/\\])(?:ping(?:\.exe)?|test-connection)\s+([^;&|]*)`)
 
 // probes are the fields of a container's probes.
 var probes = []string{"livenessProbe", "readinessProbe", "startupProbe"}
 
-// outside reports whether a word is an address that is not in the cluster: a public one, or
-// a complete name of another domain.
+// outside reports whether a word is an address outside the cluster: a public one, or a complete name in another domain.
 func outside(word string) bool {
 	word = strings.ToLower(strings.Trim(word, `"'`))
 	if a, err := netip.ParseAddr(word); err == nil {
@@ -32,7 +31,7 @@ func outside(word string) bool {
 // numeric reports whether a word is a number such as 1.5.
 func numeric(word string) bool { return strings.Trim(word, "0123456789.") == "" }
 
-// ports returns a Service with a named port, and two pods behind it.
+// ports returns a Service with a named port, and two pods that it selects.
 func ports(first, second int) string {
 	pod := func(name string, port int) string {
 		return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  labels:\n    app: example\nspec:\n" +

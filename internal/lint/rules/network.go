@@ -4,7 +4,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// policyProtocols returns the protocols that a NetworkPolicy names.
+// policyProtocols returns the protocols in a NetworkPolicy.
 func policyProtocols(o *lint.Object) []lint.Value {
 	var out []lint.Value
 	for _, direction := range []string{"ingress", "egress"} {
@@ -17,7 +17,7 @@ func policyProtocols(o *lint.Object) []lint.Value {
 	return out
 }
 
-// service returns a Service in front of a Windows pod.
+// service returns a Service that selects a Windows pod.
 func service(lines string) string {
 	return "apiVersion: v1\nkind: Service\nmetadata:\n  name: example\nspec:\n  selector:\n    app: example\n" + lines +
 		"  ports:\n  - port: 80\n---\n" +
@@ -25,7 +25,7 @@ func service(lines string) string {
 		"    kubernetes.io/os: windows\n" + container
 }
 
-// eachService runs check for the Services that have Windows pods behind them.
+// eachService runs check for the Services that select Windows pods.
 func eachService(check func(p *lint.Pass, s *lint.Object)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, s := range p.Set.Kind("Service") {

@@ -11,11 +11,11 @@ import (
 
 const onWindows = "nodeSelector:\n  kubernetes.io/os: windows\n"
 
-// windowsBuild is the form of the label's value: the kubelet sets three parts.
+// windowsBuild matches a valid value of the label: the kubelet sets three parts.
 var windowsBuild = regexp.MustCompile(`^10\.0\.\d{5}$`)
 
-// buildOf returns the value of the label that users mean when they write a release, a tag
-// of its container images, or only a build number; "" for anything else.
+// buildOf returns the value of the label that users mean by a release, a tag of its container images, or only a build
+// number; "" for anything else.
 func buildOf(written string) string {
 	for _, r := range windows.Releases() {
 		if strings.EqualFold(r.Name, written) || slices.Contains(r.Tags, strings.ToLower(written)) ||
@@ -26,13 +26,13 @@ func buildOf(written string) string {
 	return ""
 }
 
-// betaLabel returns the label of today for a deprecated one.
+// betaLabel returns the current label for a deprecated one.
 func betaLabel(key string) (string, bool) {
 	rest, ok := strings.CutPrefix(key, "beta.kubernetes.io/")
 	return "kubernetes.io/" + rest, ok && (rest == "os" || rest == "arch")
 }
 
-// selected returns the values of a label that the pod demands of its node.
+// selected returns the values of a label that the pod requires of its node.
 func selected(pod *lint.Pod, label string) []lint.Value {
 	var out []lint.Value
 	if v := pod.Spec.At("nodeSelector", label); v.Exists() {

@@ -8,9 +8,9 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestPlanted plants settings that a Windows kubelet, kubeadm or container runtime of 1.37 refuses or ignores, one at a time, and
-// wants a finding that the same cluster does not have without it. They were written from Kubernetes' own sources, each beside the
-// settings of TestRefusedOrIgnored.
+// TestPlanted adds settings that a Windows kubelet, kubeadm or container runtime of 1.37 refuses or ignores, one at a
+// time, and requires a finding that the same cluster does not have without the setting. They were written from
+// Kubernetes' own sources, in addition to the settings of TestRefusedOrIgnored.
 func TestPlanted(t *testing.T) {
 	shared := func(line string) string { return "---\n" + kubeletConfig(line) }
 	file := func(name, content string) string {
@@ -59,7 +59,7 @@ func TestPlanted(t *testing.T) {
 		"a misspelt field of a patch":           {file(patch, "maxPod: 60\n"), ""},
 		"a flag of another program":             {kubelet("master: https://x"), ""},
 		"no topology policy":                    {"", shared("topologyManagerPolicy: best")},
-		// pkg/kubelet/cm/container_manager_windows.go makes no cgroups and no CPU sets.
+		// pkg/kubelet/cm/container_manager_windows.go creates no cgroups and no CPU sets.
 		"cpu manager flag":        {kubelet("cpu-manager-policy: static"), ""},
 		"cpu manager options":     {"", shared("cpuManagerPolicyOptions: {full-pcpus-only: 'true'}")},
 		"memory manager flag":     {kubelet("memory-manager-policy: Static"), ""},
@@ -124,8 +124,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// plain returns a document, or lines of the machines' kubeadm configuration, with a correct setting in
-// place of the planted one.
+// plain returns a document, or lines of the machines' kubeadm configuration, with a correct setting in place of the added one.
 func plain(planted string) string {
 	switch {
 	case strings.Contains(planted, "kind: Pod"):
@@ -138,7 +137,7 @@ func plain(planted string) string {
 	return ""
 }
 
-// findings are the rules that find something in a cluster with Windows machines of 1.37, one a line.
+// findings returns the rules with findings in a cluster with Windows machines of 1.37, one per line.
 func findings(t *testing.T, lines, more string) string {
 	t.Helper()
 	if lines == "" {

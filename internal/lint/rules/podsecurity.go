@@ -15,7 +15,7 @@ const enforceLabel = "pod-security.kubernetes.io/enforce"
 // newest is a policy version that is newer than all.
 const newest = 1 << 20
 
-// enforced returns the Pod Security level of a pod's namespace, and the policy's minor.
+// enforced returns the Pod Security level of a pod's namespace, and the minor version of the policy.
 func enforced(s *lint.Set, pod *lint.Pod) (level string, version int) {
 	for _, o := range s.Named("Namespace", "", cmp.Or(pod.Object.Namespace, "default")) {
 		level = o.Root.At("metadata", "labels", enforceLabel).Str()
@@ -26,8 +26,7 @@ func enforced(s *lint.Set, pod *lint.Pod) (level string, version int) {
 	return level, version
 }
 
-// notRestricted returns which requirements of the restricted level a pod that is not a
-// Windows pod violates.
+// notRestricted returns the requirements of the restricted level that a pod violates if it does not count as a Windows pod.
 func notRestricted(pod *lint.Pod, version int) []string {
 	var out []string
 	all := pod.Containers()
@@ -56,7 +55,7 @@ func notRestricted(pod *lint.Pod, version int) []string {
 // mayBeRoot returns the setting of the pod's user that violates the level.
 func mayBeRoot(pod *lint.Pod, version int) (lint.Value, bool) {
 	if own, set := pod.Spec.At("hostUsers").Bool(); set && !own && version >= 35 {
-		return lint.Value{}, false // pods in a user namespace may be root
+		return lint.Value{}, false // in a user namespace, pods may run as root
 	}
 	ofPod := pod.Spec.At("securityContext", "runAsNonRoot")
 	nonRoot, set := ofPod.Bool()

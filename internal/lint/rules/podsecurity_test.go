@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestPodSecurity: the rules about Pod Security find a Windows pod exactly when the
-// admission plugin's own checks refuse it, whatever it sets.
+// TestPodSecurity: the rules about Pod Security report a Windows pod if and only if the admission plugin's own checks
+// refuse it, whatever its fields are.
 func TestPodSecurity(t *testing.T) {
 	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {

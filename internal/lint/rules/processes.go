@@ -7,10 +7,10 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// builtins are commands of cmd.exe that are no programs.
+// builtins are commands that cmd.exe implements itself.
 var builtins = strings.Fields("dir echo type copy del set if mkdir md cd move ver exit rem call ren rmdir rd start cls for")
 
-// linuxTools are programs that Windows images do not have; curl and tar they do.
+// linuxTools are programs that Windows images do not have (they do have curl and tar).
 var linuxTools = strings.Fields("sleep cat ls touch kill test true false wget nc env grep sed awk chmod chown ln rm cp mv head tail")
 
 // commands returns the fields of a container that name a program.
@@ -22,7 +22,7 @@ func commands(c lint.Container) []lint.Value {
 	return append(out, c.At("lifecycle", "postStart", "exec", "command"), c.At("lifecycle", "preStop", "exec", "command"))
 }
 
-// program returns the first word of a command, as Windows would look for it.
+// program returns the first word of a command, and its name as Windows looks for it.
 func program(v lint.Value) (first lint.Value, name string) {
 	items := v.Items()
 	if len(items) == 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// milli is a quantity in thousandths, which almost always wanted to be mebibytes.
+// milli matches a quantity in thousandths, which is almost always meant to be mebibytes.
 var milli = regexp.MustCompile(`^([1-9][0-9]*)m$`)
 
 // withLimits returns a Windows pod whose container has limits.

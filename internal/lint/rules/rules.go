@@ -1,6 +1,6 @@
-// Package rules has casement's knowledge of pods on Windows, as rules for the lint engine: settings that
-// the API server refuses, that kubelet and containerd refuse or hang on, and that are silently ignored.
-// Each rule has its documentation and examples, which run as tests.
+// Package rules has the rules of the lint engine about pods on Windows: settings that the API server refuses, that
+// kubelet and containerd refuse or hang on, and that are silently ignored. Each rule has its documentation and
+// examples, which run as tests.
 //
 // It reads nothing and prints nothing. internal/cli, preflight and the webhook import it.
 package rules
@@ -41,13 +41,13 @@ func eachContainer(check func(p *lint.Pass, pod *lint.Pod, c lint.Container)) fu
 	}
 }
 
-// say returns a fix that a person has to make.
+// say returns a fix that the user has to make.
 func say(text string) lint.Fix { return lint.Fix{Text: text} }
 
 // safe returns a fix that --fix makes.
 func safe(text string, edits ...lint.Edit) lint.Fix { return lint.Fix{Text: text, Edits: edits} }
 
-// Examples are pods like these, with the fields that the rule checks inserted.
+// Pods for the examples, with placeholders for the fields that a rule checks.
 const (
 	windowsPod = `apiVersion: v1
 kind: Pod

@@ -6,7 +6,7 @@ import (
 
 const hypervisor = "runhcs-wcow-hypervisor"
 
-// runtimeClass returns the pod's, nil when it is not in the set.
+// runtimeClass returns the pod's RuntimeClass, or nil if it is not in the set.
 func runtimeClass(s *lint.Set, pod *lint.Pod) *lint.Object {
 	name := pod.Spec.At("runtimeClassName").Str()
 	if all := s.Named("RuntimeClass", "", name); name != "" && len(all) > 0 {

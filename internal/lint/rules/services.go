@@ -4,7 +4,7 @@ import (
 	"regexp"
 )
 
-// securityAnnotation matches the two annotations that preceded the fields.
+// securityAnnotation matches the two annotations that the fields have replaced.
 var securityAnnotation = regexp.MustCompile(`^(container\.apparmor\.security\.beta|seccomp\.security\.alpha)\.kubernetes\.io/`)
 
 func aliases(hostProcess bool) string {

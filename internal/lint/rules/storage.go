@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// absoluteOnWindows matches a path with a drive or a leading backslash, or with .. between backslashes.
-var absoluteOnWindows = regexp.MustCompile(`^([A-Za-z]:|\\)|(^|\\)\.\.(\\|$)`)
+// outsideVolume matches a subPath that the kubelet on Windows refuses: with a drive, a leading backslash, or a `..` element.
+var outsideVolume = regexp.MustCompile(`^([A-Za-z]:|\\)|(^|\\)\.\.(\\|$)`)
 
 // withVolume returns a Windows pod with a volume.
 func withVolume(lines string) string {

@@ -7,8 +7,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// sidecars are labels and annotations that ask for an injected container which has no
-// image for Windows.
+// sidecars are labels and annotations that request the injection of a container without an image for Windows.
 var sidecars = []string{
 	"azure.workload.identity/inject-proxy-sidecar", "sidecar.istio.io/inject", "linkerd.io/inject", "vault.hashicorp.com/agent-inject",
 	"consul.hashicorp.com/connect-inject", "dapr.io/enabled", "kuma.io/sidecar-injection", "sidecar.opentelemetry.io/inject",
@@ -23,13 +22,13 @@ var windowsTaints = []lint.Taint{{Key: "os", Value: "windows", Effect: "NoSchedu
 // linuxSelector places a pod on Linux.
 const linuxSelector = "  nodeSelector:\n    kubernetes.io/os: linux\n"
 
-// asks reports whether a label or annotation asks for an injection.
+// asks reports whether a label or annotation requests an injection.
 func asks(v lint.Value) bool {
 	return v.Str() != "" && !slices.Contains([]string{"false", "disabled", "no"}, strings.ToLower(v.Str()))
 }
 
-// eachHomeless runs check for pods of a mixed cluster that say nothing of an OS.
-func eachHomeless(check func(p *lint.Pass, pod *lint.Pod)) func(*lint.Pass) {
+// eachWithoutOS runs check for pods in a mixed cluster without any information about their OS.
+func eachWithoutOS(check func(p *lint.Pass, pod *lint.Pod)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, pod := range p.Set.Pods {
 			if _, affine := mentionsWindows(pod); p.Target.Mixed && pod.Level == lint.Unknown && !affine && !excludesWindows(pod) {
@@ -80,7 +79,7 @@ func excludesWindows(pod *lint.Pod) bool {
 	})
 }
 
-// tolerates is Kubernetes' own rule.
+// tolerates reports whether a toleration matches a taint, by Kubernetes' rule.
 func tolerates(t lint.Value, taint lint.Taint) bool {
 	key, effect := t.At("key").Str(), t.At("effect").Str()
 	if key != "" && key != taint.Key || effect != "" && effect != taint.Effect {

@@ -15,21 +15,20 @@ func mounted(mountPath, volume string) string {
 
 const emptyDir = "    emptyDir: {}\n"
 
-// driveC is a mount path that is the whole system drive.
+// driveC matches a mount path that is the whole system drive.
 var driveC = regexp.MustCompile(`^([cC]:)?[\\/]?$`)
 
-// linuxOnly are the kinds of volumes that Windows has no client for.
+// linuxOnly are the kinds of volumes for which Windows has no client.
 var linuxOnly = []string{"nfs", "iscsi", "fc", "cephfs", "rbd", "glusterfs", "gitRepo", "flocker", "quobyte", "scaleIO",
 	"storageos", "portworxVolume"}
 
-// linuxPaths are paths that only a Linux node has: the directories below the root that the Filesystem
-// Hierarchy Standard names. /opt and /var exist on Windows nodes as well, where they mean C:\opt and
-// C:\var, but the parts of /var that belong to Linux's system and runtimes do not.
+// linuxPaths matches paths that only exist on Linux nodes: the directories below the root that the Filesystem Hierarchy
+// Standard names. /opt and /var also exist on Windows nodes, as C:\opt and C:\var, so only the parts of /var that
+// belong to Linux's system and runtimes are included.
 var linuxPaths = regexp.MustCompile(`^/(proc|sys|dev|etc|bin|sbin|lib|lib32|lib64|boot|root|home|media|mnt|run|srv|usr|` +
 	`var/(run|cache|spool|lock|mail|tmp|crash)|var/lib/(docker|containerd|containers|crio|dbus|systemd|cni|dockershim|rancher))(/|$)`)
 
-// windowsEtc are directories below /etc that kubeadm and the CNI have on Windows too,
-// as C:\etc\kubernetes and C:\etc\cni.
+// windowsEtc matches directories below /etc that kubeadm and the CNI also use on Windows, as C:\etc\kubernetes and C:\etc\cni.
 var windowsEtc = regexp.MustCompile(`^/etc/(kubernetes|cni)(/|$)`)
 
 // linuxSource reports volume sources that only Linux can mount.

@@ -171,7 +171,7 @@ func checkWIN006(p *lint.Pass) {
 	}
 }
 
-// win007: An affinity that lets either OS in.
+// win007: An affinity that permits either OS.
 var win007 = lint.Rule{
 	ID:       "WIN007",
 	Severity: lint.Warning,
@@ -290,7 +290,7 @@ var win011 = lint.Rule{
 		"argoproj/argo-cd issue 8141.",
 	Bad:   linuxWorkload("DaemonSet", ""),
 	Good:  linuxWorkload("DaemonSet", indent(linuxSelector, 4)),
-	Check: eachHomeless(checkWIN011),
+	Check: eachWithoutOS(checkWIN011),
 }
 
 func checkWIN011(p *lint.Pass, pod *lint.Pod) {
@@ -311,7 +311,7 @@ var win012 = lint.Rule{
 		"puts pods that name no OS on either. Source: kubernetes.io/docs/concepts/windows/user-guide.",
 	Bad:   linuxWorkload("Deployment", ""),
 	Good:  linuxWorkload("Deployment", indent(linuxSelector, 4)),
-	Check: eachHomeless(checkWIN012),
+	Check: eachWithoutOS(checkWIN012),
 }
 
 func checkWIN012(p *lint.Pass, pod *lint.Pod) {

@@ -139,7 +139,7 @@ func checkWIN205(c lint.Container) (at lint.Value, what, fix string) {
 		return lint.Value{}, "", ""
 	}
 	should := limit.Str()
-	if l.MilliValue()%1000 != 0 { // thousandths of a byte, which WIN201 takes for a slip
+	if l.MilliValue()%1000 != 0 { // thousandths of a byte, which WIN201 reports as a mistake
 		should = strings.TrimSuffix(should, "m") + "Mi"
 	}
 	return request, fmt.Sprintf("the request %s is below the limit %s: what is between the two is over-committed",

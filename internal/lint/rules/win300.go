@@ -26,7 +26,7 @@ var win301 = lint.Rule{
 func checkWIN301(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	for _, m := range c.At("volumeMounts").Items() {
 		for _, key := range []string{"subPath", "subPathExpr"} {
-			if v := m.At(key); absoluteOnWindows.MatchString(v.Str()) {
+			if v := m.At(key); outsideVolume.MatchString(v.Str()) {
 				p.Report(pod.Object, v, fmt.Sprintf("the kubelet refuses %q: it is absolute or steps back "+
 					"on Windows", v.Str()), say("write a path relative to the volume"))
 			}
@@ -57,7 +57,7 @@ func checkWIN302(p *lint.Pass, pod *lint.Pod, v, volume lint.Value) {
 	}
 }
 
-// win303: A subPath on a kubelet that runs it.
+// win303: A subPath on a kubelet with the vulnerability that runs it as a command.
 var win303 = lint.Rule{
 	ID:       "WIN303",
 	Severity: lint.Warning,
@@ -134,7 +134,7 @@ var win306 = lint.Rule{
 }
 
 func checkWIN306(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
-	if strings.HasPrefix(volume.At("name").Str(), "kube-api-access-") { // made by the API server
+	if strings.HasPrefix(volume.At("name").Str(), "kube-api-access-") { // the API server adds this volume
 		return
 	}
 	at := volume.At("secret")
@@ -275,7 +275,7 @@ func checkWIN311(p *lint.Pass, pod *lint.Pod, m lint.Value) {
 	}
 }
 
-// win312: A mount over what the system needs.
+// win312: A mount over files that the system needs.
 var win312 = lint.Rule{
 	ID:       "WIN312",
 	Severity: lint.Warning,
@@ -293,7 +293,7 @@ func checkWIN312(p *lint.Pass, pod *lint.Pod, m lint.Value) {
 	v := m.At("mountPath")
 	clean := strings.ToLower(path.Clean(strings.ReplaceAll(v.Str(), `\`, "/")))
 	systems := []string{"c:/windows", "c:/program files", "/etc", "/proc", "/sys", "/dev", "/run"}
-	if pod.HostProcess() { // it sees the node's drive, where C:\etc is a directory like others
+	if pod.HostProcess() { // a HostProcess container sees the node's drive, where C:\etc is an ordinary directory
 		systems = systems[:2]
 	}
 	for _, system := range systems {

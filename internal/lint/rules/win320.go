@@ -74,7 +74,7 @@ func checkWIN321b(p *lint.Pass, pod *lint.Pod, o *lint.Object, _, parameters lin
 	}
 }
 
-// win322: A file name that Windows does not take.
+// win322: A file name that Windows does not accept.
 var win322 = lint.Rule{
 	ID:       "WIN322",
 	Severity: lint.Warning,
@@ -121,7 +121,7 @@ func checkWIN323(p *lint.Pass, pod *lint.Pod) {
 	}
 }
 
-// win324: A volume that shall grow.
+// win324: A volume that is to be expanded.
 var win324 = lint.Rule{
 	ID:       "WIN324",
 	Severity: lint.Info,
@@ -175,7 +175,7 @@ func checkWIN325(p *lint.Pass, pod *lint.Pod) {
 	}
 }
 
-// dockerLogs is where Docker keeps the logs of containers on Windows.
+// dockerLogs matches Docker's directory with the logs of containers on Windows.
 var dockerLogs = regexp.MustCompile(`(?i)^(c:)?[\\/]+programdata[\\/]+docker([\\/]|$)`)
 
 // win326: Docker's directory.

@@ -331,7 +331,7 @@ func checkWIN412(p *lint.Pass, pod *lint.Pod) {
 	}
 }
 
-// win413: IPv6 alone.
+// win413: Only IPv6.
 var win413 = lint.Rule{
 	ID:       "WIN413",
 	Severity: lint.Error,
@@ -357,7 +357,7 @@ func checkWIN413(p *lint.Pass, s *lint.Object) {
 	}
 }
 
-// win414: Ping to the outside.
+// win414: Ping to an address outside the cluster.
 var win414 = lint.Rule{
 	ID:       "WIN414",
 	Severity: lint.Warning,
@@ -385,7 +385,7 @@ func checkWIN414(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	}
 }
 
-// win415: What Services do otherwise on Windows.
+// win415: Features of Services that differ on Windows.
 var win415 = lint.Rule{
 	ID:       "WIN415",
 	Severity: lint.Info,

@@ -144,7 +144,7 @@ func checkWIN606(p *lint.Pass, pod *lint.Pod, c lint.Container, v, first lint.Va
 	}
 }
 
-// win607: Variables that differ in case alone.
+// win607: Variables that differ only in case.
 var win607 = lint.Rule{
 	ID:       "WIN607",
 	Severity: lint.Warning,

@@ -48,13 +48,13 @@ var win702 = lint.Rule{
 	Pod:  checkWIN702,
 }
 
-// usualRelease returns the release of nodes about which nothing is said: the default of casement's flavors.
+// usualRelease returns the default release of nodes: the default of casement's flavors.
 func usualRelease() windows.Release {
 	r, _ := windows.ReleaseByName(windows.DefaultRelease)
 	return r
 }
 
-// targetBuilds returns the builds of the releases that the nodes are said to have.
+// targetBuilds returns the builds of the target's Windows releases.
 func targetBuilds(t lint.Target) (builds []string) {
 	for _, name := range t.Windows {
 		if r, ok := windows.ReleaseByName(name); ok {
@@ -145,7 +145,7 @@ func checkWIN703(p *lint.Pass, pod *lint.Pod) {
 	}
 }
 
-// win704: An image of Linux alone.
+// win704: An image for Linux only.
 var win704 = lint.Rule{
 	ID:       "WIN704",
 	Severity: lint.Error,

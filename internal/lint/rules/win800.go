@@ -33,7 +33,7 @@ func checkWIN801(p *lint.Pass) {
 	}
 }
 
-// win802: The computer's name is another.
+// win802: A computer name that differs from the node's name.
 var win802 = lint.Rule{
 	ID:       "WIN802",
 	Severity: lint.Info,
@@ -110,7 +110,7 @@ func checkWIN805(p *lint.Pass) {
 		v := o.Root.At("metadata", "name")
 		reserved := strings.Contains(strings.ToLower(o.Name), "windows") || strings.Contains(strings.ToLower(o.Name), "microsoft")
 		switch {
-		case o.Name == "" || unfilled(o.Name): // generateName, or a template's
+		case o.Name == "" || unfilled(o.Name): // generateName, or a template's name
 		case o.Kind == "AzureCluster" && !clusterName.MatchString(o.Name):
 			p.Report(o, v, "2 to 44 lower-case letters, digits and dashes, with a letter or digit at both "+
 				"ends", say("rename the cluster"))
@@ -187,7 +187,7 @@ var win808 = lint.Rule{
 	Check: eachCluster(checkWIN808),
 }
 
-// windowsSet is a ClusterResourceSet of an example that installs Calico for Windows.
+// windowsSet is a ClusterResourceSet for an example, which installs Calico for Windows.
 const windowsSet = "---\napiVersion: addons.cluster.x-k8s.io/v1beta1\nkind: ClusterResourceSet\nmetadata:\n" +
 	"  name: calico-windows\nspec:\n  clusterSelector:\n    matchLabels: {windows: enabled}\n" +
 	"  resources: [{kind: ConfigMap, name: calico-windows}]\n"
@@ -202,7 +202,7 @@ func checkWIN808(p *lint.Pass, o *lint.Object) {
 		p.Report(o, labels, "it has Windows machines, and no label that installs a CNI and kube-proxy for "+
 			"Windows: the nodes stay NotReady", say("windows: enabled and cni: calico, or the labels that "+
 			"your add-ons select"))
-	default: // many install it afterwards, with Helm
+	default: // many users install it afterwards, with Helm
 		p.ReportAs(lint.Info, o, labels, "it has Windows machines, and nothing here installs a CNI and kube-proxy for "+
 			"Windows: the nodes stay NotReady until something does", say("install them once the cluster can be reached, or by "+
 			"add-ons that a label of the cluster selects"))
@@ -338,7 +338,7 @@ var win811 = lint.Rule{
 	Check: gates,
 }
 
-// win812: A kubelet flag that is gone.
+// win812: A kubelet flag that was removed.
 var win812 = lint.Rule{
 	ID:       "WIN812",
 	Severity: lint.Error,
@@ -357,7 +357,7 @@ var win812 = lint.Rule{
 	Check: checkWIN812,
 }
 
-// checkWIN812 checks Linux machines and control planes too: a cluster without them has no Windows node.
+// checkWIN812 checks Linux machines and control planes too, because a cluster needs them for its Windows nodes.
 func checkWIN812(p *lint.Pass) {
 	seen := map[*lint.Object]bool{}
 	for _, m := range groups(p.Set) {
@@ -377,7 +377,7 @@ func checkWIN812(p *lint.Pass) {
 func checkFlag(p *lint.Pass, m machines, program string, f arg) {
 	t, severity := m.target(p.Target), lint.Error
 	if unfilled(m.version.Str()) {
-		severity = lint.Warning // of the newest release: the machines may get an older one
+		severity = lint.Warning // this is about the newest release: the machines may get an older one
 	}
 	system := strings.ToLower(m.vm().At("osDisk", "osType").Str())
 	if program != "kubelet" || m.infra == nil {
@@ -422,7 +422,7 @@ func checkWIN813(p *lint.Pass, m machines, k lint.Value) {
 		"gets no providerID", say("register-with-taints: "+cloudTaint+"=true:NoSchedule"))
 }
 
-// win814: What cloudbase-init does not read.
+// win814: Sections that cloudbase-init does not read.
 var win814 = lint.Rule{
 	ID:       "WIN814",
 	Severity: lint.Warning,

@@ -94,7 +94,7 @@ func checkWIN817(p *lint.Pass, m machines, k lint.Value) {
 	}
 }
 
-// win818: Room for the kubelet.
+// win818: Memory reserved for the kubelet.
 var win818 = lint.Rule{
 	ID:       "WIN818",
 	Severity: lint.Info,
@@ -207,7 +207,7 @@ func checkWIN821(p *lint.Pass) {
 	})(p)
 }
 
-// win822: VXLAN of Flannel that Windows cannot.
+// win822: VXLAN settings of Flannel that Windows does not support.
 var win822 = lint.Rule{
 	ID:       "WIN822",
 	Severity: lint.Error,
@@ -308,7 +308,7 @@ func checkWIN825(p *lint.Pass) {
 	}
 }
 
-// win826: A release with known holes and defects on Windows.
+// win826: A release with known vulnerabilities and defects on Windows.
 var win826 = lint.Rule{
 	ID:       "WIN826",
 	Severity: lint.Warning,
@@ -373,8 +373,8 @@ func checkWIN826(p *lint.Pass) {
 	}
 }
 
-// reportDefects reports the holes and defects of a release in at most two findings: the defects that a
-// later release of the same minor has fixed, and the others.
+// reportDefects reports the vulnerabilities and defects of a release in at most two findings: those that a later
+// release of the same minor version has fixed, and the others.
 func reportDefects(p *lint.Pass, o *lint.Object, at lint.Value, t lint.Target, scopes ...kubechange.Scope) {
 	var fixed, open []string
 	newest := kubechange.Release{}
@@ -401,14 +401,14 @@ func reportDefects(p *lint.Pass, o *lint.Object, at lint.Value, t lint.Target, s
 	}
 }
 
-// hasDefect reports whether a target has the defect whose name begins so.
+// hasDefect reports whether a target has the defect whose name begins with prefix.
 func hasDefect(prefix string, t lint.Target) bool {
 	return slices.ContainsFunc(kubechange.Defects(), func(d kubechange.Defect) bool {
 		return strings.HasPrefix(d.Name, prefix) && d.Has(t.Minor, t.Patch)
 	})
 }
 
-// name returns a target's Kubernetes with its patch, if that is known.
+// name returns a target's Kubernetes version, with its patch version if that is known.
 func name(t lint.Target) string {
 	if t.Patch == nil {
 		return release(t)
@@ -416,7 +416,7 @@ func name(t lint.Target) string {
 	return fmt.Sprintf("%s.%d", release(t), *t.Patch)
 }
 
-// win827: Too little patience with Windows machines.
+// win827: Timeouts that are too short for Windows machines.
 var win827 = lint.Rule{
 	ID:       "WIN827",
 	Severity: lint.Info,

@@ -20,14 +20,13 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// addonInstaller offers addons in the namespaces of the Clusters that request them, since a ClusterResourceSet applies
-// to its own namespace only; each that is offered is reconciled at every change of a Cluster there. It withdraws an
-// addon that HelmChartProxies install on all Clusters that request it.
+// addonInstaller offers addons in the namespaces of the Clusters that request them, because a ClusterResourceSet only
+// applies to its own namespace, and Cluster API reconciles every offered addon at each change of a Cluster in the
+// namespace. It withdraws an addon that HelmChartProxies install on all Clusters that request it.
 type addonInstaller struct {
 	client client.Client
 	cache  client.Reader
-	// offered says by namespace and addon whether the addon is offered there; an entry is missing until it is first
-	// decided.
+	// offered is, by namespace and addon, whether the addon is offered there; an entry is missing until this is first decided.
 	offered map[string]bool
 }
 
@@ -40,8 +39,8 @@ func (a *addonInstaller) setUp(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{SkipNameValidation: new(true), MaxConcurrentReconciles: 1}).Complete(a)
 }
 
-// Reconcile implements reconcile.Reconciler. It offers or withdraws an addon once per change; later edits by users
-// stay.
+// Reconcile implements reconcile.Reconciler. It offers or withdraws an addon once per change, so that later edits by
+// users are kept.
 func (a *addonInstaller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var clusters clusterv1.ClusterList
 	var proxies v1alpha1.HelmChartProxyList
@@ -71,7 +70,7 @@ func (a *addonInstaller) Reconcile(ctx context.Context, request ctrl.Request) (c
 	return ctrl.Result{}, nil
 }
 
-// set offers an addon in a namespace, or withdraws it. Its ConfigMap stays.
+// set offers an addon in a namespace, or withdraws it. The addon's ConfigMap is kept.
 func (a *addonInstaller) set(ctx context.Context, addon addons.Addon, namespace string, offer bool) error {
 	objects, err := addon.ResourceSets(namespace, addons.Params{KubernetesVersion: kubeproc.Version()})
 	if err != nil {
@@ -92,7 +91,7 @@ func (a *addonInstaller) set(ctx context.Context, addon addons.Addon, namespace 
 	return nil
 }
 
-// broughtByCharts reports whether HelmChartProxies have charts of the addon and select every Cluster that requests it.
+// broughtByCharts reports whether HelmChartProxies with the addon's charts select every Cluster that requests the addon.
 func broughtByCharts(addon addons.Addon, clusters []clusterv1.Cluster, proxies []v1alpha1.HelmChartProxy) bool {
 	var selectors []labels.Selector
 	for _, p := range proxies {

@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 )
 
-// TestBroughtByCharts: the plane's own addon is withdrawn where HelmChartProxies install the same addon on every
-// Cluster that requests it, and nowhere else.
+// TestBroughtByCharts: the plane's own addon is withdrawn only if HelmChartProxies install the same addon on every
+// Cluster that requests it.
 func TestBroughtByCharts(t *testing.T) {
 	calico, err := addons.Find("calico")
 	if err != nil {

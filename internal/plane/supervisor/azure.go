@@ -33,12 +33,12 @@ type azure struct {
 	machines *host.Host
 	domains  *domain.Directory
 	endpoint string
-	proxy    string // its URL
-	gateway  string // its URL
+	proxy    string // URL of the proxy
+	gateway  string // URL of the gateway
 	sshKey   string
 }
 
-// probeSettle replaces the load balancers' probe intervals.
+// probeSettle is the time that replaces the load balancers' probe intervals.
 const probeSettle = 500 * time.Millisecond
 
 // tunnel returns the dialer with which Bastion hosts connect to machines through the fabric.
@@ -87,8 +87,7 @@ func (s *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 	return end, nil
 }
 
-// openAzure opens the server; it returns the listener to serve it on and the parts of it
-// that machines connect to.
+// openAzure opens the server; it returns the listener on which to serve it, and the parts of it to which machines connect.
 func (s *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, host.Azure, error) {
 	var meets host.Azure
 	dir := s.opts.Dir
@@ -114,8 +113,8 @@ func (s *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 		Faults: faults, Clients: s.opts.Clients,
 		Dir: dir.Path("azure"), Log: s.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP,
 		Latency: azuresim.Latency(s.opts.Latency), Throttle: azuresim.Throttle(s.opts.Throttle),
-		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name is its address, except for clients
-		// of the proxy and for guests, which resolve it.
+		// Nothing on this machine resolves cloudapp.azure.com, so the name of a public IP is its address; clients of
+		// the proxy and guests can resolve the actual name.
 		FQDN:   func(_, _, ip string) string { return ip },
 		Tunnel: tunnel(a.fabric),
 	})
@@ -131,7 +130,7 @@ func (s *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 	return l, meets, nil
 }
 
-// follow keeps the network equal to the resources from now on.
+// follow updates the network at every change of the resources from now on.
 func (a *azure) follow() {
 	changed := a.fabric.Follow(a.server)
 	a.server.Subscribe(func(change azuresim.Change) {
@@ -166,8 +165,7 @@ func (s *supervisor) listenAzure() (net.Listener, error) {
 	return l, nil
 }
 
-// listenKept listens on 127.0.0.1, on the port in file or, without one, on a free port that it writes to
-// file.
+// listenKept listens on 127.0.0.1, on the port in file or, without one, on a free port, which it writes to file.
 func listenKept(file string) (net.Listener, error) {
 	port, err := keptPort(file)
 	if err != nil {
@@ -197,7 +195,7 @@ func (a *azure) describe(s *plane.Status) {
 func (a *azure) calls() json.RawMessage {
 	data, err := json.Marshal(a.server.CallLog())
 	if err != nil {
-		return json.RawMessage("{}") // a struct of strings and numbers always encodes
+		return json.RawMessage("{}") // a struct of strings and numbers can always be encoded
 	}
 	return data
 }

@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/sim/host"
 )
 
-// maxSnapshot is the size limit of a snapshot to restore, 1 GiB.
+// maxSnapshot is the maximum size of a snapshot to restore, 1 GiB.
 const maxSnapshot = 1 << 30
 
 // controlAzure adds the handlers that control the local Azure to the control socket.

@@ -43,8 +43,8 @@ func (s *supervisor) serveProxy(ctx context.Context, a *azure, failed chan<- err
 // publicNames is the domain of public IP addresses with a DNS label.
 const publicNames = ".cloudapp.azure.com"
 
-// dialName connects a client of the proxy to a name that only the local Azure resolves: the DNS name of a public IP, such
-// as the endpoint of a cluster, or the name of a key vault, whose port is the local Azure's own.
+// dialName connects a client of the proxy to a name that only the local Azure resolves: the DNS name of a public IP,
+// such as a cluster's endpoint, or the name of a key vault, which is served on the local Azure's port.
 func (a *azure) dialName(ctx context.Context, target string) (net.Conn, bool, error) {
 	host, port, err := net.SplitHostPort(target)
 	switch own := strings.TrimPrefix(a.endpoint, "https://"); {

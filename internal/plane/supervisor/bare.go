@@ -27,8 +27,8 @@ var bareSimulated = []string{
 	"cert-manager (self-signed certificates and CA injection only)",
 }
 
-// settleKind marks a state directory as a bare plane's, or checks the mark. A plane of the
-// other kind cannot continue as bare.
+// settleKind marks a state directory as a bare plane's, or checks the mark. A plane of the other kind cannot be
+// continued as a bare one.
 func (o *Options) settleKind() error {
 	mark := o.Dir.Path(plane.BareMark)
 	azureOf, err := os.ReadFile(mark)
@@ -55,7 +55,7 @@ func (o *Options) settleKind() error {
 
 func (s *supervisor) egressSocket() string { return s.opts.Dir.Path("egress", "management.sock") }
 
-// writeEgress writes the configuration by which the API server connects to pods.
+// writeEgress writes the configuration with which the API server connects to pods.
 func (s *supervisor) writeEgress(file string) error {
 	for _, dir := range []string{filepath.Dir(file), filepath.Dir(s.egressSocket())} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -65,7 +65,7 @@ func (s *supervisor) writeEgress(file string) error {
 	return os.WriteFile(file, fabric.EgressConfig(s.egressSocket(), false), 0o600)
 }
 
-// borrowAzure returns the local Azure of another plane, which has to run.
+// borrowAzure returns the local Azure of another plane, which has to be running.
 func (s *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	if err := s.opts.AzureOf.Check(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 	if err != nil {
 		return nil, err
 	}
-	secret, err := s.status().Azure.ClientSecret() // of this plane's Azure, or another's
+	secret, err := s.status().Azure.ClientSecret() // the Azure of this plane or of another one
 	if err != nil {
 		return nil, err
 	}
@@ -147,11 +147,10 @@ func (s *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 	}, nil
 }
 
-// azureEnv returns the environment variables with Azure's addresses, as on a machine in a cloud of its own,
-// with those of the managed identities.
+// azureEnv returns the environment variables with Azure's addresses, as on a machine in a separate cloud, and with the
+// endpoint of the managed identities.
 //
-// If the local Azure has a proxy for Azure's public names, the variables name the proxy and the certificate
-// to trust.
+// If the local Azure has a proxy for Azure's public names, the variables contain the proxy and the certificate to trust.
 func azureEnv(a plane.Azure, secret string) []string {
 	env := []string{
 		"AZURE_AUTHORITY_HOST=" + a.Endpoint + "/", "AZURE_RESOURCE_MANAGER_ENDPOINT=" + a.Endpoint,
@@ -165,8 +164,8 @@ func azureEnv(a plane.Azure, secret string) []string {
 	return env
 }
 
-// programDirs returns the directories with programs that run in place of images: $CASEMENT_PROGRAMS, then the directory
-// programs beside this program, then its own directory.
+// programDirs returns the directories with programs that run instead of images: $CASEMENT_PROGRAMS, then the directory
+// programs next to this program, then this program's directory.
 func programDirs() ([]string, error) {
 	var dirs []string
 	if d := os.Getenv("CASEMENT_PROGRAMS"); d != "" {

@@ -20,8 +20,7 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// chartInstaller runs the program that installs the charts of HelmChartProxies while there are any; without them the
-// program does not run.
+// chartInstaller runs the program that installs the charts of HelmChartProxies while there are any.
 type chartInstaller struct {
 	cache client.Reader
 	spec  process.Spec
@@ -30,7 +29,7 @@ type chartInstaller struct {
 	running *process.Process
 }
 
-// newChartInstaller returns the installer of a plane, which reads from a cache.
+// newChartInstaller returns the chart installer of a plane, which reads objects from cache.
 func (s *supervisor) newChartInstaller(cache client.Reader) (*chartInstaller, error) {
 	binary, err := kubeproc.Find()
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *supervisor) newChartInstaller(cache client.Reader) (*chartInstaller, er
 }
 
 func (i *chartInstaller) setUp(mgr ctrl.Manager) error {
-	// Only creations and deletions matter.
+	// Only creations and deletions are relevant.
 	comesOrGoes := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	return ctrl.NewControllerManagedBy(mgr).Named("charts").
@@ -86,10 +85,10 @@ func (i *chartInstaller) start() error {
 	return nil
 }
 
-// endCharts bounds how long the program may take to end.
+// endCharts is the time that the program has to end.
 const endCharts = 5 * time.Second
 
-// stop ends the program if it runs. The next start resumes its work.
+// stop ends the program if it is running. The next start resumes its work.
 func (i *chartInstaller) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endCharts)
 	defer cancel()

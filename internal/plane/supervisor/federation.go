@@ -16,12 +16,12 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// The service account whose token casement's manager presents as a workload identity,
-// as the projected volume of its pod does in production.
+// The service account whose token casement's manager presents as a workload identity, like the projected volume of its
+// pod in production.
 const (
 	managerNamespace = "casement-system"
 	managerAccount   = "casement-manager"
-	// exchangeAudience is the audience that Microsoft Entra requires of tokens to be exchanged.
+	// exchangeAudience is the audience that Microsoft Entra requires of tokens for an exchange.
 	exchangeAudience = "api://AzureADTokenExchange"
 	// tokenLife is the lifetime of a token; it is renewed after half of it.
 	tokenLife = time.Hour

@@ -22,8 +22,8 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// openGateway starts a proxy, with a password, to private API servers, whose names only their own networks resolve, and
-// returns its URL.
+// openGateway starts a proxy, with a password, to private API servers, whose names can only be resolved in their own
+// networks, and returns its URL.
 func (s *supervisor) openGateway(ctx context.Context, net *fabric.Fabric, password string) (string, error) {
 	l, err := listenKept(s.opts.Dir.Path("gateway.port"))
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *supervisor) openGateway(ctx context.Context, net *fabric.Fabric, passwo
 	return "http://" + l.Addr().String(), nil
 }
 
-// gatewayWriter adds the gateway to the kubeconfigs of private clusters, so that Cluster API and users reach the API
-// servers from this machine.
+// gatewayWriter adds the gateway to the kubeconfigs of private clusters, so that Cluster API and users on this machine
+// can connect to the API servers.
 type gatewayWriter struct {
 	client client.Client
 	url    string
@@ -68,12 +68,12 @@ func (g *gatewayWriter) reconcile(ctx context.Context, request ctrl.Request) (ct
 	return ctrl.Result{}, client.IgnoreNotFound(g.client.Patch(ctx, s, client.MergeFrom(before)))
 }
 
-// throughGateway adds the proxy to clusters whose server is a name; an IP address is the plane's own and needs no
-// proxy. It returns nil if there is nothing to add.
+// throughGateway adds the proxy to the clusters of a kubeconfig whose server is a name; an IP address is the plane's
+// own and needs no proxy. It returns nil if there is nothing to add.
 func throughGateway(kubeconfig []byte, gateway string) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		// The parser's error may quote the kubeconfig, which is a secret.
+		// The parser's error may quote the kubeconfig, which is secret.
 		return nil, fmt.Errorf("a kubeconfig secret holds no valid kubeconfig")
 	}
 	changed := false

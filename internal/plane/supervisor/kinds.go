@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/helm/crds"
 )
 
-// kinds are the kinds that the managers serve, and the ports on which their webhooks listen.
+// kinds are the kinds that the managers serve, with the ports of their webhooks.
 type kinds struct {
 	ports     webhookPorts
 	providers []capi.Provider
@@ -50,8 +50,8 @@ func newKinds(ca []byte, upstream bool) (*kinds, error) {
 	return &kinds{ports: ports, providers: providers, crds: all}, nil
 }
 
-// chooseWebhookPorts chooses the ports at each start, as the webhook configurations are written at each start too. If
-// another program takes a port in between, only that start fails.
+// chooseWebhookPorts chooses the ports at each start, because the webhook configurations are also written at each
+// start. If another program takes a port before its use, only that start fails.
 func chooseWebhookPorts() (webhookPorts, error) {
 	ports, err := freeport.Choose(planeHost, 4)
 	if err != nil {
@@ -60,9 +60,8 @@ func chooseWebhookPorts() (webhookPorts, error) {
 	return webhookPorts{Ports: capi.Ports{Core: ports[0], Bootstrap: ports[1], ControlPlane: ports[2]}, casement: ports[3]}, nil
 }
 
-// labelForClusterctl marks the kinds of Cluster API's providers as clusterctl does when
-// it installs them: its commands, and the graph of owners that move follows, look for
-// kinds by this label.
+// labelForClusterctl labels the kinds of Cluster API's providers like clusterctl's installation: its commands, and the
+// graph of owners that a move follows, find kinds by this label.
 func labelForClusterctl(crds []*apiextensionsv1.CustomResourceDefinition) {
 	for _, crd := range crds {
 		if crd.Labels[clusterv1.ProviderNameLabel] != "" {

@@ -15,14 +15,14 @@ import (
 	"casement.dev/casement/internal/process"
 )
 
-// planeHost is the address of all servers of the plane except those of guests.
+// planeHost is the address of all servers of the plane except the servers of guests.
 const planeHost = "127.0.0.1"
 
-// management is the management API server and the managers on it.
+// management is the management API server with its managers.
 type management struct {
 	plane *kubeproc.Plane
 	dir   plane.Dir
-	// kinds are the kinds that the API server starts with, until the managers serve them.
+	// kinds are the kinds with which the API server starts; nil once the managers serve them.
 	kinds *kinds
 }
 
@@ -76,8 +76,8 @@ func endReason(s process.State) string {
 	return fmt.Sprintf("exit code %d", s.ExitCode)
 }
 
-// keptPort returns the port in file or, without one, a free port of planeHost that it writes to file, so
-// that addresses stay the same over restarts. A file without a valid port is an error that names it.
+// keptPort returns the port in file or, without one, a free port of planeHost, which it writes to file, so that
+// addresses stay the same over restarts. For a file without a valid port it returns an error that names the file.
 func keptPort(file string) (int, error) {
 	data, err := os.ReadFile(file)
 	if err == nil {

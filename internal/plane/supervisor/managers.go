@@ -59,9 +59,9 @@ func (s *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(co
 	return end, s.management.plane.StartControllerManager(ctx)
 }
 
-// runManagers installs the CRDs unless the API server began with them, runs the managers, installs the webhook
-// configurations once the managers answer, and calls serving. It returns when a manager or ctx ends, after all managers
-// have ended.
+// runManagers installs the CRDs unless the API server started with them, runs the managers, installs the webhook
+// configurations once the webhooks respond, and calls serving. It returns when a manager or ctx ends, after all
+// managers have ended.
 func (s *supervisor) runManagers(ctx context.Context, serving func()) error {
 	plane := s.management.plane
 	caCert, caKey := plane.CA()
@@ -91,7 +91,7 @@ func (s *supervisor) runManagers(ctx context.Context, serving func()) error {
 			return err
 		}
 	}
-	// casement's manager asks discovery, which the default roles permit.
+	// casement's manager uses discovery, which the default roles permit.
 	if err := plane.AwaitReady(ctx); err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (s *supervisor) runManagers(ctx context.Context, serving func()) error {
 	return group.Wait()
 }
 
-// managers returns Cluster API's three managers, the core first, and casement's own, which uses the local Azure only
-// because of its configuration.
+// managers returns Cluster API's three managers, the core first, and casement's manager, which uses the local Azure
+// only because of its configuration.
 func (s *supervisor) managers(ctx context.Context, ports webhookPorts, certificate *tls.Certificate) ([]ctrl.Manager, error) {
 	plane := s.management.plane
 	admin, err := plane.ConfigFor(capi.User, kubeproc.Administrators)
@@ -145,8 +145,8 @@ func (s *supervisor) managers(ctx context.Context, ports webhookPorts, certifica
 	o.MetricsAddress, o.HealthAddress = "0", "0"
 	o.WebhookHost, o.WebhookPort, o.WebhookCertificate = planeHost, ports.casement, certificate
 	o.SkipNameValidation = true
-	o.FeatureGates = map[string]bool{string(manager.PatchDay): true} // a pool without its annotations is left alone
-	// casement's manager has only the rights that it has in production.
+	o.FeatureGates = map[string]bool{string(manager.PatchDay): true} // a pool without its annotations is not changed
+	// casement's manager has only the permissions that it has in production.
 	limited, err := plane.ConfigFor(config.User)
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (s *supervisor) installAddons(core ctrl.Manager) (*chartInstaller, error) {
 	return charts, charts.setUp(core)
 }
 
-// bindRights binds casement's manager to the role that an installation gives it.
+// bindRights binds casement's manager to the role of an installation.
 func (s *supervisor) bindRights(ctx context.Context) error {
 	rights, err := config.Rights()
 	if err != nil {
@@ -212,8 +212,8 @@ func (s *supervisor) bindRights(ctx context.Context) error {
 	return nil
 }
 
-// awaitTLS waits until a webhook server with a certificate of the CA (PEM) answers, or
-// until ctx ends. A server of another program on the port does not count.
+// awaitTLS waits until a webhook server responds with a certificate of the CA (PEM), or until ctx ends. A server of
+// another program on the port does not count.
 func awaitTLS(ctx context.Context, port int, ca []byte) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
@@ -283,7 +283,7 @@ func (s *supervisor) planeClient() (client.Client, error) {
 	return client.New(s.management.plane.Config(), client.Options{Scheme: scheme})
 }
 
-// applyObject applies an object server-side.
+// applyObject applies an object with server-side apply.
 func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 	gvk, err := c.GroupVersionKindFor(o)
 	if err != nil {
@@ -300,8 +300,8 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 		client.FieldOwner("casement"), client.ForceOwnership)
 }
 
-// planeIdentity returns the Secret with the client secret to which the identities of templates refer. Clusters of all
-// namespaces may write it to their machines: it opens the plane's own Azure, which its user started.
+// planeIdentity returns the Secret with the client secret that the identities of templates use. Clusters in all
+// namespaces may write the secret to their machines, because it only gives access to the plane's own Azure.
 func planeIdentity(clientSecret string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: plane.IdentityNamespace, Name: plane.IdentitySecret,

@@ -23,7 +23,7 @@ func write(t *testing.T, dir plane.Dir, files map[string]string) {
 	}
 }
 
-// A file without a valid port is named in the error, and not replaced by a port that clusters do not know.
+// TestDamagedPort: the error names a file without a valid port, and the file is not replaced by a port that clusters do not know.
 func TestDamagedPort(t *testing.T) {
 	for _, text := range []string{"", "70000", "0", "29x"} {
 		dir := plane.Dir(t.TempDir())

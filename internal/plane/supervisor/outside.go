@@ -14,13 +14,13 @@ import (
 	"casement.dev/casement/internal/sim/host"
 )
 
-// Outside is an Azure that this plane does not simulate. Its machines are reached by their own addresses.
+// Outside is an Azure that this plane does not simulate. The plane connects to its machines by their actual addresses.
 type Outside struct {
 	manager.Endpoints
-	// CAFile contains certificate authorities to trust in addition to the system's, "" for none.
+	// CAFile contains certificate authorities that are trusted in addition to the system's; "" means none.
 	CAFile string
-	// The subscription in which clusters may be made, and the service principal that
-	// makes them.
+	// SubscriptionID is the subscription in which clusters may be created; the other fields are the service principal
+	// that creates them.
 	SubscriptionID, TenantID, ClientID, ClientSecret string
 }
 
@@ -66,7 +66,7 @@ func (s *supervisor) useOutside(context.Context, chan<- error) (func(context.Con
 	return nil, nil
 }
 
-// managerAzure returns the configuration with which casement's manager finds Azure.
+// managerAzure returns the configuration of Azure's endpoints for casement's manager.
 func (s *supervisor) managerAzure() manager.Azure {
 	if o := s.opts.Outside; o != nil {
 		return manager.Azure{Endpoints: o.Endpoints, CAFile: o.CAFile}

@@ -17,27 +17,27 @@ import (
 	"casement.dev/casement/internal/contain"
 )
 
-// SimulationFaultReason is the reason of the event of a machine whose guest met a fault of the simulation.
+// SimulationFaultReason is the reason of the event of a machine in whose guest a fault of the simulation occurred.
 const SimulationFaultReason = "SimulationFault"
 
-// machineEvents records events of the objects behind VMs of the local Azure.
+// machineEvents records events of the objects for VMs of the local Azure.
 type machineEvents struct {
 	reader   client.Reader
 	recorder events.EventRecorder
 }
 
-// Pauses between looks for the object of a VM, whose provider ID is written after the VM has begun to boot.
+// Pauses between searches for the object of a VM: its provider ID is written after the VM has begun to boot.
 const (
 	ownerPause = 2 * time.Second
 	ownerLooks = 15
 )
 
-// panicked records an event of the object whose VM met a fault of the simulation, if there is one.
+// panicked records an event of the object of a VM in which a fault of the simulation occurred, if there is an object.
 func (s *supervisor) panicked(id string, p *contain.Panic) {
 	s.mu.Lock()
 	e := s.machineEvents
 	s.mu.Unlock()
-	if e == nil { // there are no objects: azure serve, a bare plane, or a start
+	if e == nil { // there are no objects: azure serve, a bare plane, or a plane that is still starting
 		if s.opts.OnPanic != nil {
 			s.opts.OnPanic(id, p)
 		}
@@ -88,7 +88,7 @@ func (e *machineEvents) owner(ctx context.Context, id string) (client.Object, er
 	return nil, nil
 }
 
-// panics counts the faults of the simulation by its parts.
+// panics returns the numbers of faults of the simulation, by part.
 func (s *supervisor) panics() map[string]int {
 	s.mu.Lock()
 	azure := s.azure
@@ -99,7 +99,7 @@ func (s *supervisor) panics() map[string]int {
 	return azure.machines.Panics()
 }
 
-// metrics serves the counters of the managers and of the simulation to Prometheus.
+// metrics returns the handler that serves the counters of the managers and of the simulation to Prometheus.
 func metrics(panics func() map[string]int) http.Handler {
 	own := prometheus.NewRegistry()
 	own.MustRegister(panicCounter{panics})

@@ -39,14 +39,14 @@ type machines struct {
 func (m machines) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	switch list := list.(type) {
 	case *infrav1.AzureMachineList:
-		list.Items = []infrav1.AzureMachine{{}, m.machine} // one has no VM yet
+		list.Items = []infrav1.AzureMachine{{}, m.machine} // the first machine has no VM yet
 	case *infrav1.AzureMachinePoolMachineList:
 		list.Items = []infrav1.AzureMachinePoolMachine{m.instance}
 	}
 	return nil
 }
 
-// TestPanicsHaveEvents: the object of a VM that met a fault of the simulation shows it.
+// TestPanicsHaveEvents: the object of a VM with a fault of the simulation has an event.
 func TestPanicsHaveEvents(t *testing.T) {
 	const vm, instance = "/subscriptions/s/resourceGroups/G/providers/Microsoft.Compute/virtualMachines/vm", "/subscriptions/s/x/0"
 	recorder := events.NewFakeRecorder(3)

@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// webhookCertificate returns a certificate for host, signed by the CA. It is made again at each start.
+// webhookCertificate returns a certificate for host, signed by the CA. It is created at each start.
 func webhookCertificate(host string, caCert, caKey []byte) (*tls.Certificate, error) {
 	ca, err := tls.X509KeyPair(caCert, caKey)
 	if err != nil {

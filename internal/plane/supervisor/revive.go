@@ -55,7 +55,7 @@ func (s *supervisor) noteRestart(name string, err error, pause time.Duration) {
 	s.notify()
 }
 
-// wait sets the status text about the condition that the present step waits for.
+// wait sets the status text about the condition that the current step waits for.
 func (s *supervisor) wait(text string) {
 	s.mu.Lock()
 	s.waiting = text

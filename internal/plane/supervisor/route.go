@@ -11,14 +11,13 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// managementName is the name by which guests reach the management API server, where
-// Options.ManagementRoute lets them.
+// managementName is the name with which guests connect to the management API server, if Options.ManagementRoute permits it.
 const managementName = "management.casement.internal"
 
 // managementAddress is managementName with the port that guests use.
 const managementAddress = managementName + ":6443"
 
-// route returns the address on this machine to which an address outside of the guests' networks is routed, "" for none.
+// route returns the address on this machine to which an address outside of the guests' networks is routed, or "".
 func (s *supervisor) route(address string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

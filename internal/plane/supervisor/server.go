@@ -15,7 +15,7 @@ import (
 // serveControl serves the control socket, which only the owner may open.
 func (s *supervisor) serveControl() (*http.Server, error) {
 	path := s.opts.Dir.Socket()
-	// This process holds the lock, so an existing socket is a remnant.
+	// This process has the lock, so an existing socket is left over from an earlier plane.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *supervisor) serveCalls(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, azure.calls())
 }
 
-// serveConsole streams a VM's console, with follow until the client goes.
+// serveConsole streams a VM's console; with follow, until the client disconnects.
 func (s *supervisor) serveConsole(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	azure := s.azure
@@ -83,7 +83,7 @@ func (s *supervisor) serveConsole(w http.ResponseWriter, r *http.Request) {
 	for sent := 0; ; {
 		text := azure.machines.Console(id)
 		if len(text) < sent {
-			sent = 0 // the log was cut
+			sent = 0 // the log was truncated
 		}
 		if _, err := w.Write(text[sent:]); err != nil {
 			return

@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/plane"
 )
 
-// snapshotPeriod is the interval at which a plane writes its status to a file, for commands that get no
-// answer. A change of phase or step is written immediately.
+// snapshotPeriod is the interval at which a plane writes its status to a file, for commands that get no response. A
+// change of phase or step is written immediately.
 const snapshotPeriod = 15 * time.Second
 
 // writeSnapshot writes a status to the file. An error, such as a full disk, does not end the plane.

@@ -1,11 +1,9 @@
-// Package supervisor runs a local plane: one process that holds Cluster
-// API's managers, casement's own manager, the local Azure, its guests and the
-// simulated kubelets, and supervises the etcd and Kubernetes processes beside it.
+// Package supervisor runs a local plane: one process that contains Cluster API's managers, casement's own manager, the
+// local Azure, its guests and the simulated kubelets, and that supervises the etcd and Kubernetes processes.
 //
-// It is assembly: it joins the provider and the simulator, which do not know each
-// other, and has no domain logic of its own. It never runs anything as root and
-// touches nothing but its state directory and addresses of 127.0.0.0/8. It runs on Linux;
-// only internal/cli and tests may import it.
+// It only connects the provider and the simulator, which do not depend on each other, and has no domain logic of its
+// own. It never runs anything as root, and uses only its state directory and addresses of 127.0.0.0/8. It runs on
+// Linux; only internal/cli and tests may import it.
 package supervisor
 
 import (
@@ -44,46 +42,43 @@ type Options struct {
 	Log io.Writer
 	// Verbosity is the highest V(level) that is logged.
 	Verbosity int
-	// Latency scales the durations of Azure's operations; with zero they end immediately.
+	// Latency is the factor for the durations of Azure's operations; with zero they end immediately.
 	Latency float64
-	// Throttle scales the request limits of the local Azure: 0 for none, 1 for Azure's own.
+	// Throttle is the factor for the request limits of the local Azure: 0 means no limits, 1 Azure's own limits.
 	Throttle float64
-	// AzureOnly runs the local Azure and its guests, without Kubernetes.
+	// AzureOnly runs only the local Azure and its guests, without Kubernetes.
 	AzureOnly bool
-	// Listen is the address of the local Azure, "" for the one it had before or a
-	// free port of 127.0.0.1.
+	// Listen is the address of the local Azure; "" means its previous address, or a free port of 127.0.0.1.
 	Listen string
-	// FeatureGates are Cluster API's feature gates, in addition to the gates that the plane sets itself, as
-	// NAME=true,NAME=false.
+	// FeatureGates are Cluster API's feature gates, as NAME=true,NAME=false, in addition to the gates that the plane
+	// sets itself.
 	FeatureGates string
 	// Upstream runs Cluster API as upstream ships it, without the differences that capi.Differences lists.
 	Upstream bool
-	// Charts is a directory of Helm charts that replaces the repositories of HelmChartProxies, "" for none.
+	// Charts is a directory of Helm charts that replaces the repositories of HelmChartProxies; "" means none.
 	Charts string
-	// Proxy is the address of the proxy that answers for Azure's public names, ""
-	// for none.
+	// Proxy is the address of the proxy for Azure's public names; "" means none.
 	Proxy string
-	// Clients are the applications that may log in; nil permits every one.
+	// Clients are the applications that may log in; nil permits all.
 	Clients []azuresim.Client
 	// Faults are the initial fault rules of the local Azure.
 	Faults fault.File
-	// Bare leaves Cluster API and casement out, for clusterctl to install. Their
-	// Deployments run as processes.
+	// Bare starts the plane without Cluster API and casement, which clusterctl then installs. Their Deployments run as processes.
 	Bare bool
-	// Images decides which container images simulated nodes can pull.
+	// Images is the rule for the container images that simulated nodes can pull.
 	Images pull.Policy
-	// ManagementRoute lets guests reach the management API server.
+	// ManagementRoute lets guests connect to the management API server.
 	ManagementRoute bool
-	// AuditOf is the user whose requests the management API server logs, kubeproc.Everyone, or "" for none.
+	// AuditOf is the user whose requests the management API server logs, or kubeproc.Everyone; "" means none.
 	AuditOf string
-	// AzureOf, when set, is the state directory of the plane whose local Azure is used instead of an own one.
+	// AzureOf, if set, is the state directory of the plane whose local Azure is used instead of an own one.
 	AzureOf plane.Dir
-	// Outside, when set, is the Azure that is used instead of a local one.
+	// Outside, if set, is the Azure that is used instead of a local one.
 	Outside *Outside
-	// OnStatus, when set, is called with each change of the status.
+	// OnStatus, if set, is called at each change of the status.
 	OnStatus func(plane.Status)
-	// OnPanic, when set, is called for the first fault of the simulation of each cause and VM, with the
-	// VM's resource ID, if no object can have an event.
+	// OnPanic, if set, is called for the first fault of the simulation with each cause and VM, with the VM's resource
+	// ID, if there is no object for an event.
 	OnPanic func(id string, p *contain.Panic)
 }
 
@@ -98,23 +93,22 @@ type supervisor struct {
 	phase string
 	err   error
 	steps []plane.Step
-	// waiting is the condition that the present step waits for.
+	// waiting is the condition that the current step waits for.
 	waiting  string
 	notices  []string
 	restarts map[string]plane.Restart
 
 	management *management
 	azure      *azure
-	borrowed   *plane.Azure // instead of azure
-	// machineEvents records events of objects in the management cluster; nil until the managers are made.
+	borrowed   *plane.Azure // used instead of azure
+	// machineEvents records events of objects in the management cluster; nil until the managers are created.
 	machineEvents *machineEvents
 }
 
-// errStopped is the cause of a requested end.
+// errStopped is the cause of the context after a requested stop.
 var errStopped = errors.New("asked to stop")
 
-// logger returns a logger that writes messages up to Verbosity to Log. logr's V(4) is
-// slog's level -4; klog has a level of its own.
+// logger returns a logger that writes messages up to Verbosity to Log. logr's V(4) is slog's level -4; klog has its own level.
 func (o Options) logger() (logr.Logger, error) {
 	level := &slog.HandlerOptions{Level: slog.Level(-o.Verbosity)}
 	var flags flag.FlagSet
@@ -151,7 +145,7 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer control.Close()
-	// Run waits for the end of this goroutine, so that it writes nothing to a directory of another plane.
+	// Run waits for the end of this goroutine, so that it does not write to the directory of a later plane.
 	var snapshots sync.WaitGroup
 	defer snapshots.Wait()
 	defer cancel(nil)
@@ -188,7 +182,7 @@ func (s *supervisor) notice(format string, args ...any) {
 	s.mu.Unlock()
 }
 
-// run starts the parts in order, waits and ends them in reverse order.
+// run starts the parts in order, waits, and ends them in reverse order.
 func (s *supervisor) run(ctx context.Context) (err error) {
 	var closers []func(context.Context)
 	defer func() {
@@ -247,17 +241,17 @@ func (s *supervisor) parts() []part {
 	return []part{azure, management, {"Cluster API and casement", s.startManagers}, {resumeStep, s.resumeGuests}}
 }
 
-// resumeStep is the last step, so that the guests' control planes do not compete with the management plane for the
-// processor.
+// resumeStep is the last step, so that the guests' control planes do not compete with the management plane for
+// processor time.
 const resumeStep = "machines of an earlier run"
 
-// resumeGuests lets the guests of an earlier run start, which continues in the background.
+// resumeGuests lets the guests of an earlier run start; their start continues in the background.
 func (s *supervisor) resumeGuests(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	s.mu.Lock()
 	azure := s.azure
 	s.mu.Unlock()
 	if azure == nil {
-		return nil, nil // it is another plane's
+		return nil, nil // the Azure of another plane
 	}
 	azure.machines.Resume(ctx, func(begun, all int) { s.log.Info("machines of an earlier run start", "begun", begun, "all", all) })
 	return nil, nil
@@ -314,7 +308,7 @@ func (s *supervisor) status() plane.Status {
 	}
 	for _, d := range stub.List() {
 		if s.opts.Outside != nil {
-			break // its machines run whatever they are given
+			break // an outside Azure has real machines
 		}
 		out.Stubs = append(out.Stubs, plane.Stub{Name: d.Name, Does: d.Does})
 	}

@@ -1,5 +1,5 @@
-// Package corpus is malicious input for casement lint: too large, too deep, expanding by aliases,
-// or no text at all. The bench and tests import it.
+// Package corpus has malicious input for casement lint: input that is too large, too deep, expanded by aliases, or not
+// text. The bench and tests import it.
 package corpus
 
 import (
@@ -14,15 +14,14 @@ import (
 // Input is one malicious input.
 type Input struct {
 	Name string
-	// Code is the exit code of casement lint, and Says a part of its output on either stream.
+	// Code is the expected exit code of casement lint, and Says a part of its output on either stream.
 	Code int
 	Says string
-	// files are functions that return the contents of the input's files, more than one for a
-	// directory.
+	// files are functions that return the contents of the input's files; there are several for a directory.
 	files []func() []byte
 }
 
-// MiB is the size of a mebibyte.
+// MiB is the number of bytes in a mebibyte.
 const MiB = 1 << 20
 
 const (
@@ -124,7 +123,7 @@ func levels(n int) string {
 	return out.String()
 }
 
-// podLaughs returns such YAML at a place that rules read: among a pod's containers.
+// podLaughs returns such YAML in a field that rules read, among a pod's containers.
 func podLaughs() string {
 	return podHead + "  a0: &a0 [{name: c, image: x}, {name: d, image: x}]\n" + levels(40) + "  containers: *a40\n"
 }

@@ -1,5 +1,4 @@
-// Package emulator serves a local Azure to tests, over TLS and with clients of the
-// provider's own. Only tests import it.
+// Package emulator serves a local Azure to tests over TLS, and creates the provider's clients for it. Only tests import it.
 package emulator
 
 import (
@@ -12,16 +11,16 @@ import (
 	"casement.dev/casement/internal/azure/identity"
 )
 
-// Azure is a local Azure that is served.
+// Azure is a running local Azure.
 type Azure struct {
 	*azuresim.Azure
-	// Cloud has the endpoints of the local Azure and the CA that clients trust it by.
+	// Cloud has the endpoints of the local Azure and the CA that clients have to trust.
 	Cloud identity.Cloud
 	stop  context.CancelFunc
 	ended chan error
 }
 
-// Start serves a local Azure until it is closed.
+// Start serves a local Azure until Close is called.
 func Start(cfg azuresim.Config) (*Azure, error) {
 	server, err := azuresim.New(cfg)
 	if err != nil {
@@ -71,8 +70,7 @@ func Serve(t *testing.T, cfg azuresim.Config) *Azure {
 	return a
 }
 
-// Client returns a client of the default subscription of a local Azure that is served until the
-// test ends.
+// Client returns a client of the default subscription of a local Azure that runs until the test ends.
 func Client(t *testing.T, cfg azuresim.Config) *arm.Client {
 	t.Helper()
 	client, err := Serve(t, cfg).Client(azuresim.DefaultTenant, azuresim.DefaultSubscription)

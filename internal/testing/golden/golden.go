@@ -1,6 +1,5 @@
-// Package golden compares the output of a test with a file, and writes the file where the
-// test is run with -update. It knows no format of files. Only tests import
-// it.
+// Package golden compares the output of a test with a file, and writes the file if the test is run with -update. It
+// does not depend on the format of files. Only tests import it.
 package golden
 
 import (

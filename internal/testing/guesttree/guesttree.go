@@ -1,4 +1,4 @@
-// Package guesttree makes file trees of simulated machines for tests of code that works on them.
+// Package guesttree creates file trees of simulated machines for tests.
 package guesttree
 
 import (

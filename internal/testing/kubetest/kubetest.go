@@ -1,4 +1,4 @@
-// Package kubetest gives a test binary one real API server. Only tests import it.
+// Package kubetest runs one real API server for all tests of a test binary. Only tests import it.
 package kubetest
 
 import (
@@ -17,8 +17,8 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 )
 
-// Main runs the tests of a package with a plane for all of them, and returns the
-// exit code for os.Exit. The plane has ended when it returns.
+// Main runs the tests of a package with one plane for all of them, and returns the exit code for os.Exit. The plane has
+// ended when it returns.
 func Main(m *testing.M, use func(*kubeproc.Plane) error) int {
 	dir, err := os.MkdirTemp("", "kubetest")
 	if err != nil {
@@ -45,7 +45,7 @@ func fail(err error) int {
 	return 1
 }
 
-// Warnings collects the API server's warnings to a client. Set it as the WarningHandler of the client's
+// Warnings collects the API server's warnings to a client. It has to be set as the WarningHandler of the client's
 // configuration.
 type Warnings struct {
 	mu   sync.Mutex
@@ -67,8 +67,8 @@ func (w *Warnings) Take() []string {
 	return w.list
 }
 
-// InstallCRDs installs kinds and waits until reads from the API server's caches show writes. A cache is
-// made at the first request for a kind, and its watch may begin 100 ms late.
+// InstallCRDs installs kinds and waits until reads from the API server's caches show writes. A cache is created at the
+// first request for a kind, and its watch may begin 100 ms late.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	if err := kubeproc.InstallCRDs(ctx, cfg, crds); err != nil {
 		return err
@@ -83,7 +83,7 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.
 				continue
 			}
 			kind := schema.GroupVersionResource{Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural}
-			// A consistent read is answered by a cache that has caught up.
+			// A cache answers a consistent read only when it is up to date.
 			if _, err := client.Resource(kind).List(ctx, metav1.ListOptions{}); err != nil {
 				return fmt.Errorf("list %s: %w", crd.Name, err)
 			}

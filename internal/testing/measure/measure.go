@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// Usage is the time and memory that a program used, and how it ended.
+// Usage is the time and memory that a program used, and its end.
 type Usage struct {
 	Wall, CPU time.Duration
-	// Peak is the most memory that was resident, in bytes.
+	// Peak is the maximum resident memory, in bytes.
 	Peak     float64
 	Code     int
 	Out, Err bytes.Buffer
 }
 
-// forget shrinks this process's memory and resets its peak: Linux counts it as the child's until the child
-// runs its own program. Source: proc(5), clear_refs.
+// forget reduces this process's memory and resets its peak, because Linux counts this memory as the child's until the
+// child runs its own program. Source: proc(5), clear_refs.
 func forget() {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// Run runs a program to its end. An exit code of its own is no error, a signal is one.
+// Run runs a program until it ends. An exit code other than 0 is no error, but a signal is.
 func Run(stdin io.Reader, path string, args ...string) (*Usage, error) {
 	forget()
 	u := &Usage{}
@@ -45,7 +45,7 @@ func Run(stdin io.Reader, path string, args ...string) (*Usage, error) {
 	}
 	u.CPU, u.Code = cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), cmd.ProcessState.ExitCode()
 	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		u.Peak = float64(r.Maxrss) * 1024 // KiB on Linux
+		u.Peak = float64(r.Maxrss) * 1024 // in KiB on Linux
 	}
 	return u, nil
 }

@@ -1,5 +1,4 @@
-// Package plane runs the built binaries as a user would, each test with a state
-// directory of its own. Only tests import it.
+// Package plane runs the built binaries like a user, each test with its own state directory. Only tests import it.
 package plane
 
 import (
@@ -23,10 +22,10 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-// commandTimeout bounds one command, a wait for a cluster on a busy machine included.
+// commandTimeout is the timeout of one command, including a wait for a cluster on a busy machine.
 const commandTimeout = 20 * time.Minute
 
-// lateEnd bounds the end of a process whose lock is free: the kernel takes its memory back after that.
+// lateEnd limits the wait for the end of a process whose lock is free: the kernel frees its memory after that.
 const lateEnd = 10 * time.Second
 
 // Plane runs casement with one state directory.
@@ -39,7 +38,7 @@ type Plane struct {
 	files string
 }
 
-// Root returns the folder of the module, above the folder that a test runs in.
+// Root returns the root directory of the module.
 func Root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -57,7 +56,7 @@ func Root(t *testing.T) string {
 	}
 }
 
-// Binary finds a program that make build has built.
+// Binary returns the path of a program that make build has built.
 func Binary(t *testing.T, name string) string {
 	t.Helper()
 	file := filepath.Join(Root(t), "bin", name)
@@ -82,17 +81,16 @@ func Output(t *testing.T, dir, program string, args ...string) []byte {
 	return out
 }
 
-// Kubernetes is the version of the tests' clusters: make's K8S=, else the default.
+// Kubernetes returns the version of the tests' clusters: make's K8S=, otherwise the default.
 func Kubernetes() string { return cmp.Or(os.Getenv("KUBERNETES_VERSION"), kuberelease.Default) }
 
-// Before is the version from which tests upgrade to Kubernetes, of the previous minor: make's FROM=, or the
-// minor before K8S=.
+// Before returns the version of the previous minor from which tests upgrade to Kubernetes: make's FROM=, or the minor
+// version before K8S=.
 func Before() string {
 	return cmp.Or(os.Getenv("KUBERNETES_VERSION_UPGRADE_FROM"), kuberelease.Previous)
 }
 
-// New finds the binaries, and ends the plane with the test. env is added to each
-// command's environment.
+// New returns a plane that ends with the test. env is added to each command's environment.
 func New(t *testing.T, env ...string) *Plane {
 	t.Helper()
 	bin := filepath.Dir(Binary(t, "casement"))
@@ -137,8 +135,7 @@ func (p *Plane) Fatal(err error) {
 	p.t.Fatal(err)
 }
 
-// Try runs casement and returns its standard output; an error holds all that it
-// wrote.
+// Try runs casement and returns its standard output; the error contains all of its output.
 func (p *Plane) Try(stdin []byte, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -153,7 +150,7 @@ func (p *Plane) Try(stdin []byte, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Everything runs casement and returns all that it wrote, whether or not it failed.
+// Everything runs casement and returns all of its output, whether or not it failed.
 func (p *Plane) Everything(args ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -223,7 +220,7 @@ type status struct {
 func (p *Plane) status() status {
 	p.t.Helper()
 	out, err := p.Try(nil, "status", "-o", "json")
-	for range 5 { // a plane on a busy machine may not answer the first time
+	for range 5 { // a plane on a busy machine may not respond at first
 		if err == nil {
 			break
 		}
@@ -239,7 +236,7 @@ func (p *Plane) status() status {
 	return s
 }
 
-// Kill ends the supervisor as a crash would.
+// Kill ends the supervisor like a crash.
 func (p *Plane) Kill() {
 	p.t.Helper()
 	if err := syscall.Kill(p.status().PID, syscall.SIGKILL); err != nil {
@@ -247,7 +244,7 @@ func (p *Plane) Kill() {
 	}
 }
 
-// Processes lists the command lines of running Linux processes that name a path.
+// Processes returns the command lines of running Linux processes that contain a path.
 func (p *Plane) Processes(path string) []string {
 	p.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -258,7 +255,7 @@ func (p *Plane) Processes(path string) []string {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		if line := strings.ReplaceAll(string(data), "\x00", " "); strings.Contains(line, path) {
 			found = append(found, line)
@@ -273,14 +270,13 @@ func (p *Plane) ARM(path, apiVersion string, into any) {
 	p.Azure(http.MethodGet, path, apiVersion, into)
 }
 
-// Azure sends a call about a path of the subscription to the local Azure, as a client other than
-// casement. into may be nil.
+// Azure sends a request for a path of the subscription to the local Azure, like a client other than casement. into may be nil.
 func (p *Plane) Azure(method, path, apiVersion string, into any) {
 	p.t.Helper()
 	p.send(method, path, apiVersion, nil, into)
 }
 
-// Put makes a resource of the subscription in the local Azure, as a client other than casement.
+// Put creates a resource of the subscription in the local Azure, like a client other than casement.
 func (p *Plane) Put(path, apiVersion string, body any) {
 	p.t.Helper()
 	data, err := json.Marshal(body)

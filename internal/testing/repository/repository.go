@@ -1,6 +1,5 @@
-// Package repository makes a directory from which clusterctl reads providers: those of Cluster API from the
-// linked module, and casement's or a foreign one for Azure. It downloads nothing. Only tests that run
-// clusterctl import it.
+// Package repository creates a directory from which clusterctl reads providers: Cluster API's providers from the linked
+// module, and casement's or another provider for Azure. It downloads nothing. Only tests that run clusterctl import it.
 package repository
 
 import (
@@ -22,8 +21,8 @@ type Provider struct {
 	// File is the name of the file with the provider's components.
 	File string
 
-	name, kind string // in the configuration of clusterctl
-	source     string // their kustomization in the cluster-api module, "" for Azure's
+	name, kind string // in clusterctl's configuration
+	source     string // path of the kustomization in the cluster-api module, "" for the provider for Azure
 }
 
 // Providers returns the providers of the repository.
@@ -46,13 +45,13 @@ const Image = "ghcr.io/casement-dev/casement-manager:"
 // Source: cluster-api.sigs.k8s.io/clusterctl/configuration.
 type Repository struct {
 	Dir     string
-	version string // of Cluster API
+	version string // version of Cluster API
 }
 
-// staging is how Cluster API's kustomizations name the images of the main branch.
+// staging matches the images of the main branch in Cluster API's kustomizations.
 var staging = regexp.MustCompile(`gcr\.io/k8s-staging-cluster-api/([a-z-]+):main`)
 
-// New makes a repository of Cluster API's providers alone, which ends with t.
+// New creates a repository with only Cluster API's providers, which is deleted at the end of the test.
 func New(t *testing.T) Repository {
 	t.Helper()
 	r := Repository{Dir: t.TempDir()}
@@ -86,8 +85,7 @@ func (r Repository) Release(t *testing.T, version string) {
 	plane.Output(t, plane.Root(t), "go", "run", "./hack/release", "--dir", r.Azure(version), "--image", Image+version, "--version", version)
 }
 
-// Foreign publishes the files of a directory, another provider's release, as a release
-// of the provider for Azure.
+// Foreign publishes the files of a directory, a release of another provider, as a release of the provider for Azure.
 func (r Repository) Foreign(t *testing.T, version, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
@@ -103,8 +101,8 @@ func (r Repository) Foreign(t *testing.T, version, dir string) {
 	}
 }
 
-// Config writes a configuration of clusterctl with these providers, that release of the
-// provider for Azure and variables, and returns its path.
+// Config writes a clusterctl configuration with these providers, a release of the provider for Azure and variables, and
+// returns its path.
 func (r Repository) Config(t *testing.T, release, variables string) string {
 	t.Helper()
 	var out bytes.Buffer

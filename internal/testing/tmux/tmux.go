@@ -1,5 +1,4 @@
-// Package tmux shows the output of a command in a terminal of a width, with the program tmux.
-// Only tests import it.
+// Package tmux shows the output of a command in a terminal of a given width, with the program tmux. Only tests import it.
 package tmux
 
 import (
@@ -14,8 +13,8 @@ import (
 	"time"
 )
 
-// Run runs a command of the shell in a terminal of a width, and returns the terminal's content, with the
-// lines that have scrolled off. A line that the terminal broke fails the test.
+// Run runs a shell command in a terminal of a width, and returns the terminal's content, including the lines that have
+// scrolled off. It fails the test if the terminal broke a line.
 func Run(t *testing.T, width int, env []string, command string) string {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -53,10 +52,10 @@ func Run(t *testing.T, width int, env []string, command string) string {
 	return Stable(shown)
 }
 
-// varies matches the text that differs from run to run.
+// varies matches the text that differs between runs.
 var varies = regexp.MustCompile(` *\b[0-9]+(\.[0-9]+)? ?(s|ms)\b`)
 
-// Stable makes a screen comparable: without varying parts and trailing blanks.
+// Stable returns a screen in comparable form: without varying parts and trailing blanks.
 func Stable(shown string) string {
 	var out strings.Builder
 	for line := range strings.Lines(varies.ReplaceAllString(shown, " N s")) {

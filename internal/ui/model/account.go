@@ -9,7 +9,8 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Account is the use of a subscription's quotas and the newest entries of its activity log. It is read when somebody looks at it.
+// Account is the use of a subscription's quotas, and the newest entries of its activity log. It is read only when a
+// page shows it.
 type Account struct {
 	Quotas []Quota `json:"quotas"`
 	Events []Event `json:"events"`
@@ -32,11 +33,11 @@ type Event struct {
 	By        string    `json:"by"`
 }
 
-// maxEvents bounds the entries of the activity log that are shown.
+// maxEvents is the maximum number of entries of the activity log that are shown.
 const maxEvents = 200
 
-// Sorted returns the account as the page shows it: the quota that is nearest to its limit first, those without use left out unless
-// nothing fits in them, and the newest entries first, without what looks like a secret.
+// Sorted returns the account in the order of the page: the quota that is nearest to its limit first, without unused
+// quotas unless nothing fits in them, and the newest entries first. It removes apparent secrets.
 func (a Account) Sorted() Account {
 	out := Account{Quotas: []Quota{}, Events: []Event{}}
 	for _, q := range a.Quotas {
@@ -63,7 +64,7 @@ func (a Account) Sorted() Account {
 	return out
 }
 
-// resourceName is a resource ID without its subscription, which all entries share.
+// resourceName returns a resource ID without its subscription, which is the same in all entries.
 func resourceName(id string) string {
 	group, names := resourceNames(id)
 	if len(names) == 0 {

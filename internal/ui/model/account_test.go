@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestAccount: the fullest quota comes first, the unused are left out, and the newest entry is first, without a secret.
+// TestAccount: the fullest quota is first, unused quotas are omitted, and the newest entry is first, without a secret.
 func TestAccount(t *testing.T) {
 	at := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
 	got := Account{

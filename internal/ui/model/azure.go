@@ -71,7 +71,7 @@ type scaleSet struct {
 type vm struct {
 	Group string `json:"group"`
 	Name  string `json:"name"`
-	// Subnet, Set and Machine are keys, Balancers too.
+	// Subnet, Set and Machine are keys, and Balancers are too.
 	Subnet    string   `json:"subnet,omitempty"`
 	Set       string   `json:"set,omitempty"`
 	Machine   string   `json:"machine,omitempty"`
@@ -79,19 +79,19 @@ type vm struct {
 	OS        string   `json:"os,omitempty"`
 	Size      string   `json:"size,omitempty"`
 	Address   string   `json:"address,omitempty"`
-	// Phase is the state that Azure or the guest reports, Message the reason.
+	// Phase is the state that Azure or the guest reports, and Message the reason.
 	Phase   string   `json:"phase,omitempty"`
 	Message string   `json:"message,omitempty"`
 	State   State    `json:"state"`
 	Boot    progress `json:"boot"`
 }
 
-// azureKey returns the key of a resource that is below a group.
+// azureKey returns the key of a resource in a resource group.
 func azureKey(what, group string, names ...string) string {
 	return strings.ToLower(what + "/" + group + "/" + strings.Join(names, "/"))
 }
 
-// specNetwork adds the network that an AzureCluster asks for.
+// specNetwork adds the network that an AzureCluster requests.
 func (b *builder) specNetwork(ac *infrav1.AzureCluster) {
 	if ac == nil {
 		return
@@ -149,7 +149,7 @@ func specRules(rules []infrav1.SecurityRule) []rule {
 	return out
 }
 
-// machineVMs adds the VMs of a cluster's machines, by what their objects say.
+// machineVMs adds the VMs of a cluster's machines, from the machines' objects.
 func (b *builder) machineVMs(c *Cluster) {
 	s := c.Snapshot
 	for name, p := range s.AzurePools {
@@ -189,13 +189,13 @@ func (b *builder) machineVMs(c *Cluster) {
 	}
 }
 
-// ownVM fills in what the AzureMachine of a machine says.
+// ownVM sets the fields of a VM's row from the machine's AzureMachine.
 func (b *builder) ownVM(c *Cluster, m *clusterv1.Machine, a *infrav1.AzureMachine, row *vm) {
 	row.OS, row.Size, row.Address = string(a.Spec.OSDisk.OSType), a.Spec.VMSize, internalIP(a.Status.Addresses)
 	row.Phase = string(deref(a.Status.VMState))
 	if states := a.Status.LongRunningOperationStates; len(states) > 0 && a.Spec.ProviderID == nil &&
 		!strings.Contains(states[0].Name, "/") {
-		row.Name = states[0].Name // Azure creates it under this name
+		row.Name = states[0].Name // Azure creates the VM with this name
 	}
 	var name string
 	if len(a.Spec.NetworkInterfaces) > 0 {
@@ -226,7 +226,7 @@ func (b *builder) poolSet(c *Cluster, name string, p *infrav1.AzureMachinePool) 
 		OS: string(p.Spec.Template.OSDisk.OSType), Capacity: int(p.Status.Replicas), Subnet: subnetOf(ac, in, false)})
 }
 
-// subnetOf returns the key of a subnet by its name, or by its role where no name is given.
+// subnetOf returns the key of a subnet by its name, or by its role if there is no name.
 func subnetOf(ac *infrav1.AzureCluster, name string, control bool) string {
 	if ac == nil {
 		return ""
@@ -245,8 +245,7 @@ func subnetOf(ac *infrav1.AzureCluster, name string, control bool) string {
 	return ""
 }
 
-// resourceNames returns the resource group and the names of a resource ID, its parents'
-// first.
+// resourceNames returns the resource group and the names in a resource ID, parents first.
 func resourceNames(id string) (group string, names []string) {
 	parsed, err := azcorearm.ParseResourceID(id)
 	if err != nil {

@@ -22,7 +22,7 @@ type Call struct {
 	Status       int
 }
 
-// kind returns the key of Minute.Kinds that a call is counted under.
+// kind returns the key in Minute.Kinds under which a call is counted.
 func (c Call) kind() string {
 	switch {
 	case c.Status == 429:
@@ -39,7 +39,7 @@ func (c Call) kind() string {
 	return "write"
 }
 
-// MaxMinutes is how many minutes of calls are kept.
+// MaxMinutes is the number of minutes for which counts of calls are kept.
 const MaxMinutes = 30
 
 // Tally adds calls to minutes and returns the minutes to keep, oldest first.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The resource types of which the picture of the local Azure is made.
+// The resource types in the picture of the local Azure.
 const (
 	typeVNet    = "Microsoft.Network/virtualNetworks"
 	typeNSG     = "Microsoft.Network/networkSecurityGroups"
@@ -31,7 +31,7 @@ type ref struct {
 	ID string `json:"id"`
 }
 
-// document is what the picture needs of any resource.
+// document has the fields that the picture needs of any resource.
 type document struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -43,7 +43,7 @@ type document struct {
 	Properties json.RawMessage `json:"properties"`
 }
 
-// each decodes the documents of a type; one that is not understood is left out.
+// each decodes the documents of a type; it omits documents that cannot be decoded.
 func each[T any](a *Azure, resourceType string, fn func(d document, p T)) {
 	for _, raw := range a.Documents[resourceType] {
 		var d document
@@ -111,7 +111,7 @@ func (b *builder) documents(a *Azure) {
 	b.addressed(a)
 }
 
-// addressed adds load balancers whose pools name addresses, as the cloud provider's do, to the VMs that have them.
+// addressed adds load balancers whose pools contain addresses, like the cloud provider's, to the VMs with these addresses.
 func (b *builder) addressed(a *Azure) {
 	type properties struct {
 		Pools []struct {
@@ -294,7 +294,7 @@ func (b *builder) sets(a *Azure) {
 	})
 }
 
-// interfaces gives each VM the subnet, address and load balancers of its interfaces.
+// interfaces sets the subnet, address and load balancers of each VM from its interfaces.
 func (b *builder) interfaces(a *Azure, byID map[string]*vm) {
 	type properties struct {
 		VM      ref `json:"virtualMachine"`
@@ -325,7 +325,7 @@ func (b *builder) interfaces(a *Azure, byID map[string]*vm) {
 	}
 }
 
-// keyOf returns the key of the resource with an ID, or nothing for no ID.
+// keyOf returns the key of the resource with an ID, or "" for no ID.
 func keyOf(what, id string) string {
 	group, names := resourceNames(id)
 	if len(names) == 0 {

@@ -1,7 +1,6 @@
-// Package model turns objects of clusters and of the local Azure into the rows
-// that the page shows, and says how two such models differ. It is pure: gathered
-// objects in, JSON rows out. It reads nothing, and every text of an object that may hold
-// a secret goes through redact. Only internal/ui and the command line import it.
+// Package model turns objects of clusters and of the local Azure into the rows that the page shows, and computes the
+// difference between two such models. It is pure: gathered objects in, JSON rows out. It reads nothing, and package
+// redact removes the secrets from the texts of objects. Only internal/ui and the command line import it.
 package model
 
 import (
@@ -15,24 +14,24 @@ import (
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
-// Model is all that the page shows, as rows by key. The first part of a key says
-// what the row is: meta, cluster, object, vnet, subnet, nsg, lb, set, vm, node, pod, boot or
-// calls. A row never changes; a model with another row is another model.
+// Model has everything that the page shows, as rows by key. The first part of a key is the kind of the row: meta,
+// cluster, object, vnet, subnet, nsg, lb, set, vm, node, pod, boot or calls. A row never changes; a model with another
+// row is another model.
 type Model map[string]json.RawMessage
 
 // Change is the difference that turns one model into another.
 type Change struct {
 	// Full is true if the rows replace all rows.
 	Full bool `json:"full,omitempty"`
-	// Set has the rows that are new or changed, Gone the keys of deleted rows.
+	// Set has the new and changed rows; Gone has the keys of deleted rows.
 	Set  Model    `json:"set,omitempty"`
 	Gone []string `json:"gone,omitempty"`
 }
 
-// Empty reports whether nothing changes.
+// Empty reports whether the change contains nothing.
 func (c Change) Empty() bool { return !c.Full && len(c.Set) == 0 && len(c.Gone) == 0 }
 
-// Diff returns the change from one model to the next; from nil it is the whole next one.
+// Diff returns the change from one model to the next; if from is nil, the change has all rows.
 func Diff(from, to Model) Change {
 	if from == nil {
 		return Change{Full: true, Set: to}
@@ -51,30 +50,30 @@ func Diff(from, to Model) Change {
 	return c
 }
 
-// Input is what a model is built of.
+// Input is the data from which a model is built.
 type Input struct {
-	// Now is when it was read; it decides what takes too long.
+	// Now is the time at which the data was read; durations are measured until then.
 	Now  time.Time
 	Meta Meta
-	// Clusters are all that the page shows.
+	// Clusters are the clusters that the page shows.
 	Clusters []Cluster
-	// Azure is the local Azure; nil where the clusters are elsewhere.
+	// Azure is the local Azure; nil if the clusters are elsewhere.
 	Azure *Azure
 }
 
-// Meta describes what the page shows.
+// Meta describes the content of the page.
 type Meta struct {
-	// Source is the name of the management cluster, Server its address.
+	// Source is the name of the management cluster, and Server its address.
 	Source string `json:"source"`
 	Server string `json:"server,omitempty"`
 	// Local is true for the local plane, which has consoles, guests and ARM calls.
 	Local bool `json:"local"`
-	// Contexts are those of the kubeconfig that one may switch to, Context the one that is shown.
+	// Contexts are the contexts of the kubeconfig that the page can switch to, and Context the shown one.
 	Contexts []string `json:"contexts,omitempty"`
 	Context  string   `json:"context,omitempty"`
-	// Command is how casement is called here: with --state where the page's command had it.
+	// Command is the casement command for this page's user, with --state if the page's command had it.
 	Command string `json:"command"`
-	// Errors are what could not be read at this time.
+	// Errors describe the objects that could not be read.
 	Errors []string `json:"errors,omitempty"`
 }
 
@@ -86,12 +85,12 @@ type Cluster struct {
 	Answer walk.Answer
 }
 
-// Azure is the state that was read from the local Azure.
+// Azure is the state of the local Azure.
 type Azure struct {
-	// Documents are resources as ARM's clients see them, by resource type.
+	// Documents are resources as ARM's clients get them, by resource type.
 	Documents map[string][]json.RawMessage
 	Guests    []Guest
-	// Calls are the requests of the last minutes.
+	// Calls are the counts of requests in the last minutes.
 	Calls []Minute
 }
 
@@ -99,11 +98,11 @@ type Azure struct {
 type Guest struct {
 	// ID is the VM's resource ID.
 	ID string
-	// Phase is the progress of its boot; Message is what it waits for or why it failed.
+	// Phase is the progress of the boot; Message is the reason why it waits or failed.
 	Phase, Message string
 }
 
-// Build makes the model of an input.
+// Build returns the model for an input.
 func Build(in Input) Model {
 	b := &builder{in: in, rows: Model{}, vms: map[string]*vm{}}
 	for i := range in.Clusters {
@@ -129,7 +128,7 @@ func Build(in Input) Model {
 	return b.rows
 }
 
-// builder gathers rows.
+// builder collects rows.
 type builder struct {
 	in   Input
 	rows Model
@@ -140,7 +139,7 @@ type builder struct {
 func (b *builder) put(key string, row any) {
 	data, err := json.Marshal(row)
 	if err != nil {
-		return // rows are structs of strings and numbers, which always encode
+		return // rows are structs of strings and numbers, which can always be encoded
 	}
 	b.rows[key] = data
 }

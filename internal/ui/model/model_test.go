@@ -115,8 +115,7 @@ func TestTreeStates(t *testing.T) {
 	}
 }
 
-// TestFirstIsInTrouble: a young machine is in trouble when the cluster's trouble begins
-// there, and not when the cluster waits for it.
+// TestFirstIsInTrouble: a young machine is bad if the cluster's first fault is in it, and not if the cluster only waits for it.
 func TestFirstIsInTrouble(t *testing.T) {
 	for waiting, want := range map[bool]State{true: Waiting, false: Bad} {
 		c := testCluster()
@@ -128,7 +127,7 @@ func TestFirstIsInTrouble(t *testing.T) {
 	}
 }
 
-// TestPodIsAProblem: a cluster with ready machines counts a pod in trouble, and is called by it.
+// TestPodIsAProblem: a cluster with ready machines counts a pod with a problem, and shows its name.
 func TestPodIsAProblem(t *testing.T) {
 	c := testCluster()
 	c.Snapshot.Machines = c.Snapshot.Machines[:1]
@@ -172,8 +171,7 @@ func TestDeletingIsNoProblem(t *testing.T) {
 
 const arm = "/subscriptions/s/resourceGroups/Group/providers/"
 
-// TestDocuments: what the local Azure says is joined with the machines, and what no machine
-// knows of is shown too.
+// TestDocuments: data of the local Azure is joined with the machines, and resources without a machine are shown too.
 func TestDocuments(t *testing.T) {
 	raw := func(format string, args ...any) []json.RawMessage {
 		return []json.RawMessage{json.RawMessage(fmt.Sprintf(format, args...))}
@@ -225,7 +223,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestSpecNetwork: without a local Azure the picture is what the objects ask for.
+// TestSpecNetwork: without a local Azure, the picture shows the network that the objects request.
 func TestSpecNetwork(t *testing.T) {
 	m := Build(Input{Now: now, Clusters: []Cluster{testCluster()}})
 	if v := rowOf[vm](t, m, "vm/group/well"); v.Subnet != "subnet/group/net/workers" || v.State != Good {

@@ -23,7 +23,7 @@ type node struct {
 	// Machine is the key of its machine's row, if it is known.
 	Machine string `json:"machine,omitempty"`
 	OS      string `json:"os"`
-	// Build is what distinguishes releases: the kernel of Windows, else the image.
+	// Build distinguishes releases: it is the kernel of Windows, otherwise the image.
 	Build   string `json:"build"`
 	Image   string `json:"image"`
 	Kubelet string `json:"kubelet"`
@@ -40,7 +40,7 @@ type pod struct {
 	Name      string `json:"name"`
 	// Owner is the namespace of the cluster's objects.
 	Owner string `json:"owner"`
-	// Workload is the kind and name of what made the pod; "" of a pod by itself.
+	// Workload is the kind and name of the object that created the pod; "" if there is none.
 	Workload string `json:"workload,omitempty"`
 	Node     string `json:"node,omitempty"`
 	State    State  `json:"state"`
@@ -48,7 +48,7 @@ type pod struct {
 	Message  string `json:"message,omitempty"`
 }
 
-// maxPods bounds the pods of a cluster that have their own rows; those that do not run come first.
+// maxPods is the maximum number of pods of a cluster with their own rows; pods that are not running take precedence.
 const maxPods = 200
 
 func (b *builder) nodes(c *Cluster) {
@@ -102,7 +102,7 @@ func (b *builder) nodes(c *Cluster) {
 	}
 }
 
-// workloadOf names the object that made a pod: of a ReplicaSet of a Deployment, the Deployment.
+// workloadOf returns the name of the object that created a pod; for a ReplicaSet of a Deployment, the Deployment's.
 func workloadOf(p *corev1.Pod) string {
 	by := metav1.GetControllerOfNoCopy(p)
 	if by == nil {
@@ -131,7 +131,7 @@ func nodeState(n *corev1.Node, now time.Time) (State, string) {
 	return Waiting, "NoStatus"
 }
 
-// podState returns the state of a pod and the reason for it.
+// podState returns the state of a pod and its reason.
 func podState(p *corev1.Pod, now time.Time) (State, string, string) {
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -161,19 +161,19 @@ func podState(p *corev1.Pod, now time.Time) (State, string, string) {
 	return Waiting, "Starting", ""
 }
 
-// boot is a row of a machine's way to its first pod.
+// boot is a row of a machine's boot, up to its first pod.
 type boot struct {
 	Cluster string `json:"cluster"`
 	Machine string `json:"machine"`
 	Name    string `json:"name"`
 	State   State  `json:"state"`
-	// At is when it began, in seconds since 1970.
+	// At is the start of the boot, in seconds since 1970.
 	At      int64    `json:"at"`
 	Stages  []stage  `json:"stages"`
 	Missing []string `json:"missing,omitempty"`
 }
 
-// stage is a mark on the way, in seconds since the request.
+// stage is the end of a stage of a boot, in seconds since the request.
 type stage struct {
 	Name  string  `json:"name"`
 	After float64 `json:"after"`
@@ -186,15 +186,14 @@ type progress struct {
 	Now  string `json:"now,omitempty"`
 }
 
-// fleet sums up how long the stages of the boots of a cluster's machines took, with advice on what
-// would shorten them.
+// fleet summarises the durations of the stages of the boots of a cluster's machines, with advice on shortening them.
 type fleet struct {
 	Cluster string       `json:"cluster"`
 	Stages  []fleetStage `json:"stages"`
 	Advice  []string     `json:"advice,omitempty"`
 }
 
-// fleetStage is a stage over the machines that have passed it, in seconds.
+// fleetStage is the duration of a stage, in seconds, over the machines that have passed it.
 type fleetStage struct {
 	Name     string  `json:"name"`
 	Machines int     `json:"machines"`
@@ -234,8 +233,8 @@ func (b *builder) boots(c *Cluster) {
 	}
 }
 
-// progressOf returns how many stages of a machine's boot have completed. The last one, a first
-// pod, is not part of the boot.
+// progressOf returns the number of completed stages of a machine's boot. The last stage, a first pod, does not count as
+// part of the boot.
 func progressOf(c *Cluster, m *clusterv1.Machine) progress {
 	t := timeline.Of(c.Snapshot, m)
 	p := progress{Done: len(t.Stages), Of: len(t.Stages) + len(t.Missing)}

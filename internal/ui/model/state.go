@@ -12,7 +12,7 @@ import (
 // State is the health of an object.
 type State string
 
-// The states, from the worst on.
+// The states, from the worst to the best.
 const (
 	Bad     State = "bad"
 	Waiting State = "wait"
@@ -20,10 +20,10 @@ const (
 	Good    State = "ok"
 )
 
-// patience is how long a machine may take to come up before that is a problem.
+// patience is the time after which a machine that is not up is a problem.
 const patience = 10 * time.Minute
 
-// waitingReason reports whether a condition's reason names work in progress.
+// waitingReason reports whether a condition's reason means work in progress.
 func waitingReason(reason string) bool {
 	for _, word := range []string{"Waiting", "Creating", "Updating", "Deleting", "Scaling", "InProgress",
 		"Provisioning", "NotReported", "Unknown", "Internal"} {
@@ -34,7 +34,7 @@ func waitingReason(reason string) bool {
 	return false
 }
 
-// stateOf returns the state of an object by one condition that sums it up.
+// stateOf returns the state of an object from a condition that summarises it.
 func stateOf(o metav1.Object, conditions []metav1.Condition, condition string, now time.Time) State {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return Leaving
@@ -56,7 +56,7 @@ func stateOf(o metav1.Object, conditions []metav1.Condition, condition string, n
 	return Bad
 }
 
-// machineState returns the state of a machine whose infrastructure is in a state.
+// machineState returns the state of a machine, given the state of its infrastructure.
 func machineState(m *clusterv1.Machine, infrastructure State, now time.Time) State {
 	switch {
 	case !m.DeletionTimestamp.IsZero():

@@ -28,12 +28,11 @@ type object struct {
 	// Message explains a state that is not ok.
 	Message string `json:"message,omitempty"`
 	Detail  string `json:"detail,omitempty"`
-	// First is true for the object at which the cluster's first fault is.
+	// First is true for the object with the cluster's first fault.
 	First bool `json:"first,omitempty"`
 }
 
-// cluster is a row beside the cluster's row of the tree: it has the cluster's problem and counts
-// of its objects.
+// cluster is an additional row for a cluster, with its problem and the counts of its objects.
 type cluster struct {
 	Name        string      `json:"name"`
 	Namespace   string      `json:"ns"`
@@ -42,7 +41,8 @@ type cluster struct {
 	Unreachable string      `json:"unreachable,omitempty"`
 	Machines    tally       `json:"machines"`
 	Nodes       int         `json:"nodes"`
-	// Problems is how many machines, nodes of other machines and pods are in trouble; at least 1 where the cluster is.
+	// Problems is the number of machines, nodes of other machines and pods with problems; it is at least 1 if the
+	// cluster has a problem.
 	Problems int `json:"problems"`
 }
 
@@ -59,8 +59,7 @@ type conditioned interface {
 	GetConditions() []metav1.Condition
 }
 
-// row returns the resource type of an object, with the message of the condition that sums
-// it up.
+// row returns the tree row of an object, with the message of the condition that summarises it.
 func (b *builder) row(c *Cluster, kind string, o conditioned, condition, detail string) object {
 	row := object{Kind: kind, Name: o.GetName(), Namespace: o.GetNamespace(), Cluster: c.Snapshot.Cluster.Name, Detail: detail,
 		State: stateOf(o, o.GetConditions(), condition, b.in.Now)}
@@ -75,8 +74,7 @@ func (b *builder) row(c *Cluster, kind string, o conditioned, condition, detail 
 	return row
 }
 
-// cluster adds the tree of a cluster, from its machines to the cluster: a state is known
-// when those below are.
+// cluster adds the tree of a cluster, beginning with the machines, because the state of a row depends on the rows below it.
 func (b *builder) cluster(c *Cluster) {
 	s := c.Snapshot
 	root := b.row(c, "Cluster", s.Cluster, clusterv1.ClusterAvailableCondition, s.Cluster.Status.Phase)
@@ -119,7 +117,7 @@ func (b *builder) cluster(c *Cluster) {
 		Problems: b.problems(c, root.State)})
 }
 
-// problems counts what is in trouble in a cluster, a machine and its node once.
+// problems returns the number of objects with problems in a cluster; a machine and its node count once.
 func (b *builder) problems(c *Cluster, state State) (n int) {
 	nodes := map[string]bool{}
 	for i := range c.Snapshot.Machines {
@@ -144,9 +142,8 @@ func (b *builder) problems(c *Cluster, state State) (n int) {
 	return n
 }
 
-// settle adjusts an owner's state to its children's: a bad child makes it bad; without one,
-// a bad owner with a waiting child becomes waiting. The state of an owner that is being
-// deleted does not change.
+// settle adjusts an owner's state to its children's states: a bad child makes it bad; without one, a bad owner with a
+// waiting child becomes waiting. The state of an owner that is being deleted does not change.
 func (o *object) settle(below tally) {
 	switch {
 	case o.State == Leaving:
@@ -157,7 +154,7 @@ func (o *object) settle(below tally) {
 	}
 }
 
-// pool returns the resource type of a machine pool, which is judged by its scale set.
+// pool returns the tree row of a machine pool, whose state is that of its scale set.
 func (b *builder) pool(c *Cluster, p *clusterv1.MachinePool, states map[string]tally) object {
 	row := b.row(c, "MachinePool", p, "", fmt.Sprintf("%s · %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
 	if a := c.Snapshot.AzurePools[p.Spec.Template.Spec.InfrastructureRef.Name]; a != nil {
@@ -174,8 +171,7 @@ func (b *builder) pool(c *Cluster, p *clusterv1.MachinePool, states map[string]t
 	return row
 }
 
-// machines adds the rows of machines and their infrastructure, and returns the states by
-// the key of the owner.
+// machines adds the rows of machines and their infrastructure, and returns the counts of states by the key of the owner.
 func (b *builder) machines(c *Cluster, all tally) map[string]tally {
 	s, states := c.Snapshot, map[string]tally{}
 	for i := range s.Machines {
@@ -203,7 +199,7 @@ func (b *builder) machines(c *Cluster, all tally) map[string]tally {
 	return states
 }
 
-// infrastructure returns the Azure resource of a machine, if it exists.
+// infrastructure returns the tree row of a machine's infrastructure object, if it exists.
 func (b *builder) infrastructure(c *Cluster, m *clusterv1.Machine) (object, bool) {
 	name := m.Spec.InfrastructureRef.Name
 	if p := c.Snapshot.PoolMachines[name]; p != nil && m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
@@ -215,8 +211,7 @@ func (b *builder) infrastructure(c *Cluster, m *clusterv1.Machine) (object, bool
 	return object{State: Waiting}, false
 }
 
-// state returns the state of a machine. A machine in which the cluster's trouble begins is in
-// trouble, however young it is.
+// state returns the state of a machine. A machine with the cluster's first fault is bad, however young it is.
 func (b *builder) state(c *Cluster, m *clusterv1.Machine) State {
 	infra, ok := b.infrastructure(c, m)
 	state := machineState(m, infra.State, b.in.Now)
@@ -227,7 +222,7 @@ func (b *builder) state(c *Cluster, m *clusterv1.Machine) State {
 	return state
 }
 
-// owner returns the key of the row that a machine is below.
+// owner returns the key of the row above a machine.
 func owner(k *controlplanev1.KubeadmControlPlane, m *clusterv1.Machine) string {
 	labels := m.Labels
 	switch {
@@ -241,8 +236,7 @@ func owner(k *controlplanev1.KubeadmControlPlane, m *clusterv1.Machine) string {
 	return objectKey("Cluster", m.Namespace, m.Spec.ClusterName)
 }
 
-// first reports whether the cluster's first fault is at an object. A node or a guest has no
-// row of its own; its machine's is marked.
+// first reports whether the cluster's first fault is in an object. A node or a guest has no row, so its machine's row is marked.
 func (b *builder) first(c *Cluster, o object) bool {
 	at := strings.TrimPrefix(c.Answer.At, "guest of ")
 	node, isNode := strings.CutPrefix(at, "Node/")

@@ -1,12 +1,12 @@
-// Package certificate makes and renews the certificate of the admission server where cert-manager does not:
-// an authority and a serving certificate in a Secret that all replicas share, and the authority in the
-// webhook configurations.
+// Package certificate creates and renews the certificate of the admission server if cert-manager does not: a
+// certificate authority and a serving certificate in a Secret that all replicas share, and the authority in the webhook
+// configurations.
 //
-// No replica leads here. Each reads the Secret from time to time; a replica that finds it due for renewal
-// writes it, and the API server's optimistic locking lets one of them win. A replica serves a certificate
-// only when the configurations trust its authority, and a new authority is published for months before it
-// signs, so that no two changes have to happen at the same moment and no process has to restart. It serves
-// no requests itself. Only internal/manager imports it.
+// There is no leader. Each replica reads the Secret periodically and writes it if it is due for renewal; with the API
+// server's optimistic locking, only one replica succeeds. A replica serves a certificate only when the configurations
+// trust its authority, and a new authority is published for months before it signs, so that no two changes have to
+// happen at the same moment and no process has to restart. It serves no requests itself. Only internal/manager imports
+// it.
 package certificate
 
 import (
@@ -25,32 +25,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Config says whose certificate to keep.
+// Config is the configuration of a Keeper.
 type Config struct {
-	// Client reads and writes the API server itself, not a cache.
+	// Client accesses the API server itself, without a cache.
 	Client client.Client
-	// Secret is where the certificate is kept.
+	// Secret is the Secret in which the certificate is stored.
 	Secret client.ObjectKey
-	// DNSNames are the names that the API server calls the admission server by.
+	// DNSNames are the names under which the API server connects to the admission server.
 	DNSNames []string
-	// Mutating and Validating are the names of the webhook configurations that are to
-	// trust it.
+	// Mutating and Validating are the names of the webhook configurations that have to trust the certificate.
 	Mutating, Validating []string
-	// Log gets a line for each renewal.
+	// Log receives a line for each renewal.
 	Log logr.Logger
-	// Now is the time; nil is the clock's.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
-	// Period is how often the Secret is looked at; 0 is a minute.
+	// Period is the interval at which the Secret is read; 0 means a minute.
 	Period time.Duration
 }
 
-// Keeper keeps the certificate. It is a manager.Runnable of every replica.
+// Keeper keeps the certificate valid. It is a manager.Runnable of every replica.
 type Keeper struct {
 	cfg     Config
 	serving atomic.Pointer[tls.Certificate]
 }
 
-// New makes a keeper, which has no certificate before it is started.
+// New returns a keeper, which has no certificate before it is started.
 func New(cfg Config) *Keeper {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -72,10 +71,10 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Keeper) NeedLeaderElection() bool { return false }
 
-// retry is how soon a failure is tried again while there is no certificate.
+// retry is the pause after a failure while there is no certificate.
 const retry = 2 * time.Second
 
-// Start implements manager.Runnable: it keeps the certificate until ctx ends.
+// Start implements manager.Runnable: it keeps the certificate valid until ctx ends.
 func (k *Keeper) Start(ctx context.Context) error {
 	for {
 		wait := k.cfg.Period
@@ -93,7 +92,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// attempts bounds how often two replicas may come between each other.
+// attempts is the maximum number of attempts after conflicts with other replicas.
 const attempts = 5
 
 // Keep reads the Secret once, renews the certificates that are due, writes the CAs into the webhook
@@ -122,7 +121,7 @@ func (k *Keeper) Keep(ctx context.Context) error {
 	return nil
 }
 
-// settle returns the Secret's data, renewed where it is due.
+// settle returns the Secret's data, after any due renewal.
 func (k *Keeper) settle(ctx context.Context) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := k.cfg.Client.Get(ctx, k.cfg.Secret, secret)
@@ -167,7 +166,7 @@ func (k *Keeper) publish(ctx context.Context, bundle []byte) error {
 	return nil
 }
 
-// clients say how the API server reaches each webhook of a configuration.
+// clients returns the client configurations of the webhooks in a webhook configuration.
 func clients(configuration client.Object) (all []*admissionv1.WebhookClientConfig) {
 	switch c := configuration.(type) {
 	case *admissionv1.MutatingWebhookConfiguration:
@@ -182,8 +181,7 @@ func clients(configuration client.Object) (all []*admissionv1.WebhookClientConfi
 	return all
 }
 
-// trust writes the bundle into one configuration where it has another one. A
-// configuration that is not installed needs none.
+// trust writes the bundle to a configuration with another bundle. It ignores a configuration that is not installed.
 func (k *Keeper) trust(ctx context.Context, name string, c client.Object, bundle []byte) error {
 	if err := k.cfg.Client.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
 		return client.IgnoreNotFound(err)

@@ -20,19 +20,19 @@ const (
 	servingLife   = 90 * 24 * time.Hour
 	servingLeft   = servingLife / 3
 	authorityLife = 3 * 365 * 24 * time.Hour
-	// skew is how far the clocks of replicas and API servers may differ.
+	// skew is the maximum difference between the clocks of replicas and API servers.
 	skew = time.Hour
 )
 
-// Keys of the Secret besides tls.crt and tls.key. The first CA in caBundle signs; the
-// others are its successor and its predecessors.
+// Keys of the Secret in addition to tls.crt and tls.key. The first CA in caBundle signs; the others are its successor
+// and its predecessors.
 const (
 	caBundle = "ca.crt"
 	caKey    = "ca.key"
 	nextKey  = "next-ca.key"
 )
 
-// contents is a Secret's data, understood. Pairs that are missing or broken are nil.
+// contents is the parsed data of a Secret. Missing or invalid parts are nil.
 type contents struct {
 	ca, next *tls.Certificate
 	// trusted are all authorities, in the order of the Secret.
@@ -40,7 +40,7 @@ type contents struct {
 	serving *tls.Certificate
 }
 
-// read parses a Secret's data. A missing or broken part is nil, and is made again.
+// read parses a Secret's data. A missing or invalid part is nil, and is created again.
 func read(data map[string][]byte) contents {
 	var c contents
 	rest := data[caBundle]
@@ -60,7 +60,7 @@ func read(data map[string][]byte) contents {
 	return c
 }
 
-// authorityOf finds the certificate of a key.
+// authorityOf returns the certificate in trusted for a key, with the key, or nil.
 func authorityOf(trusted []*x509.Certificate, key []byte) *tls.Certificate {
 	for _, cert := range trusted {
 		if pair, err := tls.X509KeyPair(encode(cert), key); err == nil {
@@ -70,7 +70,7 @@ func authorityOf(trusted []*x509.Certificate, key []byte) *tls.Certificate {
 	return nil
 }
 
-// renew returns the data that a Secret should have now, and whether that differs.
+// renew returns the data that a Secret should have now, and whether it differs from the given data.
 func renew(data map[string][]byte, dnsNames []string, now time.Time) (map[string][]byte, bool, error) {
 	c := read(data)
 	changed := false
@@ -108,8 +108,7 @@ func signs(a *tls.Certificate, now time.Time) bool {
 	return now.Add(servingLife).Before(a.Leaf.NotAfter)
 }
 
-// serves reports whether a certificate will do for a while: it has these names, and an
-// authority that is trusted has signed it.
+// serves reports whether a certificate is valid for a sufficient time, has these names, and is signed by a trusted authority.
 func serves(pair *tls.Certificate, ca *tls.Certificate, trusted []*x509.Certificate, dnsNames []string, now time.Time) bool {
 	if pair == nil || now.Add(servingLeft).After(pair.Leaf.NotAfter) || !slices.Equal(pair.Leaf.DNSNames, dnsNames) {
 		return false
@@ -118,7 +117,7 @@ func serves(pair *tls.Certificate, ca *tls.Certificate, trusted []*x509.Certific
 		func(t *x509.Certificate) bool { return pair.Leaf.CheckSignatureFrom(t) == nil })
 }
 
-// data returns the data of the Secret: the certificate, its key and the CAs that are valid.
+// data returns the data for the Secret: the certificate, its key and the valid CAs.
 func (c *contents) data(now time.Time) (map[string][]byte, error) {
 	bundle := []*x509.Certificate{c.ca.Leaf}
 	if c.next != nil {

@@ -11,8 +11,7 @@ import (
 
 var names = []string{"hooks.system.svc", "hooks.system.svc.cluster.local"}
 
-// verify checks a Secret's certificate as the API server does, with a bundle that it
-// read at some time.
+// verify checks a Secret's certificate like the API server, with a bundle that was read at some time.
 func verify(t *testing.T, serving *tls.Certificate, bundle []byte, now time.Time) {
 	t.Helper()
 	verifyName(t, serving, bundle, names[0], now)
@@ -31,9 +30,8 @@ func verifyName(t *testing.T, serving *tls.Certificate, bundle []byte, name stri
 	}
 }
 
-// TestRenew goes through ten years, looking every week. The certificate is valid all the
-// time, also for an API server that still has the bundle of the week before, and for a
-// replica that still serves last week's.
+// TestRenew simulates ten years with a check every week. The certificate is valid at all times, also for an API server
+// that still has the previous week's bundle, and for a replica that still serves the previous week's certificate.
 func TestRenew(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var data map[string][]byte
@@ -70,7 +68,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestRenewBroken: whatever is wrong with a Secret, a good one comes of it.
+// TestRenewBroken: from any invalid Secret, a valid one results.
 func TestRenewBroken(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	good, _, err := renew(nil, names, now)

@@ -1,8 +1,7 @@
-// Package workload lets the lint rules look at pods, and at the kinds that make pods, when
-// they are created: a thin caller of internal/lint behind an admission webhook.
+// Package workload runs the lint rules on pods, and on the kinds that create pods, when they are created: an admission
+// webhook that calls internal/lint.
 //
-// It changes no object, and whatever goes wrong in it lets the object pass.
-// internal/manager registers it.
+// It changes no object, and after any error of its own it admits the object. internal/manager registers it.
 package workload
 
 import (
@@ -22,11 +21,10 @@ import (
 	"casement.dev/casement/internal/lint/rules"
 )
 
-// Path is where the webhook is served.
+// Path is the URL path of the webhook.
 const Path = "/lint-workloads"
 
-// ModeLabel is the label of a namespace that decides the effect of findings there: off,
-// warn (the default) or enforce.
+// ModeLabel is the label of a namespace that determines the effect of findings in it: off, warn (the default) or enforce.
 const ModeLabel = "casement.dev/lint"
 
 // Modes of a namespace.
@@ -36,35 +34,35 @@ const (
 	enforce = "enforce"
 )
 
-// mirrorAnnotation marks the object that represents a static pod: it runs already.
+// mirrorAnnotation marks the object that represents a static pod, which is running already.
 const mirrorAnnotation = "kubernetes.io/config.mirror"
 
-// maxWarnings keeps an answer readable; the API server cuts longer ones.
+// maxWarnings keeps a response readable; the API server shortens longer ones.
 const maxWarnings = 20
 
-// Verdicts on objects and on findings, which observers get.
+// Verdicts about objects and about findings, for observers.
 const (
-	// Unchecked: the mode is off, or the object has no pod.
+	// Unchecked means that the mode is off, or that the object has no pod.
 	Unchecked = "unchecked"
-	// Unreadable: the object passes, as it could not be looked at.
+	// Unreadable means that the object is admitted because it could not be examined.
 	Unreadable = "unreadable"
 	Allowed    = "allowed"
 	Warned     = "warned"
 	Denied     = "denied"
 )
 
-// Verdict is the outcome for an object: the strictest answer to one of its findings, or why it has none.
+// Verdict is the result for an object: the strictest verdict on one of its findings, or the reason why it has none.
 type Verdict struct {
 	Object   string
 	Findings []Judged
 }
 
-// Judged is one finding's rule and severity, and whether it was warned of or denied.
+// Judged is the rule and severity of one finding, and whether it caused a warning or a refusal.
 type Judged struct{ Rule, Severity, Verdict string }
 
-// Setup registers the webhook with a manager; observe gets each verdict.
+// Setup registers the webhook with a manager; observe is called with each verdict.
 func Setup(ctx context.Context, mgr ctrl.Manager, observe func(Verdict)) error {
-	// Followed from the start, so that no request waits for them.
+	// The informer is started now, so that no request waits for it.
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}, cache.BlockUntilSynced(false)); err != nil {
 		return fmt.Errorf("follow namespaces: %w", err)
 	}
@@ -72,20 +70,20 @@ func Setup(ctx context.Context, mgr ctrl.Manager, observe func(Verdict)) error {
 	mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: New(func(ctx context.Context, namespace string) map[string]string {
 		var ns corev1.Namespace
 		if err := reader.Get(ctx, client.ObjectKey{Name: namespace}, &ns); err != nil {
-			return nil // the webhook fails open
+			return nil // the webhook admits the object then
 		}
 		return ns.Labels
 	}, observe)})
 	return nil
 }
 
-// handler answers admission requests.
+// handler handles admission requests.
 type handler struct {
 	labels  func(ctx context.Context, namespace string) map[string]string
 	observe func(Verdict)
 	rules   []lint.Rule
-	// windows are the rules that Windows alone decides, by ID: the API server has had
-	// its say about the others before it asks.
+	// windows are the rules, by ID, that only the behaviour of Windows confirms: the API server has checked the others
+	// before it calls the webhook.
 	windows map[string]bool
 }
 
@@ -99,7 +97,7 @@ func New(labels func(ctx context.Context, namespace string) map[string]string, o
 	return h
 }
 
-// Handle implements admission.Handler. The API server's own validation comes before this webhook.
+// Handle implements admission.Handler. The API server has validated the object before.
 func (h *handler) Handle(ctx context.Context, req admission.Request) admission.Response {
 	answer, verdict := h.judge(ctx, req)
 	h.observe(verdict)
@@ -125,7 +123,7 @@ func (h *handler) judge(ctx context.Context, req admission.Request) (admission.R
 	slices.SortStableFunc(findings, func(a, b lint.Finding) int { return cmp.Compare(b.Severity, a.Severity) }) // errors first
 	left := 0
 	for _, f := range findings {
-		if f.Severity == lint.Info { // advice is for who writes manifests, not for who applies them
+		if f.Severity == lint.Info { // advice is for authors of manifests, not for those who apply them
 			continue
 		}
 		text := fmt.Sprintf("%s: %s: %s", f.Rule, f.Path, f.Message)
@@ -159,8 +157,7 @@ func (h *handler) judge(ctx context.Context, req admission.Request) (admission.R
 	return answer.WithWarnings(warnings...), verdict
 }
 
-// mode returns the mode of a namespace: warn if its labels are not known, and off for
-// Kubernetes' own namespaces.
+// mode returns the mode of a namespace: warn if its labels are not known, and off for Kubernetes' own namespaces.
 func (h *handler) mode(ctx context.Context, namespace string) string {
 	switch mode := h.labels(ctx, namespace)[ModeLabel]; {
 	case mode == off || mode == warn || mode == enforce:

@@ -83,7 +83,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// TestObserved: observers get exactly the verdicts of the answers.
+// TestObserved: observers get exactly the verdicts of the responses.
 func TestObserved(t *testing.T) {
 	manifest := fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x], resources: {limits: {memory: 800m}}")
 	for namespace, want := range map[string]Verdict{
@@ -103,7 +103,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// BenchmarkHandle reports the 99th percentile beside the mean.
+// BenchmarkHandle reports the 99th percentile in addition to the mean.
 func BenchmarkHandle(b *testing.B) {
 	h, req := newHandler(func(Verdict) {}), request(b, "strict", fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x]"))
 	var took []time.Duration
@@ -144,7 +144,7 @@ func TestHostileObjects(t *testing.T) {
 	}
 }
 
-// TestManyWarnings: the errors are first, and the last warning says how many are left out.
+// TestManyWarnings: the errors are first, and the last warning has the number of omitted warnings.
 func TestManyWarnings(t *testing.T) {
 	manifest := fmt.Sprintf(windowsPod, "a", "")
 	for i := range 25 {

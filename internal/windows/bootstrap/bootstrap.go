@@ -1,10 +1,8 @@
-// Package bootstrap checks bootstrap data before a virtual machine is paid for:
-// whether the provisioning agent of the image (cloudbase-init on Windows,
-// cloud-init on Linux) will understand it and kubeadm will join with it.
+// Package bootstrap checks bootstrap data before a virtual machine is created: whether the provisioning agent of the
+// image (cloudbase-init on Windows, cloud-init on Linux) will understand it and kubeadm will join with it.
 //
-// It is a pure function over bytes and never shows their content, which is
-// secret. It refuses to interpret the data; the simulated guests do that, with
-// code of their own. Controllers, preflight and lint may import it.
+// It is a pure function over bytes and never shows their content, which is secret. It does not execute the data; the
+// simulated guests do that, with their own code. Controllers, preflight and lint may import it.
 package bootstrap
 
 import (
@@ -17,20 +15,19 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// MaxSize is the most bytes that Azure takes as custom data, before base64.
-// Source: OSProfile.customData, https://learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update.
+// MaxSize is the maximum number of bytes that Azure accepts as custom data, before base64. Source:
+// OSProfile.customData, https://learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update.
 const MaxSize = 65535
 
 // Problem is a part of the bootstrap data that the guest cannot process.
 type Problem struct {
-	// Field is the part of the data with the problem, such as "users[0].passwd"; empty for the data as a
-	// whole.
+	// Field is the part of the data with the problem, such as "users[0].passwd"; "" for the data as a whole.
 	Field string
-	// Line is the line of the data, counted from 1; 0 when it is not one line.
+	// Line is the line in the data, counted from 1; 0 if the problem is not in one line.
 	Line int
-	// Reason is the effect and its cause, Fix the correction.
+	// Reason is the effect and its cause, and Fix the correction.
 	Reason, Fix string
-	// Warning means that a node can come up all the same.
+	// Warning is true if the machine can become a node nevertheless.
 	Warning bool
 }
 
@@ -128,8 +125,8 @@ func (c *checker) encoding() bool {
 	return true
 }
 
-// header reads the first lines and returns the cloud-config, with its line numbers kept,
-// and whether it is a template. body is nil if there is no cloud-config to check.
+// header checks the first lines and returns the cloud-config, with its line numbers preserved, and whether it is a
+// template. body is nil if there is no cloud-config to check.
 func (c *checker) header() (body []byte, templated bool) {
 	if isMIME(c.data) {
 		c.mime()

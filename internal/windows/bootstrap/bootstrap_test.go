@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 		name string
 		os   string
 		data string
-		want string // part of the first problem; empty: none at all
+		want string // part of the first problem; "" means no problem at all
 		warn bool
 		line int
 	}{
@@ -146,7 +146,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The messages about problems must not contain the data.
+// TestProblemsShowNoSecret: the messages about problems must not contain the data.
 func TestProblemsShowNoSecret(t *testing.T) {
 	const secret = "abcdef.0123456789abcdef"
 	for _, data := range []string{

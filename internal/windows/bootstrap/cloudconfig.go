@@ -11,8 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxPassword is how long a password may be that cloudbase-init sets; the user
-// with a longer one is skipped.
+// maxPassword is the maximum length of a password that cloudbase-init sets; it skips a user with a longer one.
 const maxPassword = 20
 
 // cloudConfig checks the YAML document.
@@ -42,7 +41,7 @@ func (c *checker) cloudConfig(text string) {
 	}
 }
 
-// parse parses the document; a YAML error is shortened so that it quotes nothing of the document.
+// parse parses the document. It shortens a YAML error, so that the error quotes nothing of the document.
 func (c *checker) parse(text string) (*yaml.Node, bool) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
@@ -84,7 +83,7 @@ func (c *checker) files(node *yaml.Node, text string, commands []string) {
 	}
 }
 
-// decode checks an encoding and decodes base64; compressed content is not read.
+// decode checks an encoding and decodes base64; it does not decompress content.
 func (c *checker) decode(field string, encoding, content *yaml.Node) string {
 	switch encoding.Value {
 	case "", "text/plain", "gz", "gzip":
@@ -106,8 +105,8 @@ func (c *checker) decode(field string, encoding, content *yaml.Node) string {
 	return string(data)
 }
 
-// indentation finds a literal block whose first line begins with blanks: YAML
-// takes them for the block's indentation and drops them from every line.
+// indentation warns about a literal block whose first line begins with blanks: YAML interprets them as the block's
+// indentation and drops them from every line.
 func (c *checker) indentation(field string, content *yaml.Node, lines []string) {
 	if content.Style != yaml.LiteralStyle || content.Line < 1 || content.Line >= len(lines) {
 		return
@@ -149,7 +148,7 @@ func (c *checker) runcmd(node *yaml.Node) {
 	}
 }
 
-// pairs walks a map's keys and values.
+// pairs returns an iterator over a map's keys and values.
 func pairs(m *yaml.Node) func(func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		if m == nil || m.Kind != yaml.MappingNode {
@@ -173,8 +172,7 @@ func value(m *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// itemsOf returns the elements of a list; a map counts as a list with itself as the one element,
-// as the agents treat it.
+// itemsOf returns the elements of a list. Like the agents, it treats a map as a list with the map as its only element.
 func itemsOf(n *yaml.Node) []*yaml.Node {
 	switch {
 	case n == nil:

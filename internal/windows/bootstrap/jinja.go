@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Shapes of template text, compiled once: a document may have thousands of tags.
+// Patterns of template text.
 var (
 	namePath     = regexp.MustCompile(`^[A-Za-z_]\w*(\s*\.\s*\w+|\s*\[\s*("[^"]*"|'[^']*'|\d+)\s*\])*`)
 	afterName    = regexp.MustCompile(`^(\||\(|\[|\+|-|\*|/|~|%|==|!=|<|>|=|if\s|is\s|in\s|and\s|or\s|not\s)`)
@@ -15,8 +15,8 @@ var (
 	instanceData = regexp.MustCompile(`\{\{\s*(ds|v1)\b`)
 )
 
-// jinja checks the template and returns the document with placeholders for expressions, line for line. The
-// whole document is a template: double braces in files and commands are interpreted too.
+// jinja checks the template and returns the document with placeholders for expressions, with the same lines. The whole
+// document is a template: double braces in files and commands are interpreted too.
 func (c *checker) jinja(text string) string {
 	var out strings.Builder
 	line := 1
@@ -49,7 +49,7 @@ func (c *checker) jinja(text string) string {
 	}
 }
 
-// nextTag cuts the text before the next opening of a tag.
+// nextTag splits a text at the next opening of a tag.
 func nextTag(text string) (before, tag, rest string) {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] == '{' && (text[i+1] == '{' || text[i+1] == '%' || text[i+1] == '#') {
@@ -71,8 +71,8 @@ func (c *checker) unclosed(tag string, line int) {
 	c.fail("", line, reason, "wrap the text in {% raw %} and {% endraw %}, or write the file base64-encoded")
 }
 
-// statement checks a {% %} tag. Text after a raw tag is copied up to its end. It returns the text
-// that is finished and the text that remains.
+// statement checks a {% %} tag. Text after a raw tag is copied up to its end. It returns the processed text and the
+// remaining text.
 func (c *checker) statement(body, after string, line int) (done, rest string) {
 	word, _, _ := strings.Cut(strings.TrimSpace(strings.Trim(body, "-+")), " ")
 	switch word {
@@ -110,8 +110,7 @@ func (c *checker) expression(body string, line int) {
 	}
 }
 
-// variable checks a name against the instance data that cloudbase-init has on
-// Azure.
+// variable checks a name against the instance data that cloudbase-init has on Azure.
 func (c *checker) variable(path string, hasDefault bool, line int) {
 	keys := strings.FieldsFunc(pathNoise.ReplaceAllString(path, ""), func(r rune) bool { return r == '.' || r == '[' })
 	name := strings.Join(keys, ".")
@@ -136,7 +135,7 @@ func known(keys []string) bool {
 	return false
 }
 
-// unrendered warns of expressions in a document that is no template.
+// unrendered warns about expressions in a document that is not a template.
 func (c *checker) unrendered(text string) {
 	for i, line := range strings.Split(text, "\n") {
 		if instanceData.MatchString(line) {

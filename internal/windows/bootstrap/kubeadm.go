@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kubeadm checks the configuration that kubeadm will be called with.
+// kubeadm checks the configuration for kubeadm.
 func (c *checker) kubeadm(field string, content *yaml.Node, text string, commands []string) {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {
@@ -68,7 +68,7 @@ func (c *checker) criSocket(field string, line int, socket *yaml.Node) {
 	}
 }
 
-// kubeletArguments warns about extra arguments that images handle in their own way.
+// kubeletArguments warns about extra arguments that images handle differently.
 func (c *checker) kubeletArguments(field string, line int, node *yaml.Node, commands []string) {
 	arguments := argumentsOf(node)
 	if len(arguments) == 0 {
@@ -84,8 +84,7 @@ func (c *checker) kubeletArguments(field string, line int, node *yaml.Node, comm
 	}
 }
 
-// argumentsOf reads the arguments in both forms of kubeadm's API: a map, or a list
-// of names and values.
+// argumentsOf returns the arguments from either form of kubeadm's API: a map, or a list of names and values.
 func argumentsOf(n *yaml.Node) map[string]string {
 	arguments := map[string]string{}
 	if n == nil {
