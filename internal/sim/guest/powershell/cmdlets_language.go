@@ -346,8 +346,18 @@ func getCommand(c *call) error {
 		return lacking("Get-Command without a name")
 	}
 	return every(c, c.textsOf("name"), func(name string) error {
-		if strings.ContainsAny(name, "*?") {
-			return lacking("Get-Command with a pattern")
+		if strings.ContainsAny(name, "*?") && !strings.EqualFold(c.textOf("commandtype"), "function") {
+			return lacking("Get-Command with a pattern for other commands than functions")
+		} else if strings.ContainsAny(name, "*?") {
+			keys := map[string]bool{}
+			for s := c.scope; s != nil; s = s.parent {
+				for key := range s.functions {
+					if likeAny(key, []string{name}) {
+						keys[key] = true
+					}
+				}
+			}
+			return every(c, slices.Sorted(maps.Keys(keys)), func(key string) error { return c.emit(c.commandObject(key)) })
 		}
 		if o := c.commandObject(name); o != nil {
 			return c.emit(o)
@@ -396,6 +406,7 @@ func (r *run) commandObject(name string) *object {
 func commandParameters(o *object) (any, bool, error) {
 	name, _ := o.get("Name")
 	var names []string
+	own := map[string]parameter{}
 	f, isFunction := o.read("ScriptBlock").(function)
 	_, known, ok := strings.Cut("\n"+parameterNames, "\n"+text(name)+" ")
 	known, _, _ = strings.Cut(known, "\n")
@@ -403,6 +414,7 @@ func commandParameters(o *object) (any, bool, error) {
 	case isFunction && f.body.parameters != nil:
 		for _, p := range f.body.parameters.list {
 			names = append(names, p.shown)
+			own[p.shown] = p
 		}
 	case ok && !isFunction:
 		names = strings.Fields(known)
@@ -419,7 +431,17 @@ func commandParameters(o *object) (any, bool, error) {
 	out := newHash()
 	out.kind = "System.Collections.Generic.Dictionary`2"
 	for _, n := range names {
-		out.set(n, system("System.Management.Automation.ParameterMetadata", []string{"Name"}, "Name", n, "text", n))
+		one := system("System.Management.Automation.ParameterMetadata", []string{"Name"}, "Name", n, "text", n)
+		if p, ok := own[n]; ok {
+			kind := castOf(p, "object")
+			if isSwitch(p) {
+				kind = "management.automation.switchparameter"
+			}
+			one.set("ParameterType", typeValue{kind})
+			one.set("SwitchParameter", isSwitch(p))
+			one.set("Aliases", textArray(p.aliases))
+		}
+		out.set(n, one)
 	}
 	return out, true, nil
 }
@@ -485,8 +507,8 @@ func inputTexts(in []any) []string {
 func startProcess(c *call) error {
 	name := c.textOf("filepath")
 	if _, ok := c.host.Has(name); !ok && !(isBatch(strings.ToLower(name)) && c.m.Root.Exists(c.path(name))) {
-		return broken("System.InvalidOperationException", "InvalidOperationException",
-			"This command cannot be run due to the error: The system cannot find the file specified.")
+		return c.fault(broken("System.InvalidOperationException", "InvalidOperationException",
+			"This command cannot be run due to the error: The system cannot find the file specified."))
 	}
 	take := split
 	if strings.TrimSuffix(strings.ToLower(base(name)), ".exe") == "cmd" {

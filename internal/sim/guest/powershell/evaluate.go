@@ -309,11 +309,8 @@ func (r *run) put(target node, v any) error {
 		if err == nil && plain(v) == nil {
 			converted, err = r.convert(t.kind, nil)
 		}
-		if f := failed(err); f != nil {
-			f.id, f.category = "RuntimeException", "MetadataError"
-		}
 		if err != nil {
-			return err
+			return untyped(err)
 		}
 		if err := r.put(t.of, converted); err != nil {
 			return err

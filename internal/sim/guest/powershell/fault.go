@@ -14,10 +14,13 @@ type failure struct {
 	command string
 	target  any
 	details string
+	// advice is the RecommendedAction of its details.
+	advice string
 	// category is the name of an ErrorCategory; the exception's class decides where it is empty.
 	category string
-	// source is the line of the script, stack the functions that ran.
+	// source is the text of the script, node what failed there, stack the functions that ran.
 	source, stack string
+	node          node
 	// invoked is the name by which the failed command was called.
 	invoked string
 	line    int
@@ -26,6 +29,8 @@ type failure struct {
 	// ends is set for terminating errors, such as of throw or ErrorAction Stop: the script ends
 	// unless it catches them.
 	ends bool
+	// stopped is set where an action Stop ends it: no SilentlyContinue of a caller lets the script go on.
+	stopped bool
 	// leaves is set until the advanced function that it ends has ended; its caller goes on.
 	leaves bool
 	// quiet is set once the failure has been printed.
@@ -90,6 +95,39 @@ func (f *failure) position() string {
 	return fmt.Sprintf("At %s%d char:%d\r\n", where, f.line, f.column)
 }
 
+// maxPlaced is the longest line that a position message has whole.
+const maxPlaced = 69
+
+// positionMessage is position with the line, in which what failed is underlined.
+func (f *failure) positionMessage() (any, error) {
+	where, line := strings.TrimSuffix(f.position(), "\r\n"), strings.TrimRight(lineOf(f.source, f.line), " \t\r")
+	if f.node == nil || line == "" {
+		return where, nil
+	}
+	if line = strings.ReplaceAll(line, "\t", "    "); len([]rune(line)) > maxPlaced {
+		return nil, lacking("the position message of a line of more than %d characters", maxPlaced)
+	}
+	first, _, _ := strings.Cut(extent(f.source, f.node), "\n")
+	before := 3*strings.Count(lineOf(f.source, f.line)[:max(f.column-1, 0)], "\t") + f.column - 1
+	return where + "\r\n+ " + line + "\r\n+ " + strings.Repeat(" ", before) + strings.Repeat("~", len([]rune(strings.TrimSpace(first)))), nil
+}
+
+// extent is the text of a node.
+func extent(text string, n node) string {
+	p := &parser{text: text, pos: n.at()}
+	switch n.(type) { // what has been read once is no error
+	case command, position:
+		_, _ = p.command()
+	case variable, member, invocation, index, cast, typeLiteral, unary, step:
+		_, _ = p.unary()
+	case binary:
+		_, _ = p.expression()
+	default:
+		_, _ = p.statement()
+	}
+	return text[n.at():max(p.pos, n.at())]
+}
+
 // reporter is the command that a record names: Write-Error speaks for its caller.
 func (f *failure) reporter() string {
 	if f.command == "Write-Error" && f.invoked != "" {
@@ -118,6 +156,12 @@ func broken(kind, id, format string, a ...any) *failure {
 		kind = "System.Management.Automation." + kind
 	}
 	return &failure{exception: exception{kind: kind, message: fmt.Sprintf(format, a...)}, id: id}
+}
+
+// stop makes a failure end the script, as an action Stop does.
+func (f *failure) stop() *failure {
+	f.ends, f.stopped = true, true
+	return f
 }
 
 // thrown is the failure of an exception of .NET, by its name without System, which PowerShell puts into one of its own.
@@ -217,10 +261,7 @@ func (r *run) located(err error, n node) error {
 		f.line, f.column = place(r.source, n.at())
 		f.script = r.file
 		f.stack = r.trace(f.line)
-		lines := strings.SplitN(r.source, "\n", f.line+1)
-		if f.line <= len(lines) {
-			f.source = lines[f.line-1]
-		}
+		f.source, f.node = r.source, n
 	}
 	if u, ok := errors.AsType[*unsimulated](err); ok && u.line == 0 {
 		u.line, u.column = place(r.source, n.at())

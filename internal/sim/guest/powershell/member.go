@@ -3,6 +3,7 @@ package powershell
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -163,7 +164,7 @@ func (r *run) property(of any, name string) (any, error) {
 			return baseType(o.name) != "System.ValueType", nil
 		case "name":
 			full := typeName(o.name)
-			return full[strings.LastIndexByte(full, '.')+1:], nil
+			return full[strings.LastIndexAny(full, ".+")+1:], nil
 		case "fullname":
 			return typeName(o.name), nil
 		}
@@ -302,6 +303,12 @@ func common(of any, low string) (any, bool, error) {
 		default:
 			return int64(1), true, nil
 		}
+	case "psbase":
+		if h, ok := of.(*hashtable); ok {
+			return system("System.Management.Automation.PSMemberSet", nil, "Count", int64(len(h.keys)), "Keys", newArray(h.keys...), "Values",
+				newArray(slices.Collect(maps.Values(h.values))...)), true, nil
+		}
+		return of, of != nil, nil
 	case "pstypenames":
 		return typeNamesOf(of), of != nil, nil
 	case "psobject":
@@ -371,6 +378,9 @@ func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 
 // listProperty reads a property of each item.
 func (r *run) listProperty(a *array, name, low string) (any, error) {
+	if a.kind == kindEnumerator { // it has no members but those of its items
+		low = ""
+	}
 	switch low {
 	case "count":
 		return int64(len(a.items)), nil
@@ -494,7 +504,7 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 		if f.details == "" {
 			return nil, nil
 		}
-		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "RecommendedAction", "", "text", f.details), nil
+		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "RecommendedAction", f.advice, "text", f.details), nil
 	case "fullyqualifiederrorid":
 		return f.id, nil
 	case "targetobject":
@@ -504,10 +514,16 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 	case "categoryinfo":
 		return f.categoryInfo(), nil
 	case "invocationinfo":
-		return system("System.Management.Automation.InvocationInfo", nil, "ScriptLineNumber", int64(f.line),
-			"OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage", strings.TrimSuffix(f.position(), "\r\n"),
-			"InvocationName", cmp.Or(f.invoked, f.command), "Line", f.source,
-			"MyCommand", system(kindCommand, nil, "Name", f.reporter(), "text", f.reporter())), nil
+		command := any(nil)
+		if name := f.reporter(); name != "" {
+			command = system(kindCommand, nil, "Name", name, "text", name)
+		}
+		info := r.invocationInfo(command, cmp.Or(f.invoked, f.command), f.script, "", 0)
+		info.set("ScriptLineNumber", int64(f.line))
+		info.set("OffsetInLine", int64(f.column))
+		info.set("Line", lineOf(f.source, f.line))
+		info.set("failure", f)
+		return info, nil
 	case "pipelineiterationinfo":
 		return newArray(), nil
 	}
@@ -707,6 +723,11 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 	case kindCommand:
 		if low == "parameters" {
 			return commandParameters(o)
+		}
+	case "System.Management.Automation.InvocationInfo":
+		if f, ok := o.read("failure").(*failure); ok && low == "positionmessage" {
+			v, err := f.positionMessage()
+			return v, true, err
 		}
 	case kindMatches, kindMatchGroups:
 		if low == "count" {

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ type module struct {
 	// exported are the patterns of Export-ModuleMember for functions, variables and aliases; nil
 	// before it is called.
 	exported map[string][]string
+	// manifest is the table of its manifest (about_Module_Manifests), nil where it has none.
+	manifest *hashtable
 	// functions and variables are what the importing scope got, by their keys.
 	functions, variables, aliases []string
 	to                            *scope
@@ -21,7 +24,9 @@ type module struct {
 
 var moduleCmdlets = []cmdlet{
 	{name: "Import-Module", parameters: "Name!:0 Force? DisableNameChecking?~ Global? PassThru? MinimumVersion~ RequiredVersion~ Scope~ " +
-		"Prefix Function Variable ArgumentList SkipEditionCheck?~ UseWindowsPowerShell?~", run: importModule},
+		"Prefix Function Variable ArgumentList|Args SkipEditionCheck?~ UseWindowsPowerShell?~", run: importModule},
+	{name: "New-Module", parameters: "Name:0 ScriptBlock:1 AsCustomObject? ReturnResult? ArgumentList|Args", run: newModule},
+	{name: "Import-PowerShellDataFile", parameters: "Path%+:0 LiteralPath|PSPath%!", run: importDataFile},
 	{name: "Get-Module", parameters: "Name:0 ListAvailable? All?~ Refresh?~", run: getModule},
 	{name: "Remove-Module", parameters: "Name!:0 Force?~", run: removeModule},
 	{name: "Export-ModuleMember", parameters: "Function:0 Variable Alias Cmdlet~", run: exportModuleMember},
@@ -54,14 +59,19 @@ func exportModuleMember(c *call) error {
 }
 
 func importModule(c *call) error {
-	if c.has("function") || c.has("variable") || c.has("argumentlist") {
-		return lacking("-Function, -Variable and -ArgumentList of Import-Module")
+	if c.has("function") || c.has("variable") {
+		return lacking("-Function and -Variable of Import-Module")
 	}
 	if c.modules == nil {
 		c.modules = map[string]*module{}
 	}
-	for _, name := range append(c.textsOf("name"), inputTexts(c.input)...) {
-		m, err := c.imported(name)
+	for _, one := range append(list(c.given["name"]), c.input...) {
+		m, err := moduleIn(one), error(nil)
+		if m == nil {
+			m, err = c.imported(text(one))
+		} else {
+			c.modules[strings.ToLower(m.name)] = m
+		}
 		if err != nil {
 			if failed(err) == nil {
 				return err
@@ -121,33 +131,160 @@ func (c *call) imported(name string) (*module, error) {
 		f.category, f.target = "ResourceUnavailable", name
 		return nil, f
 	}
+	short := base(file)
+	m := c.newModule(short[:len(short)-len(extension(short))], file)
 	if strings.HasSuffix(strings.ToLower(file), ".psd1") {
-		return nil, lacking("module manifests")
+		if m.manifest, err = c.dataFile(file, decode(data)); err != nil {
+			return nil, err
+		}
+		root := cmp.Or(text(first2(orNull(m.manifest.read("RootModule")))), text(m.manifest.read("ModuleToProcess")))
+		for _, key := range []string{"NestedModules", "RequiredModules", "ScriptsToProcess", "RequiredAssemblies", "TypesToProcess"} {
+			if len(list(m.manifest.read(key))) > 0 {
+				return nil, lacking("%s of module manifests", key)
+			}
+		}
+		if file = combine(parent(file), root); !strings.HasSuffix(strings.ToLower(root), ".psm1") {
+			return nil, lacking("a module manifest whose RootModule is '%s'", root)
+		}
+		if data, err = c.m.Root.ReadFile(file); err != nil {
+			return nil, err
+		}
 	}
 	if old := c.modules[plainName]; old != nil && old.scope != nil {
-		if !c.is("force") && strings.EqualFold(old.file, file) {
+		if !c.is("force") && strings.EqualFold(old.file, m.file) {
 			return old, nil
 		}
 		old.unload()
 		delete(c.modules, plainName)
 	}
-	short := base(file)
-	m := &module{name: short[:len(short)-len(extension(short))], file: file, scope: newScope(c.global), to: c.scope.home}
-	m.scope.home, m.scope.script = m.scope, true
-	if m.to == nil || c.is("global") {
-		m.to = c.global
-	}
-	scope, loading := c.scope, c.loading
-	m.scope.caller = scope
-	c.scope, c.loading = m.scope, m
-	err = (&fileStage{r: c.run, file: file, content: decode(data), out: c.emit, dot: true}).end()
-	c.scope, c.loading = scope, loading
+	args := unnamed(list(c.given["argumentlist"])...)
+	err = c.loads(m, (&fileStage{r: c.run, file: file, content: decode(data), args: args, out: c.emit, dot: true}).end)
 	if err != nil {
 		return nil, err
 	}
 	m.load(c.textOf("prefix"))
 	c.modules[plainName] = m
 	return m, nil
+}
+
+// newModule is a module with a scope of its own, from which nothing has been exported yet.
+func (c *call) newModule(name, file string) *module {
+	m := &module{name: name, file: file, scope: newScope(c.global), to: c.scope.home}
+	m.scope.home, m.scope.script, m.scope.caller = m.scope, true, c.scope
+	if m.to == nil || c.is("global") {
+		m.to = c.global
+	}
+	return m
+}
+
+// loads runs what makes a module in its scope.
+func (c *call) loads(m *module, f func() error) error {
+	scope, loading := c.scope, c.loading
+	defer func() { c.scope, c.loading = scope, loading }()
+	c.scope, c.loading = m.scope, m
+	return f()
+}
+
+// newModule makes a module of a script block (New-Module).
+func newModule(c *call) error {
+	if c.given["scriptblock"] == nil {
+		c.given["scriptblock"] = c.given["name"]
+		delete(c.given, "name")
+	}
+	f, ok := c.given["scriptblock"].(function)
+	if !ok {
+		return lackingMandatory("ScriptBlock")
+	}
+	m := c.newModule(cmp.Or(c.textOf("name"), "__DynamicModule_"+text(newGUID())), "")
+	f.home = m.scope
+	args := unnamed(list(c.given["argumentlist"])...)
+	items, err := c.gather(func(out sink) error {
+		return c.loads(m, func() error { return (&functionStage{r: c.run, f: f, args: args, out: out, at: m.scope}).all(nil) })
+	})
+	if err != nil {
+		return err
+	}
+	if c.is("ascustomobject") {
+		return c.emit(m.custom())
+	}
+	m.load("")
+	if c.is("returnresult") {
+		return each(newArray(items...), c.emit)
+	}
+	return c.emit(m.object())
+}
+
+// custom is a module as an object, whose methods are the functions that it exports.
+func (m *module) custom() *object {
+	o := custom()
+	for _, key := range slices.Sorted(maps.Keys(m.scope.functions)) {
+		if f := m.scope.functions[key]; m.exports("function", key) {
+			o.set(f.name, scripted{kind: "ScriptMethod", get: f})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.scope.vars)) {
+		if m.exports("variable", key) {
+			o.set(key, m.scope.vars[key].value)
+		}
+	}
+	return o
+}
+
+// moduleIn is the module that an object stands for, or nil.
+func moduleIn(v any) *module {
+	if o, ok := v.(*object); ok && o.kind == kindModule {
+		m, _ := o.read("module").(*module)
+		return m
+	}
+	return nil
+}
+
+// dataFile reads a file of data: a table of texts, numbers, lists and tables (Import-PowerShellDataFile).
+func (r *run) dataFile(file, content string) (*hashtable, error) {
+	body, err := parse(content)
+	if err != nil {
+		return nil, r.unparsed(err, file)
+	}
+	if len(body.end) != 1 || !isData(body.end[0]) {
+		return nil, lacking("a file of data with more than a table of values in it (%s)", file)
+	}
+	v, err := r.eval(body.end[0])
+	h, ok := v.(*hashtable)
+	if err == nil && !ok {
+		err = lacking("a file of data without a table (%s)", file)
+	}
+	return h, err
+}
+
+// isData reports a literal in which nothing runs.
+func isData(n node) bool {
+	switch n := n.(type) {
+	case constant:
+		return true
+	case variable:
+		return n.name == "true" || n.name == "false" || n.name == "null"
+	case hashLiteral:
+		return !slices.ContainsFunc(append(slices.Clone(n.keys), n.values...), func(n node) bool { return !isData(n) })
+	case arrayLiteral:
+		return !slices.ContainsFunc(n.items, func(n node) bool { return !isData(n) })
+	case subexpression:
+		return n.list && !slices.ContainsFunc(n.body, func(n node) bool { return !isData(n) })
+	}
+	return false
+}
+
+func importDataFile(c *call) error {
+	return every(c, c.names(), func(name string) error {
+		content, err := c.readText(name)
+		if err != nil {
+			return err
+		}
+		h, err := c.dataFile(name, content)
+		if err != nil {
+			return err
+		}
+		return c.emit(h)
+	})
 }
 
 // moduleOf returns the name of the module that a function is of, or nothing.
@@ -162,6 +299,13 @@ func (r *run) moduleOf(f function) string {
 
 // exports reports whether a module exports a name.
 func (m *module) exports(kind, name string) bool {
+	if m.manifest != nil {
+		v, listed := m.manifest.get(map[string]string{"function": "FunctionsToExport", "variable": "VariablesToExport",
+			"alias": "AliasesToExport"}[kind])
+		if listed && !likeAny(name, inputTexts(list(v))) {
+			return false
+		}
+	}
 	if m.exported == nil {
 		return kind != "variable"
 	}
@@ -184,7 +328,7 @@ func (m *module) load(prefix string) {
 		m.functions = append(m.functions, key)
 	}
 	for key, c := range m.scope.vars {
-		if m.exported != nil && m.exports("variable", key) {
+		if m.exports("variable", key) {
 			m.to.vars[key] = c
 			m.variables = append(m.variables, key)
 		}
@@ -221,13 +365,23 @@ func (m *module) object() *object {
 		name := m.to.functions[key].name
 		commands.set(name, system(kindCommand, []string{"CommandType", "Name"}, "CommandType", "Function", "Name", name, "text", name))
 	}
-	kind := "Script"
+	functions := newHash()
+	for name, command := range commands.all() {
+		functions.set(name, command)
+	}
+	for _, key := range m.aliases {
+		commands.set(key, aliasObject(key, m.to.aliases[key]))
+	}
+	kind, number, description := "Script", version("0.0"), ""
 	if m.scope == nil {
 		kind = "Manifest"
 	}
+	if m.manifest != nil {
+		number, description = version(text(m.manifest.read("ModuleVersion"))), text(m.manifest.read("Description"))
+	}
 	return system(kindModule, []string{"ModuleType", "Version", "Name"}, "ModuleType", kind, "Version",
-		version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", commands,
-		"ExportedCommands", commands, "text", m.name)
+		number, "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", functions,
+		"ExportedCommands", commands, "Description", description, "text", m.name, "module", m)
 }
 
 func getModule(c *call) error {

@@ -55,11 +55,14 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 		if base == "-as" {
 			return r.convert("type", right)
 		}
-		id := "RuntimeException"
 		if right == nil {
-			id = "IsOperatorRequiresType"
+			return nil, broken("RuntimeException", "IsOperatorRequiresType", "The right operand of '%s' must be a type.", base)
 		}
-		return nil, broken("RuntimeException", id, "The right operand of '%s' must be a type.", base)
+		_, err := r.convert("type", right)
+		if f := failed(err); f != nil {
+			f.id = "RuntimeException"
+		}
+		return nil, err
 	}
 	if a, ok := left.(*array); ok {
 		return r.filter(a, base, right, exact)
@@ -69,6 +72,7 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 
 // filter keeps the items of a list for which a comparison holds.
 func (r *run) filter(a *array, operator string, right any, exact bool) (any, error) {
+	defer r.keeping("matches")()
 	out := newArray()
 	for _, item := range a.items {
 		if err := r.step(); err != nil {

@@ -44,8 +44,7 @@ func (s *programStage) end() error {
 		f := &failure{exception: exception{kind: "System.Management.Automation.RemoteException", message: text(v)},
 			id: "NativeCommandError", command: base(s.name)}
 		if stops && complaint == nil {
-			f.ends = true
-			complaint = f
+			complaint = f.stop()
 		}
 		if to := r.redirected[2]; to != nil {
 			return to(f)

@@ -35,8 +35,8 @@ type run struct {
 	// stack are the directories that Push-Location has left.
 	stack []string
 
-	scope, global *scope
-	source, file  string
+	site
+	global *scope
 	// pending is output of statements that a jump has left.
 	pending []any
 	// redirected are the streams that go elsewhere, by their number.
@@ -47,11 +47,6 @@ type run struct {
 	errors     *array
 	// tries counts the try statements around what runs.
 	tries int
-	// frames are the functions that run, outermost first; where is the place of what runs, in bytes.
-	frames []frame
-	where  int
-	// catching counts the catch blocks around what runs, in one function.
-	catching int
 	// skipped is the time that waiting has left out.
 	skipped      time.Duration
 	steps, calls int
@@ -70,6 +65,17 @@ type run struct {
 	width int
 	// web is set once Add-Type has loaded System.Web, which Windows PowerShell has not from the start.
 	web bool
+}
+
+// site is where a run is: the scope, and the text and file of what runs.
+type site struct {
+	scope        *scope
+	source, file string
+	// frames are the functions that run, outermost first; where is the place of what runs, in bytes.
+	frames []frame
+	where  int
+	// catching counts the catch blocks around what runs, in one function.
+	catching int
 }
 
 // frame is a function that has been called, and where.
@@ -260,6 +266,14 @@ func (r *run) get(v variable) (any, error) {
 		return r.lastExit, nil
 	case "pwd":
 		return pathObject(r.dir), nil
+	case "input":
+		a, _ := r.find("input").valueOr().(*array)
+		if a == nil || a.kind != kindEnumerator {
+			break
+		}
+		once := *a
+		a.items = nil
+		return &once, nil
 	case "_", "psitem":
 		value, _ := r.lookup("_")
 		return value, nil
@@ -315,8 +329,10 @@ func (r *run) get(v variable) (any, error) {
 		}
 	}
 	if r.strict() && name != "matches" && name != "psboundparameters" {
-		return nil, broken("RuntimeException", "VariableIsUndefined",
+		f := broken("RuntimeException", "VariableIsUndefined",
 			"The variable '$%s' cannot be retrieved because it has not been set.", cmp.Or(v.shown, name))
+		f.target = cmp.Or(v.shown, name)
+		return nil, f
 	}
 	return nil, nil
 }
@@ -347,10 +363,7 @@ func (r *run) set(name string, value any) error {
 		rest == "informationpreference" || rest == "debugpreference" || rest == "progresspreference" {
 		action, err := toEnumeration("management.automation.actionpreference", value)
 		if err != nil {
-			if f := failed(err); f != nil {
-				f.id, f.category = "RuntimeException", "MetadataError"
-			}
-			return err
+			return untyped(err)
 		}
 		value = action
 	}
@@ -378,14 +391,11 @@ func (r *run) set(name string, value any) error {
 	c.private = c.private || strings.HasPrefix(name, "private:")
 	if c.kind != "" {
 		converted, err := r.convert(c.kind, value)
-		if f := failed(err); f != nil {
-			f.id, f.category = "RuntimeException", "MetadataError"
-		}
 		if c.kind == "bool" || c.kind == "boolean" {
 			converted, err = r.converted(parameter{kinds: []string{c.kind}}, value)
 		}
 		if err != nil {
-			return err
+			return untyped(err)
 		}
 		value = converted
 	}
@@ -399,6 +409,15 @@ func (r *run) set(name string, value any) error {
 	}
 	c.value = value
 	return nil
+}
+
+// untyped is the failure of a value that is not of the type of the variable it is assigned to.
+func untyped(err error) error {
+	if f := failed(err); f != nil {
+		f.exception.kind = "System.Management.Automation.ArgumentTransformationMetadataException"
+		f.id, f.category = "RuntimeException", "MetadataError"
+	}
+	return err
 }
 
 func notWritable(name string) *failure {
