@@ -543,7 +543,7 @@ func (r *run) converted(one parameter, v any) (any, error) {
 				return nil, uncast("", "Cannot convert value to type System.String.")
 			}
 		}
-		if v == nil && kind != "string" && !isValueType(kind) {
+		if v == nil && kind != "string" && !isValueType(kind) && kind != "switch" {
 			continue
 		}
 		if v, err = r.convert(kind, v); err != nil {

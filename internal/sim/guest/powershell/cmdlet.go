@@ -198,7 +198,7 @@ func (c *call) bindAll(args []argumentValue) error {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.parameter == "" {
-			if _, _, isNumber := wholeOf(a.value); isNumber && a.bare && cmd.name == "Write-Host" {
+			if isNumber(a.value) && a.bare && cmd.name == "Write-Host" {
 				a.value = a.text // a number is written as the script has it
 			}
 			rest = append(rest, a)

@@ -157,6 +157,7 @@ func receiveJob(c *call, j *job) error {
 			err = c.emit(one.value)
 		case isFault:
 			copied := *f
+			c.keepFault(&copied)
 			err = c.report(&copied, c.action)
 		case one.stream == 6:
 			err = c.inform(one.value, true, text(one.value)+"\r\n")

@@ -65,8 +65,8 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 
 // growing reports lists that can grow.
 func growing(a *array) bool {
-	return strings.Contains(a.kind, "List") && a.kind != kindEnumerator || strings.Contains(a.kind, "Queue") || strings.Contains(a.kind, "Stack") ||
-		strings.Contains(a.kind, "HashSet")
+	return a.kind != kindEnumerator && (strings.Contains(a.kind, "List") || strings.Contains(a.kind, "Queue") ||
+		strings.Contains(a.kind, "Stack") || strings.Contains(a.kind, "HashSet"))
 }
 
 // addTo puts a value into a list, as one of the list's type. It reports whether a set took it.

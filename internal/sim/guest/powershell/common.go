@@ -97,12 +97,8 @@ func (p *commonParameters) set(r *run, command, kind string, a argumentValue) er
 		p.preferences["whatifpreference"] = on
 	case "confirm":
 		p.preferences["confirmpreference"] = map[bool]string{true: "Low", false: "None"}[on]
-	case "errorvariable":
-		p.kept[2] = r.keptIn(a.value)
-	case "warningvariable":
-		p.kept[3] = r.keptIn(a.value)
-	case "informationvariable":
-		p.kept[6] = r.keptIn(a.value)
+	case "errorvariable", "warningvariable", "informationvariable":
+		p.kept[map[byte]int{'e': 2, 'w': 3, 'i': 6}[kind[0]]] = r.keptIn(a.value)
 	case "outvariable":
 		p.out = r.keptIn(a.value)
 	case "pipelinevariable":

@@ -18,9 +18,8 @@ type failure struct {
 	advice string
 	// category is the name of an ErrorCategory; the exception's class decides where it is empty.
 	category string
-	// source is the text of the script, node what failed there, stack the functions that ran.
+	// source is the line of the script, stack the functions that ran.
 	source, stack string
-	node          node
 	// invoked is the name by which the failed command was called.
 	invoked string
 	line    int
@@ -93,39 +92,6 @@ func (f *failure) position() string {
 		where = f.script + ":"
 	}
 	return fmt.Sprintf("At %s%d char:%d\r\n", where, f.line, f.column)
-}
-
-// maxPlaced is the longest line that a position message has whole.
-const maxPlaced = 69
-
-// positionMessage is position with the line, in which what failed is underlined.
-func (f *failure) positionMessage() (any, error) {
-	where, line := strings.TrimSuffix(f.position(), "\r\n"), strings.TrimRight(lineOf(f.source, f.line), " \t\r")
-	if f.node == nil || line == "" {
-		return where, nil
-	}
-	if line = strings.ReplaceAll(line, "\t", "    "); len([]rune(line)) > maxPlaced {
-		return nil, lacking("the position message of a line of more than %d characters", maxPlaced)
-	}
-	first, _, _ := strings.Cut(extent(f.source, f.node), "\n")
-	before := 3*strings.Count(lineOf(f.source, f.line)[:max(f.column-1, 0)], "\t") + f.column - 1
-	return where + "\r\n+ " + line + "\r\n+ " + strings.Repeat(" ", before) + strings.Repeat("~", len([]rune(strings.TrimSpace(first)))), nil
-}
-
-// extent is the text of a node.
-func extent(text string, n node) string {
-	p := &parser{text: text, pos: n.at()}
-	switch n.(type) { // what has been read once is no error
-	case command, position:
-		_, _ = p.command()
-	case variable, member, invocation, index, cast, typeLiteral, unary, step:
-		_, _ = p.unary()
-	case binary:
-		_, _ = p.expression()
-	default:
-		_, _ = p.statement()
-	}
-	return text[n.at():max(p.pos, n.at())]
 }
 
 // reporter is the command that a record names: Write-Error speaks for its caller.
@@ -261,7 +227,7 @@ func (r *run) located(err error, n node) error {
 		f.line, f.column = place(r.source, n.at())
 		f.script = r.file
 		f.stack = r.trace(f.line)
-		f.source, f.node = r.source, n
+		f.source = lineOf(r.source, f.line)
 	}
 	if u, ok := errors.AsType[*unsimulated](err); ok && u.line == 0 {
 		u.line, u.column = place(r.source, n.at())

@@ -300,30 +300,21 @@ func (r *run) trapped(b *block, err error, out sink) error {
 	return err
 }
 
-// zero returns the value of a parameter that the caller does not set, by the parameter's type.
+// zeros are the values of parameters that the caller does not set, by their types.
+var zeros = map[string]any{
+	"switch": false, "bool": false, "boolean": false, "int": int64(0), "int32": int64(0), "double": float64(0), "float": short(0),
+	"single": short(0), "decimal": decimal{new(big.Int), 0}, "datetime": time.Time{}, "timespan": time.Duration(0),
+	"guid": guid("00000000-0000-0000-0000-000000000000"), "string": "",
+}
+
+// zero returns the value of a parameter that the caller does not set.
 func zero(one parameter) any {
 	for _, kind := range one.kinds {
-		switch kind {
-		case "switch", "bool", "boolean":
-			return false
-		case "int", "int32":
-			return int64(0)
-		case "long", "int64", "uint32", "byte", "int16", "uint16", "uint64":
+		if v, ok := zeros[kind]; ok {
+			return v
+		}
+		if isValueType(kind) && kind != "char" {
 			return sizedOf(strings.TrimPrefix(typeName(kind), "System."), 0)
-		case "double":
-			return float64(0)
-		case "float", "single":
-			return short(0)
-		case "decimal":
-			return decimal{new(big.Int), 0}
-		case "datetime":
-			return time.Time{}
-		case "timespan":
-			return time.Duration(0)
-		case "guid":
-			return guid("00000000-0000-0000-0000-000000000000")
-		case "string":
-			return ""
 		}
 	}
 	return nil

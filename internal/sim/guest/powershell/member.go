@@ -151,17 +151,12 @@ func (r *run) property(of any, name string) (any, error) {
 		switch low {
 		case "basetype":
 			return typeValue{typeKey(baseType(o.name))}, nil
-		case "namespace":
-			full := typeName(o.name)
-			return full[:max(strings.LastIndexByte(full, '.'), 0)], nil
 		case "isarray":
 			return strings.HasSuffix(o.name, "[]"), nil
 		case "isenum":
 			return enumerationTypes[o.name] != "", nil
 		case "isvaluetype":
 			return baseType(o.name) == "System.ValueType" || enumerationTypes[o.name] != "", nil
-		case "isclass":
-			return baseType(o.name) != "System.ValueType", nil
 		case "name":
 			full := typeName(o.name)
 			return full[strings.LastIndexAny(full, ".+")+1:], nil
@@ -312,38 +307,30 @@ func common(of any, low string) (any, bool, error) {
 	case "pstypenames":
 		return typeNamesOf(of), of != nil, nil
 	case "psobject":
-		if o, ok := of.(*object); ok {
-			props := newArray()
-			props.owner = o
-			for _, f := range o.members() {
-				if s, own := f.value.(scripted); own && s.kind == "ScriptMethod" {
-					continue
-				}
-				props.items = append(props.items, propertyObject(o, f))
-			}
-			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
-				fields: []field{{"Properties", props}, {"of", o}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", o}}}, true, nil
+		a, isArray := of.(*array)
+		if t, isType := of.(typeValue); isType || isArray && growing(a) {
+			return nil, true, lacking("the properties that %s have", map[bool]string{true: "types", false: "lists"}[t.name != ""])
+		} else if of == nil {
+			break
 		}
-		switch of := of.(type) {
-		case typeValue:
-			return nil, true, lacking("the properties that types have")
-		case *array:
-			if growing(of) {
-				return nil, true, lacking("the properties that lists have")
-			}
+		o, own := of.(*object)
+		if !own {
+			o = propertiesOf(of)
 		}
-		if of != nil {
-			o := propertiesOf(of)
-			props := newArray()
-			props.owner = o
-			for _, f := range o.fields {
-				p := propertyObject(o, f)
+		props := newArray()
+		props.owner = o
+		for _, f := range o.members() {
+			if s, ok := f.value.(scripted); ok && s.kind == "ScriptMethod" {
+				continue
+			}
+			p := propertyObject(o, f)
+			if !own {
 				p.set("MemberType", "Property")
-				props.items = append(props.items, p)
 			}
-			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
-				fields: []field{{"Properties", props}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", of}}}, true, nil
+			props.items = append(props.items, p)
 		}
+		return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
+			fields: []field{{"Properties", props}, {"of", of}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", of}}}, true, nil
 	}
 	return nil, false, nil
 }
@@ -504,7 +491,8 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 		if f.details == "" {
 			return nil, nil
 		}
-		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "RecommendedAction", f.advice, "text", f.details), nil
+		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "RecommendedAction", f.advice, "text",
+			f.details), nil
 	case "fullyqualifiederrorid":
 		return f.id, nil
 	case "targetobject":
@@ -521,8 +509,7 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 		info := r.invocationInfo(command, cmp.Or(f.invoked, f.command), f.script, "", 0)
 		info.set("ScriptLineNumber", int64(f.line))
 		info.set("OffsetInLine", int64(f.column))
-		info.set("Line", lineOf(f.source, f.line))
-		info.set("failure", f)
+		info.set("Line", f.source)
 		return info, nil
 	case "pipelineiterationinfo":
 		return newArray(), nil
@@ -723,11 +710,6 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 	case kindCommand:
 		if low == "parameters" {
 			return commandParameters(o)
-		}
-	case "System.Management.Automation.InvocationInfo":
-		if f, ok := o.read("failure").(*failure); ok && low == "positionmessage" {
-			v, err := f.positionMessage()
-			return v, true, err
 		}
 	case kindMatches, kindMatchGroups:
 		if low == "count" {

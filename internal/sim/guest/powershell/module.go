@@ -15,8 +15,6 @@ type module struct {
 	// exported are the patterns of Export-ModuleMember for functions, variables and aliases; nil
 	// before it is called.
 	exported map[string][]string
-	// manifest is the table of its manifest (about_Module_Manifests), nil where it has none.
-	manifest *hashtable
 	// functions and variables are what the importing scope got, by their keys.
 	functions, variables, aliases []string
 	to                            *scope
@@ -25,8 +23,7 @@ type module struct {
 var moduleCmdlets = []cmdlet{
 	{name: "Import-Module", parameters: "Name!:0 Force? DisableNameChecking?~ Global? PassThru? MinimumVersion~ RequiredVersion~ Scope~ " +
 		"Prefix Function Variable ArgumentList|Args SkipEditionCheck?~ UseWindowsPowerShell?~", run: importModule},
-	{name: "New-Module", parameters: "Name:0 ScriptBlock:1 AsCustomObject? ReturnResult? ArgumentList|Args", run: newModule},
-	{name: "Import-PowerShellDataFile", parameters: "Path%+:0 LiteralPath|PSPath%!", run: importDataFile},
+	{name: "New-Module", parameters: "Name:0 ScriptBlock:1 ArgumentList|Args", run: newModule},
 	{name: "Get-Module", parameters: "Name:0 ListAvailable? All?~ Refresh?~", run: getModule},
 	{name: "Remove-Module", parameters: "Name!:0 Force?~", run: removeModule},
 	{name: "Export-ModuleMember", parameters: "Function:0 Variable Alias Cmdlet~", run: exportModuleMember},
@@ -131,25 +128,11 @@ func (c *call) imported(name string) (*module, error) {
 		f.category, f.target = "ResourceUnavailable", name
 		return nil, f
 	}
+	if strings.HasSuffix(strings.ToLower(file), ".psd1") {
+		return nil, lacking("module manifests")
+	}
 	short := base(file)
 	m := c.newModule(short[:len(short)-len(extension(short))], file)
-	if strings.HasSuffix(strings.ToLower(file), ".psd1") {
-		if m.manifest, err = c.dataFile(file, decode(data)); err != nil {
-			return nil, err
-		}
-		root := cmp.Or(text(first2(orNull(m.manifest.read("RootModule")))), text(m.manifest.read("ModuleToProcess")))
-		for _, key := range []string{"NestedModules", "RequiredModules", "ScriptsToProcess", "RequiredAssemblies", "TypesToProcess"} {
-			if len(list(m.manifest.read(key))) > 0 {
-				return nil, lacking("%s of module manifests", key)
-			}
-		}
-		if file = combine(parent(file), root); !strings.HasSuffix(strings.ToLower(root), ".psm1") {
-			return nil, lacking("a module manifest whose RootModule is '%s'", root)
-		}
-		if data, err = c.m.Root.ReadFile(file); err != nil {
-			return nil, err
-		}
-	}
 	if old := c.modules[plainName]; old != nil && old.scope != nil {
 		if !c.is("force") && strings.EqualFold(old.file, m.file) {
 			return old, nil
@@ -198,36 +181,15 @@ func newModule(c *call) error {
 	m := c.newModule(cmp.Or(c.textOf("name"), "__DynamicModule_"+text(newGUID())), "")
 	f.home = m.scope
 	args := unnamed(list(c.given["argumentlist"])...)
-	items, err := c.gather(func(out sink) error {
-		return c.loads(m, func() error { return (&functionStage{r: c.run, f: f, args: args, out: out, at: m.scope}).all(nil) })
+	drop := func(any) error { return nil }
+	err := c.loads(m, func() error {
+		return (&functionStage{r: c.run, f: f, args: args, out: drop, at: m.scope}).all(nil)
 	})
 	if err != nil {
 		return err
 	}
-	if c.is("ascustomobject") {
-		return c.emit(m.custom())
-	}
 	m.load("")
-	if c.is("returnresult") {
-		return each(newArray(items...), c.emit)
-	}
 	return c.emit(m.object())
-}
-
-// custom is a module as an object, whose methods are the functions that it exports.
-func (m *module) custom() *object {
-	o := custom()
-	for _, key := range slices.Sorted(maps.Keys(m.scope.functions)) {
-		if f := m.scope.functions[key]; m.exports("function", key) {
-			o.set(f.name, scripted{kind: "ScriptMethod", get: f})
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(m.scope.vars)) {
-		if m.exports("variable", key) {
-			o.set(key, m.scope.vars[key].value)
-		}
-	}
-	return o
 }
 
 // moduleIn is the module that an object stands for, or nil.
@@ -237,54 +199,6 @@ func moduleIn(v any) *module {
 		return m
 	}
 	return nil
-}
-
-// dataFile reads a file of data: a table of texts, numbers, lists and tables (Import-PowerShellDataFile).
-func (r *run) dataFile(file, content string) (*hashtable, error) {
-	body, err := parse(content)
-	if err != nil {
-		return nil, r.unparsed(err, file)
-	}
-	if len(body.end) != 1 || !isData(body.end[0]) {
-		return nil, lacking("a file of data with more than a table of values in it (%s)", file)
-	}
-	v, err := r.eval(body.end[0])
-	h, ok := v.(*hashtable)
-	if err == nil && !ok {
-		err = lacking("a file of data without a table (%s)", file)
-	}
-	return h, err
-}
-
-// isData reports a literal in which nothing runs.
-func isData(n node) bool {
-	switch n := n.(type) {
-	case constant:
-		return true
-	case variable:
-		return n.name == "true" || n.name == "false" || n.name == "null"
-	case hashLiteral:
-		return !slices.ContainsFunc(append(slices.Clone(n.keys), n.values...), func(n node) bool { return !isData(n) })
-	case arrayLiteral:
-		return !slices.ContainsFunc(n.items, func(n node) bool { return !isData(n) })
-	case subexpression:
-		return n.list && !slices.ContainsFunc(n.body, func(n node) bool { return !isData(n) })
-	}
-	return false
-}
-
-func importDataFile(c *call) error {
-	return every(c, c.names(), func(name string) error {
-		content, err := c.readText(name)
-		if err != nil {
-			return err
-		}
-		h, err := c.dataFile(name, content)
-		if err != nil {
-			return err
-		}
-		return c.emit(h)
-	})
 }
 
 // moduleOf returns the name of the module that a function is of, or nothing.
@@ -299,13 +213,6 @@ func (r *run) moduleOf(f function) string {
 
 // exports reports whether a module exports a name.
 func (m *module) exports(kind, name string) bool {
-	if m.manifest != nil {
-		v, listed := m.manifest.get(map[string]string{"function": "FunctionsToExport", "variable": "VariablesToExport",
-			"alias": "AliasesToExport"}[kind])
-		if listed && !likeAny(name, inputTexts(list(v))) {
-			return false
-		}
-	}
 	if m.exported == nil {
 		return kind != "variable"
 	}
@@ -372,16 +279,13 @@ func (m *module) object() *object {
 	for _, key := range m.aliases {
 		commands.set(key, aliasObject(key, m.to.aliases[key]))
 	}
-	kind, number, description := "Script", version("0.0"), ""
+	kind := "Script"
 	if m.scope == nil {
 		kind = "Manifest"
 	}
-	if m.manifest != nil {
-		number, description = version(text(m.manifest.read("ModuleVersion"))), text(m.manifest.read("Description"))
-	}
 	return system(kindModule, []string{"ModuleType", "Version", "Name"}, "ModuleType", kind, "Version",
-		number, "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", functions,
-		"ExportedCommands", commands, "Description", description, "text", m.name, "module", m)
+		version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", functions,
+		"ExportedCommands", commands, "text", m.name, "module", m)
 }
 
 func getModule(c *call) error {

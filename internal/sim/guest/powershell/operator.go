@@ -222,6 +222,12 @@ func sameText(a, b string, exact bool) bool {
 
 // order compares as -lt and its like do: the right value becomes one of the left's type.
 func (r *run) order(left, right any, exact bool) (int, error) {
+	switch left.(type) {
+	case time.Time, time.Duration, guid, *object:
+		if right == nil {
+			return 1, nil
+		}
+	}
 	switch l := left.(type) {
 	case nil:
 		if y, ok := float(right); ok && right != "" {
@@ -278,9 +284,6 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		y, err := r.convert("guid", right)
 		return strings.Compare(string(l), text(y)), incomparable(left, right, err)
 	case *object:
-		if right == nil {
-			return 1, nil
-		}
 		if l.kind == "System.Version" {
 			y, err := r.convert("version", right)
 			return orderVersions(text(versionText(l)), text(versionText(y))), incomparable(left, right, err)

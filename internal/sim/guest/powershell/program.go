@@ -143,10 +143,7 @@ func argumentItems(a argumentValue) []string {
 	if a.value == nil {
 		return nil
 	}
-	if _, ok := a.value.(int64); ok && a.bare && a.text != "" {
-		return []string{a.text}
-	}
-	if _, ok := a.value.(float64); ok && a.bare && a.text != "" {
+	if isNumber(a.value) && a.bare && a.text != "" {
 		return []string{a.text}
 	}
 	var out []string

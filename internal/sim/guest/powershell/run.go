@@ -169,6 +169,9 @@ func (r *run) text(v any) (string, error) {
 // measure takes the size of a value's text from left.
 func measure(v any, left *int, level int) bool {
 	size := 8
+	if level > maxLevels {
+		return false
+	}
 	switch v := v.(type) {
 	case string:
 		size += len(v)
@@ -177,27 +180,18 @@ func measure(v any, left *int, level int) bool {
 	case function:
 		size += len(v.text)
 	case *array:
-		if level > maxLevels {
-			return false
-		}
 		for _, item := range v.items {
 			if !measure(item, left, level+1) {
 				return false
 			}
 		}
 	case *hashtable:
-		if level > maxLevels {
-			return false
-		}
-		for _, k := range v.keys {
-			if item, _ := v.get(k); !measure(item, left, level+1) {
+		for _, item := range v.values {
+			if !measure(item, left, level+1) {
 				return false
 			}
 		}
 	case *object:
-		if level > maxLevels {
-			return false
-		}
 		for _, f := range v.fields {
 			size += len(f.name)
 			if !measure(f.value, left, level+1) {
@@ -263,6 +257,9 @@ func (r *run) get(v variable) (any, error) {
 	case "?":
 		return r.ok, nil
 	case "lastexitcode":
+		if r.lastExit == nil && r.strict() {
+			break
+		}
 		return r.lastExit, nil
 	case "pwd":
 		return pathObject(r.dir), nil
@@ -316,17 +313,12 @@ func (r *run) get(v variable) (any, error) {
 		return value, nil
 	}
 	switch name {
-	case "executioncontext", "stacktrace", "pssenderinfo", "psboundparameters", "input", "pscmdlet", "event",
-		"eventargs", "sender", "foreach", "switch", "matches", "args", "this", "nestedpromptlevel",
-		"consolefilename", "formatenumerationlimit":
-		if name == "executioncontext" {
-			return system("System.Management.Automation.EngineIntrinsics", nil, "InvokeCommand",
-				system("System.Management.Automation.CommandInvocationIntrinsics", nil), "SessionState",
-				system("System.Management.Automation.SessionState", nil, "Path", system("System.Management.Automation.PathIntrinsics", nil))), nil
-		}
-		if name == "formatenumerationlimit" || name == "foreach" {
-			return nil, lacking("$%s", name)
-		}
+	case "executioncontext":
+		return system("System.Management.Automation.EngineIntrinsics", nil, "InvokeCommand",
+			system("System.Management.Automation.CommandInvocationIntrinsics", nil), "SessionState",
+			system("System.Management.Automation.SessionState", nil, "Path", system("System.Management.Automation.PathIntrinsics", nil))), nil
+	case "formatenumerationlimit", "foreach":
+		return nil, lacking("$%s", name)
 	}
 	if r.strict() && name != "matches" && name != "psboundparameters" {
 		f := broken("RuntimeException", "VariableIsUndefined",

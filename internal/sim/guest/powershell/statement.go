@@ -362,12 +362,9 @@ func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if item == nil && want == "" {
-		return true, nil
-	}
 	operator := map[string]string{"regex": "-match", "wildcard": "-like"}[s.mode]
-	if operator == "" {
-		operator = "-eq"
+	if operator == "" { // texts are compared, whatever the values are (about_Switch)
+		return sameText(text(item), text(want), s.exact) && (want != nil || item == nil), nil
 	}
 	v, err := r.compare(operator, item, want, s.exact)
 	return truth(v), err
