@@ -42,8 +42,12 @@ func (r *run) home(f function) *scope {
 	return r.global
 }
 
-func (s *functionStage) begin() error {
+// bind makes the function's scope and puts the arguments into its parameters. A pipeline binds all its commands before the first begins.
+func (s *functionStage) bind() error {
 	r := s.r
+	if s.scope != nil {
+		return nil
+	}
 	s.out = r.outside(s.out)
 	switch {
 	case s.at != nil:
@@ -79,8 +83,15 @@ func (s *functionStage) begin() error {
 		}
 		s.out = s.binder.common.sink(s.out)
 	}
+	return nil
+}
+
+func (s *functionStage) begin() error {
+	if err := s.bind(); err != nil {
+		return err
+	}
 	s.scope.vars["input"] = &cell{value: enumerator(nil)}
-	return s.within(func() error { return r.guarded(s.f.body, s.f.body.begin, s.out) })
+	return s.within(func() error { return s.r.guarded(s.f.body, s.f.body.begin, s.out) })
 }
 
 // outside is a sink that runs what takes the output where the run is now, and not within what gives it.

@@ -50,24 +50,47 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	}
 	r.ok, r.where = true, p.at()
 	stages := make([]stage, len(p.stages))
-	next := out
-	for i := len(p.stages) - 1; i > 0; i-- {
+	// What a stage gives before all have begun waits for that.
+	var held []func() error
+	begun := false
+	next, err := out, error(nil)
+	for i := len(p.stages) - 1; i >= 0; i-- {
 		c, ok := p.stages[i].(command)
-		if !ok {
+		if !ok && i > 0 {
 			return r.located(lacking("an expression behind |"), p)
+		} else if !ok {
+			break
 		}
-		s, err := r.stage(c, next, true)
-		if err != nil {
-			return r.located(err, c)
+		s, failure := r.stage(c, next, i > 0)
+		if failure != nil { // of several, the first one's is reported
+			err = r.located(failure, c)
+			continue
 		}
-		stages[i], next = s, s.process
+		stages[i] = s
+		next = func(v any) error {
+			if begun {
+				return s.process(v)
+			}
+			held = append(held, func() error { return s.process(v) })
+			return r.take(16)
+		}
 	}
-	var err error
-	for i := len(stages) - 1; i > 0 && err == nil; i-- {
-		err = r.located(stages[i].begin(), p.stages[i])
+	for i, s := range stages {
+		if f := functionOf(s); f != nil && err == nil {
+			err = r.located(f.bind(), p.stages[i])
+		}
+	}
+	for i, s := range stages {
+		if s != nil && err == nil {
+			r.where = p.stages[i].at()
+			err = r.located(s.begin(), p.stages[i])
+		}
+	}
+	for begun = true; len(held) > 0 && err == nil; held = held[1:] {
+		err = held[0]()
 	}
 	if err == nil {
-		err = r.feed(p.stages[0], next)
+		err = r.feed(p.stages[0], stages[0], next)
 	}
 	for i := 1; ; i++ {
 		if owner := stopped(err, stages); owner >= 0 {
@@ -78,6 +101,15 @@ func (r *run) pipeline(p pipeline, out sink) error {
 		}
 		err = r.located(stages[i].end(), p.stages[i])
 	}
+}
+
+// functionOf is the function that a stage runs, or nil.
+func functionOf(s stage) *functionStage {
+	if rs, ok := s.(*redirectedStage); ok {
+		s = rs.inner
+	}
+	f, _ := s.(*functionStage)
+	return f
 }
 
 // stopped returns which stage of a pipeline needs no more input, or -1.
@@ -94,31 +126,20 @@ func stopped(err error, stages []stage) int {
 	})
 }
 
-// feed runs the first stage of a pipeline.
-func (r *run) feed(n node, out sink) error {
-	c, ok := n.(command)
-	if !ok {
-		if rd, ok := n.(redirected); ok {
-			return r.redirectedValue(rd, out)
-		}
-		v, err := r.raw(n)
-		if err != nil {
-			return r.located(err, n)
-		}
-		return each(v, out)
+// feed runs the first stage of a pipeline, a command that has begun or an expression.
+func (r *run) feed(n node, s stage, out sink) error {
+	if s != nil {
+		r.where = n.at()
+		return r.located(s.end(), n)
 	}
-	s, err := r.stage(c, out, false)
-	r.where = n.at()
-	if err == nil {
-		err = s.begin()
+	if rd, ok := n.(redirected); ok {
+		return r.redirectedValue(rd, out)
 	}
-	if err == nil {
-		err = s.end()
+	v, err := r.raw(n)
+	if err != nil {
+		return r.located(err, n)
 	}
-	if stop, ok := err.(stopSignal); ok && stop.owner == s { // it is never wrapped
-		err = nil
-	}
-	return r.located(err, n)
+	return each(v, out)
 }
 
 // redirectedValue runs an expression whose value goes to a file.
