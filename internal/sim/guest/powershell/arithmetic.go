@@ -39,10 +39,10 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 		return r.spans(operator, l, right)
 	case bool:
 		left = map[bool]int64{true: 1}[l]
-		if s, isText := right.(string); strings.Contains("*/%", operator) {
+		if s, isText := right.(string); operator == "*" {
 			if _, ok := parseNumber(s); isText && !ok {
 				return nil, noMethod(right, operator)
-			} else if operator == "*" && (isNumber(right) || right == nil) {
+			} else if isNumber(right) || right == nil {
 				return nil, undefined(operator, l, right)
 			}
 		}
@@ -109,6 +109,9 @@ func (r *run) texts(operator, left string, right any) (any, error) {
 		}
 		return left + s, nil
 	case "*":
+		if isList(right) {
+			return nil, cannot(right, "int")
+		}
 		n, err := r.integer(right)
 		if err != nil {
 			return nil, err

@@ -27,6 +27,8 @@ type parameters struct {
 	defaultSet string
 	// should is SupportsShouldProcess, unplaced is PositionalBinding=$false.
 	should, unplaced bool
+	// impact is the level of ConfirmImpact.
+	impact int
 }
 
 type parameter struct {

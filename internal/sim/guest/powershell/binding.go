@@ -20,9 +20,11 @@ type binder struct {
 	to    *scope
 	bound *hashtable
 	given map[string]bool
-	// sets are the sets that the arguments so far leave possible.
-	sets []string
-	set  string
+	// sets are the sets that the arguments so far leave possible, open those that they leave to each item of the pipeline.
+	sets, open []string
+	set        string
+	// took are the parameters that the item of the pipeline went to, nil before the first one.
+	took map[string]bool
 	// piped is set where values come from a pipeline; taken are the parameters they go to.
 	piped bool
 	// unfilled are the cells of parameters before the pipeline filled them.
@@ -84,27 +86,28 @@ func newBinder(r *run, f function, to *scope, piped bool) *binder {
 
 // find returns a parameter by its name, an unambiguous prefix of the name, or an alias.
 func (b *binder) find(name string) (*parameter, error) {
-	low := strings.ToLower(name)
-	var found []*parameter
-	for i, one := range b.p.list {
-		if one.name == low || slices.Contains(one.aliases, low) {
-			return &b.p.list[i], nil
-		}
-		if strings.HasPrefix(one.name, low) || slices.ContainsFunc(one.aliases, func(a string) bool { return strings.HasPrefix(a, low) }) {
-			found = append(found, &b.p.list[i])
+	one, err := byName(b.p.list, name, func(one parameter) ([]string, string) { return append([]string{one.name}, one.aliases...), one.shown })
+	return one, b.own(err)
+}
+
+// byName returns the parameter that has a name, or the only one that has a name that begins so; names are in lower case, and shown is
+// what a message names.
+func byName[P any](all []P, name string, named func(P) (names []string, shown string)) (*P, error) {
+	low, matches := strings.ToLower(name), ""
+	var found *P
+	for i, one := range all {
+		names, shown := named(one)
+		switch {
+		case slices.Contains(names, low):
+			return &all[i], nil
+		case low != "" && slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, low) }):
+			found, matches = &all[i], matches+" -"+shown
 		}
 	}
-	if len(found) > 1 {
-		names := ""
-		for _, one := range found {
-			names += " -" + one.shown
-		}
-		return nil, b.own(ambiguousName(name, names))
+	if strings.Count(matches, " -") > 1 {
+		return nil, ambiguousName(name, matches)
 	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	return found[0], nil
+	return found, nil
 }
 
 // bind puts arguments into parameters. Parameters that the pipeline may fill wait for it.
@@ -122,17 +125,12 @@ func (b *binder) bind(args []argumentValue) error {
 		}
 		if one == nil {
 			if kind := commonName(a.parameter); b.p.binding && kind != "" && (b.p.should || kind != "whatif" && kind != "confirm") {
-				if !a.has && !commonSwitch(kind) && i+1 < len(args) {
-					i++
-					a.value = args[i].value
+				value, taken, err := b.common.take(b.r, b.f.shownName(), kind, args[i:])
+				if err != nil {
+					return b.own(err)
 				}
-				if err := b.common.set(b.r, b.f.shownName(), kind, a); err != nil {
-					return err
-				}
-				if !a.has && commonSwitch(kind) {
-					a.value = true
-				}
-				b.bound.set(commonShown[kind], a.value)
+				b.bound.set(commonShown[kind], value)
+				i += taken - 1
 				continue
 			}
 			if b.p.binding {
@@ -225,7 +223,7 @@ func (b *binder) give(one parameter, value any) error {
 	} else if err != nil {
 		return err
 	}
-	if err := b.validate(one, v); err != nil {
+	if err := b.validate(one, value, v); err != nil {
 		return err
 	}
 	b.given[one.name] = true
@@ -294,6 +292,9 @@ func (b *binder) positional(rest []argumentValue) error {
 			continue
 		}
 		if one.any(func(s parameterSet) bool { return s.remains }) {
+			for i := range rest {
+				rest[i].value = rest[i].written(one)
+			}
 			if err := b.give(one, newArray(loose(rest)...)); err != nil {
 				return err
 			}
@@ -328,44 +329,41 @@ func (b *binder) ambiguous() error {
 func (b *binder) lacks(set string) (missing []string) {
 	for _, one := range b.p.list {
 		s, ok := one.in(set)
-		if ok && s.mandatory && !b.given[one.name] && !(b.piped && (s.pipeline || s.property)) {
+		if ok && s.mandatory && !b.given[one.name] && !b.took[one.name] && !(b.piped && b.took == nil && (s.pipeline || s.property)) {
 			missing = append(missing, one.shown)
 		}
 	}
 	return missing
 }
 
-// settle chooses the parameter set, and gives the parameters without an argument their defaults.
-func (b *binder) settle() error {
-	isDefault := func(n string) bool { return strings.EqualFold(n, b.p.defaultSet) }
+// choose chooses the parameter set; it reports whether one is left, or the default one, or the only one that lacks nothing.
+func (b *binder) choose() bool {
+	whole := slices.DeleteFunc(slices.Clone(b.sets), func(n string) bool { return len(b.lacks(n)) > 0 })
 	switch {
-	case len(b.sets) == 0:
-		return b.ambiguous()
-	case len(b.sets) > 1 && !b.piped || len(b.sets) == 1:
-		whole := slices.DeleteFunc(slices.Clone(b.sets), func(n string) bool { return len(b.lacks(n)) > 0 })
-		switch {
-		case len(whole) == 1:
-			b.set = whole[0]
-		case slices.ContainsFunc(b.sets, isDefault):
-			b.set = b.p.defaultSet
-		case len(b.sets) == 1:
-			b.set = b.sets[0]
-		default:
-			return b.ambiguous()
-		}
+	case len(whole) == 1:
+		b.set = whole[0]
+	case slices.ContainsFunc(b.sets, func(n string) bool { return strings.EqualFold(n, b.p.defaultSet) }):
+		b.set = b.p.defaultSet
 	default:
 		b.set = b.sets[0]
-		if slices.ContainsFunc(b.sets, isDefault) {
-			b.set = b.p.defaultSet
-		}
+		return len(b.sets) == 1
 	}
+	return true
+}
+
+// settle chooses the parameter set, and gives the parameters without an argument their defaults.
+func (b *binder) settle() error {
+	if len(b.sets) == 0 || !b.choose() && !b.piped {
+		return b.ambiguous()
+	}
+	b.open = b.sets
 	if missing := b.lacks(b.set); len(missing) > 0 {
 		return b.own(lackingMandatory(strings.Join(missing, " ")))
 	}
 	outer := b.r.scope
 	b.r.scope = b.to
 	defer func() { b.r.scope = outer }()
-	b.common.apply(b)
+	b.common.enter(b.to)
 	for _, one := range b.p.list {
 		if b.given[one.name] {
 			continue
@@ -392,6 +390,7 @@ func (b *binder) settle() error {
 // converted.
 func (b *binder) take(v any) error {
 	took := map[string]bool{}
+	b.took, b.sets = took, b.open
 	for _, one := range b.p.list {
 		if before, filled := b.unfilled[one.name]; filled && !b.given[one.name] { // an item leaves nothing to the next one
 			b.to.vars[one.name] = before.again()
@@ -422,10 +421,11 @@ func (b *binder) take(v any) error {
 			} else if err != nil {
 				return err
 			}
-			if err := b.validate(one, converted); err != nil {
+			if err := b.validate(one, value, converted); err != nil {
 				return err
 			}
 			took[one.name] = true
+			b.narrow(one)
 			if _, filled := b.unfilled[one.name]; !filled {
 				b.unfilled[one.name] = b.to.vars[one.name].again()
 			}
@@ -433,12 +433,11 @@ func (b *binder) take(v any) error {
 			b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, ""), checks: one.validators}
 		}
 	}
-	var missing []string
-	for _, one := range b.p.list {
-		if s, inSet := b.current(one); inSet && s.mandatory && (s.pipeline || s.property) && !b.given[one.name] && !took[one.name] {
-			missing = append(missing, one.shown)
-		}
+	b.choose()
+	if o, ok := b.to.vars["pscmdlet"].valueOr().(*object); ok {
+		o.set("ParameterSetName", b.set)
 	}
+	missing := b.lacks(b.set)
 	switch {
 	case len(took) == 0 && b.p.binding:
 		return b.own(unbound(v))
@@ -450,8 +449,10 @@ func (b *binder) take(v any) error {
 }
 
 // current is what a parameter is in the chosen set, or in another one that is still possible.
-func (b *binder) current(one parameter) (parameterSet, bool) {
-	s, ok := one.in(b.set)
+func (b *binder) current(one parameter) (s parameterSet, ok bool) {
+	if slices.Contains(b.sets, b.set) {
+		s, ok = one.in(b.set)
+	}
 	for _, other := range b.sets {
 		if !ok {
 			s, ok = one.in(other)
@@ -527,11 +528,6 @@ func (r *run) converted(one parameter, v any) (any, error) {
 		kind := one.kinds[i]
 		var err error
 		switch kind {
-		case "switch", "management.automation.switchparameter":
-			if v, err = r.convert("bool", v); err != nil {
-				return nil, err
-			}
-			continue
 		case "bool", "boolean":
 			switch v.(type) {
 			case string, nil, *array, *hashtable, *object:
@@ -547,7 +543,7 @@ func (r *run) converted(one parameter, v any) (any, error) {
 				return nil, uncast("", "Cannot convert value to type System.String.")
 			}
 		}
-		if v == nil && kind != "string" && !isValueType(kind) {
+		if v == nil && kind != "string" && !isValueType(kind) && kind != "switch" {
 			continue
 		}
 		if v, err = r.convert(kind, v); err != nil {
@@ -562,8 +558,8 @@ func isValueType(kind string) bool {
 	return whole || kind == "long" || kind == "int64" || kind == "double" || kind == "char" || kind == "datetime" || kind == "timespan"
 }
 
-// validate applies the attributes of a parameter.
-func (b *binder) validate(one parameter, v any) error {
+// validate applies the attributes of a parameter to what is given and what it has become.
+func (b *binder) validate(one parameter, given, v any) error {
 	for _, check := range one.validators {
 		why, err := b.r.check(check, v)
 		if err != nil {
@@ -578,12 +574,13 @@ func (b *binder) validate(one parameter, v any) error {
 	}
 	kind := castOf(one, "")
 	a, isArray := v.(*array)
+	item, many := strings.CutSuffix(kind, "[]")
 	switch {
+	case many && !one.null && !isValueType(item) && isList(given) && slices.Contains(list(given), nil):
+		return b.own(emptyArgument(one.shown, nil))
 	case v == nil && !one.null, v == "" && !one.emptyText && kind != "", isArray && len(a.items) == 0 && !one.emptyList && kind != "":
 		return b.own(emptyArgument(one.shown, v))
-	case isArray && slices.ContainsFunc(a.items, func(item any) bool {
-		return item == nil && !one.null && strings.HasSuffix(kind, "string[]") || item == "" && !one.emptyText
-	}):
+	case isArray && !one.emptyText && slices.Contains(a.items, any("")):
 		return b.own(emptyArgument(one.shown, ""))
 	}
 	return nil
@@ -708,7 +705,7 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 // cmdlet is $PSCmdlet of an advanced function.
 func (b *binder) cmdlet() *object {
 	return system(kindCmdlet, nil, "ParameterSetName", b.set, "MyInvocation", b.to.vars["myinvocation"].valueOr(), "name", b.f.shownName(),
-		"should", b.p.should)
+		"should", b.p.should, "impact", b.p.impact)
 }
 
 // valueOr returns the value of a cell that may be missing.
@@ -732,10 +729,14 @@ func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
 		if len(args) > 1 {
 			action = at(args, 1)
 		}
-		if len(args) > 2 {
+		message := "Performing the operation \"" + action + "\" on target \"" + at(args, 0) + "\"."
+		if len(args) == 3 { // the whole message, that of a question, and its caption
+			message = at(args, 0)
+		} else if len(args) > 3 {
 			return nil, lacking("ShouldProcess with these arguments")
 		}
-		return r.should(action, at(args, 0))
+		impact, _ := o.read("impact").(int)
+		return r.asked(message, impact)
 	case "shouldcontinue":
 		return nil, lacking("ShouldContinue, which asks on a console")
 	case "writeverbose", "writewarning", "writedebug":
@@ -747,6 +748,12 @@ func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
 		f, ok := first2(args).(*failure)
 		if !ok {
 			return nil, lacking("%s of %s", name, kindOf(first2(args)))
+		}
+		if n := len(r.frames); n > 0 && f.line == 0 { // it is where the function was called
+			inner := r.site
+			r.source, r.file = r.frames[n-1].source, r.frames[n-1].file
+			r.located(f, position(r.frames[n-1].where)) // it returns what it is given
+			r.site = inner
 		}
 		f.command = text(own)
 		if !strings.Contains(f.id, ",") {

@@ -107,29 +107,7 @@ func specsOf(text string) []spec {
 
 // find returns the parameter of a name or of the start of one.
 func (c *cmdlet) find(name string) (*spec, error) {
-	low := strings.ToLower(name)
-	var found []*spec
-	for i := range c.specs {
-		for k, n := range c.specs[i].names {
-			if n == low {
-				return &c.specs[i], nil
-			}
-			if k == 0 && strings.HasPrefix(n, low) {
-				found = append(found, &c.specs[i])
-			}
-		}
-	}
-	if len(found) == 0 || name == "" {
-		return nil, nil
-	}
-	if len(found) > 1 {
-		names := ""
-		for _, s := range found {
-			names += " -" + s.shown
-		}
-		return nil, ambiguousName(name, names)
-	}
-	return found[0], nil
+	return byName(c.specs, name, func(s spec) ([]string, string) { return s.names, s.shown })
 }
 
 // The failures of binding that cmdlets and functions share.
@@ -193,7 +171,9 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 		if c.common.kept[2] != nil {
 			c.common.kept[2].items = append(c.common.kept[2].items, f)
 		}
-		f.ends = f.ends || c.action == "stop" // no -ErrorAction holds back what binds no arguments
+		if c.action == "stop" { // no other -ErrorAction holds back what binds no arguments
+			f.stop()
+		}
 	}
 	return s, err
 }
@@ -218,7 +198,7 @@ func (c *call) bindAll(args []argumentValue) error {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.parameter == "" {
-			if _, _, isNumber := wholeOf(a.value); isNumber && a.bare && cmd.name == "Write-Host" {
+			if isNumber(a.value) && a.bare && cmd.name == "Write-Host" {
 				a.value = a.text // a number is written as the script has it
 			}
 			rest = append(rest, a)
@@ -243,17 +223,13 @@ func (c *call) bindAll(args []argumentValue) error {
 				}
 				return lacking("the parameter -%s of %s", a.parameter, cmd.name)
 			}
-			if !a.has && !commonSwitch(kind) {
-				if i++; i >= len(args) {
-					return withoutArgument(a.parameter, "System.String")
-				}
-				a.value, a.has = args[i].value, true
-			}
-			if err := c.common.set(c.run, cmd.name, kind, a); err != nil {
+			_, taken, err := c.common.take(c.run, cmd.name, kind, args[i:])
+			if err != nil {
 				return err
 			}
-			if c.isCommon("whatif") && !cmd.should {
-				return lacking("-WhatIf of %s", cmd.name)
+			i += taken - 1
+			if (c.isCommon("whatif") || c.common.preferences["confirmpreference"] == "Low") && !cmd.should {
+				return lacking("-%s of %s", commonShown[kind], cmd.name)
 			}
 			continue
 		}
@@ -451,7 +427,7 @@ func changes(name string) bool {
 func (r *run) defaults(command string, find func(name string) string, args []argumentValue) (out []argumentValue) {
 	v, _ := r.lookup("psdefaultparametervalues")
 	h, ok := v.(*hashtable)
-	if !ok || len(h.keys) == 0 {
+	if !ok || len(h.keys) == 0 || truth(h.read("Disabled")) {
 		return nil
 	}
 	key := func(name string) string { return cmp.Or(find(name), commonName(name)) }
@@ -610,7 +586,7 @@ func (s *cmdletStage) finish(err error) error {
 	}
 	s.c.claim(f)
 	if s.c.action == "stop" {
-		f.ends = true
+		f.stop()
 	}
 	s.c.keepFault(f)
 	_, own := s.c.common.preferences["erroractionpreference"]

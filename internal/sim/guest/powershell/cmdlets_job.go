@@ -7,7 +7,7 @@ import (
 
 // jobCmdlets are background jobs (about_Jobs). A guest runs a job to its end where it starts.
 var jobCmdlets = []cmdlet{
-	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList|Args Name% InitializationScript", run: startJob},
+	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList|Args Name% InitializationScript InputObject", ending: true, run: startJob},
 	{name: "Receive-Job", parameters: "Job:0 Name% Id Keep? Wait? AutoRemoveJob?", run: eachJob(receiveJob)},
 	{name: "Wait-Job", parameters: "Job:0 Name% Id Timeout~ Any?~ Force?~",
 		run: eachJob(func(c *call, j *job) error { return c.emit(j.shown) })},
@@ -41,7 +41,8 @@ const sessionSize = 8 << 10
 // startJob runs a block in a session of its own: it sees nothing of the caller but its arguments and $using:.
 func startJob(c *call) error {
 	f, ok := c.given["scriptblock"].(function)
-	if !ok || c.has("initializationscript") {
+	prepare, prepares := c.given["initializationscript"].(function)
+	if !ok || c.has("initializationscript") && !prepares {
 		return lacking("a job that is no script block")
 	}
 	session := c.session
@@ -69,18 +70,27 @@ func startJob(c *call) error {
 	for stream := 2; stream <= 6; stream++ {
 		inner.redirected[stream] = keep(stream)
 	}
-	err := inner.callFunction(f, unnamed(list(c.given["argumentlist"])...), nil, keep(1))
+	var err error
+	if prepares {
+		prepare.home, prepare.file = nil, ""
+		err = (&functionStage{r: inner, f: prepare, out: keep(1), dot: true}).all(nil)
+	}
+	if err == nil {
+		err = inner.callFunction(f, unnamed(list(c.given["argumentlist"])...), c.objects("inputobject"), keep(1))
+	}
 	c.steps = inner.steps
+	var reason any
 	if fault := failed(err); fault != nil {
-		fault.ends = false
+		fault.ends, fault.stopped = false, false
 		j.shown.set("State", "Failed")
+		reason = fault.exception
 		err = keep(2)(fault)
 	}
 	if _, exits := err.(exitSignal); err != nil && !exits { // it is never wrapped
 		return err
 	}
 	state, _ := j.shown.get("State")
-	info := system("System.Management.Automation.JobStateInfo", nil, "State", state, "Reason", nil)
+	info := system("System.Management.Automation.JobStateInfo", nil, "State", state, "Reason", reason)
 	j.shown.set("JobStateInfo", info)
 	j.shown.set("ChildJobs", newArray(system("System.Management.Automation.PSRemotingChildJob", []string{"Id", "Name", "State"},
 		"Id", c.jobs.last, "Name", "Job"+text(c.jobs.last), "State", state, "JobStateInfo", info)))
@@ -147,6 +157,7 @@ func receiveJob(c *call, j *job) error {
 			err = c.emit(one.value)
 		case isFault:
 			copied := *f
+			c.keepFault(&copied)
 			err = c.report(&copied, c.action)
 		case one.stream == 6:
 			err = c.inform(one.value, true, text(one.value)+"\r\n")

@@ -18,7 +18,7 @@ var languageCmdlets = []cmdlet{
 	{name: "New-Variable", parameters: "Name%!:0 Value:1 Scope Option Force? PassThru? Description~", run: setVariable, should: true},
 	{name: "Get-Variable", parameters: "Name%+:0 ValueOnly? Scope", run: getVariable},
 	{name: "Remove-Variable", byProperty: true, parameters: "Name%!:0 Scope Force?", run: removeVariable},
-	{name: "Clear-Variable", byProperty: true, parameters: "Name%!:0 Scope~ Force?~", run: clearVariable},
+	{name: "Clear-Variable", byProperty: true, parameters: "Name%!:0 Scope Force?~", run: clearVariable},
 	{name: "Set-StrictMode", byProperty: true, parameters: "Version Off?", run: setStrictMode},
 	{name: "Set-Alias", parameters: "Name%:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
 	{name: "New-Alias", parameters: "Name%:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
@@ -33,8 +33,6 @@ var languageCmdlets = []cmdlet{
 	{name: "Start-Process", byProperty: true, parameters: "FilePath%!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
 		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError Verb LoadUserProfile?~", run: startProcess},
 	{name: "Get-Host", byProperty: true, parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
-	{name: "Wait-Process", parameters: "Name%:0 Id Timeout~ InputObject~",
-		run: func(*call) error { return lacking("Wait-Process; no process of the guest runs on") }},
 }
 
 // variableScope returns the scope that -Scope names: a name, or how many scopes out.
@@ -119,116 +117,93 @@ func variableObject(name string, v any) *object {
 	return system("System.Management.Automation.PSVariable", []string{"Name", "Value"}, "Name", name, "Value", plain(v))
 }
 
-// variables returns the names and cells that match a name, in the order of their names.
-func (c *call) variables(pattern string, only *scope) (names []string, cells map[string]*cell, err error) {
-	cells = map[string]*cell{}
-	at, low, _ := c.scopeOf(strings.ToLower(pattern))
-	if at != nil {
-		only = at
-	}
-	from := c.scope
-	if only != nil {
-		from = only
-	}
-	for s := from; s != nil; s = s.parent {
-		for name, cell := range s.vars {
-			if cells[name] != nil || strings.Contains(name, ":") || cell.private && s != c.scope {
+// variables are the cells of the variables that match a name, by their keys.
+func (c *call) variables(name string, only *scope) (map[string]*cell, error) {
+	cells := map[string]*cell{}
+	at, low, _ := c.scopeOf(strings.ToLower(name))
+	only = cmp.Or(at, only)
+	for s := cmp.Or(only, c.scope); s != nil; s = s.parent {
+		for key, v := range s.vars {
+			if cells[key] != nil || strings.Contains(key, ":") || v.private && s != c.scope {
 				continue
 			}
-			if yes, err := like(name, low, false); err != nil {
-				return nil, nil, err
-			} else if yes || name == low {
-				cells[name] = cell
+			if yes, err := like(key, low, false); err != nil {
+				return nil, err
+			} else if yes || key == low {
+				cells[key] = v
 			}
 		}
 		if only != nil {
 			break
 		}
 	}
-	return slices.Sorted(maps.Keys(cells)), cells, nil
+	return cells, nil
 }
 
-func noVariable(name string) error {
-	f := broken("ItemNotFoundException", "VariableNotFound", "Cannot find a variable with the name '%s'.", name)
-	f.target = name
-	return f
-}
-
-func getVariable(c *call) error {
-	wanted := c.textsOf("name")
-	if !c.has("name") {
-		wanted = []string{"*"}
-	}
-	s, err := c.variableScope()
+// eachVariable runs for the variables that the names of a call name, in their order; key is a variable's name in lower case.
+func (c *call) eachVariable(f func(shown, key string, v *cell) error) error {
+	only, err := c.variableScope()
 	if err != nil {
 		return err
 	}
-	return every(c, wanted, func(n string) error {
-		names, cells, err := c.variables(n, s)
+	wanted := c.textsOf("name")
+	if !c.has("name") && !c.piped {
+		wanted = []string{"*"}
+	}
+	return every(c, wanted, func(name string) error {
+		cells, err := c.variables(name, only)
 		if err != nil {
 			return err
 		}
-		if len(names) == 0 && !strings.ContainsAny(n, "*?[") {
-			v, err := c.get(variable{name: strings.ToLower(n)})
+		if len(cells) == 0 && !strings.ContainsAny(name, "*?[") {
+			v, err := c.get(variable{name: strings.ToLower(name)})
 			if err != nil || v == nil {
-				return noVariable(n)
+				f := broken("ItemNotFoundException", "VariableNotFound", "Cannot find a variable with the name '%s'.", name)
+				f.target = name
+				return f
 			}
-			names, cells = []string{n}, map[string]*cell{n: {value: v}}
+			cells[strings.ToLower(name)] = &cell{value: v}
 		}
-		return every(c, names, func(name string) error {
-			v := cells[name].value
-			if len(names) == 1 && strings.EqualFold(name, n) {
-				name = n
+		return every(c, slices.Sorted(maps.Keys(cells)), func(key string) error {
+			if len(cells) == 1 && strings.EqualFold(name, key) {
+				return f(name, key, cells[key])
 			}
-			if c.is("valueonly") {
-				return each(v, c.emit)
-			}
-			return c.emit(variableObject(name, v))
+			return f(key, key, cells[key])
 		})
+	})
+}
+
+func getVariable(c *call) error {
+	return c.eachVariable(func(shown, _ string, v *cell) error {
+		if c.is("valueonly") {
+			return each(v.value, c.emit)
+		}
+		return c.emit(variableObject(shown, v.value))
 	})
 }
 
 func removeVariable(c *call) error {
-	s, err := c.variableScope()
-	if err != nil {
-		return err
-	}
-	return every(c, c.textsOf("name"), func(n string) error {
-		names, cells, err := c.variables(n, s)
-		if err != nil {
-			return err
+	return c.eachVariable(func(shown, key string, v *cell) error {
+		if v.fixed == "constant" || v.fixed != "" && !c.is("force") {
+			f := broken("SessionStateUnauthorizedAccessException", "VariableNotRemovable", "Cannot remove variable %s because it is "+
+				"constant or read-only. If the variable is read-only, try the operation again specifying the Force option.", shown)
+			f.target = shown
+			return f
 		}
-		if len(names) == 0 && !strings.ContainsAny(n, "*?[") {
-			return noVariable(n)
+		for at := c.scope; at != nil; at = at.parent {
+			if at.vars[key] == v {
+				delete(at.vars, key)
+				break
+			}
 		}
-		return every(c, names, func(name string) error {
-			if fixed := cells[name].fixed; fixed == "constant" || fixed != "" && !c.is("force") {
-				f := broken("SessionStateUnauthorizedAccessException", "VariableNotRemovable", "Cannot remove variable %s because it is "+
-					"constant or read-only. If the variable is read-only, try the operation again specifying the Force option.", name)
-				f.target = name
-				return f
-			}
-			for at := c.scope; at != nil; at = at.parent {
-				if at.vars[name] == cells[name] {
-					delete(at.vars, name)
-					break
-				}
-			}
-			return nil
-		})
+		return nil
 	})
 }
 
 func clearVariable(c *call) error {
-	return every(c, c.textsOf("name"), func(n string) error {
-		names, cells, err := c.variables(n, nil)
-		if err == nil && len(names) == 0 {
-			err = noVariable(n)
-		}
-		for _, name := range names {
-			cells[name].value = nil
-		}
-		return err
+	return c.eachVariable(func(_, _ string, v *cell) error {
+		v.value = nil
+		return nil
 	})
 }
 
@@ -485,8 +460,8 @@ func inputTexts(in []any) []string {
 func startProcess(c *call) error {
 	name := c.textOf("filepath")
 	if _, ok := c.host.Has(name); !ok && !(isBatch(strings.ToLower(name)) && c.m.Root.Exists(c.path(name))) {
-		return broken("System.InvalidOperationException", "InvalidOperationException",
-			"This command cannot be run due to the error: The system cannot find the file specified.")
+		return c.fault(broken("System.InvalidOperationException", "InvalidOperationException",
+			"This command cannot be run due to the error: The system cannot find the file specified."))
 	}
 	take := split
 	if strings.TrimSuffix(strings.ToLower(base(name)), ".exe") == "cmd" {

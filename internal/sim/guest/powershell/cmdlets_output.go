@@ -21,7 +21,7 @@ var outputCmdlets = []cmdlet{
 		parameters: "Activity:0~ Status:1~ Id:2~ PercentComplete~ SecondsRemaining~ CurrentOperation~ ParentId~ " +
 			"Completed?~ SourceId~", run: func(*call) error { return nil }},
 	{name: "Write-Error", scalar: true, parameters: "Message|Msg=:0 Exception ErrorRecord Category CategoryActivity~ " +
-		"CategoryReason~ ErrorId= TargetObject RecommendedAction~", run: writeError},
+		"CategoryReason~ ErrorId= TargetObject RecommendedAction", run: writeError},
 	{name: "Out-Null", parameters: "InputObject:0", each: func(*call, any) error { return nil }},
 	{name: "Out-Host", parameters: "Paging? InputObject:0", each: showEach, run: showEnd, start: showStart},
 	{name: "Out-Default", parameters: "InputObject:0", each: showEach, run: showEnd, start: showStart},
@@ -229,6 +229,9 @@ func writeError(c *call) error {
 			}
 			f.category = text(m)
 		}
+		if c.has("recommendedaction") {
+			f.details, f.advice = f.String(), c.textOf("recommendedaction")
+		}
 		f.command, f.target, f.whole = "Write-Error", c.given["targetobject"], true
 		if caller != "" && (c.has("errorid") || !strings.Contains(f.id, ",")) {
 			f.id += "," + caller
@@ -243,10 +246,10 @@ func writeError(c *call) error {
 
 // invoked returns the function or the script that Write-Error speaks for.
 func (c *call) invoked() string {
-	if v := c.find("myinvocation").valueOr(); v != nil {
-		if o, ok := v.(*object); ok {
-			if o, ok := o.read("MyCommand").(*object); ok {
-				return text(o.read("Name"))
+	for s := c.scope; s != nil; s = s.parent {
+		if o, ok := s.vars["myinvocation"].valueOr().(*object); ok {
+			if by, ok := o.read("MyCommand").(*object); ok && text(by.read("Name")) != "" {
+				return text(by.read("Name"))
 			}
 		}
 	}

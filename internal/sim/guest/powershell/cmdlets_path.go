@@ -261,7 +261,7 @@ func (c *call) there(name string) (bool, error) {
 	case "function", "alias":
 		return c.driveItem(provider, rest) != nil || provider == "function" && strings.EqualFold(rest, "prompt"), nil
 	case "variable":
-		names, _, err := c.variables(rest, nil)
+		names, err := c.variables(rest, nil)
 		return len(names) > 0, err
 	case "":
 	default:

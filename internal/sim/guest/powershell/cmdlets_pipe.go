@@ -180,6 +180,7 @@ func whereEach(c *call, v any) error {
 	if err != nil {
 		return err
 	}
+	defer c.keeping("matches")()
 	yes := got
 	for _, o := range whereOperators {
 		if c.has(o) {
@@ -187,7 +188,15 @@ func whereEach(c *call, v any) error {
 			if want == nil && c.given[o] != true {
 				want = c.given[o]
 			}
-			if yes, err = c.operate("-"+o, got, want); err != nil {
+			yes, err = c.operate("-"+o, got, want)
+			if f := failed(err); f != nil {
+				name := "I" + o
+				if o[0] == 'c' && o != "contains" {
+					name = "C" + o[1:]
+				}
+				return c.fault(broken("PSInvalidOperationException", "OperatorFailed", "The '%s' operator failed: %s.", name,
+					strings.TrimSuffix(f.exception.message, ".")))
+			} else if err != nil {
 				return err
 			}
 		}

@@ -65,8 +65,8 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 
 // growing reports lists that can grow.
 func growing(a *array) bool {
-	return strings.Contains(a.kind, "List") || strings.Contains(a.kind, "Queue") || strings.Contains(a.kind, "Stack") ||
-		strings.Contains(a.kind, "HashSet")
+	return a.kind != kindEnumerator && (strings.Contains(a.kind, "List") || strings.Contains(a.kind, "Queue") ||
+		strings.Contains(a.kind, "Stack") || strings.Contains(a.kind, "HashSet"))
 }
 
 // addTo puts a value into a list, as one of the list's type. It reports whether a set took it.
@@ -567,8 +567,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		if low == "getkey" {
 			return h.keys[i], nil
 		}
-		v, _ := h.get(h.keys[i])
-		return v, nil
+		return h.read(h.keys[i]), nil
 	case "trygetvalue":
 		to, isRef := first2(args[min(1, len(args)):]).(*reference)
 		if !isRef {
@@ -578,8 +577,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		to.put(v)
 		return has, nil
 	case "item", "get_item":
-		v, _ := h.get(first2(args))
-		return v, nil
+		return h.read(first2(args)), nil
 	case "set_item":
 		if len(args) == 2 {
 			h.set(args[0], args[1])

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -56,12 +57,28 @@ type commonParameters struct {
 	item *cell
 }
 
-// set takes a common parameter. Its variables are those of the caller.
+// take takes the common parameter that arguments begin with, and says how many of them it is.
+func (p *commonParameters) take(r *run, command, kind string, args []argumentValue) (value any, taken int, err error) {
+	a, taken := args[0], 1
+	switch {
+	case a.has:
+	case commonSwitch(kind):
+		a.value, a.has = true, true
+	case len(args) == 1 || args[1].parameter != "":
+		return nil, 1, withoutArgument(a.parameter, map[bool]string{true: "System.String",
+			false: "System.Management.Automation.ActionPreference"}[strings.HasSuffix(kind, "variable")])
+	default:
+		a.value, a.has, taken = args[1].value, true, 2
+	}
+	return a.value, taken, p.set(r, command, kind, a)
+}
+
+// set takes a common parameter with its value. Its variables are those of the caller.
 func (p *commonParameters) set(r *run, command, kind string, a argumentValue) error {
 	if p.preferences == nil {
 		p.preferences = map[string]any{}
 	}
-	on := !a.has || truth(a.value)
+	on := truth(a.value)
 	switch kind {
 	case "erroraction", "warningaction", "informationaction":
 		action, err := toEnumeration("management.automation.actionpreference", a.value)
@@ -79,16 +96,9 @@ func (p *commonParameters) set(r *run, command, kind string, a argumentValue) er
 	case "whatif":
 		p.preferences["whatifpreference"] = on
 	case "confirm":
-		if on {
-			return lacking("-Confirm")
-		}
-		p.preferences["confirmpreference"] = "None"
-	case "errorvariable":
-		p.kept[2] = r.keptIn(a.value)
-	case "warningvariable":
-		p.kept[3] = r.keptIn(a.value)
-	case "informationvariable":
-		p.kept[6] = r.keptIn(a.value)
+		p.preferences["confirmpreference"] = map[bool]string{true: "Low", false: "None"}[on]
+	case "errorvariable", "warningvariable", "informationvariable":
+		p.kept[map[byte]int{'e': 2, 'w': 3, 'i': 6}[kind[0]]] = r.keptIn(a.value)
 	case "outvariable":
 		p.out = r.keptIn(a.value)
 	case "pipelinevariable":
@@ -119,11 +129,7 @@ func (r *run) keptIn(v any) *array {
 	return a
 }
 
-// apply puts the preferences into the scope of a function.
-func (p *commonParameters) apply(b *binder) {
-	p.enter(b.to)
-}
-
+// enter puts the preferences into the scope of a call.
 func (p *commonParameters) enter(to *scope) {
 	for name, value := range p.preferences {
 		to.vars[name] = &cell{value: value}
@@ -151,7 +157,7 @@ func (p *commonParameters) sink(out sink) sink {
 func (r *run) keep(stream int, v any) {
 	seen := map[*array]bool{}
 	for s := r.scope; s != nil; s = s.outer() {
-		if a := s.kept[stream]; a != nil && !seen[a] {
+		if a := s.kept[stream]; a != nil && !seen[a] && (stream != 2 || !slices.Contains(a.items, v)) {
 			seen[a] = true
 			a.items = append(a.items, v)
 		}
@@ -161,8 +167,7 @@ func (r *run) keep(stream int, v any) {
 // report is an error that does not end what reports it, unless the action is stop.
 func (r *run) report(f *failure, action string) error {
 	if action == "stop" {
-		f.ends = true
-		return f
+		return f.stop()
 	}
 	if action == "ignore" {
 		return nil
@@ -202,8 +207,7 @@ func (r *run) note(stream int, message, action string) error {
 		}
 		f := broken("ActionPreferenceStopException", "ActionPreferenceStop", "The running command stopped because the preference "+
 			"variable \"%s\" or common parameter is set to Stop: %s", k.preference, message)
-		f.ends = true
-		return f
+		return f.stop()
 	}
 	r.keep(stream, record)
 	if to := r.redirected[stream]; to != nil {
@@ -226,12 +230,22 @@ func (r *run) inform(data any, shown bool, line string) error {
 	return r.ctx.Err()
 }
 
+// impacts are the levels of ConfirmImpact and $ConfirmPreference: a question is asked where the one reaches the other.
+var impacts = map[string]int{"low": 1, "medium": 2, "high": 3}
+
 // should asks whether a change is to be made: -WhatIf says what it would be.
 func (r *run) should(operation, target string) (bool, error) {
-	message := "Performing the operation \"" + operation + "\" on target \"" + target + "\"."
+	return r.asked("Performing the operation \""+operation+"\" on target \""+target+"\".", impacts["medium"])
+}
+
+// asked is should with a message and an impact of its own. Nobody answers the question of -Confirm.
+func (r *run) asked(message string, impact int) (bool, error) {
 	if v, _ := r.lookup("whatifpreference"); truth(v) {
 		r.print(r.session.Stdout, "What if: "+message+"\r\n")
 		return false, r.ctx.Err()
+	}
+	if level := impacts[r.preference("confirmpreference")]; level > 0 && level <= impact {
+		return false, lacking("a question for confirmation (-Confirm, or ConfirmImpact from $ConfirmPreference on)")
 	}
 	return true, r.note(4, message, "")
 }

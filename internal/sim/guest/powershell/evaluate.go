@@ -309,11 +309,8 @@ func (r *run) put(target node, v any) error {
 		if err == nil && plain(v) == nil {
 			converted, err = r.convert(t.kind, nil)
 		}
-		if f := failed(err); f != nil {
-			f.id, f.category = "RuntimeException", "MetadataError"
-		}
 		if err != nil {
-			return err
+			return untyped(err)
 		}
 		if err := r.put(t.of, converted); err != nil {
 			return err
@@ -392,38 +389,34 @@ func (r *run) putIndex(t index, v any) error {
 		}
 		of.set(by, v)
 		return r.take(32)
-	case *array:
+	case *array, []byte:
 		i, err := r.integer(by)
 		if err != nil {
 			return err
 		}
-		if i < 0 {
-			i += int64(len(of.items))
+		a, data := newArray(), []byte(nil)
+		switch of := of.(type) {
+		case *array:
+			a = of
+		case []byte:
+			a.kind, data = "Byte[]", of
+			a.items = list(of)
 		}
-		if i < 0 || i >= int64(len(of.items)) {
+		if i < 0 {
+			i += int64(len(a.items))
+		}
+		if i < 0 || i >= int64(len(a.items)) {
 			return outOfRange()
 		}
-		if kind := of.holds(); kind != "object" {
+		if kind := a.holds(); kind != "object" {
 			if v, err = r.convert(kind, v); err != nil {
 				return err
 			}
 		}
-		of.items[i] = v
-		return nil
-	case []byte:
-		i, err := r.integer(by)
-		if err != nil {
-			return err
+		if a.items[i] = v; data != nil {
+			n, _, _ := wholeOf(v)
+			data[i] = byte(n)
 		}
-		own, err := r.convert("byte", v)
-		if err != nil {
-			return err
-		}
-		n, _, _ := wholeOf(own)
-		if i < 0 || i >= int64(len(of)) {
-			return outOfRange()
-		}
-		of[i] = byte(n)
 		return nil
 	case nil:
 		return broken("RuntimeException", "NullArray", "Cannot index into a null array.")

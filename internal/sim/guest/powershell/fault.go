@@ -14,6 +14,8 @@ type failure struct {
 	command string
 	target  any
 	details string
+	// advice is the RecommendedAction of its details.
+	advice string
 	// category is the name of an ErrorCategory; the exception's class decides where it is empty.
 	category string
 	// source is the line of the script, stack the functions that ran.
@@ -26,6 +28,8 @@ type failure struct {
 	// ends is set for terminating errors, such as of throw or ErrorAction Stop: the script ends
 	// unless it catches them.
 	ends bool
+	// stopped is set where an action Stop ends it: no SilentlyContinue of a caller lets the script go on.
+	stopped bool
 	// leaves is set until the advanced function that it ends has ended; its caller goes on.
 	leaves bool
 	// quiet is set once the failure has been printed.
@@ -118,6 +122,12 @@ func broken(kind, id, format string, a ...any) *failure {
 		kind = "System.Management.Automation." + kind
 	}
 	return &failure{exception: exception{kind: kind, message: fmt.Sprintf(format, a...)}, id: id}
+}
+
+// stop makes a failure end the script, as an action Stop does.
+func (f *failure) stop() *failure {
+	f.ends, f.stopped = true, true
+	return f
 }
 
 // thrown is the failure of an exception of .NET, by its name without System, which PowerShell puts into one of its own.
@@ -217,10 +227,7 @@ func (r *run) located(err error, n node) error {
 		f.line, f.column = place(r.source, n.at())
 		f.script = r.file
 		f.stack = r.trace(f.line)
-		lines := strings.SplitN(r.source, "\n", f.line+1)
-		if f.line <= len(lines) {
-			f.source = lines[f.line-1]
-		}
+		f.source = lineOf(r.source, f.line)
 	}
 	if u, ok := errors.AsType[*unsimulated](err); ok && u.line == 0 {
 		u.line, u.column = place(r.source, n.at())

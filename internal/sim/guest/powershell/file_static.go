@@ -262,8 +262,10 @@ func (r *run) make(kind string, args []any) (any, error) {
 			args = nil
 		}
 		return r.convert(kind, newArray(list(first2(args))...))
-	case "collections.hashtable", "hashtable":
-		return newHash(), nil
+	case "collections.hashtable", "hashtable": // only what PowerShell writes as a literal takes its keys in any case
+		h := newHash()
+		h.exact = true
+		return h, nil
 	case "collections.specialized.ordereddictionary":
 		h := newHash()
 		h.ordered = true

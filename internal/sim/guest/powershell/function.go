@@ -20,8 +20,9 @@ type functionStage struct {
 	// dot runs in the caller's scope, at in a scope that is there already.
 	dot bool
 	at  *scope
-	// invoked is the name by which the function was called.
+	// invoked is the name by which the function was called, where the place of the call.
 	invoked string
+	where   int
 	input   []any
 	scope   *scope
 	binder  *binder
@@ -41,8 +42,13 @@ func (r *run) home(f function) *scope {
 	return r.global
 }
 
-func (s *functionStage) begin() error {
+// bind makes the function's scope and puts the arguments into its parameters. A pipeline binds all its commands before the first begins.
+func (s *functionStage) bind() error {
 	r := s.r
+	if s.scope != nil {
+		return nil
+	}
+	s.out = r.outside(s.out)
 	switch {
 	case s.at != nil:
 		s.scope = s.at
@@ -52,7 +58,7 @@ func (s *functionStage) begin() error {
 		s.scope = newScope(r.home(s.f))
 		s.scope.caller = r.scope
 	}
-	if s.f.name != "" && s.at == nil && !s.dot {
+	if s.at == nil && !s.dot {
 		s.scope.vars["myinvocation"] = &cell{value: s.invocation()}
 	}
 	p := s.f.body.parameters
@@ -77,21 +83,37 @@ func (s *functionStage) begin() error {
 		}
 		s.out = s.binder.common.sink(s.out)
 	}
-	return s.within(func() error { return r.guarded(s.f.body, s.f.body.begin, s.out) })
+	return nil
+}
+
+func (s *functionStage) begin() error {
+	if err := s.bind(); err != nil {
+		return err
+	}
+	s.scope.vars["input"] = &cell{value: enumerator(nil)}
+	return s.within(func() error { return s.r.guarded(s.f.body, s.f.body.begin, s.out) })
+}
+
+// outside is a sink that runs what takes the output where the run is now, and not within what gives it.
+func (r *run) outside(out sink) sink {
+	outer := r.site
+	outer.frames = slices.Clip(outer.frames)
+	return func(v any) error {
+		inner := r.site
+		r.site = outer
+		defer func() { r.site = inner }()
+		return out(v)
+	}
 }
 
 // within runs in the function's own scope.
 func (s *functionStage) within(f func() error) error {
 	r := s.r
-	outer, source, file, catching := r.scope, r.source, r.file, r.catching
-	r.scope, r.source, r.file, r.catching = s.scope, s.f.source, s.f.file, 0
+	outer := r.site
+	r.site = site{scope: s.scope, source: s.f.source, file: s.f.file, where: outer.where,
+		frames: append(outer.frames, frame{s.f.name, outer.file, outer.source, cmp.Or(s.where, outer.where)})}
 	r.calls++
-	where := r.where
-	r.frames = append(r.frames, frame{s.f.name, file, source, where})
-	defer func() {
-		r.scope, r.source, r.file, r.catching, r.calls = outer, source, file, catching, r.calls-1
-		r.frames, r.where = r.frames[:len(r.frames)-1], where
-	}()
+	defer func() { r.site, r.calls = outer, r.calls-1 }()
 	if r.calls > maxCalls {
 		return &LimitError{"has functions that call each other too deep"}
 	}
@@ -122,18 +144,18 @@ func (s *functionStage) process(v any) error {
 	var refused *failure // it is none of the function's own, so that its -ErrorVariable does not have it
 	action := ""
 	err := s.within(func() error {
-		s.scope.vars["_"] = &cell{value: v}
+		s.scope.vars["_"], s.scope.vars["input"] = &cell{value: v}, &cell{value: enumerator([]any{v})}
 		if err := s.bindItem(v); err != nil {
 			if refused = failed(err); refused == nil {
 				return err
 			}
-			s.r.located(refused, position(0)) // it returns what it is given
 			action = s.r.preference("erroractionpreference")
 			return nil
 		}
 		return s.r.guarded(s.f.body, s.f.body.process, s.out)
 	})
 	if refused != nil {
+		s.r.located(refused, position(s.where)) // it returns what it is given
 		return s.r.report(refused, action)
 	}
 	return err
@@ -156,25 +178,27 @@ func (s *functionStage) end() error {
 				}
 			}
 		}
-		if s.input != nil || s.piped && !s.f.body.streams {
-			s.scope.vars["input"] = &cell{value: newArray(s.input...)}
-		}
+		s.scope.vars["input"] = &cell{value: enumerator(s.input)}
 		return r.guarded(s.f.body, s.f.body.end, s.out)
 	})
-	if err == nil && s.f.name != "" && !s.dot {
+	if err == nil && s.at == nil && !s.dot {
 		r.ok = !s.scope.unwell
 	}
 	return err
 }
 
+// enumerator is $input: it gives its items once.
+func enumerator(items []any) *array { return &array{items: items, kind: kindEnumerator} }
+
+const kindEnumerator = "System.Collections.ArrayList+ArrayListEnumeratorSimple"
+
 // invocation is $MyInvocation within a function.
 func (s *functionStage) invocation() any {
 	name := base(s.f.name)
-	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand",
-		system(kindCommand, nil, "Name", name, "CommandType", "Function", "Definition", s.f.text, "ScriptBlock", s.f, "ModuleName",
-			s.r.moduleOf(s.f), "text", name),
-		"ScriptName", s.r.file, "PSScriptRoot", parent(s.r.file), "PSCommandPath", s.r.file, "InvocationName", cmp.Or(s.invoked, name),
-		"Line", "", "BoundParameters", s.scope.vars["psboundparameters"].valueOr(), "ExpectingInput", s.piped)
+	info := s.r.invocationInfo(system(kindCommand, nil, "Name", name, "CommandType", "Function", "Definition", s.f.text, "ScriptBlock", s.f,
+		"ModuleName", s.r.moduleOf(s.f), "text", name), s.invoked, s.r.file, s.r.source, cmp.Or(s.where, s.r.where))
+	info.set("ExpectingInput", s.piped)
+	return info
 }
 
 // callFunction runs a function in a new scope.
@@ -200,13 +224,16 @@ func (r *run) item1(f function, v any, out sink) error {
 	if err := r.step(); err != nil {
 		return err
 	}
-	source, file, scope := r.source, r.file, r.scope
-	r.source, r.file = f.source, f.file
-	if scope.home != f.home {
-		r.scope = newScope(r.home(f))
-		r.scope.caller = scope
+	outer := r.site
+	if outer.scope.home != f.home || outer.file != f.file {
+		out = r.outside(out)
 	}
-	defer func() { r.source, r.file, r.scope = source, file, scope }()
+	r.source, r.file = f.source, f.file
+	if outer.scope.home != f.home {
+		r.scope = newScope(r.home(f))
+		r.scope.caller = outer.scope
+	}
+	defer func() { r.site = outer }()
 	defer r.current(v)()
 	body := f.body.end
 	if f.body.streams {
@@ -284,30 +311,21 @@ func (r *run) trapped(b *block, err error, out sink) error {
 	return err
 }
 
-// zero returns the value of a parameter that the caller does not set, by the parameter's type.
+// zeros are the values of parameters that the caller does not set, by their types.
+var zeros = map[string]any{
+	"switch": false, "bool": false, "boolean": false, "int": int64(0), "int32": int64(0), "double": float64(0), "float": short(0),
+	"single": short(0), "decimal": decimal{new(big.Int), 0}, "datetime": time.Time{}, "timespan": time.Duration(0),
+	"guid": guid("00000000-0000-0000-0000-000000000000"), "string": "",
+}
+
+// zero returns the value of a parameter that the caller does not set.
 func zero(one parameter) any {
 	for _, kind := range one.kinds {
-		switch kind {
-		case "switch", "bool", "boolean":
-			return false
-		case "int", "int32":
-			return int64(0)
-		case "long", "int64", "uint32", "byte", "int16", "uint16", "uint64":
+		if v, ok := zeros[kind]; ok {
+			return v
+		}
+		if isValueType(kind) && kind != "char" {
 			return sizedOf(strings.TrimPrefix(typeName(kind), "System."), 0)
-		case "double":
-			return float64(0)
-		case "float", "single":
-			return short(0)
-		case "decimal":
-			return decimal{new(big.Int), 0}
-		case "datetime":
-			return time.Time{}
-		case "timespan":
-			return time.Duration(0)
-		case "guid":
-			return guid("00000000-0000-0000-0000-000000000000")
-		case "string":
-			return ""
 		}
 	}
 	return nil

@@ -2,7 +2,7 @@ package powershell
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -50,24 +50,47 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	}
 	r.ok, r.where = true, p.at()
 	stages := make([]stage, len(p.stages))
-	next := out
-	for i := len(p.stages) - 1; i > 0; i-- {
+	// What a stage gives before all have begun waits for that.
+	var held []func() error
+	begun := false
+	next, err := out, error(nil)
+	for i := len(p.stages) - 1; i >= 0; i-- {
 		c, ok := p.stages[i].(command)
-		if !ok {
+		if !ok && i > 0 {
 			return r.located(lacking("an expression behind |"), p)
+		} else if !ok {
+			break
 		}
-		s, err := r.stage(c, next, true)
-		if err != nil {
-			return r.located(err, c)
+		s, failure := r.stage(c, next, i > 0)
+		if failure != nil { // of several, the first one's is reported
+			err = r.located(failure, c)
+			continue
 		}
-		stages[i], next = s, s.process
+		stages[i] = s
+		next = func(v any) error {
+			if begun {
+				return s.process(v)
+			}
+			held = append(held, func() error { return s.process(v) })
+			return r.take(16)
+		}
 	}
-	var err error
-	for i := len(stages) - 1; i > 0 && err == nil; i-- {
-		err = r.located(stages[i].begin(), p.stages[i])
+	for i, s := range stages {
+		if f := functionOf(s); f != nil && err == nil {
+			err = r.located(f.bind(), p.stages[i])
+		}
+	}
+	for i, s := range stages {
+		if s != nil && err == nil {
+			r.where = p.stages[i].at()
+			err = r.located(s.begin(), p.stages[i])
+		}
+	}
+	for begun = true; len(held) > 0 && err == nil; held = held[1:] {
+		err = held[0]()
 	}
 	if err == nil {
-		err = r.feed(p.stages[0], next)
+		err = r.feed(p.stages[0], stages[0], next)
 	}
 	for i := 1; ; i++ {
 		if owner := stopped(err, stages); owner >= 0 {
@@ -78,6 +101,15 @@ func (r *run) pipeline(p pipeline, out sink) error {
 		}
 		err = r.located(stages[i].end(), p.stages[i])
 	}
+}
+
+// functionOf is the function that a stage runs, or nil.
+func functionOf(s stage) *functionStage {
+	if rs, ok := s.(*redirectedStage); ok {
+		s = rs.inner
+	}
+	f, _ := s.(*functionStage)
+	return f
 }
 
 // stopped returns which stage of a pipeline needs no more input, or -1.
@@ -94,31 +126,20 @@ func stopped(err error, stages []stage) int {
 	})
 }
 
-// feed runs the first stage of a pipeline.
-func (r *run) feed(n node, out sink) error {
-	c, ok := n.(command)
-	if !ok {
-		if rd, ok := n.(redirected); ok {
-			return r.redirectedValue(rd, out)
-		}
-		v, err := r.raw(n)
-		if err != nil {
-			return r.located(err, n)
-		}
-		return each(v, out)
+// feed runs the first stage of a pipeline, a command that has begun or an expression.
+func (r *run) feed(n node, s stage, out sink) error {
+	if s != nil {
+		r.where = n.at()
+		return r.located(s.end(), n)
 	}
-	s, err := r.stage(c, out, false)
-	r.where = n.at()
-	if err == nil {
-		err = s.begin()
+	if rd, ok := n.(redirected); ok {
+		return r.redirectedValue(rd, out)
 	}
-	if err == nil {
-		err = s.end()
+	v, err := r.raw(n)
+	if err != nil {
+		return r.located(err, n)
 	}
-	if stop, ok := err.(stopSignal); ok && stop.owner == s { // it is never wrapped
-		err = nil
-	}
-	return r.located(err, n)
+	return each(v, out)
 }
 
 // redirectedValue runs an expression whose value goes to a file.
@@ -150,13 +171,13 @@ func (r *run) stage(c command, out sink, piped bool) (stage, error) {
 		out = to.outwards(r)
 	}
 	s, err := r.target(c, out, piped)
+	if to == nil {
+		return s, err
+	}
 	if err != nil {
 		return nil, errors.Join(err, finish())
 	}
-	if to != nil {
-		s = &redirectedStage{r: r, inner: s, to: to, finish: finish}
-	}
-	return s, nil
+	return &redirectedStage{r: r, inner: s, to: to, finish: finish}, nil
 }
 
 // target resolves what a command calls.
@@ -169,9 +190,14 @@ func (r *run) target(c command, out sink, piped bool) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	invoked := text(name)
+	if c.operator != 0 {
+		invoked = string(c.operator)
+	}
+	if f, ok := name.(function); ok {
+		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: invoked, where: c.at()}, nil
+	}
 	switch v := name.(type) {
-	case function:
-		return &functionStage{r: r, f: v, args: args, out: out, piped: piped, dot: c.operator == '.'}, nil
 	case nil:
 		return nil, broken("RuntimeException", "BadExpression", "The expression after '%s' in a pipeline "+
 			"element produced an object that was not valid. It must result in a command name, a script block, "+
@@ -179,20 +205,20 @@ func (r *run) target(c command, out sink, piped bool) (stage, error) {
 	case *object:
 		if v.kind == kindCommand {
 			name = text(v.read("Name"))
-		} else if m := r.modules[strings.ToLower(text(v.read("Name")))]; v.kind == kindModule && m != nil && m.scope != nil && len(args) > 0 {
+		} else if m := moduleIn(v); m != nil && m.scope != nil && len(args) > 0 {
 			if f, ok := args[0].value.(function); ok { // it runs in the module
 				f.home = m.scope
-				return &functionStage{r: r, f: f, args: args[1:], out: out, piped: piped, dot: c.operator == '.'}, nil
+				return &functionStage{r: r, f: f, args: args[1:], out: out, piped: piped, dot: c.operator == '.', where: c.at()}, nil
 			}
 		}
 	}
-	return r.named(c, text(name), args, out, piped)
+	return r.named(c, text(name), invoked, args, out, piped)
 }
 
 // named finds a command by its name: a function, an alias, a cmdlet, a script or a
 // program.
-func (r *run) named(c command, name string, args []argumentValue, out sink, piped bool) (stage, error) {
-	low, asked := strings.ToLower(name), name
+func (r *run) named(c command, name, invoked string, args []argumentValue, out sink, piped bool) (stage, error) {
+	low := strings.ToLower(name)
 	if m, rest, ok := strings.Cut(low, `\`); ok && (r.modules[m] != nil || knownModules[m] || m == "microsoft.powershell.core") {
 		low, name = rest, name[len(m)+1:]
 	}
@@ -212,7 +238,8 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 					"method. Parameters should be separated by spaces. For information about parameters, see the about_Parameters Help topic.")
 			}
 		}
-		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: asked}, nil
+		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: invoked,
+			where: c.at()}, nil
 	}
 	if cmd := cmdlets[low]; cmd != nil {
 		return r.bind(cmd, args, out, piped, c)
@@ -221,7 +248,7 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 		return &noEffectStage{r: r, name: name, note: note}, nil
 	}
 	if strings.HasSuffix(low, ".ps1") {
-		return r.scriptStage(name, args, out, piped, c.operator == '.')
+		return r.scriptStage(&fileStage{r: r, args: args, out: out, piped: piped, dot: c.operator == '.', invoked: invoked, where: c.at()}, name)
 	}
 	if _, ok := r.host.Has(name); ok {
 		return &programStage{r: r, name: name, args: args, out: out, piped: piped}, nil
@@ -233,7 +260,7 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 		return nil, lacking("%s", known)
 	}
 	if _, ok := r.function("get-" + low); ok || cmdlets["get-"+low] != nil {
-		return r.named(c, "Get-"+name, args, out, piped) // what has no verb gets
+		return r.named(c, "Get-"+name, invoked, args, out, piped) // what has no verb gets
 	}
 	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && !r.defined[low] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
 		return nil, lacking("the cmdlet %s, if the image has one of that name", name)
@@ -414,17 +441,15 @@ type redirectedStage struct {
 	finish func() error
 }
 
+// within runs a part of the stage. A failure that ends it is the statement's, and does not go where the stage's errors go.
 func (s *redirectedStage) within(f func() error) error {
 	outer := s.r.redirected
 	s.r.redirected = s.to.sinks
 	s.r.redirected[1] = nil
 	defer func() { s.r.redirected = outer }()
 	err := f()
-	if failure := failed(err); failure != nil && s.to.sinks[2] != nil && s.r.tries == 0 && !failure.ends &&
-		s.r.preference("erroractionpreference") != "stop" {
-		s.r.ok = false // the error goes where errors go
-		s.r.remember(failure)
-		return s.to.sinks[2](failure)
+	if failed(err) != nil {
+		return errors.Join(err, s.finish())
 	}
 	return err
 }
@@ -434,19 +459,23 @@ func (s *redirectedStage) process(v any) error {
 	return s.within(func() error { return s.inner.process(v) })
 }
 func (s *redirectedStage) end() error {
-	return errors.Join(s.within(s.inner.end), s.finish())
+	if err := s.within(s.inner.end); err != nil {
+		return err
+	}
+	return s.finish()
 }
 
 // scriptStage runs a script file.
-func (r *run) scriptStage(name string, args []argumentValue, out sink, piped, dot bool) (stage, error) {
-	file := r.path(name)
-	data, err := r.m.Root.ReadFile(file)
+func (r *run) scriptStage(s *fileStage, name string) (stage, error) {
+	s.file = r.path(name)
+	data, err := r.m.Root.ReadFile(s.file)
 	if err != nil {
 		f := noCommand(name)
 		f.target = nil // a path names none
 		return nil, f
 	}
-	return &fileStage{r: r, file: file, content: decode(data), args: args, out: out, piped: piped, dot: dot}, nil
+	s.content = decode(data)
+	return s, nil
 }
 
 type fileStage struct {
@@ -456,6 +485,9 @@ type fileStage struct {
 	input         []any
 	out           sink
 	piped, dot    bool
+	// invoked is how the script was called, where the place of the call.
+	invoked string
+	where   int
 }
 
 func (s *fileStage) begin() error        { return nil }
@@ -475,29 +507,28 @@ func (s *fileStage) end() error {
 	if err != nil {
 		return r.unparsed(err, s.file)
 	}
-	outer := struct {
-		ctx          context.Context
-		source, file string
-		scope        *scope
-	}{r.ctx, r.source, r.file, r.scope}
+	outer, outerContext, out := r.site, r.ctx, r.outside(s.out)
+	info := r.invocation(s.file, s.invoked, s.where)
 	r.ctx, r.source, r.file = ctx, body.source, s.file
-	defer func() { r.ctx, r.source, r.file, r.scope = outer.ctx, outer.source, outer.file, outer.scope }()
+	defer func() { r.site, r.ctx = outer, outerContext }()
 	if err := r.requires(body.source); err != nil {
 		return err
 	}
-	if !s.dot {
+	if s.dot {
+		defer r.keeping("psscriptroot", "pscommandpath", "myinvocation")()
+	} else {
 		r.scope = newScope(r.scope)
 		r.scope.script = true
 	}
 	r.scope.vars["psscriptroot"] = &cell{value: parent(s.file)}
 	r.scope.vars["pscommandpath"] = &cell{value: s.file}
-	r.scope.vars["myinvocation"] = &cell{value: r.invocation(s.file)}
+	r.scope.vars["myinvocation"] = &cell{value: info}
 	r.ok = true
 	input := s.input
 	if s.piped && input == nil {
 		input = []any{}
 	}
-	err = r.body(function{name: s.file, body: body, source: body.source, file: s.file, home: r.scope.home}, s.args, input, s.out)
+	err = r.body(function{name: s.file, body: body, source: body.source, file: s.file, home: r.scope.home}, s.args, input, out)
 	switch e := err.(type) {
 	case exitSignal:
 		r.lastExit, r.ok = int64(e.code), e.code == 0
@@ -523,8 +554,24 @@ func (r *run) unparsed(err error, file string) error {
 	return f
 }
 
-func (r *run) invocation(file string) any {
-	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand",
-		system(kindCommand, nil, "Name", base(file), "Path", file, "Definition", file, "CommandType", "ExternalScript"),
-		"ScriptName", file, "PSScriptRoot", parent(file), "PSCommandPath", file, "InvocationName", file, "Line", "")
+// invocation is $MyInvocation within a script.
+func (r *run) invocation(file, invoked string, where int) any {
+	return r.invocationInfo(system(kindCommand, nil, "Name", base(file), "Path", file, "Definition", file, "CommandType", "ExternalScript"),
+		cmp.Or(invoked, file), file, r.source, where)
+}
+
+// invocationInfo is how a command was called: by which name, and from where in a script.
+func (r *run) invocationInfo(command any, name, file, source string, at int) *object {
+	line, column := place(source, at)
+	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand", command, "ScriptName", file, "PSScriptRoot", parent(file),
+		"PSCommandPath", file, "InvocationName", name, "ScriptLineNumber", int64(line), "OffsetInLine", int64(column), "Line",
+		lineOf(source, line), "BoundParameters", newHash(), "UnboundArguments", newArray(), "ExpectingInput", false)
+}
+
+// lineOf is a line of a text.
+func lineOf(text string, line int) string {
+	if lines := strings.SplitN(text, "\n", line+1); line > 0 && line <= len(lines) {
+		return lines[line-1]
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package powershell
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -150,20 +151,15 @@ func (r *run) property(of any, name string) (any, error) {
 		switch low {
 		case "basetype":
 			return typeValue{typeKey(baseType(o.name))}, nil
-		case "namespace":
-			full := typeName(o.name)
-			return full[:max(strings.LastIndexByte(full, '.'), 0)], nil
 		case "isarray":
 			return strings.HasSuffix(o.name, "[]"), nil
 		case "isenum":
 			return enumerationTypes[o.name] != "", nil
 		case "isvaluetype":
 			return baseType(o.name) == "System.ValueType" || enumerationTypes[o.name] != "", nil
-		case "isclass":
-			return baseType(o.name) != "System.ValueType", nil
 		case "name":
 			full := typeName(o.name)
-			return full[strings.LastIndexByte(full, '.')+1:], nil
+			return full[strings.LastIndexAny(full, ".+")+1:], nil
 		case "fullname":
 			return typeName(o.name), nil
 		}
@@ -302,41 +298,39 @@ func common(of any, low string) (any, bool, error) {
 		default:
 			return int64(1), true, nil
 		}
+	case "psbase":
+		if h, ok := of.(*hashtable); ok {
+			return system("System.Management.Automation.PSMemberSet", nil, "Count", int64(len(h.keys)), "Keys", newArray(h.keys...), "Values",
+				newArray(slices.Collect(maps.Values(h.values))...)), true, nil
+		}
+		return of, of != nil, nil
 	case "pstypenames":
 		return typeNamesOf(of), of != nil, nil
 	case "psobject":
-		if o, ok := of.(*object); ok {
-			props := newArray()
-			props.owner = o
-			for _, f := range o.members() {
-				if s, own := f.value.(scripted); own && s.kind == "ScriptMethod" {
-					continue
-				}
-				props.items = append(props.items, propertyObject(o, f))
-			}
-			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
-				fields: []field{{"Properties", props}, {"of", o}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", o}}}, true, nil
+		a, isArray := of.(*array)
+		if t, isType := of.(typeValue); isType || isArray && growing(a) {
+			return nil, true, lacking("the properties that %s have", map[bool]string{true: "types", false: "lists"}[t.name != ""])
+		} else if of == nil {
+			break
 		}
-		switch of := of.(type) {
-		case typeValue:
-			return nil, true, lacking("the properties that types have")
-		case *array:
-			if growing(of) {
-				return nil, true, lacking("the properties that lists have")
-			}
+		o, own := of.(*object)
+		if !own {
+			o = propertiesOf(of)
 		}
-		if of != nil {
-			o := propertiesOf(of)
-			props := newArray()
-			props.owner = o
-			for _, f := range o.fields {
-				p := propertyObject(o, f)
+		props := newArray()
+		props.owner = o
+		for _, f := range o.members() {
+			if s, ok := f.value.(scripted); ok && s.kind == "ScriptMethod" {
+				continue
+			}
+			p := propertyObject(o, f)
+			if !own {
 				p.set("MemberType", "Property")
-				props.items = append(props.items, p)
 			}
-			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
-				fields: []field{{"Properties", props}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", of}}}, true, nil
+			props.items = append(props.items, p)
 		}
+		return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
+			fields: []field{{"Properties", props}, {"of", of}, {"TypeNames", typeNamesOf(of)}, {"BaseObject", of}}}, true, nil
 	}
 	return nil, false, nil
 }
@@ -371,6 +365,9 @@ func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 
 // listProperty reads a property of each item.
 func (r *run) listProperty(a *array, name, low string) (any, error) {
+	if a.kind == kindEnumerator { // it has no members but those of its items
+		low = ""
+	}
 	switch low {
 	case "count":
 		return int64(len(a.items)), nil
@@ -494,7 +491,8 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 		if f.details == "" {
 			return nil, nil
 		}
-		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "RecommendedAction", "", "text", f.details), nil
+		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "RecommendedAction", f.advice, "text",
+			f.details), nil
 	case "fullyqualifiederrorid":
 		return f.id, nil
 	case "targetobject":
@@ -504,10 +502,15 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 	case "categoryinfo":
 		return f.categoryInfo(), nil
 	case "invocationinfo":
-		return system("System.Management.Automation.InvocationInfo", nil, "ScriptLineNumber", int64(f.line),
-			"OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage", strings.TrimSuffix(f.position(), "\r\n"),
-			"InvocationName", cmp.Or(f.invoked, f.command), "Line", f.source,
-			"MyCommand", system(kindCommand, nil, "Name", f.reporter(), "text", f.reporter())), nil
+		command := any(nil)
+		if name := f.reporter(); name != "" {
+			command = system(kindCommand, nil, "Name", name, "text", name)
+		}
+		info := r.invocationInfo(command, cmp.Or(f.invoked, f.command), f.script, "", 0)
+		info.set("ScriptLineNumber", int64(f.line))
+		info.set("OffsetInLine", int64(f.column))
+		info.set("Line", f.source)
+		return info, nil
 	case "pipelineiterationinfo":
 		return newArray(), nil
 	}

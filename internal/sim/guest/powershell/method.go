@@ -275,6 +275,9 @@ func (r *run) functionCall(f function, name, low string, args []any) (any, error
 	switch low {
 	case "invoke", "invokereturnasis":
 		items, err := r.gather(func(out sink) error { return r.callFunction(f, unnamed(args...), nil, out) })
+		if low == "invoke" {
+			return &array{items: items, kind: "System.Collections.ObjectModel.Collection`1"}, err
+		}
 		return single(items), err
 	case "getnewclosure": // a module of its own, with a copy of the caller's variables
 		own := newScope(r.global)

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ type module struct {
 
 var moduleCmdlets = []cmdlet{
 	{name: "Import-Module", parameters: "Name!:0 Force? DisableNameChecking?~ Global? PassThru? MinimumVersion~ RequiredVersion~ Scope~ " +
-		"Prefix Function Variable ArgumentList SkipEditionCheck?~ UseWindowsPowerShell?~", run: importModule},
+		"Prefix Function Variable ArgumentList|Args SkipEditionCheck?~ UseWindowsPowerShell?~", run: importModule},
+	{name: "New-Module", parameters: "Name:0 ScriptBlock:1 ArgumentList|Args", run: newModule},
 	{name: "Get-Module", parameters: "Name:0 ListAvailable? All?~ Refresh?~", run: getModule},
 	{name: "Remove-Module", parameters: "Name!:0 Force?~", run: removeModule},
 	{name: "Export-ModuleMember", parameters: "Function:0 Variable Alias Cmdlet~", run: exportModuleMember},
@@ -54,14 +56,19 @@ func exportModuleMember(c *call) error {
 }
 
 func importModule(c *call) error {
-	if c.has("function") || c.has("variable") || c.has("argumentlist") {
-		return lacking("-Function, -Variable and -ArgumentList of Import-Module")
+	if c.has("function") || c.has("variable") {
+		return lacking("-Function and -Variable of Import-Module")
 	}
 	if c.modules == nil {
 		c.modules = map[string]*module{}
 	}
-	for _, name := range append(c.textsOf("name"), inputTexts(c.input)...) {
-		m, err := c.imported(name)
+	for _, one := range append(list(c.given["name"]), c.input...) {
+		m, err := moduleIn(one), error(nil)
+		if m == nil {
+			m, err = c.imported(text(one))
+		} else {
+			c.modules[strings.ToLower(m.name)] = m
+		}
 		if err != nil {
 			if failed(err) == nil {
 				return err
@@ -124,30 +131,74 @@ func (c *call) imported(name string) (*module, error) {
 	if strings.HasSuffix(strings.ToLower(file), ".psd1") {
 		return nil, lacking("module manifests")
 	}
+	short := base(file)
+	m := c.newModule(short[:len(short)-len(extension(short))], file)
 	if old := c.modules[plainName]; old != nil && old.scope != nil {
-		if !c.is("force") && strings.EqualFold(old.file, file) {
+		if !c.is("force") && strings.EqualFold(old.file, m.file) {
 			return old, nil
 		}
 		old.unload()
 		delete(c.modules, plainName)
 	}
-	short := base(file)
-	m := &module{name: short[:len(short)-len(extension(short))], file: file, scope: newScope(c.global), to: c.scope.home}
-	m.scope.home, m.scope.script = m.scope, true
-	if m.to == nil || c.is("global") {
-		m.to = c.global
-	}
-	scope, loading := c.scope, c.loading
-	m.scope.caller = scope
-	c.scope, c.loading = m.scope, m
-	err = (&fileStage{r: c.run, file: file, content: decode(data), out: c.emit, dot: true}).end()
-	c.scope, c.loading = scope, loading
+	args := unnamed(list(c.given["argumentlist"])...)
+	err = c.loads(m, (&fileStage{r: c.run, file: file, content: decode(data), args: args, out: c.emit, dot: true}).end)
 	if err != nil {
 		return nil, err
 	}
 	m.load(c.textOf("prefix"))
 	c.modules[plainName] = m
 	return m, nil
+}
+
+// newModule is a module with a scope of its own, from which nothing has been exported yet.
+func (c *call) newModule(name, file string) *module {
+	m := &module{name: name, file: file, scope: newScope(c.global), to: c.scope.home}
+	m.scope.home, m.scope.script, m.scope.caller = m.scope, true, c.scope
+	if m.to == nil || c.is("global") {
+		m.to = c.global
+	}
+	return m
+}
+
+// loads runs what makes a module in its scope.
+func (c *call) loads(m *module, f func() error) error {
+	scope, loading := c.scope, c.loading
+	defer func() { c.scope, c.loading = scope, loading }()
+	c.scope, c.loading = m.scope, m
+	return f()
+}
+
+// newModule makes a module of a script block (New-Module).
+func newModule(c *call) error {
+	if c.given["scriptblock"] == nil {
+		c.given["scriptblock"] = c.given["name"]
+		delete(c.given, "name")
+	}
+	f, ok := c.given["scriptblock"].(function)
+	if !ok {
+		return lackingMandatory("ScriptBlock")
+	}
+	m := c.newModule(cmp.Or(c.textOf("name"), "__DynamicModule_"+text(newGUID())), "")
+	f.home = m.scope
+	args := unnamed(list(c.given["argumentlist"])...)
+	drop := func(any) error { return nil }
+	err := c.loads(m, func() error {
+		return (&functionStage{r: c.run, f: f, args: args, out: drop, at: m.scope}).all(nil)
+	})
+	if err != nil {
+		return err
+	}
+	m.load("")
+	return c.emit(m.object())
+}
+
+// moduleIn is the module that an object stands for, or nil.
+func moduleIn(v any) *module {
+	if o, ok := v.(*object); ok && o.kind == kindModule {
+		m, _ := o.read("module").(*module)
+		return m
+	}
+	return nil
 }
 
 // moduleOf returns the name of the module that a function is of, or nothing.
@@ -184,7 +235,7 @@ func (m *module) load(prefix string) {
 		m.functions = append(m.functions, key)
 	}
 	for key, c := range m.scope.vars {
-		if m.exported != nil && m.exports("variable", key) {
+		if m.exports("variable", key) {
 			m.to.vars[key] = c
 			m.variables = append(m.variables, key)
 		}
@@ -221,13 +272,20 @@ func (m *module) object() *object {
 		name := m.to.functions[key].name
 		commands.set(name, system(kindCommand, []string{"CommandType", "Name"}, "CommandType", "Function", "Name", name, "text", name))
 	}
+	functions := newHash()
+	for name, command := range commands.all() {
+		functions.set(name, command)
+	}
+	for _, key := range m.aliases {
+		commands.set(key, aliasObject(key, m.to.aliases[key]))
+	}
 	kind := "Script"
 	if m.scope == nil {
 		kind = "Manifest"
 	}
 	return system(kindModule, []string{"ModuleType", "Version", "Name"}, "ModuleType", kind, "Version",
-		version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", commands,
-		"ExportedCommands", commands, "text", m.name)
+		version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", functions,
+		"ExportedCommands", commands, "text", m.name, "module", m)
 }
 
 func getModule(c *call) error {

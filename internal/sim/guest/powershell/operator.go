@@ -55,11 +55,14 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 		if base == "-as" {
 			return r.convert("type", right)
 		}
-		id := "RuntimeException"
 		if right == nil {
-			id = "IsOperatorRequiresType"
+			return nil, broken("RuntimeException", "IsOperatorRequiresType", "The right operand of '%s' must be a type.", base)
 		}
-		return nil, broken("RuntimeException", id, "The right operand of '%s' must be a type.", base)
+		_, err := r.convert("type", right)
+		if f := failed(err); f != nil {
+			f.id = "RuntimeException"
+		}
+		return nil, err
 	}
 	if a, ok := left.(*array); ok {
 		return r.filter(a, base, right, exact)
@@ -69,6 +72,7 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 
 // filter keeps the items of a list for which a comparison holds.
 func (r *run) filter(a *array, operator string, right any, exact bool) (any, error) {
+	defer r.keeping("matches")()
 	out := newArray()
 	for _, item := range a.items {
 		if err := r.step(); err != nil {
@@ -218,6 +222,12 @@ func sameText(a, b string, exact bool) bool {
 
 // order compares as -lt and its like do: the right value becomes one of the left's type.
 func (r *run) order(left, right any, exact bool) (int, error) {
+	switch left.(type) {
+	case time.Time, time.Duration, guid, *object:
+		if right == nil {
+			return 1, nil
+		}
+	}
 	switch l := left.(type) {
 	case nil:
 		if y, ok := float(right); ok && right != "" {
@@ -274,9 +284,6 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		y, err := r.convert("guid", right)
 		return strings.Compare(string(l), text(y)), incomparable(left, right, err)
 	case *object:
-		if right == nil {
-			return 1, nil
-		}
 		if l.kind == "System.Version" {
 			y, err := r.convert("version", right)
 			return orderVersions(text(versionText(l)), text(versionText(y))), incomparable(left, right, err)

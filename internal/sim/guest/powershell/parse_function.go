@@ -48,7 +48,7 @@ func (p *parser) function(from position, filter bool) (node, error) {
 func (p *parser) header(b *block) error {
 	from := p.pos
 	binding := false
-	params := &parameters{}
+	params := &parameters{impact: impacts["medium"]}
 	for {
 		p.separators()
 		if p.peek() != '[' {
@@ -95,6 +95,10 @@ func (ps *parameters) bindingOf(a *attribute) {
 			}
 		case "supportsshouldprocess":
 			ps.should = isTrue(value)
+		case "confirmimpact":
+			if c, ok := value.(constant); ok {
+				ps.impact = impacts[strings.ToLower(text(c.value))]
+			}
 		case "positionalbinding":
 			ps.unplaced = !isTrue(value)
 		}
@@ -289,7 +293,7 @@ func (p *parser) apply(one *parameter, a *attribute) error {
 		one.emptyText = true
 	case "allowemptycollection":
 		one.emptyList = true
-	case "supportswildcards":
+	case "supportswildcards", "argumentcompleter", "psdefaultvalue":
 	default:
 		return p.missing("the parameter attribute [" + a.name + "]")
 	}

@@ -57,7 +57,7 @@ func (p *parser) digits() (any, bool) {
 	for isDigit(p.peek()) {
 		p.pos++
 	}
-	if p.peek() == '.' && isDigit(p.ahead(1)) {
+	if next := p.ahead(1); p.peek() == '.' && (isDigit(next) || p.pos > from && next != '.' && !isLetter(next)) {
 		real = true
 		for p.pos++; isDigit(p.peek()); {
 			p.pos++

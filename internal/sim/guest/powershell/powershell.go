@@ -84,7 +84,7 @@ type Shell struct{ r *run }
 func New(m *machine.Machine, h Host, s Session) *Shell {
 	global := newScope(nil)
 	r := &run{
-		m: m, host: h, session: s, dir: s.Dir, scope: global, global: global, ok: true, errors: newArray(), ctx: context.Background(),
+		m: m, host: h, session: s, dir: s.Dir, site: site{scope: global}, global: global, ok: true, errors: newArray(), ctx: context.Background(),
 		meter: m.Usage.Meter(context.Background()),
 	}
 	r.errors.kind = "ArrayList"
@@ -213,7 +213,7 @@ func (r *run) top(body *block, out *printer) error {
 	if r.session.File != "" {
 		r.scope.vars["psscriptroot"] = &cell{value: parent(r.session.File)}
 		r.scope.vars["pscommandpath"] = &cell{value: r.session.File}
-		r.scope.vars["myinvocation"] = &cell{value: r.invocation(r.session.File)}
+		r.scope.vars["myinvocation"] = &cell{value: r.invocation(r.session.File, "", 0)}
 	}
 	args := make([]argumentValue, 0, len(r.session.Args))
 	for _, a := range r.session.Args {

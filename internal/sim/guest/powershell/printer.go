@@ -283,6 +283,9 @@ func (p *printer) line(v any) error {
 	if f, ok := v.(*object); ok && isFormatted(f) {
 		p.end()
 	}
+	if o, ok := v.(*object); ok && p.to != nil && strings.HasSuffix(o.kind, "Record") { // the console alone marks a message
+		v = text(o)
+	}
 	s, err := p.r.shown(v)
 	if err != nil {
 		return err

@@ -44,8 +44,7 @@ func (s *programStage) end() error {
 		f := &failure{exception: exception{kind: "System.Management.Automation.RemoteException", message: text(v)},
 			id: "NativeCommandError", command: base(s.name)}
 		if stops && complaint == nil {
-			f.ends = true
-			complaint = f
+			complaint = f.stop()
 		}
 		if to := r.redirected[2]; to != nil {
 			return to(f)
@@ -144,10 +143,7 @@ func argumentItems(a argumentValue) []string {
 	if a.value == nil {
 		return nil
 	}
-	if _, ok := a.value.(int64); ok && a.bare && a.text != "" {
-		return []string{a.text}
-	}
-	if _, ok := a.value.(float64); ok && a.bare && a.text != "" {
+	if isNumber(a.value) && a.bare && a.text != "" {
 		return []string{a.text}
 	}
 	var out []string

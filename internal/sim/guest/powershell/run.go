@@ -35,8 +35,8 @@ type run struct {
 	// stack are the directories that Push-Location has left.
 	stack []string
 
-	scope, global *scope
-	source, file  string
+	site
+	global *scope
 	// pending is output of statements that a jump has left.
 	pending []any
 	// redirected are the streams that go elsewhere, by their number.
@@ -47,11 +47,6 @@ type run struct {
 	errors     *array
 	// tries counts the try statements around what runs.
 	tries int
-	// frames are the functions that run, outermost first; where is the place of what runs, in bytes.
-	frames []frame
-	where  int
-	// catching counts the catch blocks around what runs, in one function.
-	catching int
 	// skipped is the time that waiting has left out.
 	skipped      time.Duration
 	steps, calls int
@@ -70,6 +65,17 @@ type run struct {
 	width int
 	// web is set once Add-Type has loaded System.Web, which Windows PowerShell has not from the start.
 	web bool
+}
+
+// site is where a run is: the scope, and the text and file of what runs.
+type site struct {
+	scope        *scope
+	source, file string
+	// frames are the functions that run, outermost first; where is the place of what runs, in bytes.
+	frames []frame
+	where  int
+	// catching counts the catch blocks around what runs, in one function.
+	catching int
 }
 
 // frame is a function that has been called, and where.
@@ -163,6 +169,9 @@ func (r *run) text(v any) (string, error) {
 // measure takes the size of a value's text from left.
 func measure(v any, left *int, level int) bool {
 	size := 8
+	if level > maxLevels {
+		return false
+	}
 	switch v := v.(type) {
 	case string:
 		size += len(v)
@@ -171,27 +180,18 @@ func measure(v any, left *int, level int) bool {
 	case function:
 		size += len(v.text)
 	case *array:
-		if level > maxLevels {
-			return false
-		}
 		for _, item := range v.items {
 			if !measure(item, left, level+1) {
 				return false
 			}
 		}
 	case *hashtable:
-		if level > maxLevels {
-			return false
-		}
-		for _, k := range v.keys {
-			if item, _ := v.get(k); !measure(item, left, level+1) {
+		for _, item := range v.values {
+			if !measure(item, left, level+1) {
 				return false
 			}
 		}
 	case *object:
-		if level > maxLevels {
-			return false
-		}
 		for _, f := range v.fields {
 			size += len(f.name)
 			if !measure(f.value, left, level+1) {
@@ -257,9 +257,20 @@ func (r *run) get(v variable) (any, error) {
 	case "?":
 		return r.ok, nil
 	case "lastexitcode":
+		if r.lastExit == nil && r.strict() {
+			break
+		}
 		return r.lastExit, nil
 	case "pwd":
 		return pathObject(r.dir), nil
+	case "input":
+		a, _ := r.find("input").valueOr().(*array)
+		if a == nil || a.kind != kindEnumerator {
+			break
+		}
+		once := *a
+		a.items = nil
+		return &once, nil
 	case "_", "psitem":
 		value, _ := r.lookup("_")
 		return value, nil
@@ -302,21 +313,18 @@ func (r *run) get(v variable) (any, error) {
 		return value, nil
 	}
 	switch name {
-	case "executioncontext", "stacktrace", "pssenderinfo", "psboundparameters", "input", "pscmdlet", "event",
-		"eventargs", "sender", "foreach", "switch", "matches", "args", "this", "nestedpromptlevel",
-		"consolefilename", "formatenumerationlimit":
-		if name == "executioncontext" {
-			return system("System.Management.Automation.EngineIntrinsics", nil, "InvokeCommand",
-				system("System.Management.Automation.CommandInvocationIntrinsics", nil), "SessionState",
-				system("System.Management.Automation.SessionState", nil, "Path", system("System.Management.Automation.PathIntrinsics", nil))), nil
-		}
-		if name == "formatenumerationlimit" || name == "foreach" {
-			return nil, lacking("$%s", name)
-		}
+	case "executioncontext":
+		return system("System.Management.Automation.EngineIntrinsics", nil, "InvokeCommand",
+			system("System.Management.Automation.CommandInvocationIntrinsics", nil), "SessionState",
+			system("System.Management.Automation.SessionState", nil, "Path", system("System.Management.Automation.PathIntrinsics", nil))), nil
+	case "formatenumerationlimit", "foreach":
+		return nil, lacking("$%s", name)
 	}
 	if r.strict() && name != "matches" && name != "psboundparameters" {
-		return nil, broken("RuntimeException", "VariableIsUndefined",
+		f := broken("RuntimeException", "VariableIsUndefined",
 			"The variable '$%s' cannot be retrieved because it has not been set.", cmp.Or(v.shown, name))
+		f.target = cmp.Or(v.shown, name)
+		return nil, f
 	}
 	return nil, nil
 }
@@ -347,10 +355,7 @@ func (r *run) set(name string, value any) error {
 		rest == "informationpreference" || rest == "debugpreference" || rest == "progresspreference" {
 		action, err := toEnumeration("management.automation.actionpreference", value)
 		if err != nil {
-			if f := failed(err); f != nil {
-				f.id, f.category = "RuntimeException", "MetadataError"
-			}
-			return err
+			return untyped(err)
 		}
 		value = action
 	}
@@ -378,14 +383,11 @@ func (r *run) set(name string, value any) error {
 	c.private = c.private || strings.HasPrefix(name, "private:")
 	if c.kind != "" {
 		converted, err := r.convert(c.kind, value)
-		if f := failed(err); f != nil {
-			f.id, f.category = "RuntimeException", "MetadataError"
-		}
 		if c.kind == "bool" || c.kind == "boolean" {
 			converted, err = r.converted(parameter{kinds: []string{c.kind}}, value)
 		}
 		if err != nil {
-			return err
+			return untyped(err)
 		}
 		value = converted
 	}
@@ -399,6 +401,15 @@ func (r *run) set(name string, value any) error {
 	}
 	c.value = value
 	return nil
+}
+
+// untyped is the failure of a value that is not of the type of the variable it is assigned to.
+func untyped(err error) error {
+	if f := failed(err); f != nil {
+		f.exception.kind = "System.Management.Automation.ArgumentTransformationMetadataException"
+		f.id, f.category = "RuntimeException", "MetadataError"
+	}
+	return err
 }
 
 func notWritable(name string) *failure {

@@ -38,7 +38,9 @@ func (r *run) survive(f *failure) error {
 		return f
 	case r.catching > 0 && r.tries == 0 && !f.ends && preference != "stop":
 		return f // it ends the catch block, and the try statement with it
-	case r.tries > 0, f.ends && !silent, preference == "stop":
+	case preference == "stop":
+		return f.stop()
+	case r.tries > 0, f.ends && (!silent || f.stopped):
 		f.ends = true
 		return f
 	}
@@ -214,6 +216,9 @@ func (r *run) value(s node) (any, error) {
 
 func (r *run) conditional(c conditional, out sink) error {
 	for i, condition := range c.conditions {
+		if v, ok := condition.(variable); ok && v.name == "input" && r.find(v.name) != nil { // a look takes nothing from it
+			return r.statements(c.bodies[i], out)
+		}
 		v, err := r.value(condition)
 		if err != nil {
 			return r.drop(err)
@@ -357,12 +362,9 @@ func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if item == nil && want == "" {
-		return true, nil
-	}
 	operator := map[string]string{"regex": "-match", "wildcard": "-like"}[s.mode]
-	if operator == "" {
-		operator = "-eq"
+	if operator == "" { // texts are compared, whatever the values are (about_Switch)
+		return sameText(text(item), text(want), s.exact) && (want != nil || item == nil), nil
 	}
 	v, err := r.compare(operator, item, want, s.exact)
 	return truth(v), err
@@ -380,6 +382,7 @@ func (r *run) try(t tryStatement, out sink) error {
 	if f := failed(err); f != nil && !f.quiet {
 		if clause := catching(t.catches, f); clause != nil {
 			r.remember(f)
+			r.keep(2, f)
 			if inner := f.exception.within(clause.kinds); inner != nil { // what PowerShell has wrapped it in goes
 				copied := *f
 				copied.exception = *inner
@@ -409,12 +412,23 @@ func (r *run) catch(c *catchClause, f *failure, out sink) error {
 
 // current puts a value into $_ of the innermost scope; what it returns puts the one before it back.
 func (r *run) current(v any) (restore func()) {
+	restore = r.keeping("_")
+	r.scope.vars["_"] = &cell{value: v}
+	return restore
+}
+
+// keeping returns what puts variables of the innermost scope back as they are now.
+func (r *run) keeping(names ...string) (restore func()) {
 	vars := r.scope.vars
-	outer, had := vars["_"]
-	vars["_"] = &cell{value: v}
+	outer := make([]*cell, len(names))
+	for i, name := range names {
+		outer[i] = vars[name]
+	}
 	return func() {
-		if vars["_"] = outer; !had {
-			delete(vars, "_")
+		for i, name := range names {
+			if vars[name] = outer[i]; outer[i] == nil {
+				delete(vars, name)
+			}
 		}
 	}
 }

@@ -184,6 +184,9 @@ func (h *hashtable) generic() bool {
 
 func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[h.id(key)]; return v, ok }
 
+// read returns the value of a key, or null.
+func (h *hashtable) read(key any) any { v, _ := h.get(key); return v }
+
 // all are the keys with their values.
 func (h *hashtable) all() iter.Seq2[any, any] {
 	return func(yield func(key, value any) bool) {
@@ -256,6 +259,9 @@ func truth(v any) bool {
 	case []byte:
 		return len(v) > 0
 	case *array:
+		if v.kind == kindEnumerator {
+			return true
+		}
 		switch len(v.items) {
 		case 0:
 			return false

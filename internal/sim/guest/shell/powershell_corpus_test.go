@@ -23,7 +23,7 @@ var languageScripts = []script{
 	{"typed variable", "[int]$n = '5'; $n = '7'; $n + 1", "8\n", 0},
 	{"typed variable refuses", "[int]$n = 'x'; 'on'", "Cannot convert value \"x\" to type \"System.Int32\". Error: \"Input string " +
 		"was not in a correct " +
-		"format.\"\nAt line:1 char:1\n    + CategoryInfo          : MetadataError: (:) [], RuntimeException\n  " +
+		"format.\"\nAt line:1 char:1\n    + CategoryInfo          : MetadataError: (:) [], ArgumentTransformationMetadataException\n  " +
 		"  + FullyQualifiedErrorId : RuntimeException\non\n", 0},
 	{"precedence", "2 + 3 * 4; (2 + 3) * 4; 7 / 2; 6 / 2; 7 % 4; -2 + 1", "14\n20\n3.5\n3\n3\n-1\n", 0},
 	{"rounding to even", "[int]2.5; [int]3.5; [math]::Round(2.345, 2)", "2\n4\n2.35\n", 0},
