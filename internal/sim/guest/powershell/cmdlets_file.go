@@ -86,12 +86,14 @@ func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 	return nil, false, nil
 }
 
-func (r *run) fileCall(o *object, name, low string) (any, error) {
-	at, _ := o.get("FullName")
-	switch low {
-	case "delete":
-		return void{}, r.fileError(r.m.Root.Remove(text(at)), text(at))
-	case "refresh":
+func (r *run) fileCall(o *object, name, low string, args []any) (any, error) {
+	at := text(o.read("FullName"))
+	switch {
+	case low == "delete" && o.kind == kindDirectory:
+		return void{}, r.removeFolder(at, truth(first2(args)))
+	case low == "delete":
+		return void{}, r.removeFile(at)
+	case low == "refresh":
 		return void{}, nil
 	}
 	return nil, r.noMethod(o, name)
@@ -389,6 +391,9 @@ func (c *call) newFile(at string) error {
 }
 
 func removeItem(c *call) error {
+	if c.has("include") && c.is("recurse") {
+		return lacking("-Include of Remove-Item with -Recurse; pipe Get-ChildItem to it")
+	}
 	return every(c, c.names(), func(name string) error {
 		provider, rest := drive(name)
 		switch {
@@ -438,10 +443,29 @@ func (c *call) removeFile(at string) error {
 		return broken("System.IO.IOException", "RemoveFileSystemItemUnAuthorizedAccess",
 			"Cannot remove item %s: You do not have sufficient access rights to perform this operation.", at)
 	}
-	if info.IsDir() {
-		return diskError(c.m.Root.RemoveAll(at), at)
+	if info.IsDir() && c.has("exclude") {
+		_, err := c.removeTree(at)
+		return err
 	}
-	return diskError(c.m.Root.Remove(at), at)
+	return diskError(c.m.Root.RemoveAll(at), at)
+}
+
+// removeTree removes a folder but for what -Exclude names within, and reports whether something is left.
+func (c *call) removeTree(at string) (left bool, err error) {
+	entries, err := c.m.Root.ReadDir(at)
+	for _, e := range entries {
+		inner, stays := combine(at, e.Name()), likeAny(e.Name(), c.textsOf("exclude"))
+		if !stays && e.IsDir() && err == nil {
+			stays, err = c.removeTree(inner)
+		} else if !stays && err == nil {
+			err = diskError(c.m.Root.Remove(inner), inner)
+		}
+		left = left || stays
+	}
+	if left || err != nil {
+		return left, err
+	}
+	return false, diskError(c.m.Root.RemoveAll(at), at)
 }
 
 // files runs for each file that a path leads to; one without wildcards must lead to one.

@@ -18,7 +18,7 @@ var languageCmdlets = []cmdlet{
 	{name: "New-Variable", parameters: "Name%!:0 Value:1 Scope Option Force? PassThru? Description~", run: setVariable, should: true},
 	{name: "Get-Variable", parameters: "Name%+:0 ValueOnly? Scope", run: getVariable},
 	{name: "Remove-Variable", byProperty: true, parameters: "Name%!:0 Scope Force?", run: removeVariable},
-	{name: "Clear-Variable", byProperty: true, parameters: "Name%!:0 Scope~ Force?~", run: clearVariable},
+	{name: "Clear-Variable", byProperty: true, parameters: "Name%!:0", run: clearVariable},
 	{name: "Set-StrictMode", byProperty: true, parameters: "Version Off?", run: setStrictMode},
 	{name: "Set-Alias", parameters: "Name%:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
 	{name: "New-Alias", parameters: "Name%:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
@@ -33,8 +33,6 @@ var languageCmdlets = []cmdlet{
 	{name: "Start-Process", byProperty: true, parameters: "FilePath%!:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
 		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError Verb LoadUserProfile?~", run: startProcess},
 	{name: "Get-Host", byProperty: true, parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
-	{name: "Wait-Process", parameters: "Name%:0 Id Timeout~ InputObject~",
-		run: func(*call) error { return lacking("Wait-Process; no process of the guest runs on") }},
 }
 
 // variableScope returns the scope that -Scope names: a name, or how many scopes out.
@@ -460,6 +458,7 @@ func startSleep(c *call) error {
 	}
 	skipped, err := c.host.Sleep(c.ctx, d)
 	c.skipped += skipped
+	c.slept += d
 	return err
 }
 

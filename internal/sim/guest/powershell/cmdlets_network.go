@@ -26,7 +26,7 @@ var networkCmdlets = []cmdlet{
 	{name: "Resolve-DnsName",
 		parameters: "Name%:0 Type:1 Server DnsOnly?~ NoHostsFile?~ QuickTimeout?~ TcpOnly?~ CacheOnly?~", run: resolveName},
 	{name: "Set-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex " +
-		"ServerAddresses|Addresses ResetServerAddresses? PassThru?~ InputObject", run: setDNS},
+		"ServerAddresses|Addresses ResetServerAddresses? InputObject", run: setDNS},
 	{name: "Get-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex AddressFamily", run: getDNS},
 	{name: "New-NetFirewallRule", parameters: "Name% DisplayName Description~ Direction Action Protocol " +
 		"LocalPort RemotePort~ LocalAddress~ RemoteAddress~ Enabled Profile~ Program~ Group~ Service~ " +

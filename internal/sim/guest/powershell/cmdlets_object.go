@@ -25,9 +25,9 @@ var objectCmdlets = []cmdlet{
 		run: exportCSV, should: true},
 	{name: "Import-Csv", parameters: "Path%+:0 Delimiter:1 LiteralPath|PSPath%! Header Encoding~", run: importCSV},
 	{name: "ConvertFrom-StringData", scalar: true, parameters: "StringData&:0", run: convertFromStringData},
-	{name: "Get-Random", parameters: "InputObject Minimum Maximum:0 Count SetSeed~", run: getRandom},
+	{name: "Get-Random", parameters: "InputObject Minimum Maximum:0 Count", run: getRandom},
 	{name: "New-Guid", parameters: "", run: func(c *call) error { return c.emit(newGUID()) }},
-	{name: "Get-Date", parameters: "Date%:0 Format UFormat Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
+	{name: "Get-Date", parameters: "Date%:0 Format UFormat Year Month Day Hour Minute Second Millisecond", run: getDate},
 	{name: "New-TimeSpan", parameters: "Start:0 End:1 Days Hours Minutes Seconds", run: newTimeSpan},
 }
 

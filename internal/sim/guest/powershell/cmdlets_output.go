@@ -33,6 +33,7 @@ var outputCmdlets = []cmdlet{
 	{name: "Format-Table",
 		parameters: "Property:0* AutoSize? Wrap? HideTableHeaders? GroupBy Expand~ InputObject Force?~",
 		run:        formatTable},
+	{name: "Format-Wide", parameters: "Property:0 Column# AutoSize? GroupBy Force?~ InputObject", run: formatWide},
 	{name: "Format-List", parameters: "Property:0* Force?~ InputObject Expand~ GroupBy", run: formatList},
 }
 
@@ -267,7 +268,7 @@ func showEnd(c *call) error {
 				return err
 			}
 		}
-		p.flush()
+		p.flush(nil)
 	}
 	return nil
 }
@@ -284,7 +285,7 @@ func (r *run) printedText(values []any) (string, error) {
 			return "", r.take(b.Len())
 		}
 	}
-	p.flush()
+	p.flush(nil)
 	return b.String(), r.take(b.Len())
 }
 
@@ -411,6 +412,33 @@ func formatTable(c *call) error {
 	})
 }
 
+func formatWide(c *call) error {
+	columns, err := c.integerOf("column", 2)
+	if err != nil || c.is("autosize") || columns < 1 {
+		return cmp.Or(err, lacking("Format-Wide with these parameters"))
+	}
+	return c.format(func(rows []*object, v view) string {
+		name := v.names[0]
+		if slices.Contains(v.names, "Name") {
+			name = "Name"
+		}
+		room := cmp.Or(v.room, lineWidth) - columns + 1
+		var out strings.Builder
+		for i, o := range rows {
+			if i%columns == 0 {
+				out.WriteString("\r\n")
+			}
+			width := max(room/columns, 1)
+			if i%columns < room%columns { // the first ones have what is left
+				width++
+			}
+			cell := cut(cellText(o.read(name)), width)
+			out.WriteString(cell + strings.Repeat(" ", width-len([]rune(cell))+1))
+		}
+		return out.String() + "\r\n\r\n"
+	})
+}
+
 func formatList(c *call) error {
 	return c.format(func(rows []*object, v view) string { return asList(rows, v.names, v.room) })
 }
@@ -427,7 +455,7 @@ func (c *call) format(render func([]*object, view) string) error {
 		list := rows
 		rows = nil
 		of := shown
-		return c.formatted(func(width int) string { of.room = width; return render(list, of) }, len(list))
+		return c.formatted(func(width int) string { of.room, of.group = width, ""; return render(list, of) }, len(list))
 	}
 	var values []any
 	for _, v := range c.objects("inputobject") {
@@ -648,7 +676,7 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			form = text(value)
 		case strings.HasPrefix("alignment", low):
 			align = strings.ToLower(text(value))
-		case low == "width":
+		case strings.HasPrefix("width", low):
 			n, err := r.integer(value)
 			if err != nil {
 				return "", nil, err

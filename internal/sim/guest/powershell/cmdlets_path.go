@@ -20,7 +20,7 @@ var pathCmdlets = []cmdlet{
 		run:        splitPath},
 	{name: "Resolve-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%!", run: resolvePath},
 	{name: "Convert-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%!", run: convertPath},
-	{name: "Test-Path", flat: true, parameters: "Path%!:0 LiteralPath|PSPath%! PathType|Type NewerThan OlderThan", run: testPath},
+	{name: "Test-Path", flat: true, parameters: "Path%!:0 LiteralPath|PSPath%! PathType|Type NewerThan OlderThan IsValid?", run: testPath},
 }
 
 func pathObject(dir string) *object {
@@ -44,7 +44,7 @@ func (r *run) path(name string) string {
 // qualifier returns the drive that a path names: what is before a colon in its first part.
 func qualifier(name string) string {
 	head, _, ok := strings.Cut(name, ":")
-	if !ok || strings.ContainsAny(head, `\/`) {
+	if !ok {
 		return ""
 	}
 	return head
@@ -205,6 +205,9 @@ func splitPath(c *call) error {
 		case c.is("isabsolute"):
 			return c.emit(len(p) > 2 && p[1] == ':' || strings.HasPrefix(p, `\\`))
 		}
+		if qualified && strings.Contains(head, `\`) { // what is before the colon is no drive, and has no parent
+			p = rest
+		}
 		return c.emit(parent(p))
 	})
 }
@@ -234,7 +237,12 @@ func testPath(c *call) error {
 		if err := emptyArgument("Path", n); err != nil {
 			return err
 		}
-		yes, err := c.there(text(n))
+		yes, err := true, error(nil)
+		if c.is("isvalid") {
+			yes = !strings.ContainsAny(text(n), "\"<>|") && c.noDrive(text(n)) == ""
+		} else {
+			yes, err = c.there(text(n))
+		}
 		if err == nil {
 			err = c.emit(yes)
 		}

@@ -17,16 +17,16 @@ var pipeCmdlets = []cmdlet{
 		"CLike? InputObject", each: whereEach},
 	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First# Last# Skip# SkipLast# Unique? " +
 		"ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
-	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject Culture~", run: sortObject},
-	{name: "Group-Object", ending: true, parameters: "Property:0 NoElement? AsHashTable? AsString?~ InputObject", run: groupObject},
+	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject", run: sortObject},
+	{name: "Group-Object", ending: true, parameters: "Property:0 NoElement? AsHashTable? AsString? CaseSensitive? InputObject", run: groupObject},
 	{name: "Measure-Object", ending: true,
 		parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject",
 		run:        measureObject},
 	{name: "Get-Unique", parameters: "AsString?~ InputObject", run: getUnique},
 	{name: "Select-String", parameters: "Pattern%!:0 Path%!:1 LiteralPath%! SimpleMatch? CaseSensitive? Quiet? " +
-		"NotMatch? AllMatches? Context InputObject Encoding~", run: selectString},
+		"NotMatch? AllMatches? List? Context InputObject Encoding~", run: selectString},
 	{name: "Compare-Object", flat: true, parameters: "ReferenceObject&:0 DifferenceObject%&:1 Property IncludeEqual? " +
-		"ExcludeDifferent? PassThru? CaseSensitive? SyncWindow~", run: compareObject},
+		"ExcludeDifferent? PassThru? CaseSensitive?", run: compareObject},
 }
 
 func blocks(v any) []function {
@@ -355,7 +355,15 @@ func (c *call) selected(v any) error {
 		if err != nil {
 			return err
 		}
-		return each(got, func(item any) error { return c.emit(withMembers(item, more)) })
+		return each(got, func(item any) error {
+			if o, ok := item.(*object); ok && !o.closed { // the properties become its own
+				for _, f := range more.fields {
+					o.set(f.name, f.value)
+				}
+				return c.emit(o)
+			}
+			return c.emit(withMembers(item, more))
+		})
 	case c.has("property") || c.has("excludeproperty"):
 		names := list(c.given["property"])
 		if !c.has("property") {

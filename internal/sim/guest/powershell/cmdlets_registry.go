@@ -13,7 +13,7 @@ import (
 var registryCmdlets = []cmdlet{
 	{name: "Get-ItemProperty", flat: true, parameters: "Path%&!:0 Name%:1 LiteralPath|PSPath%!", run: getItemProperty},
 	{name: "Get-ItemPropertyValue", parameters: "Path%!:0 Name%:1 LiteralPath|PSPath%!", run: getItemPropertyValue},
-	{name: "Set-ItemProperty", parameters: "Path%!:0 Name%:1 Value:2 LiteralPath|PSPath%! Type|PropertyType Force?~ PassThru?~",
+	{name: "Set-ItemProperty", parameters: "Path%!:0 Name%:1 Value:2 LiteralPath|PSPath%! Type|PropertyType Force?~",
 		run: func(c *call) error { return putProperty(c, true) }},
 	{name: "New-ItemProperty", parameters: "Path%!:0 Name%:1 Value PropertyType|Type LiteralPath|PSPath%! Force?",
 		run: func(c *call) error { return putProperty(c, false) }},

@@ -20,7 +20,7 @@ var serviceCmdlets = []cmdlet{
 	{name: "New-Service", parameters: "Name|ServiceName%:0 BinaryPathName|Path:1 DisplayName Description^ " +
 		"StartupType DependsOn Credential^", run: newService},
 	{name: "Get-Process", parameters: "Name|ProcessName%+:0 Id InputObject", run: getProcess},
-	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName% Force?~ InputObject PassThru?~", run: stopProcess},
+	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName% Force?~ InputObject", run: stopProcess},
 }
 
 // Rewritten states of a service.

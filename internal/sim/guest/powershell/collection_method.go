@@ -97,7 +97,7 @@ const listMembers = " symmetricexceptwith ispropersubsetof ispropersupersetof re
 	"findlastindex findindex asreadonly ensurecapacity setrange trypeek trypop trydequeue "
 
 func indexIn(a *array, v any) int {
-	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, true) && kindOf(item) == kindOf(v) })
+	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, !a.fold) && kindOf(item) == kindOf(v) })
 }
 
 func (r *run) listCall(a *array, name, low string, args []any) (any, error) {

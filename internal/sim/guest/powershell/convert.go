@@ -673,6 +673,11 @@ func toAddress(v any) (any, error) {
 	if n, _, ok := wholeOf(v); ok && n >= 0 && n <= math.MaxUint32 { // its bytes, the lowest first
 		v = netip.AddrFrom4([4]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}).String()
 	}
+	if b, ok := v.([]byte); ok {
+		if a, ok := netip.AddrFromSlice(b); ok {
+			v = a.String()
+		}
+	}
 	if o, ok := v.(*object); !readable(v) && !(ok && o.kind == kindIPAddress) {
 		return nil, cannot(v, "ipaddress")
 	}

@@ -47,6 +47,7 @@ var fileStatics = map[string]staticMethod{
 		data, err := r.fileOf(a)
 		return newArray(lines(decode(data))...), cmp.Or(err, r.take(2*len(data)))
 	},
+	"io.file::opentext":       func(r *run, a []any) (any, error) { return r.make("io.streamreader", a) },
 	"io.file::writealltext":   func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), false) },
 	"io.file::appendalltext":  func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), true) },
 	"io.file::writealllines":  func(r *run, a []any) (any, error) { return r.writeStatic(a, joinLines(a), false) },
@@ -58,13 +59,7 @@ var fileStatics = map[string]staticMethod{
 		}
 		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 0), b, 0o644), r.own(a, 0))
 	},
-	"io.file::delete": func(r *run, a []any) (any, error) {
-		err := r.m.Root.Remove(r.own(a, 0))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return void{}, r.fileError(err, r.own(a, 0))
-	},
+	"io.file::delete": func(r *run, a []any) (any, error) { return void{}, r.removeFile(r.own(a, 0)) },
 	"io.file::copy": func(r *run, a []any) (any, error) {
 		data, err := r.fileOf(a)
 		if err != nil {
@@ -76,6 +71,9 @@ var fileStatics = map[string]staticMethod{
 		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 1), data, 0o644), r.own(a, 1))
 	},
 	"io.file::move": func(r *run, a []any) (any, error) {
+		if r.m.Root.Exists(r.own(a, 1)) {
+			return nil, thrown("IO.IOException", "Cannot create a file when that file already exists.\r\n")
+		}
 		return void{}, r.fileError(r.m.Root.Rename(r.own(a, 0), r.own(a, 1)), r.own(a, 0))
 	},
 	"io.directory::createdirectory": func(r *run, a []any) (any, error) {
@@ -85,10 +83,7 @@ var fileStatics = map[string]staticMethod{
 		return r.fileObject(r.own(a, 0))
 	},
 	"io.directory::delete": func(r *run, a []any) (any, error) {
-		if len(a) > 1 && truth(a[1]) {
-			return void{}, r.fileError(r.m.Root.RemoveAll(r.own(a, 0)), r.own(a, 0))
-		}
-		return void{}, r.fileError(r.m.Root.Remove(r.own(a, 0)), r.own(a, 0))
+		return void{}, r.removeFolder(r.own(a, 0), len(a) > 1 && truth(a[1]))
 	},
 	"io.path::combine": func(_ *run, a []any) (any, error) {
 		out := ""
@@ -144,6 +139,44 @@ var fileStatics = map[string]staticMethod{
 		return r.convertAll("char", "\"<>|\x00"+string(control)+":*?\\/")
 	},
 	"io.directory::getcurrentdirectory": func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
+}
+
+// pathed is a method that takes no empty path, which is the current folder for others; the first count arguments are paths.
+func pathed(f staticMethod, count int) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		for i := range count {
+			if at(a, i) == "" {
+				return nil, thrown("ArgumentException", "Empty path name is not legal.")
+			}
+		}
+		return f(r, a)
+	}
+}
+
+// removeFile is File.Delete: it is no failure that there is no file, and a folder is none.
+func (r *run) removeFile(at string) error {
+	if r.m.Root.IsDir(at) {
+		return thrown("UnauthorizedAccessException", "Access to the path '%s' is denied.", at)
+	}
+	err := r.m.Root.Remove(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return r.fileError(err, at)
+}
+
+// removeFolder is Directory.Delete.
+func (r *run) removeFolder(at string, whole bool) error {
+	entries, err := r.m.Root.ReadDir(at)
+	switch {
+	case !r.m.Root.Exists(at):
+		return thrown("IO.DirectoryNotFoundException", "Could not find a part of the path '%s'.", at)
+	case !r.m.Root.IsDir(at):
+		return thrown("IO.IOException", "The directory name is invalid.\r\n")
+	case err == nil && len(entries) > 0 && !whole:
+		return thrown("IO.IOException", "The directory is not empty.\r\n")
+	}
+	return r.fileError(r.m.Root.RemoveAll(at), at)
 }
 
 // own returns a path of the process's own directory.
@@ -248,7 +281,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 		if len(args) > 0 && truth(args[0]) {
 			name = "utf8"
 		}
-		return system(kindEncoding, nil, "name", name, "EncodingName", "Unicode (UTF-8)"), nil
+		return encodingObject(name)(r, nil)
 	case "text.asciiencoding":
 		return encodingObject("ascii")(r, nil)
 	case "text.unicodeencoding":

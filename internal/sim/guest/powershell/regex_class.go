@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -60,11 +61,18 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(args) > cmp.Or(map[string]int{"replace": 3, "split": 2}[method], 1) {
+		return nil, lacking("%s of a Regex from a place of the text on", method)
+	} else if method == "replace" && len(args) < 2 {
+		return nil, noOverload(method, len(args))
+	}
 	s, err := r.text(first2(args))
 	if err != nil {
 		return nil, err
 	}
 	switch method {
+	case "getgroupnames":
+		return textArray(re.GetGroupNames()), nil
 	case "ismatch":
 		yes, err := re.MatchString(s)
 		return yes, late(err)
@@ -104,7 +112,11 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 		return out, late(err)
 	case "split":
 		out := textArray(nil)
-		return out, r.cut(re, s, 0, out)
+		n, err := r.number(args, 1)
+		if err != nil {
+			return nil, err
+		}
+		return out, r.cut(re, s, int64(n), out)
 	}
 	return nil, r.noMethod(o, method)
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"math/big"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,11 @@ func init() { // the functions of the tables look into them
 	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics} {
 		for name, f := range table {
 			statics[name] = f
+		}
+	}
+	for name, f := range fileStatics {
+		if kind, method, _ := strings.Cut(name, "::"); kind != "io.path" && method != "exists" && method != "getcurrentdirectory" {
+			statics[name] = pathed(f, map[bool]int{true: 2, false: 1}[method == "copy" || method == "move"])
 		}
 	}
 }
@@ -348,9 +354,25 @@ func newGUID() guid {
 	return guid(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
+// encodingNames are what .NET calls the encodings, and what the web does. None is UTF-8 without a mark.
+var encodingNames = map[string][2]string{"utf8": {"Unicode (UTF-8)", "utf-8"}, "none": {"Unicode (UTF-8)", "utf-8"},
+	"unicode": {"Unicode", "utf-16"}, "bigendianunicode": {"Unicode (Big-Endian)", "utf-16BE"}, "ascii": {"US-ASCII", "us-ascii"},
+	"default": {"Western European (Windows)", "windows-1252"}}
+
+// encodingNamed is Encoding.GetEncoding.
+func encodingNamed(r *run, a []any) (any, error) {
+	for name, names := range encodingNames {
+		if name != "none" && strings.EqualFold(names[1], at(a, 0)) {
+			return encodingObject(name)(r, nil)
+		}
+	}
+	return nil, lacking("the encoding %s", at(a, 0))
+}
+
 func encodingObject(name string) staticMethod {
 	return func(*run, []any) (any, error) {
-		return system(kindEncoding, nil, "name", name, "EncodingName", name), nil
+		names := encodingNames[name]
+		return system(kindEncoding, nil, "name", name, "EncodingName", names[0], "WebName", names[1], "BodyName", names[1]), nil
 	}
 }
 
@@ -401,6 +423,10 @@ var mathStatics = map[string]staticMethod{
 	"math::ceiling":  unaryMath(math.Ceil),
 	"math::truncate": unaryMath(math.Trunc),
 	"math::sqrt":     unaryMath(math.Sqrt),
+	"math::exp":      unaryMath(math.Exp),
+	"math::log10":    unaryMath(math.Log10),
+	"math::sin":      unaryMath(math.Sin),
+	"math::cos":      unaryMath(math.Cos),
 	"math::log": func(_ *run, a []any) (any, error) {
 		x, _ := float(first2(a))
 		if len(a) > 1 {
@@ -652,10 +678,16 @@ var systemStatics = map[string]staticMethod{
 		}
 		return nil, exitSignal{n}
 	},
-	"net.dns::gethostname":      func(r *run, _ []any) (any, error) { return r.m.Hostname(), nil },
-	"net.dns::gethostentry":     func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
-	"net.dns::gethostbyname":    func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
-	"net.dns::gethostaddresses": func(r *run, a []any) (any, error) { v, err := r.hostEntry(at(a, 0)); return addressesOf(v), err },
+	"net.dns::gethostname":       func(r *run, _ []any) (any, error) { return r.m.Hostname(), nil },
+	"net.dns::gethostentry":      func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
+	"net.dns::gethostbyname":     func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
+	"net.dns::gethostaddresses":  func(r *run, a []any) (any, error) { v, err := r.hostEntry(at(a, 0)); return addressesOf(v), err },
+	"text.encoding::getencoding": encodingNamed,
+	"net.ipaddress::isloopback": func(_ *run, a []any) (any, error) {
+		v, err := toAddress(first2(a))
+		ip, _ := netip.ParseAddr(text(v))
+		return ip.IsLoopback(), err
+	},
 	"net.ipaddress::parse": func(_ *run, a []any) (any, error) {
 		v, err := toAddress(first2(a))
 		if failed(err) != nil {
@@ -735,7 +767,7 @@ var systemStatics = map[string]staticMethod{
 			strings.ToUpper(r.m.ComputerName)+`\`+user, "IsSystem", false), nil
 	},
 	"diagnostics.stopwatch::startnew": func(r *run, _ []any) (any, error) {
-		return system(kindWatch, nil, "started", r.now(), "IsRunning", true), nil
+		return system(kindWatch, nil, "started", r.now(), "counted", time.Duration(0), "IsRunning", true), nil
 	},
 }
 

@@ -292,13 +292,24 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 	case strings.HasPrefix(kind, "collections.generic.hashset["), strings.HasPrefix(kind, "collections.generic.queue["),
 		strings.HasPrefix(kind, "collections.generic.stack["), strings.HasPrefix(kind, "collections.generic.list["),
 		kind == "collections.queue", kind == "collections.stack":
-		if slices.ContainsFunc(args, func(v any) bool { return kindOf(v) == "System.StringComparer" }) {
-			return nil, true, lacking("a comparer of %s", typeName(kind))
-		}
+		fold := false
+		args = slices.DeleteFunc(slices.Clone(args), func(v any) bool {
+			compares := kindOf(v) == "System.StringComparer"
+			fold = fold || compares && strings.Contains(strings.ToLower(text(v)), "ignorecase")
+			return compares
+		})
 		if _, _, isSize := wholeOf(first2(args)); isSize {
 			args = nil
 		}
-		v, err := r.convert(kind, newArray(list(first2(args))...))
+		v, err := r.convert(kind, newArray())
+		if made, ok := v.(*array); ok && err == nil {
+			made.fold = fold
+			for _, item := range list(first2(args)) {
+				if _, err := r.addTo(made, item); err != nil {
+					return nil, true, err
+				}
+			}
+		}
 		return v, true, err
 	case kind == "collections.sortedlist":
 		h := newHash()
@@ -332,6 +343,9 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		}
 		return f, true, err
 	case kind == "datetimeoffset":
+		if len(args) > 1 {
+			return nil, true, lacking("a DateTimeOffset of these values")
+		}
 		t, err := toTime(first2(args))
 		return offsetObject(t), true, err
 	}

@@ -26,6 +26,8 @@ type (
 		item string
 		// owner is the object whose properties the list is.
 		owner *object
+		// fold is set for a set whose texts are the same in any case.
+		fold bool
 		// of is the table whose keys, values or entries the list is.
 		of *hashtable
 	}
