@@ -286,6 +286,9 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 		values = nil
 	}
 	for _, v := range values {
+		if t, ok := v.(time.Time); ok { // by the culture, as its own ToString
+			v = cellText(t)
+		}
 		s, err := c.text(v)
 		if err != nil {
 			return err

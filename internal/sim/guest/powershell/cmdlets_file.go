@@ -48,10 +48,11 @@ func describe(at string, info fs.FileInfo) *object {
 		mode = "-ar---"
 	}
 	name := base(at)
-	o := system(kind, shown, "Mode", mode, "LastWriteTime", info.ModTime().UTC(), "Length", length, "Name", name,
+	written := info.ModTime().In(localZone)
+	o := system(kind, shown, "Mode", mode, "LastWriteTime", written, "Length", length, "Name", name,
 		"FullName", at, "PSPath", "Microsoft.PowerShell.Core\\FileSystem::"+at, "PSIsContainer", info.IsDir(),
 		"BaseName", strings.TrimSuffix(name, extension(name)), "Extension", extension(name), "CreationTime",
-		info.ModTime().UTC(), "LastWriteTimeUtc", info.ModTime().UTC(), "Exists", true, "PSChildName", name,
+		written, "LastWriteTimeUtc", written.In(utcZone), "PSChildName", name,
 		"PSParentPath", "Microsoft.PowerShell.Core\\FileSystem::"+parent(at),
 		"IsReadOnly", info.Mode()&0o200 == 0)
 	if info.IsDir() {
@@ -71,6 +72,8 @@ func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 			return nil, true, nil // the root has none
 		}
 		return dir, true, nil
+	case "exists":
+		return r.m.Root.Exists(text(o.read("FullName"))), true, nil
 	case "length":
 		return nil, o.kind == kindDirectory, nil
 	case "attributes":
@@ -94,9 +97,38 @@ func (r *run) fileCall(o *object, name, low string, args []any) (any, error) {
 	case low == "delete":
 		return void{}, r.removeFile(at)
 	case low == "refresh":
-		return void{}, nil
+		return void{}, r.describeAgain(o, at)
+	case low == "copyto" && o.kind == kindFile:
+		if _, err := statics["io.file::copy"](r, append([]any{at}, args...)); err != nil {
+			return nil, err
+		}
+		return r.fileObject(r.own(args, 0))
+	case low == "moveto" && o.kind == kindFile:
+		if _, err := statics["io.file::move"](r, append([]any{at}, args...)); err != nil {
+			return nil, err
+		}
+		return void{}, r.describeAgain(o, r.own(args, 0))
+	case low == "createsubdirectory" && o.kind == kindDirectory:
+		return statics["io.directory::createdirectory"](r, []any{combine(at, text(first2(args)))})
+	case (low == "getfiles" || low == "getdirectories") && o.kind == kindDirectory:
+		found, err := statics["io.directory::"+low](r, append([]any{at}, args...))
+		out := newArray()
+		for _, name := range list(found) {
+			if one, err := r.fileObject(text(name)); err == nil {
+				out.items = append(out.items, one)
+			}
+		}
+		return out, err
 	}
 	return nil, r.noMethod(o, name)
+}
+
+// describeAgain is Refresh: the object has what the file has now.
+func (r *run) describeAgain(o *object, at string) error {
+	if now, err := r.fileObject(at); err == nil {
+		o.fields = now.fields
+	}
+	return nil
 }
 
 // isPattern reports a path with wildcards, for which it is no error that nothing matches.

@@ -14,7 +14,7 @@ func groupObject(c *call) error {
 	}
 	var order []*group
 	found := map[string]*group{}
-	for _, v := range c.objects("inputobject") {
+	for _, v := range c.items() {
 		if v == nil {
 			continue
 		}
@@ -77,7 +77,7 @@ func groupObject(c *call) error {
 }
 
 func measureObject(c *call) error {
-	values := c.objects("inputobject")
+	values := c.items()
 	if c.is("line") || c.is("word") || c.is("character") {
 		return measureText(c, values)
 	}

@@ -44,7 +44,7 @@ func addType(c *call) error {
 // getMember lists the properties of values, and the methods that script made.
 func getMember(c *call) error {
 	kinds := strings.ToLower(strings.Join(c.textsOf("membertype"), " "))
-	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
+	values := slices.DeleteFunc(slices.Clone(c.items()), func(v any) bool { return v == nil })
 	methods := kinds == "" || strings.Contains(kinds, "all") || kinds == "method" || kinds == "methods"
 	if (kinds != "" || !c.has("name")) && methods && slices.ContainsFunc(values, func(v any) bool { return !isCustom(v) }) {
 		return lacking("the methods that Get-Member lists; name properties with -Name or -MemberType")

@@ -96,7 +96,7 @@ func addMember(c *call) error {
 	default:
 		return lacking("Add-Member of the type %s", c.textOf("membertype"))
 	}
-	for _, v := range c.objects("inputobject") {
+	for _, v := range c.items() {
 		o, ok := v.(*object)
 		if !ok {
 			if !c.is("passthru") {
@@ -140,7 +140,7 @@ func withMembers(v any, more *object) any {
 }
 
 func convertToCSV(c *call) error {
-	text, err := c.csvText(c.objects("inputobject"), !c.is("notypeinformation"), true)
+	text, err := c.csvText(c.items(), !c.is("notypeinformation"), true)
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func exportCSV(c *call) error {
 		return err
 	}
 	adding := c.is("append") && there && !c.isEmpty(name)
-	text, err := c.csvText(c.objects("inputobject"), !c.is("notypeinformation"), !adding)
+	text, err := c.csvText(c.items(), !c.is("notypeinformation"), !adding)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,14 @@ func (c *call) objects(name string) []any {
 	return c.input
 }
 
+// items returns the objects of the pipeline. What -InputObject gives is one object, also if it is a list.
+func (c *call) items() []any {
+	if !c.piped && c.has("inputobject") {
+		return []any{c.given["inputobject"]}
+	}
+	return c.input
+}
+
 func writeOutput(c *call) error {
 	if c.piped && !c.has("inputobject") {
 		return nil

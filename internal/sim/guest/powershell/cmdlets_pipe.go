@@ -143,15 +143,8 @@ func foreachEnd(c *call) error {
 		return nil
 	}
 	if !c.piped {
-		for _, v := range list(c.given["inputobject"]) {
-			if err := foreachEach(c, v); err != nil {
-				return err
-			}
-		}
-		if !c.has("inputobject") {
-			if err := foreachEach(c, nil); err != nil {
-				return err
-			}
+		if err := foreachEach(c, c.given["inputobject"]); err != nil {
+			return err
 		}
 	}
 	for _, f := range s.end {
@@ -230,6 +223,10 @@ func selectEach(c *call, v any) error {
 	if v == nil {
 		return nil
 	}
+	if s.sent < s.first && c.has("last") { // the first ones and the last ones
+		s.sent++
+		return c.selected(v)
+	}
 	if c.has("last") || c.has("skiplast") || c.has("index") {
 		s.kept = append(s.kept, v)
 		return c.take(16)
@@ -252,10 +249,8 @@ func selectEach(c *call, v any) error {
 func selectEnd(c *call) error {
 	s, _ := c.state.(*selectState)
 	if !c.piped {
-		for _, v := range list(c.given["inputobject"]) {
-			if err := selectEach(c, v); err != nil {
-				return err
-			}
+		if err := selectEach(c, c.given["inputobject"]); err != nil {
+			return err
 		}
 	}
 	kept := s.kept
@@ -274,7 +269,7 @@ func selectEnd(c *call) error {
 	} else {
 		kept = kept[min(s.skip, len(kept)):]
 	}
-	if s.first >= 0 {
+	if s.first >= 0 && !c.has("last") {
 		kept = kept[:min(s.first, len(kept))]
 	}
 	if c.has("index") {
@@ -415,7 +410,7 @@ func (r *run) keyOf(v, by any) (any, error) {
 }
 
 func sortObject(c *call) error {
-	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
+	values := slices.DeleteFunc(slices.Clone(c.items()), func(v any) bool { return v == nil })
 	if slices.ContainsFunc(values, func(v any) bool { o, ok := v.(*object); return ok && isFormatted(o) }) {
 		return lacking("Sort-Object of what a Format cmdlet made")
 	}

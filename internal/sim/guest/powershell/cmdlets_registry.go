@@ -200,8 +200,15 @@ func putProperty(c *call, existing bool) error {
 	}, c.fileAttribute)
 }
 
-// fileAttribute sets the one property of files that the guest keeps.
+// fileAttribute sets a property of a file that the guest keeps.
 func (c *call) fileAttribute(file string) error {
+	o, err := c.fileObject(file)
+	if err != nil {
+		return err
+	}
+	if done, err := c.putFileTime(o, c.textOf("name"), c.given["value"]); done {
+		return err
+	}
 	if !strings.EqualFold(c.textOf("name"), "IsReadOnly") {
 		return lacking("the property %s of files in Set-ItemProperty", c.textOf("name"))
 	}

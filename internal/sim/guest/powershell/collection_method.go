@@ -507,6 +507,19 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 	return void{}, true, nil
 }
 
+// putKey sets the value of a key, as one of the table's type.
+func (r *run) putKey(h *hashtable, key, v any) error {
+	if h.item != "" {
+		typed, err := r.convert(h.item, v)
+		if err != nil {
+			return err
+		}
+		v = typed
+	}
+	h.set(key, v)
+	return r.take(32)
+}
+
 // addedTwice is the failure of a key that a table has.
 func addedTwice(key any) *failure {
 	return thrown("ArgumentException", "Item has already been added. Key in dictionary: '%[1]s'  Key being added: '%[1]s'", text(key))
@@ -529,8 +542,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		if _, ok := h.get(args[0]); ok {
 			return nil, addedTwice(args[0])
 		}
-		h.set(args[0], args[1])
-		return void{}, r.take(32)
+		return void{}, unfit(r.putKey(h, args[0], args[1]), "value", args[1], name)
 	case "insert":
 		i, err := r.number(args, 0)
 		if err != nil || !h.ordered || len(args) != 3 || i < 0 || i > len(h.keys) {
@@ -554,7 +566,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		return void{}, nil
 	case "clone":
 		copied := newHash()
-		copied.ordered, copied.exact, copied.kind, copied.sorted = h.ordered, h.exact, h.kind, h.sorted
+		copied.ordered, copied.exact, copied.kind, copied.item, copied.sorted = h.ordered, h.exact, h.kind, h.item, h.sorted
 		for k, v := range h.all() {
 			copied.set(k, v)
 		}
@@ -575,6 +587,9 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 			break
 		}
 		v, has := h.get(args[0])
+		if !has && h.item != "" {
+			v = zero(parameter{kinds: []string{h.item}})
+		}
 		to.put(v)
 		return has, nil
 	case "item", "get_item":
@@ -582,7 +597,11 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		return v, nil
 	case "set_item":
 		if len(args) == 2 {
-			h.set(args[0], args[1])
+			return void{}, r.putKey(h, args[0], args[1])
+		}
+	case "removeat":
+		if i, err := r.number(args, 0); err == nil && h.ordered && i >= 0 && i < len(h.keys) {
+			h.remove(h.keys[i])
 			return void{}, nil
 		}
 	case "getenumerator":

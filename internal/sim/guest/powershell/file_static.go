@@ -138,6 +138,21 @@ var fileStatics = map[string]staticMethod{
 		}
 		return r.convertAll("char", "\"<>|\x00"+string(control)+":*?\\/")
 	},
+	"io.directory::getparent": func(r *run, a []any) (any, error) { return r.fileObject(parent(r.own(a, 0))) },
+	"io.file::getlastwritetime": func(r *run, a []any) (any, error) {
+		o, err := r.fileObject(r.own(a, 0))
+		if err != nil {
+			return nil, lacking("the time of a file that is not there")
+		}
+		return o.read("LastWriteTime"), nil
+	},
+	"io.file::setlastwritetime": func(r *run, a []any) (any, error) {
+		o, err := r.fileObject(r.own(a, 0))
+		if err == nil && len(a) == 2 {
+			_, err = r.putFileTime(o, "LastWriteTime", a[1])
+		}
+		return void{}, err
+	},
 	"io.directory::getcurrentdirectory": func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
 }
 
@@ -326,9 +341,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 		if len(args) == 2 {
 			return r.texts("*", at(args, 0), args[1])
 		}
-		if a, ok := first2(args).(*array); ok {
-			return r.join(a, "")
-		}
+		return r.join(newArray(list(first2(args))...), "")
 	case "regex", "text.regularexpressions.regex":
 		return regexObject(args)
 	case "random":

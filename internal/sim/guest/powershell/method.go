@@ -407,8 +407,9 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 	case low == "lastindexof" && len(args) == 1 || fold && low == "lastindexof":
 		i = strings.LastIndex(s, want)
 		from, tail = 0, s
-	case low == "lastindexof":
-		return nil, lacking("LastIndexOf from an index")
+	case low == "lastindexof": // the match ends at the index, or before it
+		from, tail = 0, string(runes[:min(from+1, len(runes))])
+		i = strings.LastIndex(tail, want)
 	case low == "indexofany":
 		set := ""
 		for _, c := range list(args[0]) {

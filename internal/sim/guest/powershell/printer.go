@@ -209,6 +209,9 @@ func baseType(key string) string {
 
 // put implements sink.
 func (p *printer) put(v any) error {
+	if o, ok := v.(*object); ok && o.wraps {
+		v = o.read("text")
+	}
 	v, err := p.r.computedMembers(v)
 	if err != nil {
 		return err
@@ -314,6 +317,11 @@ func (p *printer) line(v any) error {
 	if err != nil {
 		return err
 	}
+	for _, k := range streamKinds { // the console alone marks its records
+		if p.to == nil && k.kind == kindOf(v) {
+			s = k.mark + s
+		}
+	}
 	return p.write(s)
 }
 
@@ -404,11 +412,6 @@ func (r *run) shown(v any) (string, error) {
 			here := strings.TrimSuffix(r.dir, `\`) + `\`
 			near := strings.NewReplacer("\n"+here, "\n", "\n  "+here, "\n  ", "\n> "+here, "\n> ")
 			return near.Replace("\n" + text(v.read("text")))[1:] + "\r\n", nil
-		}
-		for n, k := range streamKinds {
-			if k.kind == v.kind {
-				return streamKinds[n].mark + text(v) + "\r\n", nil
-			}
 		}
 		return text(v) + "\r\n", nil
 	}

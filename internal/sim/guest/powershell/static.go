@@ -108,7 +108,7 @@ var constants = map[string]any{
 	"environment::newline": "\r\n", "environment::is64bitoperatingsystem": true, "environment::is64bitprocess": true,
 	"environment::processorcount": int64(2), "environment::systemdirectory": `C:\Windows\system32`,
 	"io.path::directoryseparatorchar": char('\\'), "io.path::pathseparator": char(';'),
-	"timespan::zero": time.Duration(0), "timespan::maxvalue": time.Duration(math.MaxInt64),
+	"timespan::zero": time.Duration(0),
 }
 
 var staticProperties = map[string]staticMethod{
@@ -194,6 +194,17 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 	}
 	if low == "referenceequals" && len(args) == 2 {
 		return equal(args[0], args[1], true), nil
+	}
+	if (low == "compare" || low == "equals") && len(args) == 2 && (kind == "datetime" || kind == "timespan") {
+		x, err := r.convert(kind, args[0])
+		if err != nil {
+			return nil, err
+		}
+		n, err := r.order(x, args[1], true)
+		if low == "equals" {
+			return n == 0, err
+		}
+		return int64(n), err
 	}
 	if lacksMember(typeName(kind), name) {
 		return nil, methodMissing(typeName(kind), name)
@@ -307,9 +318,16 @@ var textStatics = map[string]staticMethod{
 		return b, r.take(len(b))
 	},
 	"convert::toint32": toWhole("int"), "convert::toint64": toWhole("long"), "convert::tobyte": toWhole("byte"),
-	"convert::touint32": toWhole("uint32"),
-	"convert::tochar":   func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
-	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
+	"convert::touint32": toWhole("uint32"), "convert::toint16": toWhole("int16"), "convert::touint16": toWhole("uint16"),
+	"convert::todecimal": func(r *run, a []any) (any, error) {
+		if d, ok := parseDecimal(at(a, 0)); ok {
+			return d, nil
+		}
+		return r.convert("decimal", first2(a))
+	},
+	"convert::tosingle":  func(r *run, a []any) (any, error) { return r.convert("single", first2(a)) },
+	"convert::tochar":    func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
+	"convert::tostring":  func(r *run, a []any) (any, error) { return r.toBase(a) },
 	"convert::toboolean": func(r *run, a []any) (any, error) {
 		if s, ok := first2(a).(string); ok {
 			return r.parseAs("bool", []any{s})
@@ -469,6 +487,10 @@ var mathStatics = map[string]staticMethod{
 		f, _ := v.(float64)
 		return math.Abs(f), err
 	},
+	"double::isnan": func(_ *run, a []any) (any, error) {
+		f, _ := first2(a).(float64)
+		return math.IsNaN(f), nil
+	},
 	"math::max": func(r *run, a []any) (any, error) { return r.extreme(a, 1) },
 	"math::min": func(r *run, a []any) (any, error) { return r.extreme(a, -1) },
 	"math::pow": func(_ *run, a []any) (any, error) {
@@ -576,14 +598,6 @@ func (r *run) toBase(a []any) (any, error) {
 
 var systemStatics = map[string]staticMethod{
 	"datetime::parseexact": parseExact,
-	"datetime::compare": func(_ *run, a []any) (any, error) {
-		x, err := toTime(first2(a))
-		if err != nil {
-			return nil, err
-		}
-		y, err := toTime(first2(a[min(1, len(a)):]))
-		return int64(x.Compare(y)), err
-	},
 	"datetime::daysinmonth": func(r *run, a []any) (any, error) {
 		y, err := r.number(a, 0)
 		m, err2 := r.number(a, 1)

@@ -279,13 +279,17 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 	case strings.HasPrefix(kind, "collections.generic.dictionary["), strings.HasPrefix(kind, "collections.generic.sorteddictionary["):
 		h := newHash()
 		h.kind = "System.Collections.Generic.Dictionary`2"
+		_, values, _ := strings.Cut(strings.TrimSuffix(kind, "]"), ",")
+		h.item = strings.TrimSpace(values)
 		h.exact = !strings.Contains(strings.ToLower(at(args, 0)), "ignorecase")
 		if strings.Contains(kind, "sorted") {
 			h.kind, h.sorted = "System.Collections.Generic.SortedDictionary`2", true
 		}
 		if from, isHash := first2(args).(*hashtable); isHash {
 			for k, value := range from.all() {
-				h.set(k, value)
+				if err := r.putKey(h, k, value); err != nil {
+					return nil, true, err
+				}
 			}
 		}
 		return h, true, nil

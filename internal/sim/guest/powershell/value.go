@@ -152,6 +152,8 @@ type hashtable struct {
 	// exact keys mind their case, as those of a Dictionary do; kind is its type, nothing for a Hashtable.
 	exact bool
 	kind  string
+	// item is the type of the values of a Dictionary.
+	item string
 	// version counts what is written.
 	version int
 }
