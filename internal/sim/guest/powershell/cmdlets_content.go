@@ -286,10 +286,7 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 		values = nil
 	}
 	for _, v := range values {
-		if t, ok := v.(time.Time); ok { // by the culture, as its own ToString
-			v = cellText(t)
-		}
-		s, err := c.text(v)
+		s, err := c.text(byCulture(v))
 		if err != nil {
 			return err
 		}

@@ -142,7 +142,9 @@ func renameItem(c *call) error {
 		case to == "":
 			return c.need("newname")
 		case strings.ContainsAny(to, `\/:`):
-			return broken("PSArgumentException", "Argument", "Cannot rename the specified target, because it represents a path or device name.")
+			f := broken("PSArgumentException", "Argument", "Cannot rename the specified target, because it represents a path or device name.")
+			f.stops = true
+			return f
 		}
 		return c.moveFile(at, combine(parent(at), to))
 	})
@@ -178,8 +180,8 @@ func getFileHash(c *call) error {
 			}
 			h := algorithm()
 			h.Write(data)
-			return c.emit(system("Microsoft.Powershell.Utility.FileHash", []string{"Algorithm", "Hash", "Path"},
-				"Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)), "Path", at))
+			return c.emit(tabled("Microsoft.Powershell.Utility.FileHash", 3, "Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)),
+				"Path", at))
 		})
 	})
 }
@@ -195,7 +197,7 @@ func getAuthenticodeSignature(c *call) error {
 	var certificate any
 	if p, ok := c.m.Program(at); ok && p.Signer != "" {
 		status, message = "Valid", "Signature verified."
-		certificate = system("System.Security.Cryptography.X509Certificates.X509Certificate2", []string{"Subject"}, "Subject", p.Signer)
+		certificate = tabled("System.Security.Cryptography.X509Certificates.X509Certificate2", 1, "Subject", p.Signer)
 	}
 	return c.emit(system("System.Management.Automation.Signature", []string{"Status", "Path"},
 		"SignerCertificate", certificate, "Status", status, "StatusMessage", message, "Path", at))

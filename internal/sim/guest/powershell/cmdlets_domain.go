@@ -63,8 +63,8 @@ func addComputer(c *call) error {
 		return c.fault(c.joinError(err))
 	}
 	if c.is("passthru") {
-		if err := c.emit(system("Microsoft.PowerShell.Commands.ComputerChangeInfo", []string{"HasSucceeded", "ComputerName"},
-			"HasSucceeded", true, "ComputerName", strings.ToUpper(c.m.ComputerName))); err != nil {
+		if err := c.emit(tabled("Microsoft.PowerShell.Commands.ComputerChangeInfo", 2, "HasSucceeded", true, "ComputerName",
+			strings.ToUpper(c.m.ComputerName))); err != nil {
 			return err
 		}
 	}

@@ -97,19 +97,10 @@ func (r *run) fileCall(o *object, name, low string, args []any) (any, error) {
 	case low == "delete":
 		return void{}, r.removeFile(at)
 	case low == "refresh":
-		return void{}, r.describeAgain(o, at)
-	case low == "copyto" && o.kind == kindFile:
-		if _, err := statics["io.file::copy"](r, append([]any{at}, args...)); err != nil {
-			return nil, err
+		if now, err := r.fileObject(at); err == nil {
+			o.fields = now.fields
 		}
-		return r.fileObject(r.own(args, 0))
-	case low == "moveto" && o.kind == kindFile:
-		if _, err := statics["io.file::move"](r, append([]any{at}, args...)); err != nil {
-			return nil, err
-		}
-		return void{}, r.describeAgain(o, r.own(args, 0))
-	case low == "createsubdirectory" && o.kind == kindDirectory:
-		return statics["io.directory::createdirectory"](r, []any{combine(at, text(first2(args)))})
+		return void{}, nil
 	case (low == "getfiles" || low == "getdirectories") && o.kind == kindDirectory:
 		found, err := statics["io.directory::"+low](r, append([]any{at}, args...))
 		out := newArray()
@@ -121,14 +112,6 @@ func (r *run) fileCall(o *object, name, low string, args []any) (any, error) {
 		return out, err
 	}
 	return nil, r.noMethod(o, name)
-}
-
-// describeAgain is Refresh: the object has what the file has now.
-func (r *run) describeAgain(o *object, at string) error {
-	if now, err := r.fileObject(at); err == nil {
-		o.fields = now.fields
-	}
-	return nil
 }
 
 // isPattern reports a path with wildcards, for which it is no error that nothing matches.
@@ -200,7 +183,7 @@ func (c *call) driveItem(drive, name string) *object {
 	switch drive {
 	case "env":
 		if v, ok := c.env(name); ok {
-			return system(kindEntry, []string{"Name", "Value"}, "Name", name, "Value", v, "Key", name)
+			return tabled(kindEntry, 2, "Name", name, "Value", v, "Key", name)
 		}
 	case "function":
 		if _, ok := c.function(low); ok {

@@ -116,7 +116,9 @@ func (c *call) measure(values []any, name any) error {
 			v = f
 		} else if sums {
 			numeric = false
-			if err := c.fault(broken("RuntimeException", "NonNumericInputObject", "Input object \"%s\" is not numeric.", measured(v))); err != nil {
+			f := broken("PSInvalidOperationException", "NonNumericInputObject", "Input object \"%s\" is not numeric.", measured(v))
+			f.category, f.target = "InvalidType", v
+			if err := c.fault(f); err != nil {
 				return err
 			}
 			continue
@@ -160,9 +162,14 @@ func measureText(c *call, values []any) error {
 		words += int64(len(strings.Fields(s)))
 		characters += int64(len([]rune(s)))
 	}
-	return c.emit(system(kindTextMeasure,
-		[]string{"Lines", "Words", "Characters", "Property"}, "Lines", count, "Words", words, "Characters",
-		characters, "Property", nil))
+	counted := func(parameter string, n int64) any {
+		if c.is(parameter) {
+			return n
+		}
+		return nil
+	}
+	return c.emit(tabled(kindTextMeasure, 4, "Lines", counted("line", count), "Words", counted("word", words), "Characters",
+		counted("character", characters), "Property", nil))
 }
 
 // measured is a value in a message about measuring it.
@@ -174,6 +181,8 @@ func measured(v any) string {
 		return typeName(t.name)
 	case isTable, isList(v):
 		return kindOf(v)
+	case isCustom(v):
+		return ""
 	}
 	return cellText(v)
 }

@@ -91,8 +91,8 @@ func getMember(c *call) error {
 			if kinds != "" && kinds != "all" && !plural && !slices.Contains(strings.Fields(kinds), strings.ToLower(own)) {
 				continue
 			}
-			if err := c.emit(system(kindMember, []string{"Name", "MemberType", "Definition"}, "Name", f.name, "MemberType", own, "Definition",
-				definition, "TypeName", kind, "text", definition)); err != nil {
+			if err := c.emit(tabled(kindMember, 3, "Name", f.name, "MemberType", own, "Definition", definition, "TypeName", kind,
+				"text", definition)); err != nil {
 				return err
 			}
 		}

@@ -41,6 +41,10 @@ func newObject(c *call) error {
 		o, err = c.make(kind, []any{b})
 	}
 	if f := failed(err); f != nil {
+		if !strings.HasPrefix(f.exception.kind, "System.Management.Automation.") { // the constructor threw it
+			f = wrapped(f, ".ctor", len(list(c.given["argumentlist"])))
+			f.id, f.category = "ConstructorInvokedThrowException", "InvalidOperation"
+		}
 		f.command = "New-Object"
 	}
 	if err != nil {

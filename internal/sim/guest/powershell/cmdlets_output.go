@@ -106,9 +106,7 @@ func writeHostLine(c *call) error {
 			}
 			continue
 		}
-		if t, ok := v.(time.Time); ok { // by the culture, as its own ToString
-			v = cellText(t)
-		}
+		v = byCulture(v)
 		if t, ok := v.(typeValue); ok {
 			v = typeName(t.name)
 		}
@@ -207,10 +205,7 @@ func writeError(c *call) error {
 	}
 	const kind = "Microsoft.PowerShell.Commands.WriteErrorException"
 	for _, v := range messages {
-		message := text(v)
-		if _, isDate := v.(time.Time); isDate { // by the culture, as its own ToString
-			message = cellText(v)
-		}
+		message := text(byCulture(v))
 		if v == nil {
 			message = "Exception of type '" + kind + "' was thrown."
 		}
@@ -378,10 +373,10 @@ func teeObject(c *call) error {
 		return err
 	}
 	name, err := c.output()
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.writeFile(name, encode(s, "unicode", !c.is("append") || c.isEmpty(name)), c.is("append"))
 	}
-	if err := c.writeFile(name, encode(s, "unicode", !c.is("append") || c.isEmpty(name)), c.is("append")); err != nil {
+	if err != nil {
 		if f := failed(err); f != nil {
 			f.id, f.command = f.id+",Microsoft.PowerShell.Commands.OutFileCommand", "out-file"
 		}

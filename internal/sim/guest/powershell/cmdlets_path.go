@@ -24,7 +24,7 @@ var pathCmdlets = []cmdlet{
 }
 
 func pathObject(dir string) *object {
-	return system(kindPath, []string{"Path"}, "Path", dir, "ProviderPath", dir, "Provider", "FileSystem", "Drive", dir[:1])
+	return tabled(kindPath, 1, "Path", dir, "ProviderPath", dir, "Provider", "FileSystem", "Drive", dir[:1])
 }
 
 // path makes a path absolute against the current location.
@@ -184,7 +184,7 @@ func joinPath(c *call) error {
 }
 
 func splitPath(c *call) error {
-	return every(c, c.allNames(), func(p string) error {
+	return every(c, c.names(), func(p string) error {
 		p = strings.ReplaceAll(p, "/", `\`)
 		if len(p) > 3 {
 			p = strings.TrimRight(p, `\`)
@@ -219,7 +219,7 @@ func resolvePath(c *call) error {
 func convertPath(c *call) error { return c.resolved(func(file string) error { return c.emit(file) }) }
 
 func (c *call) resolved(f func(string) error) error {
-	return every(c, c.allNames(), func(name string) error {
+	return every(c, c.names(), func(name string) error {
 		found := c.glob(name)
 		if len(found) == 0 {
 			return c.notFound(c.path(name))
@@ -331,9 +331,4 @@ func (r *run) glob(pattern string) []string {
 		found = next
 	}
 	return slices.DeleteFunc(found, func(f string) bool { return !r.m.Root.Exists(f) })
-}
-
-// allNames returns what a cmdlet is given by -Path, -LiteralPath and the pipeline.
-func (c *call) allNames() []string {
-	return append(append(c.textsOf("path"), c.textsOf("literalpath")...), inputTexts(c.input)...)
 }

@@ -223,6 +223,9 @@ func selectEach(c *call, v any) error {
 	if v == nil {
 		return nil
 	}
+	if o, ok := v.(*object); ok && isFormatted(o) {
+		return lacking("Select-Object of what a Format cmdlet made")
+	}
 	if s.sent < s.first && c.has("last") { // the first ones and the last ones
 		s.sent++
 		return c.selected(v)

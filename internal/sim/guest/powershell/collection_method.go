@@ -19,6 +19,9 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		return int64(t.Compare(o)), err
 	}
 	if low == "subtract" || low == "add" {
+		if len(args) != 1 {
+			return nil, noOverload(name, len(args))
+		}
 		return r.times(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
 	}
 	if unit, ok := map[string]time.Duration{
@@ -28,6 +31,9 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		n, err := r.convert("double", args[0])
 		f, _ := n.(float64)
 		return t.Add(time.Duration(f * float64(unit))), err
+	}
+	if spec, ok := map[string]string{"toshorttimestring": "t", "tolongtimestring": "T", "toshortdatestring": "d", "tolongdatestring": "D"}[low]; ok {
+		return dated(t, spec), nil
 	}
 	if low == "touniversaltime" && len(args) == 0 {
 		return t.In(utcZone), nil // the machine's zone is UTC
@@ -47,16 +53,8 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		return addMonths(t, n), nil
 	case "addyears":
 		return addMonths(t, 12*n), nil
-	case "toshorttimestring":
-		return dated(t, "t"), nil
-	case "tolongdatestring":
-		return dated(t, "D"), nil
-	case "tolongtimestring":
-		return dated(t, "T"), nil
 	case "isdaylightsavingtime":
 		return false, nil
-	case "toshortdatestring":
-		return dated(t, "d"), nil
 	case "tofiletime", "tofiletimeutc":
 		return ticks(t) - 504911232000000000, nil
 	}
@@ -609,10 +607,10 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		out.of = h
 		for k, v := range h.all() {
 			if h.generic() {
-				out.items = append(out.items, system(kindPair, []string{"Key", "Value"}, "Key", k, "Value", v, "text", "["+text(k)+", "+text(v)+"]"))
+				out.items = append(out.items, tabled(kindPair, 2, "Key", k, "Value", v, "text", "["+text(k)+", "+text(v)+"]"))
 				continue
 			}
-			out.items = append(out.items, system(kindEntry, []string{"Name", "Value"}, "Name", k, "Value", v, "Key", k))
+			out.items = append(out.items, tabled(kindEntry, 2, "Name", k, "Value", v, "Key", k))
 		}
 		return out, nil
 	}

@@ -685,6 +685,9 @@ func toAddress(v any) (any, error) {
 	if n, err := strconv.ParseUint(written, 10, 32); err == nil { // one number is the whole address
 		written = netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String()
 	}
+	if parts := strings.Split(written, "."); len(parts) == 2 || len(parts) == 3 { // the last part has the bytes that are missing
+		written = strings.Join(parts[:len(parts)-1], ".") + strings.Repeat(".0", 4-len(parts)) + "." + parts[len(parts)-1]
+	}
 	a, err := netip.ParseAddr(written)
 	if err != nil {
 		return nil, unread(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")

@@ -21,32 +21,11 @@ var fileStatics = map[string]staticMethod{
 		n := r.own(a, 0)
 		return r.m.Root.Exists(n) && !r.m.Root.IsDir(n), nil
 	},
-	"io.directory::exists": func(r *run, a []any) (any, error) { return r.m.Root.IsDir(r.own(a, 0)), nil },
-	"io.file::readalltext": func(r *run, a []any) (any, error) {
-		data, err := r.fileOf(a)
-		if err != nil {
-			return nil, err
-		}
-		return decode(data), r.take(len(data))
-	},
-	"io.file::readallbytes": func(r *run, a []any) (any, error) {
-		data, err := r.fileOf(a)
-		if err != nil {
-			return nil, err
-		}
-		return data, r.take(len(data))
-	},
-	"io.file::readalllines": func(r *run, a []any) (any, error) {
-		data, err := r.fileOf(a)
-		if err != nil {
-			return nil, err
-		}
-		return newArray(lines(decode(data))...), r.take(2 * len(data))
-	},
-	"io.file::readlines": func(r *run, a []any) (any, error) {
-		data, err := r.fileOf(a)
-		return newArray(lines(decode(data))...), cmp.Or(err, r.take(2*len(data)))
-	},
+	"io.directory::exists":    func(r *run, a []any) (any, error) { return r.m.Root.IsDir(r.own(a, 0)), nil },
+	"io.file::readalltext":    readStatic(func(data []byte) any { return decode(data) }),
+	"io.file::readallbytes":   readStatic(func(data []byte) any { return data }),
+	"io.file::readalllines":   readStatic(func(data []byte) any { return newArray(lines(decode(data))...) }),
+	"io.file::readlines":      readStatic(func(data []byte) any { return newArray(lines(decode(data))...) }),
 	"io.file::opentext":       func(r *run, a []any) (any, error) { return r.make("io.streamreader", a) },
 	"io.file::writealltext":   func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), false) },
 	"io.file::appendalltext":  func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), true) },
@@ -138,21 +117,7 @@ var fileStatics = map[string]staticMethod{
 		}
 		return r.convertAll("char", "\"<>|\x00"+string(control)+":*?\\/")
 	},
-	"io.directory::getparent": func(r *run, a []any) (any, error) { return r.fileObject(parent(r.own(a, 0))) },
-	"io.file::getlastwritetime": func(r *run, a []any) (any, error) {
-		o, err := r.fileObject(r.own(a, 0))
-		if err != nil {
-			return nil, lacking("the time of a file that is not there")
-		}
-		return o.read("LastWriteTime"), nil
-	},
-	"io.file::setlastwritetime": func(r *run, a []any) (any, error) {
-		o, err := r.fileObject(r.own(a, 0))
-		if err == nil && len(a) == 2 {
-			_, err = r.putFileTime(o, "LastWriteTime", a[1])
-		}
-		return void{}, err
-	},
+	"io.directory::getparent":           func(r *run, a []any) (any, error) { return r.fileObject(parent(r.own(a, 0))) },
 	"io.directory::getcurrentdirectory": func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
 }
 
@@ -332,7 +297,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 		if !ok {
 			return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: password")
 		}
-		return system(kindCredential, []string{"UserName", "Password"}, "UserName", at(args, 0), "Password", s), nil
+		return tabled(kindCredential, 2, "UserName", at(args, 0), "Password", s), nil
 	case "security.principal.windowsprincipal":
 		return system("System.Security.Principal.WindowsPrincipal", nil, "Identity", first2(args)), nil
 	case "diagnostics.stopwatch":
@@ -450,6 +415,17 @@ func (r *run) unzip(args []any) (any, error) {
 		return nil, thrown("IO.InvalidDataException", "The archive entry was compressed using an unsupported compression method.")
 	}
 	return system(kindZip, nil, "bytes", out), r.take(len(out))
+}
+
+// readStatic is a method that gives the content of a file.
+func readStatic(as func([]byte) any) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		data, err := r.fileOf(a)
+		if err != nil {
+			return nil, err
+		}
+		return as(data), r.take(2 * len(data))
+	}
 }
 
 // fileOf reads the file that the first argument names.

@@ -332,8 +332,7 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 		return trim(s, low, args), nil
 	case "contains":
 		if len(args) > 1 {
-			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
-				"Cannot find an overload for \"Contains\" and the argument count: \"%d\".", len(args))
+			return nil, noOverload(name, len(args))
 		}
 		return strings.Contains(s, at(args, 0)), nil
 	case "startswith":
@@ -427,8 +426,7 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 
 func (r *run) replaceText(s string, args []any) (any, error) {
 	if len(args) != 2 {
-		return nil, broken("RuntimeException", "MethodCountCouldNotFindBest",
-			"Cannot find an overload for \"Replace\" and the argument count: \"%d\".", len(args))
+		return nil, noOverload("Replace", len(args))
 	}
 	old, with := at(args, 0), at(args, 1)
 	if old == "" {

@@ -219,15 +219,14 @@ func (m *module) object() *object {
 	commands := newHash()
 	for _, key := range m.functions {
 		name := m.to.functions[key].name
-		commands.set(name, system(kindCommand, []string{"CommandType", "Name"}, "CommandType", "Function", "Name", name, "text", name))
+		commands.set(name, tabled(kindCommand, 2, "CommandType", "Function", "Name", name, "text", name))
 	}
 	kind := "Script"
 	if m.scope == nil {
 		kind = "Manifest"
 	}
-	return system(kindModule, []string{"ModuleType", "Version", "Name"}, "ModuleType", kind, "Version",
-		version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", commands,
-		"ExportedCommands", commands, "text", m.name)
+	return tabled(kindModule, 3, "ModuleType", kind, "Version", version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase",
+		parent(m.file), "ExportedFunctions", commands, "ExportedCommands", commands, "text", m.name)
 }
 
 func getModule(c *call) error {

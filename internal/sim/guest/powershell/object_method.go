@@ -169,28 +169,22 @@ func (r *run) watchCall(o *object, name, low string) (any, error) {
 
 // randomCall is a method of System.Random without a seed, whose numbers are no one's to know.
 func (r *run) randomCall(o *object, name, low string, args []any) (any, error) {
-	bounds := [2]int64{0, math.MaxInt32}
-	if len(args) > 2 {
-		return nil, noOverload(name, len(args))
+	if o.read("seed") != nil || len(args) > 2 || low != "next" && low != "nextdouble" {
+		return nil, lacking("%s of System.Random with these arguments", name)
 	}
-	for i, v := range args {
-		n, err := r.integer(v)
-		if err != nil {
-			return nil, err
-		}
-		bounds[2-len(args[i:])] = n
-	}
-	switch {
-	case o.read("seed") != nil:
-		return nil, lacking("a seed of System.Random")
-	case low == "nextdouble":
+	if low == "nextdouble" {
 		return rand.Float64(), nil
-	case low != "next":
-		return nil, r.noMethod(o, name)
-	case bounds[0] > bounds[1]:
+	}
+	bounds := args
+	if len(args) < 2 { // from 0 on
+		bounds = append(append([]any{int64(0)}, args...), int64(math.MaxInt32))
+	}
+	from, err := r.number(bounds, 0)
+	to, err2 := r.number(bounds, 1)
+	if to < from {
 		return nil, thrown("ArgumentOutOfRangeException", "'minValue' cannot be greater than maxValue.\r\nParameter name: minValue")
 	}
-	return bounds[0] + rand.Int64N(max(bounds[1]-bounds[0], 1)), nil
+	return int64(from) + rand.Int64N(int64(max(to-from, 1))), errors.Join(err, err2)
 }
 
 func (r *run) encodingCall(o *object, name, low string, args []any) (any, error) {

@@ -448,14 +448,31 @@ func cellText(v any) string {
 			parts = append(parts, text(k))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
-	case time.Time:
-		return dated(v, "G")
 	case formattedCell:
 		return v.text
 	case typeValue:
 		return typeName(v.name)
 	}
-	return text(v)
+	return text(byCulture(v))
+}
+
+// byCulture is a value as its own ToString writes it, with dates by the culture.
+func byCulture(v any) any {
+	switch v := v.(type) {
+	case time.Time:
+		return dated(v, "G")
+	case *object:
+		if v.kind != customKind {
+			return v
+		}
+		own := *v
+		own.fields = nil
+		for _, f := range v.fields {
+			own.fields = append(own.fields, field{f.name, byCulture(f.value)})
+		}
+		return &own
+	}
+	return v
 }
 
 // cellItem is an item of a list in a table.

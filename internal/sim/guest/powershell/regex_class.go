@@ -43,8 +43,7 @@ func compiled(p string, options int64) (*regexp2.Regexp, error) {
 func regexStatic(method string, takes int) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		if len(a) < 2+takes {
-			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
-				"Cannot find an overload for \"%s\" and the argument count: \"%d\".", method, len(a))
+			return nil, noOverload(method, len(a))
 		}
 		o, err := regexObject(append([]any{a[1]}, a[min(2+takes, len(a)):]...))
 		if err != nil {
@@ -155,25 +154,23 @@ type nextMatch struct {
 
 func matchObject(re *regexp2.Regexp, m *regexp2.Match) *object {
 	if m == nil {
-		return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
-			system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0", "Captures", newArray(), "Index", int64(0),
-			"Length", int64(0), "Value", "")
+		return tabled(kindGroups, 7, "Groups", system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0",
+			"Captures", newArray(), "Index", int64(0), "Length", int64(0), "Value", "")
 	}
 
 	groups := newArray()
 	for _, g := range m.Groups() {
 		captures := newArray()
 		for _, c := range g.Captures {
-			captures.items = append(captures.items, system("System.Text.RegularExpressions.Capture", []string{"Index", "Length", "Value"},
-				"Index", int64(c.Index), "Length", int64(c.Length), "Value", c.String(), "text", c.String()))
+			captures.items = append(captures.items, tabled("System.Text.RegularExpressions.Capture", 3, "Index", int64(c.Index),
+				"Length", int64(c.Length), "Value", c.String(), "text", c.String()))
 		}
-		groups.items = append(groups.items, system("System.Text.RegularExpressions.Group",
-			[]string{"Success", "Name", "Captures", "Index", "Length", "Value"}, "Success", len(g.Captures) > 0, "Name", g.Name, "Captures",
-			captures, "Index", int64(g.Index), "Length", int64(g.Length), "Value", g.String(), "text", g.String()))
+		groups.items = append(groups.items, tabled("System.Text.RegularExpressions.Group", 6, "Success", len(g.Captures) > 0, "Name",
+			g.Name, "Captures", captures, "Index", int64(g.Index), "Length", int64(g.Length), "Value", g.String(), "text", g.String()))
 	}
 	first, _ := groups.items[0].(*object)
 	captures, _ := first.get("Captures")
-	return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
-		system(kindMatchGroups, nil, "items", groups), "Success", true, "Name", "0", "Captures", captures, "Index", int64(m.Index), "Length",
-		int64(m.Length), "Value", m.String(), "items", groups, "text", m.String(), "next", nextMatch{re, m})
+	return tabled(kindGroups, 7, "Groups", system(kindMatchGroups, nil, "items", groups), "Success", true, "Name", "0", "Captures",
+		captures, "Index", int64(m.Index), "Length", int64(m.Length), "Value", m.String(), "items", groups, "text", m.String(), "next",
+		nextMatch{re, m})
 }

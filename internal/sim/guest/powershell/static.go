@@ -287,16 +287,7 @@ var textStatics = map[string]staticMethod{
 	"char::isletterordigit": charIs(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }),
 	"char::isupper":         charIs(unicode.IsUpper), "char::islower": charIs(unicode.IsLower), "char::iswhitespace": charIs(unicode.IsSpace),
 	"char::ispunctuation": charIs(unicode.IsPunct), "char::isnumber": charIs(unicode.IsNumber),
-	"char::toupper": func(_ *run, a []any) (any, error) {
-		c, err := toChar(first2(a))
-		u, _ := c.(char)
-		return char(unicode.ToUpper(rune(u))), err
-	},
-	"char::tolower": func(_ *run, a []any) (any, error) {
-		c, err := toChar(first2(a))
-		u, _ := c.(char)
-		return char(unicode.ToLower(rune(u))), err
-	},
+	"char::toupper": charTo(unicode.ToUpper), "char::tolower": charTo(unicode.ToLower),
 	"regex::escape":   func(_ *run, a []any) (any, error) { return escapeRegex(at(a, 0)), nil },
 	"regex::unescape": func(_ *run, a []any) (any, error) { return regexp2.Unescape(at(a, 0)) },
 	"regex::ismatch":  regexStatic("ismatch", 0),
@@ -325,9 +316,9 @@ var textStatics = map[string]staticMethod{
 		}
 		return r.convert("decimal", first2(a))
 	},
-	"convert::tosingle":  func(r *run, a []any) (any, error) { return r.convert("single", first2(a)) },
-	"convert::tochar":    func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
-	"convert::tostring":  func(r *run, a []any) (any, error) { return r.toBase(a) },
+	"convert::tosingle": func(r *run, a []any) (any, error) { return r.convert("single", first2(a)) },
+	"convert::tochar":   func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
+	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
 	"convert::toboolean": func(r *run, a []any) (any, error) {
 		if s, ok := first2(a).(string); ok {
 			return r.parseAs("bool", []any{s})
@@ -453,11 +444,6 @@ var mathStatics = map[string]staticMethod{
 		}
 		return math.Log(x), nil
 	},
-	"math::atan2": func(_ *run, a []any) (any, error) {
-		y, _ := float(first2(a))
-		x, _ := float(first2(a[min(1, len(a)):]))
-		return math.Atan2(y, x), nil
-	},
 	"math::divrem": func(r *run, a []any) (any, error) {
 		if len(a) != 3 {
 			return nil, lacking("[math]::DivRem with these arguments")
@@ -495,7 +481,7 @@ var mathStatics = map[string]staticMethod{
 	"math::min": func(r *run, a []any) (any, error) { return r.extreme(a, -1) },
 	"math::pow": func(_ *run, a []any) (any, error) {
 		if len(a) != 2 {
-			return nil, lacking("[math]::Pow with these arguments")
+			return nil, noOverload("Pow", len(a))
 		}
 		x, _ := float(a[0])
 		y, _ := float(a[1])
@@ -538,6 +524,14 @@ func toWhole(kind string) staticMethod {
 				limitName(kind))
 		}
 		return v, err
+	}
+}
+
+func charTo(to func(rune) rune) staticMethod {
+	return func(_ *run, a []any) (any, error) {
+		c, err := toChar(first2(a))
+		u, _ := c.(char)
+		return char(to(rune(u))), err
 	}
 }
 

@@ -201,11 +201,9 @@ const kindCulture = "System.Globalization.CultureInfo"
 
 func cultureObject(name, display string) staticMethod {
 	return func(*run, []any) (any, error) {
-		return system(kindCulture, []string{"LCID", "Name", "DisplayName"}, "LCID", map[bool]int64{true: 127,
-			false: 1033}[name == ""],
-			"Name", name, "DisplayName", display, "TextInfo", system(kindTextInfo, nil, "CultureName", name, "text", "TextInfo - "+name),
-			"TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text",
-			name), nil
+		return tabled(kindCulture, 3, "LCID", map[bool]int64{true: 127, false: 1033}[name == ""], "Name", name, "DisplayName", display,
+			"TextInfo", system(kindTextInfo, nil, "CultureName", name, "text", "TextInfo - "+name), "TwoLetterISOLanguageName",
+			map[bool]string{true: "iv", false: "en"}[name == ""], "text", name), nil
 	}
 }
 
@@ -218,11 +216,9 @@ func cultureNamed(name string) (any, error) {
 }
 
 func offsetObject(t time.Time) *object {
-	return system("System.DateTimeOffset", []string{"DateTime", "UtcDateTime", "LocalDateTime", "Date", "Day", "Hour"}, "DateTime", t,
-		"UtcDateTime", t.In(utcZone),
-		"LocalDateTime", t, "Date", t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month",
-		int64(t.Month()), "Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text",
-		dated(t, ""))
+	return tabled("System.DateTimeOffset", 6, "DateTime", t, "UtcDateTime", t.In(utcZone), "LocalDateTime", t, "Date",
+		t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month", int64(t.Month()),
+		"Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text", dated(t, ""))
 }
 
 func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {

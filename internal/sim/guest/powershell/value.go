@@ -138,6 +138,15 @@ func system(kind string, shown []string, pairs ...any) *object {
 	return o
 }
 
+// tabled makes an object of the system whose first names, a count of them, are the columns of its table.
+func tabled(kind string, shown int, pairs ...any) *object {
+	o := system(kind, nil, pairs...)
+	for _, f := range o.fields[:shown] {
+		o.shown = append(o.shown, f.name)
+	}
+	return o
+}
+
 const customKind = "System.Management.Automation.PSCustomObject"
 
 func custom(fields ...field) *object { return &object{kind: customKind, fields: fields} }
