@@ -171,7 +171,7 @@ func joinPath(c *call) error {
 		return err
 	}
 	return every(c, c.textsOf("path"), func(p string) error {
-		if head := c.noDrive(p); head != "" {
+		if head := c.noDrive(p); head != "" && !strings.ContainsAny(head, `\/`) {
 			return noDriveError(head)
 		}
 		child := strings.TrimLeft(c.textOf("childpath"), `\/`)

@@ -240,6 +240,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return o, err
 	case "collections.arraylist":
+		if _, ok := v.(char); ok { // it is how many items there is room for
+			v = newArray()
+		}
 		if a, ok := v.(*array); ok && a.kind == "System.Collections.ArrayList" {
 			return a, nil
 		}
@@ -698,9 +701,10 @@ func toAddress(v any) (any, error) {
 	}
 	bytes := a.AsSlice()
 	o := system(kindIPAddress, strings.Fields("AddressFamily ScopeId IsIPv6Multicast IsIPv6LinkLocal IsIPv6SiteLocal IsIPv6Teredo "+
-		"IsIPv6UniqueLocal IsIPv4MappedToIPv6 Address IPAddressToString"), "AddressFamily", family, "ScopeId", nil, "IsIPv6Multicast",
+		"IsIPv6UniqueLocal IsIPv4MappedToIPv6 Address IPAddressToString"), "IPAddressToString", a.String(),
+		"AddressFamily", family, "ScopeId", nil, "IsIPv6Multicast",
 		a.Is6() && a.IsMulticast(), "IsIPv6LinkLocal", a.Is6() && a.IsLinkLocalUnicast(), "IsIPv6SiteLocal", false, "IsIPv6Teredo", false,
-		"IsIPv6UniqueLocal", a.Is6() && a.IsPrivate(), "IsIPv4MappedToIPv6", a.Is4In6(), "Address", nil, "IPAddressToString", a.String(), "text",
+		"IsIPv6UniqueLocal", a.Is6() && a.IsPrivate(), "IsIPv4MappedToIPv6", a.Is4In6(), "Address", nil, "text",
 		a.String(), "bytes", bytes)
 	if a.Is4() {
 		o.set("Address", int64(bytes[0])|int64(bytes[1])<<8|int64(bytes[2])<<16|int64(bytes[3])<<24)
