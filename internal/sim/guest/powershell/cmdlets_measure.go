@@ -23,7 +23,7 @@ func groupObject(c *call) error {
 			keys.items = nil
 		}
 		for _, by := range list(c.given["property"]) {
-			k, err := c.keyOf(v, by)
+			_, k, err := c.calculated(by, v)
 			if err != nil {
 				return err
 			}

@@ -462,17 +462,13 @@ func (c *call) format(render func([]*object, view) string) error {
 	}
 	var values []any
 	for _, v := range c.objects("inputobject") {
-		if v == nil {
-			continue
-		}
 		if h, ok := v.(*hashtable); ok && c.has("property") { // its entries are the rows
-			entries, _ := displayed(h)
-			for _, one := range entries {
-				values = append(values, one)
+			for _, entry := range h.entries() {
+				values = append(values, entry)
 			}
 			continue
 		}
-		values = append(values, v)
+		values = append(values, list(v)...)
 	}
 	for _, v := range values {
 		v, err := c.computedMembers(v)
@@ -480,7 +476,7 @@ func (c *call) format(render func([]*object, view) string) error {
 			return err
 		}
 		if grouped {
-			name, value, err := c.groupOf(v)
+			name, value, err := c.calculated(c.given["groupby"], v)
 			if err != nil {
 				return err
 			}
@@ -495,12 +491,7 @@ func (c *call) format(render func([]*object, view) string) error {
 			}
 		}
 		own, next := displayed(v)
-		if _, isDate := v.(time.Time); c.has("property") && v != nil && (!isScalar(v) || isDate || asExpanded(v, c.given["property"])) {
-			if isScalar(v) && len(list(c.given["property"])) > 0 && text(first2(list(c.given["property"]))) == "*" {
-				if s, ok := v.(string); ok {
-					v = custom(field{"Length", int64(len([]rune(s)))})
-				}
-			}
+		if _, isDate := v.(time.Time); c.has("property") && (!isScalar(v) || isDate || asExpanded(v, c.given["property"])) {
 			o, err := c.pick(v, list(c.given["property"]))
 			if err != nil {
 				return err
@@ -596,17 +587,16 @@ func (c *call) present(o *object, of any) *object {
 	return out
 }
 
-// groupOf returns the name and the value of -GroupBy for an object.
-func (c *call) groupOf(v any) (string, any, error) {
-	by := c.given["groupby"]
-	if h, ok := by.(*hashtable); ok {
-		return c.computed(h, v)
+// calculated returns the name and the value of a property that a name, a script block or a table asks for.
+func (r *run) calculated(by, v any) (string, any, error) {
+	switch by := by.(type) {
+	case *hashtable:
+		return r.computed(by, v)
+	case function:
+		value, err := r.apply(by, v)
+		return strings.TrimSpace(by.text), value, err
 	}
-	if f, ok := by.(function); ok {
-		value, err := c.apply(f, v)
-		return strings.TrimSpace(f.text), value, err
-	}
-	value, err := c.property(v, text(by))
+	value, err := r.property(v, text(by))
 	return text(by), value, err
 }
 
@@ -614,20 +604,13 @@ func (c *call) groupOf(v any) (string, any, error) {
 func (r *run) pick(v any, names []any) (*object, error) {
 	out := custom()
 	for _, n := range names {
-		if h, ok := n.(*hashtable); ok {
-			name, value, err := r.computed(h, v)
+		_, isTable := n.(*hashtable)
+		if _, isBlock := n.(function); isTable || isBlock {
+			name, value, err := r.calculated(n, v)
 			if err != nil {
 				return nil, err
 			}
 			out.fields = append(out.fields, field{name, value})
-			continue
-		}
-		if f, ok := n.(function); ok {
-			value, err := r.apply(f, v)
-			if err != nil {
-				return nil, err
-			}
-			out.fields = append(out.fields, field{strings.TrimSpace(f.text), value})
 			continue
 		}
 		name := text(n)
@@ -689,15 +672,8 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			return "", nil, lacking("the key %s of a computed property", low)
 		}
 	}
-	var value any
-	var err error
-	if f, ok := expression.(function); ok {
-		value, err = r.apply(f, v)
-		name = cmp.Or(name, strings.TrimSpace(f.text))
-	} else {
-		value, err = r.property(v, text(expression))
-		name = cmp.Or(name, text(expression))
-	}
+	shown, value, err := r.calculated(expression, v)
+	name = cmp.Or(name, shown)
 	if err != nil {
 		if failed(err) == nil || r.strictness() > 0 {
 			return name, nil, err

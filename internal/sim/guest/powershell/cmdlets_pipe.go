@@ -405,13 +405,6 @@ func (c *call) sortKeys() []sortKey {
 	return out
 }
 
-func (r *run) keyOf(v, by any) (any, error) {
-	if f, ok := by.(function); ok {
-		return r.apply(f, v)
-	}
-	return r.property(v, text(by))
-}
-
 func sortObject(c *call) error {
 	values := slices.DeleteFunc(slices.Clone(c.items()), func(v any) bool { return v == nil })
 	if slices.ContainsFunc(values, func(v any) bool { o, ok := v.(*object); return ok && isFormatted(o) }) {
@@ -427,7 +420,7 @@ func sortObject(c *call) error {
 			continue
 		}
 		for _, k := range keys {
-			key, err := c.keyOf(v, k.value)
+			_, key, err := c.calculated(k.value, v)
 			if err != nil {
 				return err
 			}

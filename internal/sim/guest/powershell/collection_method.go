@@ -523,6 +523,19 @@ func addedTwice(key any) *failure {
 	return thrown("ArgumentException", "Item has already been added. Key in dictionary: '%[1]s'  Key being added: '%[1]s'", text(key))
 }
 
+// entries are the keys with their values, as objects.
+func (h *hashtable) entries() []*object {
+	out := make([]*object, 0, len(h.keys))
+	for k, v := range h.all() {
+		if h.generic() {
+			out = append(out, tabled(kindPair, 2, "Key", k, "Value", v, "text", "["+text(k)+", "+text(v)+"]"))
+		} else {
+			out = append(out, tabled(kindEntry, 2, "Name", k, "Value", v, "Key", k))
+		}
+	}
+	return out
+}
+
 func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) {
 	switch low {
 	case "contains", "containskey":
@@ -605,12 +618,8 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 	case "getenumerator":
 		out := newArray()
 		out.of = h
-		for k, v := range h.all() {
-			if h.generic() {
-				out.items = append(out.items, tabled(kindPair, 2, "Key", k, "Value", v, "text", "["+text(k)+", "+text(v)+"]"))
-				continue
-			}
-			out.items = append(out.items, tabled(kindEntry, 2, "Name", k, "Value", v, "Key", k))
+		for _, entry := range h.entries() {
+			out.items = append(out.items, entry)
 		}
 		return out, nil
 	}

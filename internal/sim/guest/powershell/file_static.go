@@ -268,13 +268,6 @@ func (r *run) make(kind string, args []any) (any, error) {
 		return encodingObject("unicode")(r, nil)
 	case "text.stringbuilder":
 		return system(kindBuilder, nil, "text", at(args, 0)), nil
-	case "collections.arraylist", "collections.generic.list[string]", "collections.generic.list[object]",
-		"collections.generic.list[int]", "collections.generic.list[psobject]",
-		"collections.generic.list[pscustomobject]", "collections.generic.list[hashtable]":
-		if _, _, isSize := wholeOf(first2(args)); isSize {
-			args = nil
-		}
-		return r.convert(kind, newArray(list(first2(args))...))
 	case "collections.hashtable", "hashtable":
 		return newHash(), nil
 	case "collections.specialized.ordereddictionary":

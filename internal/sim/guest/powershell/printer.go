@@ -118,19 +118,10 @@ const autoKind = "auto"
 func displayed(v any) ([]*object, view) {
 	switch v := v.(type) {
 	case *hashtable:
-		rows := make([]*object, 0, len(v.keys))
-		generic := v.generic()
-		for k, value := range v.all() {
-			if generic {
-				rows = append(rows, custom(field{"Key", k}, field{"Value", value}))
-				continue
-			}
-			rows = append(rows, &object{kind: kindEntry, fields: []field{{"Key", k}, {"Value", value}, {"Name", k}}})
+		if v.generic() {
+			return v.entries(), view{kind: autoKind, names: []string{"Key", "Value"}}
 		}
-		if generic {
-			return rows, view{kind: autoKind, names: []string{"Key", "Value"}}
-		}
-		return rows, viewOf(kindEntry)
+		return v.entries(), viewOf(kindEntry)
 	case guid:
 		return []*object{custom(field{"Guid", string(v)})}, view{kind: autoKind, names: []string{"Guid"}}
 	case time.Duration:

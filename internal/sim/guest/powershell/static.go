@@ -601,14 +601,7 @@ var systemStatics = map[string]staticMethod{
 		y, err := r.number(a, 0)
 		return y%4 == 0 && (y%100 != 0 || y%400 == 0), err
 	},
-	"datetime::fromfiletime": func(r *run, a []any) (any, error) {
-		n, err := r.integer(first2(a))
-		return fromTicks(n + 504911232000000000), err
-	},
-	"datetime::fromfiletimeutc": func(r *run, a []any) (any, error) {
-		n, err := r.integer(first2(a))
-		return fromTicks(n + 504911232000000000), err
-	},
+	"datetime::fromfiletime": fromFileTime, "datetime::fromfiletimeutc": fromFileTime,
 	"datetime::specifykind": func(_ *run, a []any) (any, error) {
 		t, err := toTime(first2(a))
 		if zone, ok := map[string]*time.Location{"utc": utcZone, "local": localZone}[strings.ToLower(at(a, 1))]; ok {
@@ -777,6 +770,11 @@ var systemStatics = map[string]staticMethod{
 	"diagnostics.stopwatch::startnew": func(r *run, _ []any) (any, error) {
 		return system(kindWatch, nil, "started", r.now(), "counted", time.Duration(0), "IsRunning", true), nil
 	},
+}
+
+func fromFileTime(r *run, a []any) (any, error) {
+	n, err := r.integer(first2(a))
+	return fromTicks(n + 504911232000000000), err
 }
 
 // kindConsole is a writer of the console's own.

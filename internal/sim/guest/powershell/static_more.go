@@ -291,7 +291,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		return h, true, nil
 	case strings.HasPrefix(kind, "collections.generic.hashset["), strings.HasPrefix(kind, "collections.generic.queue["),
 		strings.HasPrefix(kind, "collections.generic.stack["), strings.HasPrefix(kind, "collections.generic.list["),
-		kind == "collections.queue", kind == "collections.stack":
+		kind == "collections.queue", kind == "collections.stack", kind == "collections.arraylist":
 		fold := false
 		args = slices.DeleteFunc(slices.Clone(args), func(v any) bool {
 			compares := kindOf(v) == "System.StringComparer"
