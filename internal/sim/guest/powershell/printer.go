@@ -18,8 +18,9 @@ const lineWidth = 79
 // where that was made of its properties, also behind text; behind a view of a type, objects of other
 // types are lists.
 //
-// A table whose first column has no width of its own waits for its rows, together with all text between them, until the
-// output ends or a row comes after 300 milliseconds. What waits is lost with a script that ends by exit or an error.
+// A table whose first column has no width of its own, as most views of the system's types have, waits for its rows, together with
+// all text between them, until the output ends or a row comes after 300 milliseconds. What waits is lost with a script that
+// ends by exit or an error.
 type printer struct {
 	r    *run
 	to   io.Writer
@@ -254,7 +255,10 @@ func (p *printer) put(v any) error {
 
 // waits reports a table that has rows and no widths yet, and takes text along with them.
 func (p *printer) waits() bool {
-	return p.view != nil && len(p.rows) > 0 && !p.view.list && p.view.widths == nil && p.view.fixed[p.view.names[0]] == 0
+	if p.view == nil || len(p.rows) == 0 || p.view.list || p.view.widths != nil {
+		return false
+	}
+	return p.view.kind == autoKind || p.view.kind == kindMember || p.view.kind == kindPath
 }
 
 // write prints a text behind what came before it.
