@@ -483,11 +483,15 @@ func (c *call) removeTree(at string) (left bool, err error) {
 	return false, diskError(c.m.Root.RemoveAll(at), at)
 }
 
-// files runs for each file that a path leads to; one without wildcards must lead to one.
+// files runs for each file that a path leads to; what comes before its first wildcard must lead to one.
 func (c *call) files(name string, f func(at string) error) error {
 	found := c.glob(name)
-	if len(found) == 0 && !c.isPattern(name) {
-		return c.notFound(c.path(name))
+	at := c.path(name)
+	if len(found) == 0 && c.isPattern(name) { // the folder before the first wildcard must be there
+		at = parent(at[:strings.IndexAny(at, "*?[")] + "x")
+	}
+	if len(found) == 0 && !c.m.Root.Exists(at) {
+		return c.notFound(at)
 	}
 	return every(c, found, f)
 }
