@@ -18,7 +18,9 @@ var pipeCmdlets = []cmdlet{
 	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First# Last# Skip# SkipLast# Unique? " +
 		"ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
 	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject", run: sortObject},
-	{name: "Group-Object", ending: true, parameters: "Property:0 NoElement? AsHashTable? AsString? CaseSensitive? InputObject", run: groupObject},
+	{name: "Group-Object", ending: true,
+		parameters: "Property:0 NoElement? AsHashTable? AsString? CaseSensitive? InputObject",
+		run:        groupObject},
 	{name: "Measure-Object", ending: true,
 		parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject",
 		run:        measureObject},

@@ -32,7 +32,8 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		f, _ := n.(float64)
 		return t.Add(time.Duration(f * float64(unit))), err
 	}
-	if spec, ok := map[string]string{"toshorttimestring": "t", "tolongtimestring": "T", "toshortdatestring": "d", "tolongdatestring": "D"}[low]; ok {
+	if spec, ok := map[string]string{"toshorttimestring": "t", "tolongtimestring": "T", "toshortdatestring": "d",
+		"tolongdatestring": "D"}[low]; ok {
 		return dated(t, spec), nil
 	}
 	if low == "touniversaltime" && len(args) == 0 {

@@ -479,8 +479,8 @@ func cellItem(v any) string {
 }
 
 // columnWidths are the column widths of PowerShell's built-in table formats.
-var columnWidths = map[string]map[string]int{"System.Management.Automation.PSVariable": {"Name": 30}, kindService: {"Status": 8, "Name": 18},
-	kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
+var columnWidths = map[string]map[string]int{"System.Management.Automation.PSVariable": {"Name": 30},
+	kindService: {"Status": 8, "Name": 18}, kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
 
 // groupLine is the line above a group.
 func (v *view) groupLine() string {
