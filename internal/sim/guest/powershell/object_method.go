@@ -152,18 +152,17 @@ func (r *run) elapsed(o *object) time.Duration {
 }
 
 func (r *run) watchCall(o *object, name, low string) (any, error) {
-	counted, running := r.elapsed(o), truth(o.read("IsRunning"))
+	counted := r.elapsed(o)
 	switch low {
 	case "start", "stop":
-		running = low == "start"
 	case "reset", "restart":
-		counted, running = 0, low == "restart"
+		counted = 0
 	default:
 		return nil, r.noMethod(o, name)
 	}
 	o.set("counted", counted)
 	o.set("started", r.now())
-	o.set("IsRunning", running)
+	o.set("IsRunning", low == "start" || low == "restart")
 	return void{}, nil
 }
 
