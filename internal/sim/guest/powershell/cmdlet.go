@@ -695,7 +695,7 @@ func (r *run) mark(name, note string) {
 func every[T any](c *call, items []T, f func(T) error) error {
 	for _, item := range items {
 		err := f(item)
-		if own := failed(err); own != nil && own.line == 0 {
+		if own := failed(err); own != nil && own.line == 0 && !own.stops {
 			err = c.fault(own)
 		}
 		if err != nil {

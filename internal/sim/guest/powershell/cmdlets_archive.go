@@ -11,9 +11,9 @@ import (
 // archiveCmdlets are those of the module Microsoft.PowerShell.Archive.
 var archiveCmdlets = []cmdlet{
 	{name: "Expand-Archive",
-		parameters: "Path%!:0 DestinationPath:1 LiteralPath|PSPath%! Force? PassThru?~", run: expandArchive, should: true},
+		parameters: "Path%!:0 DestinationPath:1 LiteralPath|PSPath%! Force?", run: expandArchive, should: true},
 	{name: "Compress-Archive", ending: true,
-		parameters: "Path%!:0 DestinationPath!:1 LiteralPath|PSPath%! Force? CompressionLevel~ PassThru?~",
+		parameters: "Path%!:0 DestinationPath!:1 LiteralPath|PSPath%! Force? CompressionLevel~",
 		run:        compressArchive, should: true},
 	{name: "New-TemporaryFile", parameters: "", run: newTemporaryFile, should: true},
 }

@@ -286,7 +286,7 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 		values = nil
 	}
 	for _, v := range values {
-		s, err := c.text(v)
+		s, err := c.text(byCulture(v))
 		if err != nil {
 			return err
 		}
@@ -321,14 +321,12 @@ func (r *run) encodingOfFile(file string) string {
 
 func clearContent(c *call) error {
 	return every(c, c.names(), func(name string) error {
-		file := c.path(name)
-		if !c.m.Root.Exists(file) {
-			return c.notFound(file)
-		}
-		if yes, err := c.should("Clear Content", "Item: "+file); err != nil || !yes {
-			return err
-		}
-		return c.writeFile(file, nil, false)
+		return c.files(name, func(file string) error {
+			if yes, err := c.should("Clear Content", "Item: "+file); err != nil || !yes {
+				return err
+			}
+			return c.writeFile(file, nil, false)
+		})
 	})
 }
 
@@ -436,12 +434,16 @@ func (c *call) search(sources []any) error {
 	if err != nil {
 		return err
 	}
+	done := any(nil)
 	for i, v := range sources {
 		if err := c.step(); err != nil {
 			return err
 		}
 		o, _ := v.(*object)
 		line, _ := o.get("Line")
+		if done == o.read("Path") && done != "InputStream" {
+			continue
+		}
 		matched := ""
 		var matches []any
 		for _, p := range c.textsOf("pattern") {
@@ -474,6 +476,9 @@ func (c *call) search(sources []any) error {
 		found = true
 		if c.is("quiet") {
 			return c.emit(true)
+		}
+		if c.is("list") {
+			done = o.read("Path")
 		}
 		o.set("Pattern", matched)
 		all := newArray(matches...)

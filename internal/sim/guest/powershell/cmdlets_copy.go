@@ -16,6 +16,9 @@ func copyItem(c *call) error {
 		c.given["destination"] = c.given["path"]
 		delete(c.given, "path")
 	}
+	if c.has("filter") && c.is("recurse") {
+		return lacking("-Filter of Copy-Item with -Recurse; pipe Get-ChildItem to it")
+	}
 	to := cmp.Or(c.textOf("destination"), c.dir)
 	return c.eachName("destination", func(name, own string) error {
 		to = cmp.Or(own, to)
@@ -37,6 +40,9 @@ func (c *call) copyTree(from, to string, depth int) error {
 	if err := c.step(); err != nil {
 		return err
 	}
+	if strings.EqualFold(from, to) {
+		return broken("System.IO.IOException", "CopyError", "Cannot overwrite the item %s with itself.", from)
+	}
 	if !c.m.Root.IsDir(from) {
 		data, err := c.m.Root.ReadFile(from)
 		if err != nil {
@@ -46,6 +52,13 @@ func (c *call) copyTree(from, to string, depth int) error {
 	}
 	if strings.HasPrefix(strings.ToLower(to)+`\`, strings.ToLower(from)+`\`) || depth > maxDepth {
 		return broken("System.IO.IOException", "CopyError", "Container cannot be copied onto existing leaf item, or into itself: %s", to)
+	}
+	if c.m.Root.IsDir(to) && !c.is("force") { // what is in it is copied all the same
+		f := broken("System.IO.IOException", "DirectoryExist", "An item with the specified name %s already exists.", to)
+		f.category, f.target = "ResourceExists", to
+		if err := c.fault(f); err != nil {
+			return err
+		}
 	}
 	if err := c.m.Root.MkdirAll(to); err != nil {
 		return diskError(err, to)
@@ -58,6 +71,9 @@ func (c *call) copyTree(from, to string, depth int) error {
 		return diskError(err, from)
 	}
 	for _, e := range entries {
+		if likeAny(e.Name(), c.textsOf("exclude")) {
+			continue
+		}
 		if err := c.copyTree(combine(from, e.Name()), combine(to, e.Name()), depth+1); err != nil {
 			return err
 		}
@@ -117,15 +133,20 @@ func (c *call) emitFile(at string) error {
 func renameItem(c *call) error {
 	return c.eachName("newname", func(name, to string) error {
 		at := c.path(name)
+		if strings.HasPrefix(to, `.\`) || strings.HasPrefix(to, "./") || strings.EqualFold(parent(c.path(to)), parent(at)) {
+			to = base(to)
+		}
 		switch {
 		case !c.m.Root.Exists(at):
 			return c.notFound(at)
 		case to == "":
 			return c.need("newname")
-		case !strings.ContainsAny(to, `\/`):
-			to = combine(parent(at), to)
+		case strings.ContainsAny(to, `\/:`):
+			f := broken("PSArgumentException", "Argument", "Cannot rename the specified target, because it represents a path or device name.")
+			f.stops = true
+			return f
 		}
-		return c.moveFile(at, c.path(to))
+		return c.moveFile(at, combine(parent(at), to))
 	})
 }
 
@@ -152,14 +173,16 @@ func getFileHash(c *call) error {
 		return lacking("the hash %s", name)
 	}
 	return every(c, c.names(), func(n string) error {
-		data, err := c.m.Root.ReadFile(c.path(n))
-		if err != nil {
-			return c.notFound(c.path(n))
-		}
-		h := algorithm()
-		h.Write(data)
-		return c.emit(system("Microsoft.Powershell.Utility.FileHash", []string{"Algorithm", "Hash", "Path"},
-			"Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)), "Path", c.path(n)))
+		return c.files(n, func(at string) error {
+			data, err := c.m.Root.ReadFile(at)
+			if err != nil {
+				return diskError(err, at)
+			}
+			h := algorithm()
+			h.Write(data)
+			return c.emit(tabled("Microsoft.Powershell.Utility.FileHash", 3, "Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)),
+				"Path", at))
+		})
 	})
 }
 
@@ -174,7 +197,7 @@ func getAuthenticodeSignature(c *call) error {
 	var certificate any
 	if p, ok := c.m.Program(at); ok && p.Signer != "" {
 		status, message = "Valid", "Signature verified."
-		certificate = system("System.Security.Cryptography.X509Certificates.X509Certificate2", []string{"Subject"}, "Subject", p.Signer)
+		certificate = tabled("System.Security.Cryptography.X509Certificates.X509Certificate2", 1, "Subject", p.Signer)
 	}
 	return c.emit(system("System.Management.Automation.Signature", []string{"Status", "Path"},
 		"SignerCertificate", certificate, "Status", status, "StatusMessage", message, "Path", at))

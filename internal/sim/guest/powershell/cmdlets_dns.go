@@ -38,9 +38,8 @@ func resolveName(c *call) error {
 			"%s : %s", name, text))
 	}
 	for _, ip := range found.IPs {
-		if err := c.emit(system("Microsoft.DnsClient.Commands.DnsRecord_A", []string{"Name", "Type", "TTL", "Section", "IPAddress"},
-			"Name", found.Name, "Type", "A", "TTL", int64(30), "Section", "Answer", "IPAddress", ip.String(), "NameHost", nil,
-			"IP4Address", ip.String(), "QueryType", "A")); err != nil {
+		if err := c.emit(tabled("Microsoft.DnsClient.Commands.DnsRecord_A", 5, "Name", found.Name, "Type", "A", "TTL", int64(30),
+			"Section", "Answer", "IPAddress", ip.String(), "NameHost", nil, "IP4Address", ip.String(), "QueryType", "A")); err != nil {
 			return err
 		}
 	}

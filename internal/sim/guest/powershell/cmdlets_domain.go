@@ -14,10 +14,8 @@ const workgroup = "WORKGROUP"
 var domainCmdlets = []cmdlet{
 	{name: "Add-Computer", parameters: "DomainName|Domain:0 Credential OUPath~ Server~ Force? Restart? " +
 		"NewName% Options~ PassThru? LocalCredential~ UnjoinDomainCredential~", run: addComputer},
-	{name: "Remove-Computer", parameters: "UnjoinDomainCredential:0 WorkgroupName~ Force?~ Restart? PassThru?~",
-		run: func(*call) error { return lacking("leaving a domain (Remove-Computer)") }},
 	{name: "Test-ComputerSecureChannel", parameters: "Repair? Credential Server~", run: testChannel},
-	{name: "Install-ADServiceAccount", parameters: "Identity:0 Force?~ PassThru?~", run: installAccount},
+	{name: "Install-ADServiceAccount", parameters: "Identity:0 Force?~", run: installAccount},
 	{name: "Test-ADServiceAccount", parameters: "Identity:0", run: testAccount},
 }
 
@@ -65,8 +63,8 @@ func addComputer(c *call) error {
 		return c.fault(c.joinError(err))
 	}
 	if c.is("passthru") {
-		if err := c.emit(system("Microsoft.PowerShell.Commands.ComputerChangeInfo", []string{"HasSucceeded", "ComputerName"},
-			"HasSucceeded", true, "ComputerName", strings.ToUpper(c.m.ComputerName))); err != nil {
+		if err := c.emit(tabled("Microsoft.PowerShell.Commands.ComputerChangeInfo", 2, "HasSucceeded", true, "ComputerName",
+			strings.ToUpper(c.m.ComputerName))); err != nil {
 			return err
 		}
 	}

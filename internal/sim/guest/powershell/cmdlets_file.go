@@ -48,10 +48,11 @@ func describe(at string, info fs.FileInfo) *object {
 		mode = "-ar---"
 	}
 	name := base(at)
-	o := system(kind, shown, "Mode", mode, "LastWriteTime", info.ModTime().UTC(), "Length", length, "Name", name,
+	written := info.ModTime().In(localZone)
+	o := system(kind, shown, "Mode", mode, "LastWriteTime", written, "Length", length, "Name", name,
 		"FullName", at, "PSPath", "Microsoft.PowerShell.Core\\FileSystem::"+at, "PSIsContainer", info.IsDir(),
 		"BaseName", strings.TrimSuffix(name, extension(name)), "Extension", extension(name), "CreationTime",
-		info.ModTime().UTC(), "LastWriteTimeUtc", info.ModTime().UTC(), "Exists", true, "PSChildName", name,
+		written, "LastWriteTimeUtc", written.In(utcZone), "PSChildName", name,
 		"PSParentPath", "Microsoft.PowerShell.Core\\FileSystem::"+parent(at),
 		"IsReadOnly", info.Mode()&0o200 == 0)
 	if info.IsDir() {
@@ -71,6 +72,8 @@ func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 			return nil, true, nil // the root has none
 		}
 		return dir, true, nil
+	case "exists":
+		return r.m.Root.Exists(text(o.read("FullName"))), true, nil
 	case "length":
 		return nil, o.kind == kindDirectory, nil
 	case "attributes":
@@ -86,13 +89,27 @@ func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 	return nil, false, nil
 }
 
-func (r *run) fileCall(o *object, name, low string) (any, error) {
-	at, _ := o.get("FullName")
-	switch low {
-	case "delete":
-		return void{}, r.fileError(r.m.Root.Remove(text(at)), text(at))
-	case "refresh":
+func (r *run) fileCall(o *object, name, low string, args []any) (any, error) {
+	at := text(o.read("FullName"))
+	switch {
+	case low == "delete" && o.kind == kindDirectory:
+		return void{}, r.removeFolder(at, truth(first2(args)))
+	case low == "delete":
+		return void{}, r.removeFile(at)
+	case low == "refresh":
+		if now, err := r.fileObject(at); err == nil {
+			o.fields = now.fields
+		}
 		return void{}, nil
+	case (low == "getfiles" || low == "getdirectories") && o.kind == kindDirectory:
+		found, err := statics["io.directory::"+low](r, append([]any{at}, args...))
+		out := newArray()
+		for _, name := range list(found) {
+			if one, err := r.fileObject(text(name)); err == nil {
+				out.items = append(out.items, one)
+			}
+		}
+		return out, err
 	}
 	return nil, r.noMethod(o, name)
 }
@@ -166,7 +183,7 @@ func (c *call) driveItem(drive, name string) *object {
 	switch drive {
 	case "env":
 		if v, ok := c.env(name); ok {
-			return system(kindEntry, []string{"Name", "Value"}, "Name", name, "Value", v, "Key", name)
+			return tabled(kindEntry, 2, "Name", name, "Value", v, "Key", name)
 		}
 	case "function":
 		if _, ok := c.function(low); ok {
@@ -389,6 +406,9 @@ func (c *call) newFile(at string) error {
 }
 
 func removeItem(c *call) error {
+	if c.has("include") && c.is("recurse") {
+		return lacking("-Include of Remove-Item with -Recurse; pipe Get-ChildItem to it")
+	}
 	return every(c, c.names(), func(name string) error {
 		provider, rest := drive(name)
 		switch {
@@ -438,17 +458,40 @@ func (c *call) removeFile(at string) error {
 		return broken("System.IO.IOException", "RemoveFileSystemItemUnAuthorizedAccess",
 			"Cannot remove item %s: You do not have sufficient access rights to perform this operation.", at)
 	}
-	if info.IsDir() {
-		return diskError(c.m.Root.RemoveAll(at), at)
+	if info.IsDir() && c.has("exclude") {
+		_, err := c.removeTree(at)
+		return err
 	}
-	return diskError(c.m.Root.Remove(at), at)
+	return diskError(c.m.Root.RemoveAll(at), at)
 }
 
-// files runs for each file that a path leads to; one without wildcards must lead to one.
+// removeTree removes a folder but for what -Exclude names within, and reports whether something is left.
+func (c *call) removeTree(at string) (left bool, err error) {
+	entries, err := c.m.Root.ReadDir(at)
+	for _, e := range entries {
+		inner, stays := combine(at, e.Name()), likeAny(e.Name(), c.textsOf("exclude"))
+		if !stays && e.IsDir() && err == nil {
+			stays, err = c.removeTree(inner)
+		} else if !stays && err == nil {
+			err = diskError(c.m.Root.Remove(inner), inner)
+		}
+		left = left || stays
+	}
+	if left || err != nil {
+		return left, err
+	}
+	return false, diskError(c.m.Root.RemoveAll(at), at)
+}
+
+// files runs for each file that a path leads to; what comes before its first wildcard must lead to one.
 func (c *call) files(name string, f func(at string) error) error {
 	found := c.glob(name)
-	if len(found) == 0 && !c.isPattern(name) {
-		return c.notFound(c.path(name))
+	at := c.path(name)
+	if len(found) == 0 && c.isPattern(name) { // the folder before the first wildcard must be there
+		at = parent(at[:strings.IndexAny(at, "*?[")] + "x")
+	}
+	if len(found) == 0 && !c.m.Root.Exists(at) {
+		return c.notFound(at)
 	}
 	return every(c, found, f)
 }

@@ -61,9 +61,8 @@ func startJob(c *call) error {
 	if c.has("name") {
 		name = c.textOf("name")
 	}
-	j := &job{shown: system("System.Management.Automation.PSRemotingJob", []string{"Id", "Name", "PSJobTypeName", "State", "HasMoreData",
-		"Location", "Command"}, "Id", c.jobs.last-1, "Name", name, "PSJobTypeName", "BackgroundJob", "State", "Completed", "HasMoreData", true,
-		"Location", "localhost", "Command", f.text, "Error", newArray())}
+	j := &job{shown: tabled("System.Management.Automation.PSRemotingJob", 7, "Id", c.jobs.last-1, "Name", name, "PSJobTypeName",
+		"BackgroundJob", "State", "Completed", "HasMoreData", true, "Location", "localhost", "Command", f.text, "Error", newArray())}
 	keep := func(stream int) sink {
 		return func(v any) error { j.records = append(j.records, record{stream, v}); return c.take(32) }
 	}
@@ -92,8 +91,8 @@ func startJob(c *call) error {
 	state, _ := j.shown.get("State")
 	info := system("System.Management.Automation.JobStateInfo", nil, "State", state, "Reason", reason)
 	j.shown.set("JobStateInfo", info)
-	j.shown.set("ChildJobs", newArray(system("System.Management.Automation.PSRemotingChildJob", []string{"Id", "Name", "State"},
-		"Id", c.jobs.last, "Name", "Job"+text(c.jobs.last), "State", state, "JobStateInfo", info)))
+	j.shown.set("ChildJobs", newArray(tabled("System.Management.Automation.PSRemotingChildJob", 3, "Id", c.jobs.last, "Name",
+		"Job"+text(c.jobs.last), "State", state, "JobStateInfo", info)))
 	c.jobs.all = append(c.jobs.all, j)
 	return c.emit(j.shown)
 }

@@ -125,7 +125,11 @@ func pairs(v any) ([]string, []any) {
 		if asText(v) || v.kind == kindUri {
 			return nil, nil
 		}
-		for _, f := range v.members() {
+		members := v.members()
+		if v.kind == kindIPAddress { // what PowerShell adds to a type comes last in JSON
+			members = append(members[1:], members[0])
+		}
+		for _, f := range members {
 			names, values = append(names, f.name), append(values, f.value)
 		}
 	}

@@ -114,7 +114,7 @@ func setVariable(c *call) error {
 }
 
 func variableObject(name string, v any) *object {
-	return system("System.Management.Automation.PSVariable", []string{"Name", "Value"}, "Name", name, "Value", plain(v))
+	return tabled("System.Management.Automation.PSVariable", 2, "Name", name, "Value", plain(v))
 }
 
 // variables are the cells of the variables that match a name, by their keys.
@@ -247,8 +247,8 @@ func aliasObject(name, to string) *object {
 	if c := cmdlets[strings.ToLower(to)]; c != nil {
 		to = c.name
 	}
-	return system("System.Management.Automation.AliasInfo", []string{"CommandType", "Name", "Definition"}, "CommandType", "Alias", "Name",
-		name, "Definition", to, "ResolvedCommandName", to, "ReferencedCommand", system(kindCommand, nil, "Name", to, "text", to), "text", name)
+	return tabled("System.Management.Automation.AliasInfo", 3, "CommandType", "Alias", "Name", name, "Definition", to,
+		"ResolvedCommandName", to, "ReferencedCommand", system(kindCommand, nil, "Name", to, "text", to), "text", name)
 }
 
 func invokeExpression(c *call) error {
@@ -394,7 +394,7 @@ func commandParameters(o *object) (any, bool, error) {
 	out := newHash()
 	out.kind = "System.Collections.Generic.Dictionary`2"
 	for _, n := range names {
-		out.set(n, system("System.Management.Automation.ParameterMetadata", []string{"Name"}, "Name", n, "text", n))
+		out.set(n, tabled("System.Management.Automation.ParameterMetadata", 1, "Name", n, "text", n))
 	}
 	return out, true, nil
 }
@@ -435,6 +435,7 @@ func startSleep(c *call) error {
 	}
 	skipped, err := c.host.Sleep(c.ctx, d)
 	c.skipped += skipped
+	c.slept += d
 	return err
 }
 
@@ -501,9 +502,8 @@ func startProcess(c *call) error {
 		return err
 	}
 	if c.is("passthru") {
-		return c.emit(system(kindProcess, []string{"Id", "ProcessName"}, "Id", int64(4300), "ProcessName",
-			strings.TrimSuffix(base(name), ".exe"), "ExitCode", code, "HasExited", true, "text",
-			"System.Diagnostics.Process ("+strings.TrimSuffix(base(name), ".exe")+")"))
+		return c.emit(tabled(kindProcess, 2, "Id", int64(4300), "ProcessName", strings.TrimSuffix(base(name), ".exe"), "ExitCode", code,
+			"HasExited", true, "text", "System.Diagnostics.Process ("+strings.TrimSuffix(base(name), ".exe")+")"))
 	}
 	return nil
 }

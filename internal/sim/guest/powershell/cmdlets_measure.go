@@ -2,7 +2,6 @@ package powershell
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"time"
 )
@@ -15,7 +14,7 @@ func groupObject(c *call) error {
 	}
 	var order []*group
 	found := map[string]*group{}
-	for _, v := range c.objects("inputobject") {
+	for _, v := range c.items() {
 		if v == nil {
 			continue
 		}
@@ -24,7 +23,7 @@ func groupObject(c *call) error {
 			keys.items = nil
 		}
 		for _, by := range list(c.given["property"]) {
-			k, err := c.keyOf(v, by)
+			_, k, err := c.calculated(by, v)
 			if err != nil {
 				return err
 			}
@@ -41,10 +40,14 @@ func groupObject(c *call) error {
 				name = cellText(v)
 			}
 		}
-		g := found[strings.ToLower(name)]
+		id := name
+		if !c.is("casesensitive") {
+			id = strings.ToLower(name)
+		}
+		g := found[id]
 		if g == nil {
 			g = &group{name: name, values: keys}
-			found[strings.ToLower(name)] = g
+			found[id] = g
 			order = append(order, g)
 		}
 		g.items = append(g.items, v)
@@ -52,7 +55,11 @@ func groupObject(c *call) error {
 	if c.is("ashashtable") {
 		h := newHash()
 		for _, g := range order {
-			h.set(g.name, newArray(g.items...))
+			key := any(g.name)
+			if !c.is("asstring") && len(g.values.items) == 1 && g.values.items[0] != nil {
+				key = g.values.items[0]
+			}
+			h.set(key, newArray(g.items...))
 		}
 		return c.emit(h)
 	}
@@ -70,16 +77,30 @@ func groupObject(c *call) error {
 }
 
 func measureObject(c *call) error {
-	values := c.objects("inputobject")
+	values := c.items()
 	if c.is("line") || c.is("word") || c.is("character") {
 		return measureText(c, values)
 	}
-	count, sum, low, high, numeric := 0, 0.0, math.Inf(1), math.Inf(-1), true
+	names := list(c.given["property"])
+	if len(names) == 0 {
+		names = []any{nil}
+	}
+	return every(c, names, func(name any) error { return c.measure(values, name) })
+}
+
+// measure emits the sum and the ends of some values, or of one of their properties. The ends are those of whatever has an order.
+func (c *call) measure(values []any, name any) error {
+	count, sum, numeric, failure := 0, 0.0, true, error(nil)
+	var low, high any
+	sums := c.is("sum") || c.is("average")
 	for _, v := range values {
-		if c.has("property") && v != nil {
-			got, err := c.property(v, c.textOf("property"))
+		if name != nil && v != nil {
+			got, err := c.property(v, text(name))
 			if err != nil {
 				return err
+			}
+			if _, has := c.ownProperty(v, text(name)); has && got == nil { // it counts, and adds nothing
+				count++
 			}
 			v = got
 		}
@@ -87,37 +108,48 @@ func measureObject(c *call) error {
 			continue
 		}
 		count++
-		if !c.is("sum") && !c.is("average") && !c.is("maximum") && !c.is("minimum") {
+		if !sums && !c.is("maximum") && !c.is("minimum") {
 			continue
 		}
 		f, ok := float(v)
-		if !ok {
+		if ok {
+			v = f
+		} else if sums {
 			numeric = false
-			if err := c.fault(broken("RuntimeException", "NonNumericInputObject", "Input object \"%s\" is not numeric.", measured(v))); err != nil {
+			f := broken("PSInvalidOperationException", "NonNumericInputObject", "Input object \"%s\" is not numeric.", measured(v))
+			f.category, f.target = "InvalidType", v
+			if err := c.fault(f); err != nil {
 				return err
 			}
 			continue
 		}
-		sum, low, high = sum+f, min(low, f), max(high, f)
+		sum += f
+		if high == nil || c.rank(v, high, &failure) > 0 {
+			high = v
+		}
+		if low == nil || c.rank(v, low, &failure) < 0 {
+			low = v
+		}
 	}
-	if count == 0 && c.has("property") {
+	if failure != nil {
+		return failure
+	}
+	if count == 0 && name != nil {
 		if len(values) == 0 {
 			return nil
 		}
-		return c.fault(broken("System.Management.Automation.PSArgumentException", "GenericMeasurePropertyNotFound",
-			"The property \"%s\" cannot be found in the input for any objects.", c.textOf("property")))
+		return broken("System.Management.Automation.PSArgumentException", "GenericMeasurePropertyNotFound",
+			"The property \"%s\" cannot be found in the input for any objects.", text(name))
 	}
-	pick := func(name string, f float64) any {
-		if c.is(name) && numeric && (count > 0 || name == "sum") {
-			return f
+	pick := func(parameter string, v any) any {
+		if c.is(parameter) && numeric && (count > 0 || parameter == "sum") {
+			return v
 		}
 		return nil
 	}
-	fields := []any{
-		"Count", int64(count), "Average", pick("average", sum/float64(max(count, 1))), "Sum", pick("sum", sum),
-		"Maximum", pick("maximum", high), "Minimum", pick("minimum", low), "Property", c.given["property"],
-	}
-	o := system("Microsoft.PowerShell.Commands.GenericMeasureInfo", nil, fields...)
+	o := system("Microsoft.PowerShell.Commands.GenericMeasureInfo", nil, "Count", int64(count),
+		"Average", pick("average", sum/float64(max(count, 1))), "Sum", pick("sum", sum),
+		"Maximum", pick("maximum", high), "Minimum", pick("minimum", low), "Property", name)
 	o.closed = false
 	return c.emit(o)
 }
@@ -130,9 +162,14 @@ func measureText(c *call, values []any) error {
 		words += int64(len(strings.Fields(s)))
 		characters += int64(len([]rune(s)))
 	}
-	return c.emit(system("Microsoft.PowerShell.Commands.TextMeasureInfo",
-		[]string{"Lines", "Words", "Characters", "Property"}, "Lines", count, "Words", words, "Characters",
-		characters, "Property", nil))
+	counted := func(parameter string, n int64) any {
+		if c.is(parameter) {
+			return n
+		}
+		return nil
+	}
+	return c.emit(tabled(kindTextMeasure, 4, "Lines", counted("line", count), "Words", counted("word", words), "Characters",
+		counted("character", characters), "Property", nil))
 }
 
 // measured is a value in a message about measuring it.
@@ -144,6 +181,8 @@ func measured(v any) string {
 		return typeName(t.name)
 	case isTable, isList(v):
 		return kindOf(v)
+	case isCustom(v):
+		return ""
 	}
 	return cellText(v)
 }

@@ -44,11 +44,12 @@ func addType(c *call) error {
 // getMember lists the properties of values, and the methods that script made.
 func getMember(c *call) error {
 	kinds := strings.ToLower(strings.Join(c.textsOf("membertype"), " "))
-	if kinds == "" && !c.has("name") || strings.Contains(kinds, "all") || kinds == "method" || kinds == "methods" {
+	values := slices.DeleteFunc(slices.Clone(c.items()), func(v any) bool { return v == nil })
+	methods := kinds == "" || strings.Contains(kinds, "all") || kinds == "method" || kinds == "methods"
+	if (kinds != "" || !c.has("name")) && methods && slices.ContainsFunc(values, func(v any) bool { return !isCustom(v) }) {
 		return lacking("the methods that Get-Member lists; name properties with -Name or -MemberType")
 	}
 	seen := map[string]bool{}
-	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
 	if len(values) == 0 {
 		f := broken("System.InvalidOperationException", "NoObjectInGetMember", "You must specify an object for the Get-Member cmdlet.")
 		f.category = "CloseError"
@@ -69,6 +70,9 @@ func getMember(c *call) error {
 			o = propertiesOf(v)
 		}
 		fields := slices.Clone(o.members())
+		if isCustom(v) {
+			fields = append(fields, customMethods...)
+		}
 		kindOf := func(f field) string {
 			if s, isScript := f.value.(scripted); isScript {
 				return s.kind
@@ -83,11 +87,12 @@ func getMember(c *call) error {
 			if c.has("name") && !likeAny(f.name, c.textsOf("name")) {
 				continue
 			}
-			if kinds != "" && kinds != "properties" && !slices.Contains(strings.Fields(kinds), strings.ToLower(own)) {
+			plural := kinds == "properties" && strings.HasSuffix(own, "Property") || kinds == "methods" && strings.HasSuffix(own, "Method")
+			if kinds != "" && kinds != "all" && !plural && !slices.Contains(strings.Fields(kinds), strings.ToLower(own)) {
 				continue
 			}
-			if err := c.emit(system(kindMember, []string{"Name", "MemberType", "Definition"}, "Name", f.name, "MemberType", own, "Definition",
-				definition, "TypeName", kind, "text", definition)); err != nil {
+			if err := c.emit(tabled(kindMember, 3, "Name", f.name, "MemberType", own, "Definition", definition, "TypeName", kind,
+				"text", definition)); err != nil {
 				return err
 			}
 		}
@@ -100,7 +105,25 @@ var shortTypes = map[string]string{"System.String": "string", "System.Int32": "i
 	"System.Double": "double", "System.Object[]": "Object[]", "System.DateTime": "datetime", "System.Char": "char",
 	"System.Collections.Hashtable": "hashtable"}
 
+// customMethods are those of an object of script.
+var customMethods = []field{
+	{"Equals", scripted{kind: "Method", alias: "bool Equals(System.Object obj)"}},
+	{"GetHashCode", scripted{kind: "Method", alias: "int GetHashCode()"}},
+	{"GetType", scripted{kind: "Method", alias: "type GetType()"}},
+	{"ToString", scripted{kind: "Method", alias: "string ToString()"}},
+}
+
 func definitionOf(f field, kind string) string {
+	switch s, _ := f.value.(scripted); s.kind {
+	case "Method":
+		return s.alias
+	case "AliasProperty":
+		return f.name + " = " + s.alias
+	case "ScriptMethod":
+		return "System.Object " + f.name + "();"
+	case "ScriptProperty":
+		return "System.Object " + f.name + " {get=" + s.get.text + ";}"
+	}
 	name, ok := shortTypes[kindOfOrObject(f.value)]
 	if !ok {
 		name = kindOfOrObject(f.value)

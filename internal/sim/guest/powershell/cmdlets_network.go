@@ -26,7 +26,7 @@ var networkCmdlets = []cmdlet{
 	{name: "Resolve-DnsName",
 		parameters: "Name%:0 Type:1 Server DnsOnly?~ NoHostsFile?~ QuickTimeout?~ TcpOnly?~ CacheOnly?~", run: resolveName},
 	{name: "Set-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex " +
-		"ServerAddresses|Addresses ResetServerAddresses? PassThru?~ InputObject", run: setDNS},
+		"ServerAddresses|Addresses ResetServerAddresses? InputObject", run: setDNS},
 	{name: "Get-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex AddressFamily", run: getDNS},
 	{name: "New-NetFirewallRule", parameters: "Name% DisplayName Description~ Direction Action Protocol " +
 		"LocalPort RemotePort~ LocalAddress~ RemoteAddress~ Enabled Profile~ Program~ Group~ Service~ " +
@@ -97,11 +97,9 @@ func getAddress(c *call) error {
 	name, index := c.adapter()
 	var all []*object
 	add := func(ip, alias string, index, bits int64, family string) {
-		all = append(all, system(kindAddress,
-			[]string{"IPAddress", "InterfaceAlias", "PrefixLength", "AddressFamily"}, "IPAddress", ip,
-			"InterfaceAlias", alias, "PrefixLength", bits, "AddressFamily", family, "InterfaceIndex", index,
-			"ifIndex", index, "PrefixOrigin", "Dhcp", "SuffixOrigin", "Dhcp", "AddressState", "Preferred", "Type",
-			"Unicast", "IPv4Address", ip))
+		all = append(all, tabled(kindAddress, 4, "IPAddress", ip, "InterfaceAlias", alias, "PrefixLength", bits, "AddressFamily",
+			family, "InterfaceIndex", index, "ifIndex", index, "PrefixOrigin", "Dhcp", "SuffixOrigin", "Dhcp", "AddressState",
+			"Preferred", "Type", "Unicast", "IPv4Address", ip))
 	}
 	for _, ip := range c.m.IPs {
 		if ip.Is6() {
@@ -129,15 +127,13 @@ func getConfiguration(c *call) error {
 	for _, ip := range c.m.IPs {
 		if ip.Is4() {
 			addresses.items = append(addresses.items,
-				system(kindAddress, []string{"IPAddress"}, "IPAddress", ip.String(), "PrefixLength", int64(c.m.Subnet().Bits())))
+				tabled(kindAddress, 1, "IPAddress", ip.String(), "PrefixLength", int64(c.m.Subnet().Bits())))
 		}
 	}
-	gateway := system("CimInstance#MSFT_NetRoute", []string{"NextHop"}, "NextHop", c.gateway())
-	o := system("NetIPConfiguration", []string{"InterfaceAlias", "InterfaceIndex", "IPv4Address"}, "InterfaceAlias",
-		name, "InterfaceIndex", index, "IPv4Address", single(addresses.items), "IPv4DefaultGateway", gateway,
-		"DNSServer",
-		system("CimInstance#MSFT_DNSClientServerAddress", []string{"ServerAddresses"}, "ServerAddresses",
-			textArray(c.m.DNSServers())),
+	gateway := tabled("CimInstance#MSFT_NetRoute", 1, "NextHop", c.gateway())
+	o := tabled("NetIPConfiguration", 3, "InterfaceAlias", name, "InterfaceIndex", index, "IPv4Address", single(addresses.items),
+		"IPv4DefaultGateway", gateway, "DNSServer",
+		system("CimInstance#MSFT_DNSClientServerAddress", []string{"ServerAddresses"}, "ServerAddresses", textArray(c.m.DNSServers())),
 		"NetAdapter", system("CimInstance#MSFT_NetAdapter", []string{"Status"}, "Status", "Up", "Name", name))
 	return c.pickInstances([]*object{o}, map[string]string{"interfacealias": "InterfaceAlias"}, "MSFT_NetIPInterface")
 }
@@ -175,10 +171,8 @@ func setInterface(c *call) error {
 
 func getRoute(c *call) error {
 	name, index := c.adapter()
-	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetRoute",
-		[]string{"ifIndex", "DestinationPrefix", "NextHop", "RouteMetric"}, "ifIndex", index, "DestinationPrefix",
-		"0.0.0.0/0", "NextHop", c.gateway(), "RouteMetric", int64(0), "InterfaceAlias", name, "InterfaceIndex",
-		index, "AddressFamily", "IPv4")
+	o := tabled("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetRoute", 4, "ifIndex", index, "DestinationPrefix", "0.0.0.0/0",
+		"NextHop", c.gateway(), "RouteMetric", int64(0), "InterfaceAlias", name, "InterfaceIndex", index, "AddressFamily", "IPv4")
 	if c.has("destinationprefix") && c.textOf("destinationprefix") != "0.0.0.0/0" {
 		return lacking("routes other than the default route")
 	}
@@ -341,7 +335,7 @@ func subnetsOf(n machine.HNSNetwork) *array {
 	for _, s := range n.Subnets {
 		policies := newArray()
 		if s.VSID != 0 {
-			policies.items = append(policies.items, system("HnsPolicy", []string{"Type", "VSID"}, "Type", "VSID", "VSID", int64(s.VSID)))
+			policies.items = append(policies.items, tabled("HnsPolicy", 2, "Type", "VSID", "VSID", int64(s.VSID)))
 		}
 		out.items = append(out.items, system("HnsSubnet", []string{"AddressPrefix", "GatewayAddress", "Policies"},
 			"ID", machine.HNSID("subnet", n.Name+s.Prefix.String()), "AddressPrefix", s.Prefix.String(), "GatewayAddress", s.Gateway.String(),
@@ -481,10 +475,10 @@ func getPolicyList(c *call) error {
 		for _, ip := range b.Endpoints {
 			references.items = append(references.items, "/endpoints/"+machine.HNSID("endpoint", ip.String()))
 		}
-		policies := newArray(system("HnsPolicy", []string{"Type", "VIPs", "ExternalPort", "InternalPort", "Protocol"},
-			"Type", "ELB", "VIPs", vips, "ExternalPort", int64(b.Port), "InternalPort", int64(b.Target), "Protocol", int64(6)))
-		if err := c.emit(system("HnsPolicyList", []string{"ID", "References", "Policies"}, "ID",
-			machine.HNSID("policy", fmt.Sprint(b.VIPs, b.Port)), "References", references, "Policies", policies)); err != nil {
+		policies := newArray(tabled("HnsPolicy", 5, "Type", "ELB", "VIPs", vips, "ExternalPort", int64(b.Port), "InternalPort",
+			int64(b.Target), "Protocol", int64(6)))
+		if err := c.emit(tabled("HnsPolicyList", 3, "ID", machine.HNSID("policy", fmt.Sprint(b.VIPs, b.Port)), "References", references,
+			"Policies", policies)); err != nil {
 			return err
 		}
 	}

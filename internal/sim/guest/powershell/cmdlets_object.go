@@ -25,9 +25,9 @@ var objectCmdlets = []cmdlet{
 		run: exportCSV, should: true},
 	{name: "Import-Csv", parameters: "Path%+:0 Delimiter:1 LiteralPath|PSPath%! Header Encoding~", run: importCSV},
 	{name: "ConvertFrom-StringData", scalar: true, parameters: "StringData&:0", run: convertFromStringData},
-	{name: "Get-Random", parameters: "InputObject Minimum Maximum:0 Count SetSeed~", run: getRandom},
+	{name: "Get-Random", parameters: "InputObject Minimum Maximum:0 Count", run: getRandom},
 	{name: "New-Guid", parameters: "", run: func(c *call) error { return c.emit(newGUID()) }},
-	{name: "Get-Date", parameters: "Date%:0 Format UFormat Year Month Day Hour Minute Second Millisecond DisplayHint~", run: getDate},
+	{name: "Get-Date", parameters: "Date%:0 Format UFormat Year Month Day Hour Minute Second Millisecond", run: getDate},
 	{name: "New-TimeSpan", parameters: "Start:0 End:1 Days Hours Minutes Seconds", run: newTimeSpan},
 }
 
@@ -41,6 +41,10 @@ func newObject(c *call) error {
 		o, err = c.make(kind, []any{b})
 	}
 	if f := failed(err); f != nil {
+		if !strings.HasPrefix(f.exception.kind, "System.Management.Automation.") { // the constructor threw it
+			f = wrapped(f, ".ctor", len(list(c.given["argumentlist"])))
+			f.id, f.category = "ConstructorInvokedThrowException", "InvalidOperation"
+		}
 		f.command = "New-Object"
 	}
 	if err != nil {
@@ -96,7 +100,7 @@ func addMember(c *call) error {
 	default:
 		return lacking("Add-Member of the type %s", c.textOf("membertype"))
 	}
-	for _, v := range c.objects("inputobject") {
+	for _, v := range c.items() {
 		o, ok := v.(*object)
 		if !ok {
 			if !c.is("passthru") {
@@ -140,7 +144,7 @@ func withMembers(v any, more *object) any {
 }
 
 func convertToCSV(c *call) error {
-	text, err := c.csvText(c.objects("inputobject"), !c.is("notypeinformation"), true)
+	text, err := c.csvText(c.items(), !c.is("notypeinformation"), true)
 	if err != nil {
 		return err
 	}
@@ -236,7 +240,7 @@ func exportCSV(c *call) error {
 		return err
 	}
 	adding := c.is("append") && there && !c.isEmpty(name)
-	text, err := c.csvText(c.objects("inputobject"), !c.is("notypeinformation"), !adding)
+	text, err := c.csvText(c.items(), !c.is("notypeinformation"), !adding)
 	if err != nil {
 		return err
 	}

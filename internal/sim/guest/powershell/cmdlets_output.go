@@ -33,6 +33,7 @@ var outputCmdlets = []cmdlet{
 	{name: "Format-Table",
 		parameters: "Property:0* AutoSize? Wrap? HideTableHeaders? GroupBy Expand~ InputObject Force?~",
 		run:        formatTable},
+	{name: "Format-Wide", parameters: "Property:0 Column# AutoSize? GroupBy Force?~ InputObject", run: formatWide},
 	{name: "Format-List", parameters: "Property:0* Force?~ InputObject Expand~ GroupBy", run: formatList},
 }
 
@@ -40,6 +41,14 @@ var outputCmdlets = []cmdlet{
 func (c *call) objects(name string) []any {
 	if !c.piped && c.has(name) {
 		return list(c.given[name])
+	}
+	return c.input
+}
+
+// items returns the objects of the pipeline. What -InputObject gives is one object, also if it is a list.
+func (c *call) items() []any {
+	if !c.piped && c.has("inputobject") {
+		return []any{c.given["inputobject"]}
 	}
 	return c.input
 }
@@ -97,9 +106,7 @@ func writeHostLine(c *call) error {
 			}
 			continue
 		}
-		if t, ok := v.(time.Time); ok { // by the culture, as its own ToString
-			v = cellText(t)
-		}
+		v = byCulture(v)
 		if t, ok := v.(typeValue); ok {
 			v = typeName(t.name)
 		}
@@ -198,10 +205,7 @@ func writeError(c *call) error {
 	}
 	const kind = "Microsoft.PowerShell.Commands.WriteErrorException"
 	for _, v := range messages {
-		message := text(v)
-		if _, isDate := v.(time.Time); isDate { // by the culture, as its own ToString
-			message = cellText(v)
-		}
+		message := text(byCulture(v))
 		if v == nil {
 			message = "Exception of type '" + kind + "' was thrown."
 		}
@@ -270,7 +274,7 @@ func showEnd(c *call) error {
 				return err
 			}
 		}
-		p.flush()
+		p.flush(nil)
 	}
 	return nil
 }
@@ -287,7 +291,7 @@ func (r *run) printedText(values []any) (string, error) {
 			return "", r.take(b.Len())
 		}
 	}
-	p.flush()
+	p.flush(nil)
 	return b.String(), r.take(b.Len())
 }
 
@@ -372,10 +376,10 @@ func teeObject(c *call) error {
 		return err
 	}
 	name, err := c.output()
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.writeFile(name, encode(s, "unicode", !c.is("append") || c.isEmpty(name)), c.is("append"))
 	}
-	if err := c.writeFile(name, encode(s, "unicode", !c.is("append") || c.isEmpty(name)), c.is("append")); err != nil {
+	if err != nil {
 		if f := failed(err); f != nil {
 			f.id, f.command = f.id+",Microsoft.PowerShell.Commands.OutFileCommand", "out-file"
 		}
@@ -414,6 +418,33 @@ func formatTable(c *call) error {
 	})
 }
 
+func formatWide(c *call) error {
+	columns, err := c.integerOf("column", 2)
+	if err != nil || c.is("autosize") || columns < 1 {
+		return cmp.Or(err, lacking("Format-Wide with these parameters"))
+	}
+	return c.format(func(rows []*object, v view) string {
+		name := v.names[0]
+		if slices.Contains(v.names, "Name") {
+			name = "Name"
+		}
+		room := cmp.Or(v.room, lineWidth) - columns + 1
+		var out strings.Builder
+		for i, o := range rows {
+			if i%columns == 0 {
+				out.WriteString("\r\n")
+			}
+			width := max(room/columns, 1)
+			if i%columns < room%columns { // the first ones have what is left
+				width++
+			}
+			cell := cut(cellText(o.read(name)), width)
+			out.WriteString(cell + strings.Repeat(" ", width-len([]rune(cell))+1))
+		}
+		return out.String() + "\r\n\r\n"
+	})
+}
+
 func formatList(c *call) error {
 	return c.format(func(rows []*object, v view) string { return asList(rows, v.names, v.room) })
 }
@@ -430,21 +461,17 @@ func (c *call) format(render func([]*object, view) string) error {
 		list := rows
 		rows = nil
 		of := shown
-		return c.formatted(func(width int) string { of.room = width; return render(list, of) }, len(list))
+		return c.formatted(func(width int) string { of.room, of.group = width, ""; return render(list, of) }, len(list))
 	}
 	var values []any
 	for _, v := range c.objects("inputobject") {
-		if v == nil {
-			continue
-		}
 		if h, ok := v.(*hashtable); ok && c.has("property") { // its entries are the rows
-			entries, _ := displayed(h)
-			for _, one := range entries {
-				values = append(values, one)
+			for _, entry := range h.entries() {
+				values = append(values, entry)
 			}
 			continue
 		}
-		values = append(values, v)
+		values = append(values, list(v)...)
 	}
 	for _, v := range values {
 		v, err := c.computedMembers(v)
@@ -452,7 +479,7 @@ func (c *call) format(render func([]*object, view) string) error {
 			return err
 		}
 		if grouped {
-			name, value, err := c.groupOf(v)
+			name, value, err := c.calculated(c.given["groupby"], v)
 			if err != nil {
 				return err
 			}
@@ -467,12 +494,7 @@ func (c *call) format(render func([]*object, view) string) error {
 			}
 		}
 		own, next := displayed(v)
-		if _, isDate := v.(time.Time); c.has("property") && v != nil && (!isScalar(v) || isDate || asExpanded(v, c.given["property"])) {
-			if isScalar(v) && len(list(c.given["property"])) > 0 && text(first2(list(c.given["property"]))) == "*" {
-				if s, ok := v.(string); ok {
-					v = custom(field{"Length", int64(len([]rune(s)))})
-				}
-			}
+		if _, isDate := v.(time.Time); c.has("property") && (!isScalar(v) || isDate || asExpanded(v, c.given["property"])) {
 			o, err := c.pick(v, list(c.given["property"]))
 			if err != nil {
 				return err
@@ -568,17 +590,16 @@ func (c *call) present(o *object, of any) *object {
 	return out
 }
 
-// groupOf returns the name and the value of -GroupBy for an object.
-func (c *call) groupOf(v any) (string, any, error) {
-	by := c.given["groupby"]
-	if h, ok := by.(*hashtable); ok {
-		return c.computed(h, v)
+// calculated returns the name and the value of a property that a name, a script block or a table asks for.
+func (r *run) calculated(by, v any) (string, any, error) {
+	switch by := by.(type) {
+	case *hashtable:
+		return r.computed(by, v)
+	case function:
+		value, err := r.apply(by, v)
+		return strings.TrimSpace(by.text), value, err
 	}
-	if f, ok := by.(function); ok {
-		value, err := c.apply(f, v)
-		return strings.TrimSpace(f.text), value, err
-	}
-	value, err := c.property(v, text(by))
+	value, err := r.property(v, text(by))
 	return text(by), value, err
 }
 
@@ -586,20 +607,13 @@ func (c *call) groupOf(v any) (string, any, error) {
 func (r *run) pick(v any, names []any) (*object, error) {
 	out := custom()
 	for _, n := range names {
-		if h, ok := n.(*hashtable); ok {
-			name, value, err := r.computed(h, v)
+		_, isTable := n.(*hashtable)
+		if _, isBlock := n.(function); isTable || isBlock {
+			name, value, err := r.calculated(n, v)
 			if err != nil {
 				return nil, err
 			}
 			out.fields = append(out.fields, field{name, value})
-			continue
-		}
-		if f, ok := n.(function); ok {
-			value, err := r.apply(f, v)
-			if err != nil {
-				return nil, err
-			}
-			out.fields = append(out.fields, field{strings.TrimSpace(f.text), value})
 			continue
 		}
 		name := text(n)
@@ -651,7 +665,7 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			form = text(value)
 		case strings.HasPrefix("alignment", low):
 			align = strings.ToLower(text(value))
-		case low == "width":
+		case strings.HasPrefix("width", low):
 			n, err := r.integer(value)
 			if err != nil {
 				return "", nil, err
@@ -661,15 +675,8 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			return "", nil, lacking("the key %s of a computed property", low)
 		}
 	}
-	var value any
-	var err error
-	if f, ok := expression.(function); ok {
-		value, err = r.apply(f, v)
-		name = cmp.Or(name, strings.TrimSpace(f.text))
-	} else {
-		value, err = r.property(v, text(expression))
-		name = cmp.Or(name, text(expression))
-	}
+	shown, value, err := r.calculated(expression, v)
+	name = cmp.Or(name, shown)
 	if err != nil {
 		if failed(err) == nil || r.strictness() > 0 {
 			return name, nil, err

@@ -20,11 +20,11 @@ var pathCmdlets = []cmdlet{
 		run:        splitPath},
 	{name: "Resolve-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%!", run: resolvePath},
 	{name: "Convert-Path", flat: true, parameters: "Path%&!:0 LiteralPath|PSPath%!", run: convertPath},
-	{name: "Test-Path", flat: true, parameters: "Path%!:0 LiteralPath|PSPath%! PathType|Type NewerThan OlderThan", run: testPath},
+	{name: "Test-Path", flat: true, parameters: "Path%!:0 LiteralPath|PSPath%! PathType|Type NewerThan OlderThan IsValid?", run: testPath},
 }
 
 func pathObject(dir string) *object {
-	return system(kindPath, []string{"Path"}, "Path", dir, "ProviderPath", dir, "Provider", "FileSystem", "Drive", dir[:1])
+	return tabled(kindPath, 1, "Path", dir, "ProviderPath", dir, "Provider", "FileSystem", "Drive", dir[:1])
 }
 
 // path makes a path absolute against the current location.
@@ -44,7 +44,7 @@ func (r *run) path(name string) string {
 // qualifier returns the drive that a path names: what is before a colon in its first part.
 func qualifier(name string) string {
 	head, _, ok := strings.Cut(name, ":")
-	if !ok || strings.ContainsAny(head, `\/`) {
+	if !ok {
 		return ""
 	}
 	return head
@@ -171,7 +171,7 @@ func joinPath(c *call) error {
 		return err
 	}
 	return every(c, c.textsOf("path"), func(p string) error {
-		if head := c.noDrive(p); head != "" {
+		if head := c.noDrive(p); head != "" && !strings.ContainsAny(head, `\/`) {
 			return noDriveError(head)
 		}
 		child := strings.TrimLeft(c.textOf("childpath"), `\/`)
@@ -184,7 +184,7 @@ func joinPath(c *call) error {
 }
 
 func splitPath(c *call) error {
-	return every(c, c.allNames(), func(p string) error {
+	return every(c, c.names(), func(p string) error {
 		p = strings.ReplaceAll(p, "/", `\`)
 		if len(p) > 3 {
 			p = strings.TrimRight(p, `\`)
@@ -205,6 +205,9 @@ func splitPath(c *call) error {
 		case c.is("isabsolute"):
 			return c.emit(len(p) > 2 && p[1] == ':' || strings.HasPrefix(p, `\\`))
 		}
+		if qualified && strings.Contains(head, `\`) { // what is before the colon is no drive, and has no parent
+			p = rest
+		}
 		return c.emit(parent(p))
 	})
 }
@@ -216,7 +219,7 @@ func resolvePath(c *call) error {
 func convertPath(c *call) error { return c.resolved(func(file string) error { return c.emit(file) }) }
 
 func (c *call) resolved(f func(string) error) error {
-	return every(c, c.allNames(), func(name string) error {
+	return every(c, c.names(), func(name string) error {
 		found := c.glob(name)
 		if len(found) == 0 {
 			return c.notFound(c.path(name))
@@ -234,7 +237,12 @@ func testPath(c *call) error {
 		if err := emptyArgument("Path", n); err != nil {
 			return err
 		}
-		yes, err := c.there(text(n))
+		yes, err := true, error(nil)
+		if c.is("isvalid") {
+			yes = !strings.ContainsAny(text(n), "\"<>|") && c.noDrive(text(n)) == ""
+		} else {
+			yes, err = c.there(text(n))
+		}
 		if err == nil {
 			err = c.emit(yes)
 		}
@@ -323,9 +331,4 @@ func (r *run) glob(pattern string) []string {
 		found = next
 	}
 	return slices.DeleteFunc(found, func(f string) bool { return !r.m.Root.Exists(f) })
-}
-
-// allNames returns what a cmdlet is given by -Path, -LiteralPath and the pipeline.
-func (c *call) allNames() []string {
-	return append(append(c.textsOf("path"), c.textsOf("literalpath")...), inputTexts(c.input)...)
 }

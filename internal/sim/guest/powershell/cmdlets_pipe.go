@@ -17,16 +17,18 @@ var pipeCmdlets = []cmdlet{
 		"CLike? InputObject", each: whereEach},
 	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First# Last# Skip# SkipLast# Unique? " +
 		"ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
-	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject Culture~", run: sortObject},
-	{name: "Group-Object", ending: true, parameters: "Property:0 NoElement? AsHashTable? AsString?~ InputObject", run: groupObject},
+	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject", run: sortObject},
+	{name: "Group-Object", ending: true,
+		parameters: "Property:0 NoElement? AsHashTable? AsString? CaseSensitive? InputObject",
+		run:        groupObject},
 	{name: "Measure-Object", ending: true,
 		parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject",
 		run:        measureObject},
 	{name: "Get-Unique", parameters: "AsString?~ InputObject", run: getUnique},
 	{name: "Select-String", parameters: "Pattern%!:0 Path%!:1 LiteralPath%! SimpleMatch? CaseSensitive? Quiet? " +
-		"NotMatch? AllMatches? Context InputObject Encoding~", run: selectString},
+		"NotMatch? AllMatches? List? Context InputObject Encoding~", run: selectString},
 	{name: "Compare-Object", flat: true, parameters: "ReferenceObject&:0 DifferenceObject%&:1 Property IncludeEqual? " +
-		"ExcludeDifferent? PassThru? CaseSensitive? SyncWindow~", run: compareObject},
+		"ExcludeDifferent? PassThru? CaseSensitive?", run: compareObject},
 }
 
 func blocks(v any) []function {
@@ -143,15 +145,8 @@ func foreachEnd(c *call) error {
 		return nil
 	}
 	if !c.piped {
-		for _, v := range list(c.given["inputobject"]) {
-			if err := foreachEach(c, v); err != nil {
-				return err
-			}
-		}
-		if !c.has("inputobject") {
-			if err := foreachEach(c, nil); err != nil {
-				return err
-			}
+		if err := foreachEach(c, c.given["inputobject"]); err != nil {
+			return err
 		}
 	}
 	for _, f := range s.end {
@@ -239,6 +234,13 @@ func selectEach(c *call, v any) error {
 	if v == nil {
 		return nil
 	}
+	if o, ok := v.(*object); ok && isFormatted(o) {
+		return lacking("Select-Object of what a Format cmdlet made")
+	}
+	if s.sent < s.first && c.has("last") { // the first ones and the last ones
+		s.sent++
+		return c.selected(v)
+	}
 	if c.has("last") || c.has("skiplast") || c.has("index") {
 		s.kept = append(s.kept, v)
 		return c.take(16)
@@ -261,10 +263,8 @@ func selectEach(c *call, v any) error {
 func selectEnd(c *call) error {
 	s, _ := c.state.(*selectState)
 	if !c.piped {
-		for _, v := range list(c.given["inputobject"]) {
-			if err := selectEach(c, v); err != nil {
-				return err
-			}
+		if err := selectEach(c, c.given["inputobject"]); err != nil {
+			return err
 		}
 	}
 	kept := s.kept
@@ -283,7 +283,7 @@ func selectEnd(c *call) error {
 	} else {
 		kept = kept[min(s.skip, len(kept)):]
 	}
-	if s.first >= 0 {
+	if s.first >= 0 && !c.has("last") {
 		kept = kept[:min(s.first, len(kept))]
 	}
 	if c.has("index") {
@@ -364,7 +364,15 @@ func (c *call) selected(v any) error {
 		if err != nil {
 			return err
 		}
-		return each(got, func(item any) error { return c.emit(withMembers(item, more)) })
+		return each(got, func(item any) error {
+			if o, ok := item.(*object); ok && !o.closed { // the properties become its own
+				for _, f := range more.fields {
+					o.set(f.name, f.value)
+				}
+				return c.emit(o)
+			}
+			return c.emit(withMembers(item, more))
+		})
 	case c.has("property") || c.has("excludeproperty"):
 		names := list(c.given["property"])
 		if !c.has("property") {
@@ -408,15 +416,8 @@ func (c *call) sortKeys() []sortKey {
 	return out
 }
 
-func (r *run) keyOf(v, by any) (any, error) {
-	if f, ok := by.(function); ok {
-		return r.apply(f, v)
-	}
-	return r.property(v, text(by))
-}
-
 func sortObject(c *call) error {
-	values := slices.DeleteFunc(slices.Clone(c.objects("inputobject")), func(v any) bool { return v == nil })
+	values := slices.DeleteFunc(slices.Clone(c.items()), func(v any) bool { return v == nil })
 	if slices.ContainsFunc(values, func(v any) bool { o, ok := v.(*object); return ok && isFormatted(o) }) {
 		return lacking("Sort-Object of what a Format cmdlet made")
 	}
@@ -430,7 +431,7 @@ func sortObject(c *call) error {
 			continue
 		}
 		for _, k := range keys {
-			key, err := c.keyOf(v, k.value)
+			_, key, err := c.calculated(k.value, v)
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ import (
 var registryCmdlets = []cmdlet{
 	{name: "Get-ItemProperty", flat: true, parameters: "Path%&!:0 Name%:1 LiteralPath|PSPath%!", run: getItemProperty},
 	{name: "Get-ItemPropertyValue", parameters: "Path%!:0 Name%:1 LiteralPath|PSPath%!", run: getItemPropertyValue},
-	{name: "Set-ItemProperty", parameters: "Path%!:0 Name%:1 Value:2 LiteralPath|PSPath%! Type|PropertyType Force?~ PassThru?~",
+	{name: "Set-ItemProperty", parameters: "Path%!:0 Name%:1 Value:2 LiteralPath|PSPath%! Type|PropertyType Force?~",
 		run: func(c *call) error { return putProperty(c, true) }},
 	{name: "New-ItemProperty", parameters: "Path%!:0 Name%:1 Value PropertyType|Type LiteralPath|PSPath%! Force?",
 		run: func(c *call) error { return putProperty(c, false) }},
@@ -200,8 +200,15 @@ func putProperty(c *call, existing bool) error {
 	}, c.fileAttribute)
 }
 
-// fileAttribute sets the one property of files that the guest keeps.
+// fileAttribute sets a property of a file that the guest keeps.
 func (c *call) fileAttribute(file string) error {
+	o, err := c.fileObject(file)
+	if err != nil {
+		return err
+	}
+	if done, err := c.putFileTime(o, c.textOf("name"), c.given["value"]); done {
+		return err
+	}
 	if !strings.EqualFold(c.textOf("name"), "IsReadOnly") {
 		return lacking("the property %s of files in Set-ItemProperty", c.textOf("name"))
 	}

@@ -20,7 +20,7 @@ var serviceCmdlets = []cmdlet{
 	{name: "New-Service", parameters: "Name|ServiceName%:0 BinaryPathName|Path:1 DisplayName Description^ " +
 		"StartupType DependsOn Credential^", run: newService},
 	{name: "Get-Process", parameters: "Name|ProcessName%+:0 Id InputObject", run: getProcess},
-	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName% Force?~ InputObject PassThru?~", run: stopProcess},
+	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName% Force?~ InputObject", run: stopProcess},
 }
 
 // Rewritten states of a service.
@@ -32,9 +32,8 @@ func state(s machine.Service) string {
 }
 
 func serviceObject(s machine.Service) *object {
-	return system(kindService, []string{"Status", "Name", "DisplayName"}, "Status", state(s), "Name", s.Name,
-		"DisplayName", s.Display, "StartType", s.Start, "ServiceName", s.Name, "BinaryPathName", s.Path, "CanStop",
-		s.Running, "MachineName", ".")
+	return tabled(kindService, 3, "Status", state(s), "Name", s.Name, "DisplayName", s.Display, "StartType", s.Start, "ServiceName",
+		s.Name, "BinaryPathName", s.Path, "CanStop", s.Running, "MachineName", ".")
 }
 
 // services returns the services that a cmdlet's parameters name, by patterns, or the
@@ -241,7 +240,7 @@ func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) 
 func (r *run) processes() []*object {
 	var out []*object
 	add := func(id any, name, path string) {
-		o := system(kindProcess, []string{"Id", "ProcessName"}, "Id", id, "ProcessName", name, "Name", name, "HasExited", false, "text",
+		o := tabled(kindProcess, 2, "Id", id, "ProcessName", name, "Name", name, "HasExited", false, "text",
 			"System.Diagnostics.Process ("+name+")")
 		if out = append(out, o); path != "" {
 			o.set("Path", path)

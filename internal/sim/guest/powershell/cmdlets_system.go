@@ -32,8 +32,8 @@ var systemCmdlets = []cmdlet{
 	{name: "Get-WmiObject", parameters: "Class:0 Property:1~ Filter Namespace~ Query", run: getInstance},
 	{name: "Get-HotFix", parameters: "Id:0", run: func(*call) error { return nil }},
 	{name: "Get-TimeZone", parameters: "", run: func(c *call) error {
-		return c.emit(system("System.TimeZoneInfo", []string{"Id", "DisplayName"}, "Id", "UTC", "DisplayName",
-			"(UTC) Coordinated Universal Time", "StandardName", "Coordinated Universal Time"))
+		return c.emit(tabled("System.TimeZoneInfo", 2, "Id", "UTC", "DisplayName", "(UTC) Coordinated Universal Time", "StandardName",
+			"Coordinated Universal Time"))
 	}},
 	{name: "Get-ExecutionPolicy", parameters: "Scope~", run: func(c *call) error { return c.emit("RemoteSigned") }},
 }
@@ -139,9 +139,8 @@ func getDrive(c *call) error {
 		if up != "C" && up != "D" {
 			return broken("DriveNotFoundException", "GetLocationNoMatchingDrive", "Cannot find drive. A drive with the name '%s' does not exist.", n)
 		}
-		return c.emit(system("System.Management.Automation.PSDriveInfo",
-			[]string{"Name", "Used", "Free", "Provider", "Root"}, "Name", up, "Used", int64(127<<30)-c.free(),
-			"Free", c.free(), "Provider", "FileSystem", "Root", up+`:\`))
+		return c.emit(tabled("System.Management.Automation.PSDriveInfo", 5, "Name", up, "Used", int64(127<<30)-c.free(), "Free",
+			c.free(), "Provider", "FileSystem", "Root", up+`:\`))
 	})
 }
 
@@ -172,9 +171,8 @@ func getFeature(c *call) error {
 		return lacking("Get-WindowsFeature without a name")
 	}
 	return c.eachFeature(c.textsOf("name"), func(n string, installed bool) error {
-		return c.emit(system("Microsoft.Windows.ServerManager.Commands.Feature", []string{"DisplayName", "Name", "InstallState"},
-			"DisplayName", n, "Name", n, "InstallState", map[bool]string{true: "Installed", false: "Available"}[installed],
-			"Installed", installed))
+		return c.emit(tabled("Microsoft.Windows.ServerManager.Commands.Feature", 3, "DisplayName", n, "Name", n, "InstallState",
+			map[bool]string{true: "Installed", false: "Available"}[installed], "Installed", installed))
 	})
 }
 
@@ -183,8 +181,8 @@ func getOptional(c *call) error {
 		return lacking("Get-WindowsOptionalFeature without -FeatureName")
 	}
 	return c.eachFeature(c.textsOf("featurename"), func(n string, installed bool) error {
-		return c.emit(system("Microsoft.Dism.Commands.AdvancedFeatureObject", []string{"FeatureName", "State"},
-			"FeatureName", n, "State", map[bool]string{true: "Enabled", false: "Disabled"}[installed], "RestartNeeded", "Possible"))
+		return c.emit(tabled("Microsoft.Dism.Commands.AdvancedFeatureObject", 2, "FeatureName", n, "State",
+			map[bool]string{true: "Enabled", false: "Disabled"}[installed], "RestartNeeded", "Possible"))
 	})
 }
 
@@ -220,10 +218,9 @@ func installFeature(c *call) error {
 	if strings.HasPrefix(c.cmd.name, "Enable") {
 		return c.emit(imageChange(changed))
 	}
-	return c.emit(system("Microsoft.Windows.ServerManager.Commands.FeatureOperationResult",
-		[]string{"Success", "RestartNeeded", "ExitCode", "FeatureResult"}, "Success", true,
-		"RestartNeeded", map[bool]string{true: "Yes", false: "No"}[changed],
-		"ExitCode", map[bool]string{true: "Success", false: "NoChangeNeeded"}[changed], "FeatureResult", newArray()))
+	return c.emit(tabled("Microsoft.Windows.ServerManager.Commands.FeatureOperationResult", 4, "Success", true, "RestartNeeded",
+		map[bool]string{true: "Yes", false: "No"}[changed], "ExitCode",
+		map[bool]string{true: "Success", false: "NoChangeNeeded"}[changed], "FeatureResult", newArray()))
 }
 
 // capabilities are the Windows capabilities of the image and whether each is installed.
@@ -241,9 +238,8 @@ func getCapability(c *call) error {
 		if _, runs := c.m.Services.Get("sshd"); strings.HasPrefix(n, "openssh.server") {
 			installed = runs
 		}
-		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedCapabilityObject", []string{"Name", "State"},
-			"Name", strings.Replace(n, "openssh", "OpenSSH", 1), "State",
-			map[bool]string{true: "Installed", false: "NotPresent"}[installed])); err != nil {
+		if err := c.emit(tabled("Microsoft.Dism.Commands.AdvancedCapabilityObject", 2, "Name",
+			strings.Replace(n, "openssh", "OpenSSH", 1), "State", map[bool]string{true: "Installed", false: "NotPresent"}[installed])); err != nil {
 			return err
 		}
 	}
@@ -284,11 +280,9 @@ func getInstance(c *call) error {
 	var o *object
 	switch strings.ToLower(class) {
 	case "win32_operatingsystem":
-		o = system("Win32_OperatingSystem", []string{"Caption", "Version", "BuildNumber"}, "Caption",
-			"Microsoft "+c.m.Image.Name, "Version", strings.Join(firstParts(c.m.Image.Build, 3), "."),
-			"BuildNumber", buildNumber(c.m.Image.Build), "OSArchitecture", "64-bit", "CSName",
-			strings.ToUpper(c.m.ComputerName), "SystemDrive", "C:", "WindowsDirectory", `C:\Windows`, "ProductType",
-			int64(3))
+		o = tabled("Win32_OperatingSystem", 3, "Caption", "Microsoft "+c.m.Image.Name, "Version",
+			strings.Join(firstParts(c.m.Image.Build, 3), "."), "BuildNumber", buildNumber(c.m.Image.Build), "OSArchitecture", "64-bit",
+			"CSName", strings.ToUpper(c.m.ComputerName), "SystemDrive", "C:", "WindowsDirectory", `C:\Windows`, "ProductType", int64(3))
 	case "win32_computersystem":
 		o = system("Win32_ComputerSystem", []string{"Name", "Domain", "Model"}, "Name",
 			strings.ToUpper(c.m.ComputerName), "Domain", cmp.Or(c.m.Domain(), workgroup), "PartOfDomain",
@@ -306,8 +300,7 @@ func getInstance(c *call) error {
 		}
 		return c.processInstances(wanted)
 	case "win32_logicaldisk":
-		o = system("Win32_LogicalDisk", []string{"DeviceID", "FreeSpace", "Size"}, "DeviceID", "C:", "FreeSpace",
-			c.free(), "Size", int64(127<<30), "DriveType", int64(3))
+		o = tabled("Win32_LogicalDisk", 3, "DeviceID", "C:", "FreeSpace", c.free(), "Size", int64(127<<30), "DriveType", int64(3))
 	default:
 		return lacking("the WMI class %s", class)
 	}
@@ -334,7 +327,7 @@ func (c *call) processInstances(wanted string) error {
 		if wanted != "" && !strings.EqualFold(program, wanted) {
 			return nil
 		}
-		return c.emit(system("Win32_Process", []string{"ProcessId", "Name"}, "ProcessId", id, "Name", program, "CommandLine", lines[id]))
+		return c.emit(tabled("Win32_Process", 2, "ProcessId", id, "Name", program, "CommandLine", lines[id]))
 	})
 }
 
@@ -344,8 +337,8 @@ func (c *call) serviceInstances(wanted string) error {
 			return nil
 		}
 		mode := map[string]string{machine.Automatic: "Auto", machine.Manual: "Manual", machine.Disabled: "Disabled"}[s.Start]
-		return c.emit(system("Win32_Service", []string{"Name", "State", "StartMode"}, "Name", s.Name, "State", state(s), "StartMode", mode,
-			"PathName", s.Path, "DisplayName", s.Display, "Status", "OK"))
+		return c.emit(tabled("Win32_Service", 3, "Name", s.Name, "State", state(s), "StartMode", mode, "PathName", s.Path,
+			"DisplayName", s.Display, "Status", "OK"))
 	})
 }
 
@@ -375,5 +368,5 @@ func (c *call) eachFeature(names []string, f func(name string, installed bool) e
 
 // imageChange is what changes of the image by DISM give.
 func imageChange(restart bool) *object {
-	return system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true, "RestartNeeded", restart)
+	return tabled("Microsoft.Dism.Commands.ImageObject", 2, "Online", true, "RestartNeeded", restart)
 }

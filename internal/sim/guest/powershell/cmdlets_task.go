@@ -75,8 +75,8 @@ func registerTask(c *call) error {
 }
 
 func taskObject(name string) *object {
-	return system("Microsoft.Management.Infrastructure.CimInstance#Root/Microsoft/Windows/TaskScheduler/MSFT_ScheduledTask",
-		[]string{"TaskPath", "TaskName", "State"}, "TaskPath", `\`, "TaskName", name, "State", "Ready")
+	return tabled("Microsoft.Management.Infrastructure.CimInstance#Root/Microsoft/Windows/TaskScheduler/MSFT_ScheduledTask", 3,
+		"TaskPath", `\`, "TaskName", name, "State", "Ready")
 }
 
 func getTask(c *call) error {

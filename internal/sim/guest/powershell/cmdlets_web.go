@@ -104,9 +104,8 @@ func invokeWeb(c *call) error {
 	if kind := a.Headers["Content-Type"]; strings.HasPrefix(kind, "application/octet-stream") {
 		content = a.Body
 	}
-	return c.emit(system("Microsoft.PowerShell.Commands.BasicHtmlWebResponseObject",
-		[]string{"StatusCode", "StatusDescription", "Content"}, "StatusCode", int64(a.Status), "StatusDescription",
-		http.StatusText(a.Status), "Content", content, "Headers", headers, "RawContentLength", int64(len(a.Body))))
+	return c.emit(tabled("Microsoft.PowerShell.Commands.BasicHtmlWebResponseObject", 3, "StatusCode", int64(a.Status),
+		"StatusDescription", http.StatusText(a.Status), "Content", content, "Headers", headers, "RawContentLength", int64(len(a.Body))))
 }
 
 func invokeRest(c *call) error {
@@ -169,8 +168,8 @@ func toSecure(c *call) error {
 }
 
 func userObject(name string) *object {
-	return system(kindUser, []string{"Name", "Enabled", "Description"}, "Name", name, "Enabled", true,
-		"Description", "", "FullName", name, "PrincipalSource", "Local", "ObjectClass", "User")
+	return tabled(kindUser, 3, "Name", name, "Enabled", true, "Description", "", "FullName", name, "PrincipalSource", "Local",
+		"ObjectClass", "User")
 }
 
 func getUser(c *call) error {

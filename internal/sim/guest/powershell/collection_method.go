@@ -19,6 +19,9 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		return int64(t.Compare(o)), err
 	}
 	if low == "subtract" || low == "add" {
+		if len(args) != 1 {
+			return nil, noOverload(name, len(args))
+		}
 		return r.times(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
 	}
 	if unit, ok := map[string]time.Duration{
@@ -28,6 +31,10 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		n, err := r.convert("double", args[0])
 		f, _ := n.(float64)
 		return t.Add(time.Duration(f * float64(unit))), err
+	}
+	if spec, ok := map[string]string{"toshorttimestring": "t", "tolongtimestring": "T", "toshortdatestring": "d",
+		"tolongdatestring": "D"}[low]; ok {
+		return dated(t, spec), nil
 	}
 	if low == "touniversaltime" && len(args) == 0 {
 		return t.In(utcZone), nil // the machine's zone is UTC
@@ -47,16 +54,8 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		return addMonths(t, n), nil
 	case "addyears":
 		return addMonths(t, 12*n), nil
-	case "toshorttimestring":
-		return dated(t, "t"), nil
-	case "tolongdatestring":
-		return dated(t, "D"), nil
-	case "tolongtimestring":
-		return dated(t, "T"), nil
 	case "isdaylightsavingtime":
 		return false, nil
-	case "toshortdatestring":
-		return dated(t, "d"), nil
 	case "tofiletime", "tofiletimeutc":
 		return ticks(t) - 504911232000000000, nil
 	}
@@ -97,7 +96,7 @@ const listMembers = " symmetricexceptwith ispropersubsetof ispropersupersetof re
 	"findlastindex findindex asreadonly ensurecapacity setrange trypeek trypop trydequeue "
 
 func indexIn(a *array, v any) int {
-	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, true) && kindOf(item) == kindOf(v) })
+	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, !a.fold) && kindOf(item) == kindOf(v) })
 }
 
 func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
@@ -507,9 +506,35 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 	return void{}, true, nil
 }
 
+// putKey sets the value of a key, as one of the table's type.
+func (r *run) putKey(h *hashtable, key, v any) error {
+	if h.item != "" {
+		typed, err := r.convert(h.item, v)
+		if err != nil {
+			return err
+		}
+		v = typed
+	}
+	h.set(key, v)
+	return r.take(32)
+}
+
 // addedTwice is the failure of a key that a table has.
 func addedTwice(key any) *failure {
 	return thrown("ArgumentException", "Item has already been added. Key in dictionary: '%[1]s'  Key being added: '%[1]s'", text(key))
+}
+
+// entries are the keys with their values, as objects.
+func (h *hashtable) entries() []*object {
+	out := make([]*object, 0, len(h.keys))
+	for k, v := range h.all() {
+		if h.generic() {
+			out = append(out, tabled(kindPair, 2, "Key", k, "Value", v, "text", "["+text(k)+", "+text(v)+"]"))
+		} else {
+			out = append(out, tabled(kindEntry, 2, "Name", k, "Value", v, "Key", k))
+		}
+	}
+	return out
 }
 
 func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) {
@@ -529,8 +554,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		if _, ok := h.get(args[0]); ok {
 			return nil, addedTwice(args[0])
 		}
-		h.set(args[0], args[1])
-		return void{}, r.take(32)
+		return void{}, unfit(r.putKey(h, args[0], args[1]), "value", args[1], name)
 	case "insert":
 		i, err := r.number(args, 0)
 		if err != nil || !h.ordered || len(args) != 3 || i < 0 || i > len(h.keys) {
@@ -554,7 +578,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		return void{}, nil
 	case "clone":
 		copied := newHash()
-		copied.ordered, copied.exact, copied.kind, copied.sorted = h.ordered, h.exact, h.kind, h.sorted
+		copied.ordered, copied.exact, copied.kind, copied.item, copied.sorted = h.ordered, h.exact, h.kind, h.item, h.sorted
 		for k, v := range h.all() {
 			copied.set(k, v)
 		}
@@ -574,24 +598,27 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 			break
 		}
 		v, has := h.get(args[0])
+		if !has && h.item != "" {
+			v = zero(parameter{kinds: []string{h.item}})
+		}
 		to.put(v)
 		return has, nil
 	case "item", "get_item":
 		return h.read(first2(args)), nil
 	case "set_item":
 		if len(args) == 2 {
-			h.set(args[0], args[1])
+			return void{}, r.putKey(h, args[0], args[1])
+		}
+	case "removeat":
+		if i, err := r.number(args, 0); err == nil && h.ordered && i >= 0 && i < len(h.keys) {
+			h.remove(h.keys[i])
 			return void{}, nil
 		}
 	case "getenumerator":
 		out := newArray()
 		out.of = h
-		for k, v := range h.all() {
-			if h.generic() {
-				out.items = append(out.items, system(kindPair, []string{"Key", "Value"}, "Key", k, "Value", v, "text", "["+text(k)+", "+text(v)+"]"))
-				continue
-			}
-			out.items = append(out.items, system(kindEntry, []string{"Name", "Value"}, "Name", k, "Value", v, "Key", k))
+		for _, entry := range h.entries() {
+			out.items = append(out.items, entry)
 		}
 		return out, nil
 	}

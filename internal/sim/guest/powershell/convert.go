@@ -240,6 +240,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return o, err
 	case "collections.arraylist":
+		if _, ok := v.(char); ok { // it is how many items there is room for
+			v = newArray()
+		}
 		if a, ok := v.(*array); ok && a.kind == "System.Collections.ArrayList" {
 			return a, nil
 		}
@@ -673,12 +676,20 @@ func toAddress(v any) (any, error) {
 	if n, _, ok := wholeOf(v); ok && n >= 0 && n <= math.MaxUint32 { // its bytes, the lowest first
 		v = netip.AddrFrom4([4]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}).String()
 	}
+	if b, ok := v.([]byte); ok {
+		if a, ok := netip.AddrFromSlice(b); ok {
+			v = a.String()
+		}
+	}
 	if o, ok := v.(*object); !readable(v) && !(ok && o.kind == kindIPAddress) {
 		return nil, cannot(v, "ipaddress")
 	}
 	written := text(v)
 	if n, err := strconv.ParseUint(written, 10, 32); err == nil { // one number is the whole address
 		written = netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String()
+	}
+	if parts := strings.Split(written, "."); len(parts) == 2 || len(parts) == 3 { // the last part has the bytes that are missing
+		written = strings.Join(parts[:len(parts)-1], ".") + strings.Repeat(".0", 4-len(parts)) + "." + parts[len(parts)-1]
 	}
 	a, err := netip.ParseAddr(written)
 	if err != nil {
@@ -690,9 +701,10 @@ func toAddress(v any) (any, error) {
 	}
 	bytes := a.AsSlice()
 	o := system(kindIPAddress, strings.Fields("AddressFamily ScopeId IsIPv6Multicast IsIPv6LinkLocal IsIPv6SiteLocal IsIPv6Teredo "+
-		"IsIPv6UniqueLocal IsIPv4MappedToIPv6 Address IPAddressToString"), "AddressFamily", family, "ScopeId", nil, "IsIPv6Multicast",
+		"IsIPv6UniqueLocal IsIPv4MappedToIPv6 Address IPAddressToString"), "IPAddressToString", a.String(),
+		"AddressFamily", family, "ScopeId", nil, "IsIPv6Multicast",
 		a.Is6() && a.IsMulticast(), "IsIPv6LinkLocal", a.Is6() && a.IsLinkLocalUnicast(), "IsIPv6SiteLocal", false, "IsIPv6Teredo", false,
-		"IsIPv6UniqueLocal", a.Is6() && a.IsPrivate(), "IsIPv4MappedToIPv6", a.Is4In6(), "Address", nil, "IPAddressToString", a.String(), "text",
+		"IsIPv6UniqueLocal", a.Is6() && a.IsPrivate(), "IsIPv4MappedToIPv6", a.Is4In6(), "Address", nil, "text",
 		a.String(), "bytes", bytes)
 	if a.Is4() {
 		o.set("Address", int64(bytes[0])|int64(bytes[1])<<8|int64(bytes[2])<<16|int64(bytes[3])<<24)

@@ -387,8 +387,7 @@ func (r *run) putIndex(t index, v any) error {
 		if by == nil {
 			return broken("RuntimeException", "NullArrayIndex", "Index operation failed; the array index evaluated to null.")
 		}
-		of.set(by, v)
-		return r.take(32)
+		return r.putKey(of, by, v)
 	case *array, []byte:
 		i, err := r.integer(by)
 		if err != nil {

@@ -21,32 +21,12 @@ var fileStatics = map[string]staticMethod{
 		n := r.own(a, 0)
 		return r.m.Root.Exists(n) && !r.m.Root.IsDir(n), nil
 	},
-	"io.directory::exists": func(r *run, a []any) (any, error) { return r.m.Root.IsDir(r.own(a, 0)), nil },
-	"io.file::readalltext": func(r *run, a []any) (any, error) {
-		data, err := r.fileOf(a)
-		if err != nil {
-			return nil, err
-		}
-		return decode(data), r.take(len(data))
-	},
-	"io.file::readallbytes": func(r *run, a []any) (any, error) {
-		data, err := r.fileOf(a)
-		if err != nil {
-			return nil, err
-		}
-		return data, r.take(len(data))
-	},
-	"io.file::readalllines": func(r *run, a []any) (any, error) {
-		data, err := r.fileOf(a)
-		if err != nil {
-			return nil, err
-		}
-		return newArray(lines(decode(data))...), r.take(2 * len(data))
-	},
-	"io.file::readlines": func(r *run, a []any) (any, error) {
-		data, err := r.fileOf(a)
-		return newArray(lines(decode(data))...), cmp.Or(err, r.take(2*len(data)))
-	},
+	"io.directory::exists":    func(r *run, a []any) (any, error) { return r.m.Root.IsDir(r.own(a, 0)), nil },
+	"io.file::readalltext":    readStatic(func(data []byte) any { return decode(data) }),
+	"io.file::readallbytes":   readStatic(func(data []byte) any { return data }),
+	"io.file::readalllines":   readStatic(func(data []byte) any { return newArray(lines(decode(data))...) }),
+	"io.file::readlines":      readStatic(func(data []byte) any { return newArray(lines(decode(data))...) }),
+	"io.file::opentext":       func(r *run, a []any) (any, error) { return r.make("io.streamreader", a) },
 	"io.file::writealltext":   func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), false) },
 	"io.file::appendalltext":  func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), true) },
 	"io.file::writealllines":  func(r *run, a []any) (any, error) { return r.writeStatic(a, joinLines(a), false) },
@@ -58,13 +38,7 @@ var fileStatics = map[string]staticMethod{
 		}
 		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 0), b, 0o644), r.own(a, 0))
 	},
-	"io.file::delete": func(r *run, a []any) (any, error) {
-		err := r.m.Root.Remove(r.own(a, 0))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return void{}, r.fileError(err, r.own(a, 0))
-	},
+	"io.file::delete": func(r *run, a []any) (any, error) { return void{}, r.removeFile(r.own(a, 0)) },
 	"io.file::copy": func(r *run, a []any) (any, error) {
 		data, err := r.fileOf(a)
 		if err != nil {
@@ -76,6 +50,9 @@ var fileStatics = map[string]staticMethod{
 		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 1), data, 0o644), r.own(a, 1))
 	},
 	"io.file::move": func(r *run, a []any) (any, error) {
+		if r.m.Root.Exists(r.own(a, 1)) {
+			return nil, thrown("IO.IOException", "Cannot create a file when that file already exists.\r\n")
+		}
 		return void{}, r.fileError(r.m.Root.Rename(r.own(a, 0), r.own(a, 1)), r.own(a, 0))
 	},
 	"io.directory::createdirectory": func(r *run, a []any) (any, error) {
@@ -85,10 +62,7 @@ var fileStatics = map[string]staticMethod{
 		return r.fileObject(r.own(a, 0))
 	},
 	"io.directory::delete": func(r *run, a []any) (any, error) {
-		if len(a) > 1 && truth(a[1]) {
-			return void{}, r.fileError(r.m.Root.RemoveAll(r.own(a, 0)), r.own(a, 0))
-		}
-		return void{}, r.fileError(r.m.Root.Remove(r.own(a, 0)), r.own(a, 0))
+		return void{}, r.removeFolder(r.own(a, 0), len(a) > 1 && truth(a[1]))
 	},
 	"io.path::combine": func(_ *run, a []any) (any, error) {
 		out := ""
@@ -143,7 +117,46 @@ var fileStatics = map[string]staticMethod{
 		}
 		return r.convertAll("char", "\"<>|\x00"+string(control)+":*?\\/")
 	},
+	"io.directory::getparent":           func(r *run, a []any) (any, error) { return r.fileObject(parent(r.own(a, 0))) },
 	"io.directory::getcurrentdirectory": func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
+}
+
+// pathed is a method that takes no empty path, which is the current folder for others; the first count arguments are paths.
+func pathed(f staticMethod, count int) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		for i := range count {
+			if at(a, i) == "" {
+				return nil, thrown("ArgumentException", "Empty path name is not legal.")
+			}
+		}
+		return f(r, a)
+	}
+}
+
+// removeFile is File.Delete: it is no failure that there is no file, and a folder is none.
+func (r *run) removeFile(at string) error {
+	if r.m.Root.IsDir(at) {
+		return thrown("UnauthorizedAccessException", "Access to the path '%s' is denied.", at)
+	}
+	err := r.m.Root.Remove(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return r.fileError(err, at)
+}
+
+// removeFolder is Directory.Delete.
+func (r *run) removeFolder(at string, whole bool) error {
+	entries, err := r.m.Root.ReadDir(at)
+	switch {
+	case !r.m.Root.Exists(at):
+		return thrown("IO.DirectoryNotFoundException", "Could not find a part of the path '%s'.", at)
+	case !r.m.Root.IsDir(at):
+		return thrown("IO.IOException", "The directory name is invalid.\r\n")
+	case err == nil && len(entries) > 0 && !whole:
+		return thrown("IO.IOException", "The directory is not empty.\r\n")
+	}
+	return r.fileError(r.m.Root.RemoveAll(at), at)
 }
 
 // own returns a path of the process's own directory.
@@ -248,20 +261,13 @@ func (r *run) make(kind string, args []any) (any, error) {
 		if len(args) > 0 && truth(args[0]) {
 			name = "utf8"
 		}
-		return system(kindEncoding, nil, "name", name, "EncodingName", "Unicode (UTF-8)"), nil
+		return encodingObject(name)(r, nil)
 	case "text.asciiencoding":
 		return encodingObject("ascii")(r, nil)
 	case "text.unicodeencoding":
 		return encodingObject("unicode")(r, nil)
 	case "text.stringbuilder":
 		return system(kindBuilder, nil, "text", at(args, 0)), nil
-	case "collections.arraylist", "collections.generic.list[string]", "collections.generic.list[object]",
-		"collections.generic.list[int]", "collections.generic.list[psobject]",
-		"collections.generic.list[pscustomobject]", "collections.generic.list[hashtable]":
-		if _, _, isSize := wholeOf(first2(args)); isSize {
-			args = nil
-		}
-		return r.convert(kind, newArray(list(first2(args))...))
 	case "collections.hashtable", "hashtable": // only what PowerShell writes as a literal takes its keys in any case
 		h := newHash()
 		h.exact = true
@@ -286,7 +292,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 		if !ok {
 			return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: password")
 		}
-		return system(kindCredential, []string{"UserName", "Password"}, "UserName", at(args, 0), "Password", s), nil
+		return tabled(kindCredential, 2, "UserName", at(args, 0), "Password", s), nil
 	case "security.principal.windowsprincipal":
 		return system("System.Security.Principal.WindowsPrincipal", nil, "Identity", first2(args)), nil
 	case "diagnostics.stopwatch":
@@ -295,9 +301,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 		if len(args) == 2 {
 			return r.texts("*", at(args, 0), args[1])
 		}
-		if a, ok := first2(args).(*array); ok {
-			return r.join(a, "")
-		}
+		return r.join(newArray(list(first2(args))...), "")
 	case "regex", "text.regularexpressions.regex":
 		return regexObject(args)
 	case "random":
@@ -406,6 +410,17 @@ func (r *run) unzip(args []any) (any, error) {
 		return nil, thrown("IO.InvalidDataException", "The archive entry was compressed using an unsupported compression method.")
 	}
 	return system(kindZip, nil, "bytes", out), r.take(len(out))
+}
+
+// readStatic is a method that gives the content of a file.
+func readStatic(as func([]byte) any) staticMethod {
+	return func(r *run, a []any) (any, error) {
+		data, err := r.fileOf(a)
+		if err != nil {
+			return nil, err
+		}
+		return as(data), r.take(2 * len(data))
+	}
 }
 
 // fileOf reads the file that the first argument names.

@@ -418,7 +418,7 @@ func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 		return nil, nil, openFailure(err)
 	}
 	return p.put, func() error {
-		p.flush()
+		p.flush(nil)
 		return r.writeFile(name, encode(b.String(), "unicode", !adding || r.isEmpty(name)), true)
 	}, nil
 }

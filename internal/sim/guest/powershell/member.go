@@ -125,10 +125,16 @@ func (r *run) property(of any, name string) (any, error) {
 			return int64(len([]rune(o))), nil
 		}
 	case time.Time:
-		return timeProperty(o, name, low)
+		if part, ok := dateParts.read(o, name); ok {
+			return part, nil
+		}
+		if low == "datetime" {
+			return dated(o, "F"), nil
+		}
+		return nil, lacking("the property %s of dates", name)
 	case time.Duration:
-		if part, ok := spanParts[low]; ok {
-			return part(o), nil
+		if part, ok := spanParts.read(o, name); ok {
+			return part, nil
 		}
 		return nil, lacking("the property %s of time spans", name)
 	case *failure:
@@ -148,20 +154,8 @@ func (r *run) property(of any, name string) (any, error) {
 			return o.n, nil
 		}
 	case typeValue:
-		switch low {
-		case "basetype":
-			return typeValue{typeKey(baseType(o.name))}, nil
-		case "isarray":
-			return strings.HasSuffix(o.name, "[]"), nil
-		case "isenum":
-			return enumerationTypes[o.name] != "", nil
-		case "isvaluetype":
-			return baseType(o.name) == "System.ValueType" || enumerationTypes[o.name] != "", nil
-		case "name":
-			full := typeName(o.name)
-			return full[strings.LastIndexAny(full, ".+")+1:], nil
-		case "fullname":
-			return typeName(o.name), nil
+		if part, ok := typeParts.read(o, name); ok {
+			return part, nil
 		}
 		return nil, lacking("the property %s of types", name)
 	case guid:
@@ -189,9 +183,9 @@ func propertyNames(v any) []string {
 	case *hashtable:
 		return []string{"IsReadOnly", "IsFixedSize", "IsSynchronized", "Keys", "Values", "SyncRoot", "Count"}
 	case time.Time:
-		return strings.Fields("Date Day DayOfWeek DayOfYear Hour Kind Millisecond Minute Month Second Ticks TimeOfDay Year")
+		return dateParts.names()
 	case time.Duration:
-		return strings.Fields("Ticks Days Hours Milliseconds Minutes Seconds TotalDays TotalHours TotalMilliseconds TotalMinutes TotalSeconds")
+		return spanParts.names()
 	case guid:
 		return []string{"Guid"}
 	case *array:
@@ -428,30 +422,49 @@ func orNull(v any) []any {
 	return list(v)
 }
 
-func timeProperty(t time.Time, name, low string) (any, error) {
-	n := map[string]int{
-		"year": t.Year(), "month": int(t.Month()), "day": t.Day(), "hour": t.Hour(), "minute": t.Minute(),
-		"second": t.Second(), "millisecond": t.Nanosecond() / 1e6, "dayofyear": t.YearDay(),
+// parts are the properties of the values of a type, in the order of their declaration.
+type parts[T any] []part[T]
+
+type part[T any] struct {
+	name string
+	get  func(T) any
+}
+
+func (p parts[T]) read(v T, name string) (any, bool) {
+	for _, one := range p {
+		if strings.EqualFold(one.name, name) {
+			return one.get(v), true
+		}
 	}
-	if v, ok := n[low]; ok {
-		return int64(v), nil
+	return nil, false
+}
+
+func (p parts[T]) names() []string {
+	out := make([]string, len(p))
+	for i, one := range p {
+		out[i] = one.name
 	}
-	switch low {
-	case "dayofweek":
-		return enumerationOf("dayofweek", int64(t.Weekday())), nil
-	case "date":
-		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location()), nil
-	case "ticks":
-		return ticks(t), nil
-	case "timeofday":
-		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second +
-			time.Duration(t.Nanosecond()), nil
-	case "kind":
-		return enumerationOf("datetimekind", map[*time.Location]int64{utcZone: 1, localZone: 2}[t.Location()]), nil
-	case "datetime":
-		return dated(t, "F"), nil
-	}
-	return nil, lacking("the property %s of dates", name)
+	return out
+}
+
+var dateParts = parts[time.Time]{
+	{"Date", func(t time.Time) any { return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location()) }},
+	{"Day", func(t time.Time) any { return int64(t.Day()) }},
+	{"DayOfWeek", func(t time.Time) any { return enumerationOf("dayofweek", int64(t.Weekday())) }},
+	{"DayOfYear", func(t time.Time) any { return int64(t.YearDay()) }},
+	{"Hour", func(t time.Time) any { return int64(t.Hour()) }},
+	{"Kind", func(t time.Time) any {
+		return enumerationOf("datetimekind", map[*time.Location]int64{utcZone: 1, localZone: 2}[t.Location()])
+	}},
+	{"Millisecond", func(t time.Time) any { return int64(t.Nanosecond() / 1e6) }},
+	{"Minute", func(t time.Time) any { return int64(t.Minute()) }},
+	{"Month", func(t time.Time) any { return int64(t.Month()) }},
+	{"Second", func(t time.Time) any { return int64(t.Second()) }},
+	{"Ticks", func(t time.Time) any { return ticks(t) }},
+	{"TimeOfDay", func(t time.Time) any {
+		return t.Sub(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location()))
+	}},
+	{"Year", func(t time.Time) any { return int64(t.Year()) }},
 }
 
 // fromTicks is the time of a count of ticks.
@@ -466,19 +479,35 @@ func ticks(t time.Time) int64 {
 	return unix + t.Unix()*1e7 + int64(t.Nanosecond()/100)
 }
 
-// spanParts are the properties of a time span.
-var spanParts = map[string]func(d time.Duration) any{
-	"days":              func(d time.Duration) any { return int64(d / (24 * time.Hour)) },
-	"hours":             func(d time.Duration) any { return int64(d/time.Hour) % 24 },
-	"minutes":           func(d time.Duration) any { return int64(d/time.Minute) % 60 },
-	"seconds":           func(d time.Duration) any { return int64(d/time.Second) % 60 },
-	"milliseconds":      func(d time.Duration) any { return int64(d/time.Millisecond) % 1000 },
-	"ticks":             func(d time.Duration) any { return int64(d / 100) },
-	"totaldays":         func(d time.Duration) any { return d.Hours() / 24 },
-	"totalhours":        func(d time.Duration) any { return d.Hours() },
-	"totalminutes":      func(d time.Duration) any { return d.Minutes() },
-	"totalseconds":      func(d time.Duration) any { return d.Seconds() },
-	"totalmilliseconds": func(d time.Duration) any { return float64(d) / float64(time.Millisecond) },
+var spanParts = parts[time.Duration]{
+	{"Ticks", func(d time.Duration) any { return int64(d / 100) }},
+	{"Days", func(d time.Duration) any { return int64(d / (24 * time.Hour)) }},
+	{"Hours", func(d time.Duration) any { return int64(d/time.Hour) % 24 }},
+	{"Milliseconds", func(d time.Duration) any { return int64(d/time.Millisecond) % 1000 }},
+	{"Minutes", func(d time.Duration) any { return int64(d/time.Minute) % 60 }},
+	{"Seconds", func(d time.Duration) any { return int64(d/time.Second) % 60 }},
+	{"TotalDays", func(d time.Duration) any { return d.Hours() / 24 }},
+	{"TotalHours", func(d time.Duration) any { return d.Hours() }},
+	{"TotalMilliseconds", func(d time.Duration) any { return float64(d) / float64(time.Millisecond) }},
+	{"TotalMinutes", func(d time.Duration) any { return d.Minutes() }},
+	{"TotalSeconds", func(d time.Duration) any { return d.Seconds() }},
+}
+
+var typeParts = parts[typeValue]{
+	{"BaseType", func(t typeValue) any { return typeValue{typeKey(baseType(t.name))} }},
+	{"Namespace", func(t typeValue) any {
+		full := typeName(t.name)
+		return full[:max(strings.LastIndexByte(full, '.'), 0)]
+	}},
+	{"IsArray", func(t typeValue) any { return strings.HasSuffix(t.name, "[]") }},
+	{"IsEnum", func(t typeValue) any { return enumerationTypes[t.name] != "" }},
+	{"IsValueType", func(t typeValue) any { return baseType(t.name) == "System.ValueType" || enumerationTypes[t.name] != "" }},
+	{"IsClass", func(t typeValue) any { return baseType(t.name) != "System.ValueType" }},
+	{"Name", func(t typeValue) any {
+		full := typeName(t.name)
+		return full[strings.LastIndexAny(full, ".+")+1:]
+	}},
+	{"FullName", func(t typeValue) any { return typeName(t.name) }},
 }
 
 func (r *run) failureProperty(f *failure, name, low string) (any, error) {
@@ -692,13 +721,11 @@ var writable = map[string]bool{kindClient: true}
 func (r *run) derived(o *object, low string) (any, bool, error) {
 	switch o.kind {
 	case kindWatch:
-		t, _ := o.read("started").(time.Time)
-		elapsed := r.now().Sub(t)
 		switch low {
 		case "elapsed":
-			return elapsed, true, nil
+			return r.elapsed(o), true, nil
 		case "elapsedmilliseconds":
-			return int64(elapsed / time.Millisecond), true, nil
+			return int64(r.elapsed(o) / time.Millisecond), true, nil
 		}
 	case kindFile, kindDirectory:
 		return r.fileProperty(o, low)

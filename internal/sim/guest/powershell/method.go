@@ -335,8 +335,7 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 		return trim(s, low, args), nil
 	case "contains":
 		if len(args) > 1 {
-			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
-				"Cannot find an overload for \"Contains\" and the argument count: \"%d\".", len(args))
+			return nil, noOverload(name, len(args))
 		}
 		return strings.Contains(s, at(args, 0)), nil
 	case "startswith":
@@ -410,8 +409,9 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 	case low == "lastindexof" && len(args) == 1 || fold && low == "lastindexof":
 		i = strings.LastIndex(s, want)
 		from, tail = 0, s
-	case low == "lastindexof":
-		return nil, lacking("LastIndexOf from an index")
+	case low == "lastindexof": // the match ends at the index, or before it
+		from, tail = 0, string(runes[:min(from+1, len(runes))])
+		i = strings.LastIndex(tail, want)
 	case low == "indexofany":
 		set := ""
 		for _, c := range list(args[0]) {
@@ -429,8 +429,7 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 
 func (r *run) replaceText(s string, args []any) (any, error) {
 	if len(args) != 2 {
-		return nil, broken("RuntimeException", "MethodCountCouldNotFindBest",
-			"Cannot find an overload for \"Replace\" and the argument count: \"%d\".", len(args))
+		return nil, noOverload("Replace", len(args))
 	}
 	old, with := at(args, 0), at(args, 1)
 	if old == "" {
@@ -443,10 +442,9 @@ func (r *run) replaceText(s string, args []any) (any, error) {
 	return out, r.take(len(out))
 }
 
-// splitText is String.Split: in Windows PowerShell each character of the arguments
-// separates.
+// splitText is String.Split: in Windows PowerShell each character of a text separates, and each text of a list of texts.
 func (r *run) splitText(s string, args []any) (any, error) {
-	set, most, drop := "", -1, false
+	by, most, drop := []string{}, -1, false
 	for i, a := range args {
 		switch v := bare(a).(type) {
 		case int64:
@@ -458,85 +456,58 @@ func (r *run) splitText(s string, args []any) (any, error) {
 			drop = drop || v.name == "RemoveEmptyEntries"
 			continue
 		case string:
-			if i > 0 && strings.EqualFold(v, "RemoveEmptyEntries") {
-				drop = true
-				continue
-			}
-			if i > 0 && strings.EqualFold(v, "None") {
+			if i > 0 && (strings.EqualFold(v, "RemoveEmptyEntries") || strings.EqualFold(v, "None")) {
+				drop = drop || !strings.EqualFold(v, "None")
 				continue
 			}
 		case *object, typeValue:
 			return nil, lacking("Split with these arguments")
 		}
-		if l, ok := a.(*array); ok && slices.ContainsFunc(l.items, func(v any) bool { return len([]rune(text(v))) > 1 }) ||
-			ok && strings.Contains(strings.ToLower(l.kind), "string") {
-			return r.splitByTexts(s, l, args[i+1:])
-		}
+		l, whole := a.(*array)
+		whole = whole && (strings.Contains(strings.ToLower(l.kind), "string") ||
+			slices.ContainsFunc(l.items, func(v any) bool { return len([]rune(text(v))) > 1 }))
 		for _, item := range list(a) {
-			set += text(item)
+			if whole {
+				by = append(by, text(item))
+			} else {
+				by = append(by, strings.Split(text(item), "")...)
+			}
 		}
 	}
-	in := func(c rune) bool { return set == "" && unicode.IsSpace(c) || strings.ContainsRune(set, c) }
-	out := textArray(nil)
-	rest := s
-	for most < 0 || len(out.items) < most-1 {
-		i := strings.IndexFunc(rest, in)
-		if i < 0 {
+	out, rest := textArray(nil), s
+	for {
+		i, size := separator(rest, by)
+		last := most >= 0 && len(out.items) >= most-1
+		if i < 0 || last && (i > 0 || !drop) {
 			break
 		}
 		if err := errors.Join(r.step(), r.take(partSize)); err != nil {
 			return nil, err
 		}
-		_, size := utf8.DecodeRuneInString(rest[i:])
 		if i > 0 || !drop {
 			out.items = append(out.items, rest[:i])
 		}
 		rest = rest[i+size:]
 	}
-	if rest != "" || !drop {
+	if most != 0 && (rest != "" || !drop) {
 		out.items = append(out.items, rest)
 	}
 	return out, r.take(len(s))
 }
 
-// splitByTexts is String.Split with whole texts as separators.
-func (r *run) splitByTexts(s string, by *array, rest []any) (any, error) {
-	most, drop := -1, false
-	for _, v := range rest {
-		if n, _, ok := wholeOf(v); ok {
-			most = int(n)
-		} else {
-			drop = drop || strings.EqualFold(text(v), "RemoveEmptyEntries")
+// separator returns where the first of some texts is, or the first blank, and its length.
+func separator(s string, by []string) (at, size int) {
+	for i, c := range s {
+		if len(by) == 0 && unicode.IsSpace(c) {
+			return i, utf8.RuneLen(c)
 		}
-	}
-	out := textArray(nil)
-	for from, i := 0, 0; ; {
-		size := 0
-		for _, sep := range by.items {
-			if t := text(sep); t != "" && strings.HasPrefix(s[i:], t) {
-				size = len(t)
-				break
+		for _, one := range by {
+			if one != "" && strings.HasPrefix(s[i:], one) {
+				return i, len(one)
 			}
 		}
-		if i >= len(s) || most > 0 && len(out.items) == most-1 {
-			if from < len(s) || !drop {
-				out.items = append(out.items, s[from:])
-			}
-			return out, r.take(len(s) + 16*len(out.items))
-		}
-		if size == 0 {
-			i++
-			continue
-		}
-		if err := r.step(); err != nil {
-			return nil, err
-		}
-		if i > from || !drop {
-			out.items = append(out.items, s[from:i])
-		}
-		i += size
-		from = i
 	}
+	return -1, 0
 }
 
 func (r *run) piece(s, low string, args []any) (any, error) {

@@ -270,7 +270,7 @@ func (m *module) object() *object {
 	commands := newHash()
 	for _, key := range m.functions {
 		name := m.to.functions[key].name
-		commands.set(name, system(kindCommand, []string{"CommandType", "Name"}, "CommandType", "Function", "Name", name, "text", name))
+		commands.set(name, tabled(kindCommand, 2, "CommandType", "Function", "Name", name, "text", name))
 	}
 	functions := newHash()
 	for name, command := range commands.all() {
@@ -283,9 +283,8 @@ func (m *module) object() *object {
 	if m.scope == nil {
 		kind = "Manifest"
 	}
-	return system(kindModule, []string{"ModuleType", "Version", "Name"}, "ModuleType", kind, "Version",
-		version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase", parent(m.file), "ExportedFunctions", functions,
-		"ExportedCommands", commands, "text", m.name, "module", m)
+	return tabled(kindModule, 3, "ModuleType", kind, "Version", version("0.0"), "Name", m.name, "Path", m.file, "ModuleBase",
+		parent(m.file), "ExportedFunctions", functions, "ExportedCommands", commands, "text", m.name, "module", m)
 }
 
 func getModule(c *call) error {

@@ -2,6 +2,8 @@ package powershell
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -94,12 +96,14 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			return nil, r.noMethod(o, name)
 		}
 		return r.builderCall(o, name, low, args)
-	case kindReader, kindZip, kindStream, kindWatch:
+	case kindWatch:
+		return r.watchCall(o, name, low)
+	case kindReader, kindZip, kindStream:
 		return r.streamCall(o, name, low)
 	case kindClient:
 		return r.clientCall(o, name, low, args)
 	case kindFile, kindDirectory:
-		return r.fileCall(o, name, low)
+		return r.fileCall(o, name, low, args)
 	case kindCredential:
 		if low == "getnetworkcredential" {
 			s, _ := o.read("Password").(secret)
@@ -125,7 +129,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		}
 	case "System.Text.RegularExpressions.Regex":
 		switch low {
-		case "ismatch", "match", "matches", "replace", "split":
+		case "ismatch", "match", "matches", "replace", "split", "getgroupnames":
 			return r.regexCall(o, low, args)
 		}
 	case "System.Management.Automation.PSMemberSet":
@@ -133,9 +137,53 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			return &object{kind: inner.kind, fields: append([]field(nil), inner.fields...), closed: inner.closed, shown: inner.shown}, nil
 		}
 	case "System.Random":
-		return nil, lacking("System.Random; use Get-Random")
+		return r.randomCall(o, name, low, args)
 	}
 	return nil, r.noMethod(o, name)
+}
+
+// elapsed is what a stopwatch has counted.
+func (r *run) elapsed(o *object) time.Duration {
+	counted, _ := o.read("counted").(time.Duration)
+	if started, _ := o.read("started").(time.Time); truth(o.read("IsRunning")) {
+		counted += r.now().Sub(started)
+	}
+	return counted
+}
+
+func (r *run) watchCall(o *object, name, low string) (any, error) {
+	counted := r.elapsed(o)
+	switch low {
+	case "start", "stop":
+	case "reset", "restart":
+		counted = 0
+	default:
+		return nil, r.noMethod(o, name)
+	}
+	o.set("counted", counted)
+	o.set("started", r.now())
+	o.set("IsRunning", low == "start" || low == "restart")
+	return void{}, nil
+}
+
+// randomCall is a method of System.Random without a seed, whose numbers are no one's to know.
+func (r *run) randomCall(o *object, name, low string, args []any) (any, error) {
+	if o.read("seed") != nil || len(args) > 2 || low != "next" && low != "nextdouble" {
+		return nil, lacking("%s of System.Random with these arguments", name)
+	}
+	if low == "nextdouble" {
+		return rand.Float64(), nil
+	}
+	bounds := args
+	if len(args) < 2 { // from 0 on
+		bounds = append(append([]any{int64(0)}, args...), int64(math.MaxInt32))
+	}
+	from, err := r.number(bounds, 0)
+	to, err2 := r.number(bounds, 1)
+	if to < from {
+		return nil, thrown("ArgumentOutOfRangeException", "'minValue' cannot be greater than maxValue.\r\nParameter name: minValue")
+	}
+	return int64(from) + rand.Int64N(int64(max(to-from, 1))), errors.Join(err, err2)
 }
 
 func (r *run) encodingCall(o *object, name, low string, args []any) (any, error) {
@@ -165,6 +213,8 @@ func (r *run) encodingCall(o *object, name, low string, args []any) (any, error)
 			return nil, err
 		}
 		return decodeAs(b, encoding), nil
+	case "getpreamble":
+		return encode("", encoding, true), nil
 	case "getbytecount":
 		return int64(len(encode(at(args, 0), encoding, false))), nil
 	}
@@ -220,9 +270,6 @@ func (r *run) builderCall(o *object, name, low string, args []any) (any, error) 
 func (r *run) streamCall(o *object, name, low string) (any, error) {
 	data, _ := o.read("bytes").([]byte)
 	switch {
-	case low == "stop" && o.kind == kindWatch, low == "start" && o.kind == kindWatch:
-		o.set("IsRunning", low == "start")
-		return void{}, nil
 	case low == "close" || low == "dispose":
 		return void{}, nil
 	case low == "readtoend" && o.kind == kindReader:

@@ -172,7 +172,7 @@ func (s *Shell) script(ctx context.Context, text string) (code int, ended bool) 
 	}
 	shown := &printer{r: r}
 	err = r.top(body, shown)
-	shown.flush()
+	shown.flush(err)
 	return r.outcome(err)
 }
 

@@ -17,12 +17,22 @@ const lineWidth = 79
 // line, objects together as a table or a list. The first object decides: all others go on in its view
 // where that was made of its properties, also behind text; behind a view of a type, objects of other
 // types are lists.
+//
+// A table whose first column has no width of its own, as most views of the system's types have, waits for its rows, together with
+// all text between them, until the output ends or a row comes after 300 milliseconds. What waits is lost with a script that
+// ends by exit or an error.
 type printer struct {
 	r    *run
 	to   io.Writer
 	view *view
-	rows []*object
+	// rows are the objects that have not been printed, and the texts between them.
+	rows []any
+	// since is how long the script had slept when the table began to wait.
+	since time.Duration
 }
+
+// rowsWait is how long a table waits for its rows.
+const rowsWait = 300 * time.Millisecond
 
 // rendering is what a Format cmdlet made, for lines of a width.
 type rendering func(width int) string
@@ -56,7 +66,7 @@ func (p *printer) writer() io.Writer {
 var ownViews = map[string]view{
 	"System.Version": {names: []string{"Major", "Minor", "Build", "Revision"}, fixed: map[string]int{"Major": 6,
 		"Minor": 6, "Build": 6, "Revision": 8}},
-	"System.TimeSpan": {names: strings.Fields("Days Hours Minutes Seconds Milliseconds")},
+	"System.TimeSpan": {names: spanNames[:5]},
 	"System.RuntimeType": {names: []string{"IsPublic", "IsSerial", "Name", "BaseType"},
 		fixed: map[string]int{"IsPublic": 8, "IsSerial": 8, "Name": 40}},
 	kindEntry:      {names: []string{"Name", "Value"}, fixed: map[string]int{"Name": 30}},
@@ -65,10 +75,12 @@ var ownViews = map[string]view{
 }
 
 const (
-	kindEntry     = "System.Collections.DictionaryEntry"
-	kindMember    = "Microsoft.PowerShell.Commands.MemberDefinition"
-	kindPair      = "System.Collections.Generic.KeyValuePair`2"
-	kindGroupInfo = "Microsoft.PowerShell.Commands.GroupInfo"
+	kindEntry  = "System.Collections.DictionaryEntry"
+	kindMember = "Microsoft.PowerShell.Commands.MemberDefinition"
+	// kindTextMeasure is what Measure-Object -Line and its like give.
+	kindTextMeasure = "Microsoft.PowerShell.Commands.TextMeasureInfo"
+	kindPair        = "System.Collections.Generic.KeyValuePair`2"
+	kindGroupInfo   = "Microsoft.PowerShell.Commands.GroupInfo"
 	// kindGroupCount is what Group-Object -NoElement gives.
 	kindGroupCount = kindGroupInfo + "NoElement"
 )
@@ -79,7 +91,7 @@ var standing = map[string]string{
 	kindFile: "LastWriteTime Length Name", kindService: "Status Name DisplayName", kindProcess: "Id Handles CPU SI Name",
 	"Microsoft.PowerShell.Commands.GenericMeasureInfo": "Count Average Sum Maximum Minimum Property",
 	kindEntry: "Key Value Name", kindGroupInfo: "Name Count Group Values", kindGroupCount: "Name Count Values",
-	"System.Version": "Major Minor Build Revision MajorRevision MinorRevision",
+	"System.Version": "Major Minor Build Revision MajorRevision MinorRevision", "System.TimeSpan": strings.Join(spanParts.names(), " "),
 }
 
 // listOf returns the properties that a list shows of an object.
@@ -107,26 +119,15 @@ const autoKind = "auto"
 func displayed(v any) ([]*object, view) {
 	switch v := v.(type) {
 	case *hashtable:
-		rows := make([]*object, 0, len(v.keys))
-		generic := v.generic()
-		for k, value := range v.all() {
-			if generic {
-				rows = append(rows, custom(field{"Key", k}, field{"Value", value}))
-				continue
-			}
-			rows = append(rows, &object{kind: kindEntry, fields: []field{{"Key", k}, {"Value", value}, {"Name", k}}})
+		if v.generic() {
+			return v.entries(), view{kind: autoKind, names: []string{"Key", "Value"}}
 		}
-		if generic {
-			return rows, view{kind: autoKind, names: []string{"Key", "Value"}}
-		}
-		return rows, viewOf(kindEntry)
+		return v.entries(), viewOf(kindEntry)
 	case guid:
 		return []*object{custom(field{"Guid", string(v)})}, view{kind: autoKind, names: []string{"Guid"}}
 	case time.Duration:
-		o := &object{kind: kindOf(v)}
-		for _, name := range spanNames {
-			o.set(name, spanParts[strings.ToLower(name)](v))
-		}
+		o := propertiesOf(v)
+		o.kind = kindOf(v)
 		return []*object{o}, view{kind: o.kind, names: spanNames, list: true}
 	case typeValue:
 		full := typeName(v.name)
@@ -149,7 +150,7 @@ func displayed(v any) ([]*object, view) {
 		case v.shown != nil:
 			kind, group := v.kind, ""
 			switch kind {
-			case kindUri, kindIPAddress, kindPair, kindRegex: // they have no view of their own
+			case kindUri, kindIPAddress, kindPair, kindRegex, kindTextMeasure: // they have no view of their own
 				kind = autoKind
 			case kindFile, kindDirectory:
 				kind, group = kindFile, "    Directory: "+parent(text(v.read("FullName")))
@@ -168,6 +169,7 @@ func displayed(v any) ([]*object, view) {
 	return nil, view{}
 }
 
+// spanNames are the properties of a time span as its view has them.
 var spanNames = strings.Fields("Days Hours Minutes Seconds Milliseconds Ticks TotalDays TotalHours TotalMinutes TotalSeconds " +
 	"TotalMilliseconds")
 
@@ -199,6 +201,9 @@ func baseType(key string) string {
 
 // put implements sink.
 func (p *printer) put(v any) error {
+	if o, ok := v.(*object); ok && o.wraps {
+		v = o.read("text")
+	}
 	v, err := p.r.computedMembers(v)
 	if err != nil {
 		return err
@@ -233,19 +238,38 @@ func (p *printer) put(v any) error {
 	case p.view == nil:
 		p.view = &shown
 		p.view.room = p.r.width
-		fmt.Fprint(p.writer(), shown.groupLine())
+		p.since = p.r.slept
 	case p.view.kind == autoKind && p.view.list, p.view.kind != autoKind && p.view.kind != shown.kind:
-		p.content()
 		return p.asides(rows)
-	case len(p.rows) > 10000:
+	case len(p.rows) > 10000, p.r.slept-p.since > rowsWait:
 		p.content()
+	}
+	for _, o := range rows {
+		p.rows = append(p.rows, o)
 	}
 	if p.view.kind == autoKind && p.view.list {
 		p.content()
-		return p.asides(rows)
 	}
-	p.rows = append(p.rows, rows...)
 	return nil
+}
+
+// waits reports a table that has rows and no widths yet, and takes text along with them.
+func (p *printer) waits() bool {
+	if p.view == nil || len(p.rows) == 0 || p.view.list || p.view.widths != nil {
+		return false
+	}
+	return p.view.kind == autoKind || p.view.kind == kindMember || p.view.kind == kindPath
+}
+
+// write prints a text behind what came before it.
+func (p *printer) write(s string) error {
+	if p.waits() {
+		p.rows = append(p.rows, s)
+		return p.r.take(len(s))
+	}
+	p.content()
+	fmt.Fprint(p.writer(), s)
+	return p.r.ctx.Err()
 }
 
 // asLine reports values with a view of a line.
@@ -264,9 +288,11 @@ func (p *printer) asides(rows []*object) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(p.writer(), asList([]*object{o}, names, p.r.width))
+		if err := p.write(asList([]*object{o}, names, p.r.width)); err != nil {
+			return err
+		}
 	}
-	return p.r.ctx.Err()
+	return nil
 }
 
 // line prints a value that is text.
@@ -279,7 +305,6 @@ func (p *printer) line(v any) error {
 		}
 		return nil
 	}
-	p.content()
 	if f, ok := v.(*object); ok && isFormatted(f) {
 		p.end()
 	}
@@ -290,8 +315,12 @@ func (p *printer) line(v any) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(p.writer(), s)
-	return p.r.ctx.Err()
+	for _, k := range streamKinds { // the console alone marks its records
+		if p.to == nil && k.kind == kindOf(v) {
+			s = k.mark + s
+		}
+	}
+	return p.write(s)
 }
 
 // content prints the rows so far; the table may go on.
@@ -299,7 +328,26 @@ func (p *printer) content() {
 	if len(p.rows) == 0 {
 		return
 	}
-	fmt.Fprint(p.writer(), p.view.render(p.rows))
+	var all []*object
+	for _, row := range p.rows {
+		if o, ok := row.(*object); ok {
+			all = append(all, o)
+		}
+	}
+	if p.view.list {
+		fmt.Fprint(p.writer(), p.view.groupLine()+asList(all, p.view.names, p.view.room))
+		p.rows = nil
+		return
+	}
+	fmt.Fprint(p.writer(), p.view.head(all))
+	for _, row := range p.rows {
+		switch row := row.(type) {
+		case *object:
+			fmt.Fprint(p.writer(), p.view.body([]*object{row}))
+		case string:
+			fmt.Fprint(p.writer(), row)
+		}
+	}
 	p.rows = nil
 }
 
@@ -313,7 +361,13 @@ func (p *printer) end() {
 	p.view = nil
 }
 
-func (p *printer) flush() { p.end() }
+// flush ends the output. With a script that exit or an error has ended, the table that waits is lost.
+func (p *printer) flush(err error) {
+	if _, exits := err.(exitSignal); (exits || failed(err) != nil) && p.waits() { // a signal is never wrapped
+		return
+	}
+	p.end()
+}
 
 // asText reports objects that are shown as a line.
 func asText(o *object) bool {
@@ -357,11 +411,6 @@ func (r *run) shown(v any) (string, error) {
 			near := strings.NewReplacer("\n"+here, "\n", "\n  "+here, "\n  ", "\n> "+here, "\n> ")
 			return near.Replace("\n" + text(v.read("text")))[1:] + "\r\n", nil
 		}
-		for n, k := range streamKinds {
-			if k.kind == v.kind {
-				return streamKinds[n].mark + text(v) + "\r\n", nil
-			}
-		}
 		return text(v) + "\r\n", nil
 	}
 	s, err := r.text(v)
@@ -397,12 +446,31 @@ func cellText(v any) string {
 			parts = append(parts, text(k))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
-	case time.Time:
-		return dated(v, "G")
 	case formattedCell:
 		return v.text
+	case typeValue:
+		return typeName(v.name)
 	}
-	return text(v)
+	return text(byCulture(v))
+}
+
+// byCulture is a value as its own ToString writes it, with dates by the culture.
+func byCulture(v any) any {
+	switch v := v.(type) {
+	case time.Time:
+		return dated(v, "G")
+	case *object:
+		if v.kind != customKind {
+			return v
+		}
+		own := *v
+		own.fields = nil
+		for _, f := range v.fields {
+			own.fields = append(own.fields, field{f.name, byCulture(f.value)})
+		}
+		return &own
+	}
+	return v
 }
 
 // cellItem is an item of a list in a table.
@@ -414,8 +482,8 @@ func cellItem(v any) string {
 }
 
 // columnWidths are the column widths of PowerShell's built-in table formats.
-var columnWidths = map[string]map[string]int{kindService: {"Status": 8, "Name": 18},
-	kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
+var columnWidths = map[string]map[string]int{"System.Management.Automation.PSVariable": {"Name": 30},
+	kindService: {"Status": 8, "Name": 18}, kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
 
 // groupLine is the line above a group.
 func (v *view) groupLine() string {
@@ -423,13 +491,6 @@ func (v *view) groupLine() string {
 		return ""
 	}
 	return "\r\n\r\n" + v.group + "\r\n\r\n"
-}
-
-func (v *view) render(rows []*object) string {
-	if v.list {
-		return asList(rows, v.names, v.room)
-	}
-	return v.table(rows)
 }
 
 // isRight reports values that are at the right side of their column.
@@ -456,47 +517,63 @@ func (v *view) cell(o *object, name string) any {
 }
 
 // table renders rows, with the head where it has not been printed.
-func (v *view) table(list []*object) string {
-	var rows [][]string
-	var out strings.Builder
-	start := v.widths == nil
-	if start {
-		v.right = make([]bool, len(v.names))
+func (v *view) table(list []*object) string { return v.head(list) + v.body(list) }
+
+// head chooses the widths and sides of the columns by some rows, and returns the lines above them. It returns nothing where it has been
+// printed.
+func (v *view) head(list []*object) string {
+	if v.widths != nil {
+		return ""
+	}
+	_, own := ownViews[v.kind]
+	own = own && v.kind != kindGroupInfo && v.kind != kindGroupCount
+	v.right = make([]bool, len(v.names))
+	for i, n := range v.names {
+		v.right[i] = !own && (isRight(v.cell(list[0], n)) || v.kind == kindFile && n == "Length")
+	}
+	var top, rows [][]string
+	if !v.headless {
+		dashes := make([]string, len(v.names))
 		for i, n := range v.names {
-			v.right[i] = isRight(v.cell(list[0], n)) || v.kind == kindFile && n == "Length"
+			dashes[i] = strings.Repeat("-", utf8.RuneCountInString(n))
 		}
-		if _, own := ownViews[v.kind]; own && v.kind != kindGroupInfo && v.kind != kindGroupCount {
-			v.right = make([]bool, len(v.names))
-		}
-		if !v.headless {
-			dashes := make([]string, len(v.names))
-			for i, n := range v.names {
-				dashes[i] = strings.Repeat("-", utf8.RuneCountInString(n))
-			}
-			rows = append(rows, v.names, dashes)
-		}
+		top = [][]string{v.names, dashes}
 	}
 	for _, o := range list {
-		row := make([]string, len(v.names))
-		for i, n := range v.names {
-			value := v.cell(o, n)
-			row[i] = strings.NewReplacer("\r\n", "...", "\n", "...").Replace(cellText(value))
-			if _, own := ownViews[v.kind]; !own && !strings.Contains(cellText(value), "\n") {
-				row[i] = cellText(value)
-			}
-		}
-		rows = append(rows, row)
+		rows = append(rows, v.cells(o))
 	}
-	if start {
-		v.measure(rows)
-		out.WriteString("\r\n")
+	v.measure(append(rows, top...))
+	return v.groupLine() + "\r\n" + v.rendered(top)
+}
+
+// body renders rows.
+func (v *view) body(list []*object) string {
+	var rows [][]string
+	for _, o := range list {
+		rows = append(rows, v.cells(o))
 	}
+	return v.rendered(rows)
+}
+
+func (v *view) rendered(rows [][]string) string {
+	var out strings.Builder
 	for _, row := range rows {
 		for _, line := range v.lines(row) {
 			out.WriteString(strings.TrimRight(line, " ") + "\r\n")
 		}
 	}
 	return out.String()
+}
+
+var oneLine = strings.NewReplacer("\r\n", "...", "\n", "...")
+
+// cells are the texts of a row.
+func (v *view) cells(o *object) []string {
+	row := make([]string, len(v.names))
+	for i, n := range v.names {
+		row[i] = oneLine.Replace(cellText(v.cell(o, n)))
+	}
+	return row
 }
 
 // measure chooses the widths of the columns: what does not fit into a line is cut, and columns

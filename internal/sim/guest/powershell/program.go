@@ -32,7 +32,7 @@ func (s *programStage) end() error {
 				return err
 			}
 		}
-		shown.flush()
+		shown.flush(nil)
 		p.Stdin = &b
 	}
 	out := &lineWriter{r: r, to: s.out}

@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -42,8 +43,7 @@ func compiled(p string, options int64) (*regexp2.Regexp, error) {
 func regexStatic(method string, takes int) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		if len(a) < 2+takes {
-			return nil, broken("MethodException", "MethodCountCouldNotFindBest",
-				"Cannot find an overload for \"%s\" and the argument count: \"%d\".", method, len(a))
+			return nil, noOverload(method, len(a))
 		}
 		o, err := regexObject(append([]any{a[1]}, a[min(2+takes, len(a)):]...))
 		if err != nil {
@@ -60,11 +60,18 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(args) > cmp.Or(map[string]int{"replace": 3, "split": 2}[method], 1) {
+		return nil, lacking("%s of a Regex from a place of the text on", method)
+	} else if method == "replace" && len(args) < 2 {
+		return nil, noOverload(method, len(args))
+	}
 	s, err := r.text(first2(args))
 	if err != nil {
 		return nil, err
 	}
 	switch method {
+	case "getgroupnames":
+		return textArray(re.GetGroupNames()), nil
 	case "ismatch":
 		yes, err := re.MatchString(s)
 		return yes, late(err)
@@ -104,7 +111,11 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 		return out, late(err)
 	case "split":
 		out := textArray(nil)
-		return out, r.cut(re, s, 0, out)
+		n, err := r.number(args, 1)
+		if err != nil {
+			return nil, err
+		}
+		return out, r.cut(re, s, int64(n), out)
 	}
 	return nil, r.noMethod(o, method)
 }
@@ -143,25 +154,23 @@ type nextMatch struct {
 
 func matchObject(re *regexp2.Regexp, m *regexp2.Match) *object {
 	if m == nil {
-		return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
-			system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0", "Captures", newArray(), "Index", int64(0),
-			"Length", int64(0), "Value", "")
+		return tabled(kindGroups, 7, "Groups", system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0",
+			"Captures", newArray(), "Index", int64(0), "Length", int64(0), "Value", "")
 	}
 
 	groups := newArray()
 	for _, g := range m.Groups() {
 		captures := newArray()
 		for _, c := range g.Captures {
-			captures.items = append(captures.items, system("System.Text.RegularExpressions.Capture", []string{"Index", "Length", "Value"},
-				"Index", int64(c.Index), "Length", int64(c.Length), "Value", c.String(), "text", c.String()))
+			captures.items = append(captures.items, tabled("System.Text.RegularExpressions.Capture", 3, "Index", int64(c.Index),
+				"Length", int64(c.Length), "Value", c.String(), "text", c.String()))
 		}
-		groups.items = append(groups.items, system("System.Text.RegularExpressions.Group",
-			[]string{"Success", "Name", "Captures", "Index", "Length", "Value"}, "Success", len(g.Captures) > 0, "Name", g.Name, "Captures",
-			captures, "Index", int64(g.Index), "Length", int64(g.Length), "Value", g.String(), "text", g.String()))
+		groups.items = append(groups.items, tabled("System.Text.RegularExpressions.Group", 6, "Success", len(g.Captures) > 0, "Name",
+			g.Name, "Captures", captures, "Index", int64(g.Index), "Length", int64(g.Length), "Value", g.String(), "text", g.String()))
 	}
 	first, _ := groups.items[0].(*object)
 	captures, _ := first.get("Captures")
-	return system(kindGroups, []string{"Groups", "Success", "Name", "Captures", "Index", "Length", "Value"}, "Groups",
-		system(kindMatchGroups, nil, "items", groups), "Success", true, "Name", "0", "Captures", captures, "Index", int64(m.Index), "Length",
-		int64(m.Length), "Value", m.String(), "items", groups, "text", m.String(), "next", nextMatch{re, m})
+	return tabled(kindGroups, 7, "Groups", system(kindMatchGroups, nil, "items", groups), "Success", true, "Name", "0", "Captures",
+		captures, "Index", int64(m.Index), "Length", int64(m.Length), "Value", m.String(), "items", groups, "text", m.String(), "next",
+		nextMatch{re, m})
 }

@@ -48,7 +48,9 @@ type run struct {
 	// tries counts the try statements around what runs.
 	tries int
 	// skipped is the time that waiting has left out.
-	skipped      time.Duration
+	skipped time.Duration
+	// slept is how long the script has waited on purpose.
+	slept        time.Duration
 	steps, calls int
 	meter        *limit.Meter
 	// modules are those that are imported, by name; loading is the one whose script runs.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"math/big"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,11 @@ func init() { // the functions of the tables look into them
 	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics} {
 		for name, f := range table {
 			statics[name] = f
+		}
+	}
+	for name, f := range fileStatics {
+		if kind, method, _ := strings.Cut(name, "::"); kind != "io.path" && method != "exists" && method != "getcurrentdirectory" {
+			statics[name] = pathed(f, map[bool]int{true: 2, false: 1}[method == "copy" || method == "move"])
 		}
 	}
 }
@@ -102,7 +108,7 @@ var constants = map[string]any{
 	"environment::newline": "\r\n", "environment::is64bitoperatingsystem": true, "environment::is64bitprocess": true,
 	"environment::processorcount": int64(2), "environment::systemdirectory": `C:\Windows\system32`,
 	"io.path::directoryseparatorchar": char('\\'), "io.path::pathseparator": char(';'),
-	"timespan::zero": time.Duration(0), "timespan::maxvalue": time.Duration(math.MaxInt64),
+	"timespan::zero": time.Duration(0),
 }
 
 var staticProperties = map[string]staticMethod{
@@ -189,6 +195,17 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 	if low == "referenceequals" && len(args) == 2 {
 		return equal(args[0], args[1], true), nil
 	}
+	if (low == "compare" || low == "equals") && len(args) == 2 && (kind == "datetime" || kind == "timespan") {
+		x, err := r.convert(kind, args[0])
+		if err != nil {
+			return nil, err
+		}
+		n, err := r.order(x, args[1], true)
+		if low == "equals" {
+			return n == 0, err
+		}
+		return int64(n), err
+	}
 	if lacksMember(typeName(kind), name) {
 		return nil, methodMissing(typeName(kind), name)
 	}
@@ -270,16 +287,7 @@ var textStatics = map[string]staticMethod{
 	"char::isletterordigit": charIs(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }),
 	"char::isupper":         charIs(unicode.IsUpper), "char::islower": charIs(unicode.IsLower), "char::iswhitespace": charIs(unicode.IsSpace),
 	"char::ispunctuation": charIs(unicode.IsPunct), "char::isnumber": charIs(unicode.IsNumber),
-	"char::toupper": func(_ *run, a []any) (any, error) {
-		c, err := toChar(first2(a))
-		u, _ := c.(char)
-		return char(unicode.ToUpper(rune(u))), err
-	},
-	"char::tolower": func(_ *run, a []any) (any, error) {
-		c, err := toChar(first2(a))
-		u, _ := c.(char)
-		return char(unicode.ToLower(rune(u))), err
-	},
+	"char::toupper": charTo(unicode.ToUpper), "char::tolower": charTo(unicode.ToLower),
 	"regex::escape":   func(_ *run, a []any) (any, error) { return escapeRegex(at(a, 0)), nil },
 	"regex::unescape": func(_ *run, a []any) (any, error) { return regexp2.Unescape(at(a, 0)) },
 	"regex::ismatch":  regexStatic("ismatch", 0),
@@ -301,7 +309,14 @@ var textStatics = map[string]staticMethod{
 		return b, r.take(len(b))
 	},
 	"convert::toint32": toWhole("int"), "convert::toint64": toWhole("long"), "convert::tobyte": toWhole("byte"),
-	"convert::touint32": toWhole("uint32"),
+	"convert::touint32": toWhole("uint32"), "convert::toint16": toWhole("int16"), "convert::touint16": toWhole("uint16"),
+	"convert::todecimal": func(r *run, a []any) (any, error) {
+		if d, ok := parseDecimal(at(a, 0)); ok {
+			return d, nil
+		}
+		return r.convert("decimal", first2(a))
+	},
+	"convert::tosingle": func(r *run, a []any) (any, error) { return r.convert("single", first2(a)) },
 	"convert::tochar":   func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
 	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
 	"convert::toboolean": func(r *run, a []any) (any, error) {
@@ -348,9 +363,25 @@ func newGUID() guid {
 	return guid(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
+// encodingNames are what .NET calls the encodings, and what the web does. None is UTF-8 without a mark.
+var encodingNames = map[string][2]string{"utf8": {"Unicode (UTF-8)", "utf-8"}, "none": {"Unicode (UTF-8)", "utf-8"},
+	"unicode": {"Unicode", "utf-16"}, "bigendianunicode": {"Unicode (Big-Endian)", "utf-16BE"}, "ascii": {"US-ASCII", "us-ascii"},
+	"default": {"Western European (Windows)", "windows-1252"}}
+
+// encodingNamed is Encoding.GetEncoding.
+func encodingNamed(r *run, a []any) (any, error) {
+	for name, names := range encodingNames {
+		if name != "none" && strings.EqualFold(names[1], at(a, 0)) {
+			return encodingObject(name)(r, nil)
+		}
+	}
+	return nil, lacking("the encoding %s", at(a, 0))
+}
+
 func encodingObject(name string) staticMethod {
 	return func(*run, []any) (any, error) {
-		return system(kindEncoding, nil, "name", name, "EncodingName", name), nil
+		names := encodingNames[name]
+		return system(kindEncoding, nil, "name", name, "EncodingName", names[0], "WebName", names[1], "BodyName", names[1]), nil
 	}
 }
 
@@ -401,6 +432,10 @@ var mathStatics = map[string]staticMethod{
 	"math::ceiling":  unaryMath(math.Ceil),
 	"math::truncate": unaryMath(math.Trunc),
 	"math::sqrt":     unaryMath(math.Sqrt),
+	"math::exp":      unaryMath(math.Exp),
+	"math::log10":    unaryMath(math.Log10),
+	"math::sin":      unaryMath(math.Sin),
+	"math::cos":      unaryMath(math.Cos),
 	"math::log": func(_ *run, a []any) (any, error) {
 		x, _ := float(first2(a))
 		if len(a) > 1 {
@@ -408,11 +443,6 @@ var mathStatics = map[string]staticMethod{
 			return math.Log(x) / math.Log(base), nil
 		}
 		return math.Log(x), nil
-	},
-	"math::atan2": func(_ *run, a []any) (any, error) {
-		y, _ := float(first2(a))
-		x, _ := float(first2(a[min(1, len(a)):]))
-		return math.Atan2(y, x), nil
 	},
 	"math::divrem": func(r *run, a []any) (any, error) {
 		if len(a) != 3 {
@@ -443,11 +473,15 @@ var mathStatics = map[string]staticMethod{
 		f, _ := v.(float64)
 		return math.Abs(f), err
 	},
+	"double::isnan": func(_ *run, a []any) (any, error) {
+		f, _ := first2(a).(float64)
+		return math.IsNaN(f), nil
+	},
 	"math::max": func(r *run, a []any) (any, error) { return r.extreme(a, 1) },
 	"math::min": func(r *run, a []any) (any, error) { return r.extreme(a, -1) },
 	"math::pow": func(_ *run, a []any) (any, error) {
 		if len(a) != 2 {
-			return nil, lacking("[math]::Pow with these arguments")
+			return nil, noOverload("Pow", len(a))
 		}
 		x, _ := float(a[0])
 		y, _ := float(a[1])
@@ -490,6 +524,14 @@ func toWhole(kind string) staticMethod {
 				limitName(kind))
 		}
 		return v, err
+	}
+}
+
+func charTo(to func(rune) rune) staticMethod {
+	return func(_ *run, a []any) (any, error) {
+		c, err := toChar(first2(a))
+		u, _ := c.(char)
+		return char(to(rune(u))), err
 	}
 }
 
@@ -550,14 +592,6 @@ func (r *run) toBase(a []any) (any, error) {
 
 var systemStatics = map[string]staticMethod{
 	"datetime::parseexact": parseExact,
-	"datetime::compare": func(_ *run, a []any) (any, error) {
-		x, err := toTime(first2(a))
-		if err != nil {
-			return nil, err
-		}
-		y, err := toTime(first2(a[min(1, len(a)):]))
-		return int64(x.Compare(y)), err
-	},
 	"datetime::daysinmonth": func(r *run, a []any) (any, error) {
 		y, err := r.number(a, 0)
 		m, err2 := r.number(a, 1)
@@ -567,14 +601,7 @@ var systemStatics = map[string]staticMethod{
 		y, err := r.number(a, 0)
 		return y%4 == 0 && (y%100 != 0 || y%400 == 0), err
 	},
-	"datetime::fromfiletime": func(r *run, a []any) (any, error) {
-		n, err := r.integer(first2(a))
-		return fromTicks(n + 504911232000000000), err
-	},
-	"datetime::fromfiletimeutc": func(r *run, a []any) (any, error) {
-		n, err := r.integer(first2(a))
-		return fromTicks(n + 504911232000000000), err
-	},
+	"datetime::fromfiletime": fromFileTime, "datetime::fromfiletimeutc": fromFileTime,
 	"datetime::specifykind": func(_ *run, a []any) (any, error) {
 		t, err := toTime(first2(a))
 		if zone, ok := map[string]*time.Location{"utc": utcZone, "local": localZone}[strings.ToLower(at(a, 1))]; ok {
@@ -652,10 +679,16 @@ var systemStatics = map[string]staticMethod{
 		}
 		return nil, exitSignal{n}
 	},
-	"net.dns::gethostname":      func(r *run, _ []any) (any, error) { return r.m.Hostname(), nil },
-	"net.dns::gethostentry":     func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
-	"net.dns::gethostbyname":    func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
-	"net.dns::gethostaddresses": func(r *run, a []any) (any, error) { v, err := r.hostEntry(at(a, 0)); return addressesOf(v), err },
+	"net.dns::gethostname":       func(r *run, _ []any) (any, error) { return r.m.Hostname(), nil },
+	"net.dns::gethostentry":      func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
+	"net.dns::gethostbyname":     func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
+	"net.dns::gethostaddresses":  func(r *run, a []any) (any, error) { v, err := r.hostEntry(at(a, 0)); return addressesOf(v), err },
+	"text.encoding::getencoding": encodingNamed,
+	"net.ipaddress::isloopback": func(_ *run, a []any) (any, error) {
+		v, err := toAddress(first2(a))
+		ip, _ := netip.ParseAddr(text(v))
+		return ip.IsLoopback(), err
+	},
 	"net.ipaddress::parse": func(_ *run, a []any) (any, error) {
 		v, err := toAddress(first2(a))
 		if failed(err) != nil {
@@ -735,8 +768,13 @@ var systemStatics = map[string]staticMethod{
 			strings.ToUpper(r.m.ComputerName)+`\`+user, "IsSystem", false), nil
 	},
 	"diagnostics.stopwatch::startnew": func(r *run, _ []any) (any, error) {
-		return system(kindWatch, nil, "started", r.now(), "IsRunning", true), nil
+		return system(kindWatch, nil, "started", r.now(), "counted", time.Duration(0), "IsRunning", true), nil
 	},
+}
+
+func fromFileTime(r *run, a []any) (any, error) {
+	n, err := r.integer(first2(a))
+	return fromTicks(n + 504911232000000000), err
 }
 
 // kindConsole is a writer of the console's own.

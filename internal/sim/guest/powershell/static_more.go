@@ -201,11 +201,9 @@ const kindCulture = "System.Globalization.CultureInfo"
 
 func cultureObject(name, display string) staticMethod {
 	return func(*run, []any) (any, error) {
-		return system(kindCulture, []string{"LCID", "Name", "DisplayName"}, "LCID", map[bool]int64{true: 127,
-			false: 1033}[name == ""],
-			"Name", name, "DisplayName", display, "TextInfo", system(kindTextInfo, nil, "CultureName", name, "text", "TextInfo - "+name),
-			"TwoLetterISOLanguageName", map[bool]string{true: "iv", false: "en"}[name == ""], "text",
-			name), nil
+		return tabled(kindCulture, 3, "LCID", map[bool]int64{true: 127, false: 1033}[name == ""], "Name", name, "DisplayName", display,
+			"TextInfo", system(kindTextInfo, nil, "CultureName", name, "text", "TextInfo - "+name), "TwoLetterISOLanguageName",
+			map[bool]string{true: "iv", false: "en"}[name == ""], "text", name), nil
 	}
 }
 
@@ -218,11 +216,9 @@ func cultureNamed(name string) (any, error) {
 }
 
 func offsetObject(t time.Time) *object {
-	return system("System.DateTimeOffset", []string{"DateTime", "UtcDateTime", "LocalDateTime", "Date", "Day", "Hour"}, "DateTime", t,
-		"UtcDateTime", t.In(utcZone),
-		"LocalDateTime", t, "Date", t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month",
-		int64(t.Month()), "Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text",
-		dated(t, ""))
+	return tabled("System.DateTimeOffset", 6, "DateTime", t, "UtcDateTime", t.In(utcZone), "LocalDateTime", t, "Date",
+		t.Truncate(24*time.Hour), "Day", int64(t.Day()), "Hour", int64(t.Hour()), "Year", int64(t.Year()), "Month", int64(t.Month()),
+		"Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text", dated(t, ""))
 }
 
 func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
@@ -279,26 +275,41 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 	case strings.HasPrefix(kind, "collections.generic.dictionary["), strings.HasPrefix(kind, "collections.generic.sorteddictionary["):
 		h := newHash()
 		h.kind = "System.Collections.Generic.Dictionary`2"
+		_, values, _ := strings.Cut(strings.TrimSuffix(kind, "]"), ",")
+		h.item = strings.TrimSpace(values)
 		h.exact = !strings.Contains(strings.ToLower(at(args, 0)), "ignorecase")
 		if strings.Contains(kind, "sorted") {
 			h.kind, h.sorted = "System.Collections.Generic.SortedDictionary`2", true
 		}
 		if from, isHash := first2(args).(*hashtable); isHash {
 			for k, value := range from.all() {
-				h.set(k, value)
+				if err := r.putKey(h, k, value); err != nil {
+					return nil, true, err
+				}
 			}
 		}
 		return h, true, nil
 	case strings.HasPrefix(kind, "collections.generic.hashset["), strings.HasPrefix(kind, "collections.generic.queue["),
 		strings.HasPrefix(kind, "collections.generic.stack["), strings.HasPrefix(kind, "collections.generic.list["),
-		kind == "collections.queue", kind == "collections.stack":
-		if slices.ContainsFunc(args, func(v any) bool { return kindOf(v) == "System.StringComparer" }) {
-			return nil, true, lacking("a comparer of %s", typeName(kind))
-		}
+		kind == "collections.queue", kind == "collections.stack", kind == "collections.arraylist":
+		fold := false
+		args = slices.DeleteFunc(slices.Clone(args), func(v any) bool {
+			compares := kindOf(v) == "System.StringComparer"
+			fold = fold || compares && strings.Contains(strings.ToLower(text(v)), "ignorecase")
+			return compares
+		})
 		if _, _, isSize := wholeOf(first2(args)); isSize {
 			args = nil
 		}
-		v, err := r.convert(kind, newArray(list(first2(args))...))
+		v, err := r.convert(kind, newArray())
+		if made, ok := v.(*array); ok && err == nil {
+			made.fold = fold
+			for _, item := range list(first2(args)) {
+				if _, err := r.addTo(made, item); err != nil {
+					return nil, true, err
+				}
+			}
+		}
 		return v, true, err
 	case kind == "collections.sortedlist":
 		h := newHash()
@@ -332,6 +343,9 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		}
 		return f, true, err
 	case kind == "datetimeoffset":
+		if len(args) > 1 {
+			return nil, true, lacking("a DateTimeOffset of these values")
+		}
 		t, err := toTime(first2(args))
 		return offsetObject(t), true, err
 	}

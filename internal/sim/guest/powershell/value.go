@@ -26,6 +26,8 @@ type (
 		item string
 		// owner is the object whose properties the list is.
 		owner *object
+		// fold is set for a set whose texts are the same in any case.
+		fold bool
 		// of is the table whose keys, values or entries the list is.
 		of *hashtable
 	}
@@ -136,6 +138,15 @@ func system(kind string, shown []string, pairs ...any) *object {
 	return o
 }
 
+// tabled makes an object of the system whose first names, a count of them, are the columns of its table.
+func tabled(kind string, shown int, pairs ...any) *object {
+	o := system(kind, nil, pairs...)
+	for _, f := range o.fields[:shown] {
+		o.shown = append(o.shown, f.name)
+	}
+	return o
+}
+
 const customKind = "System.Management.Automation.PSCustomObject"
 
 func custom(fields ...field) *object { return &object{kind: customKind, fields: fields} }
@@ -150,6 +161,8 @@ type hashtable struct {
 	// exact keys mind their case, as those of a Dictionary do; kind is its type, nothing for a Hashtable.
 	exact bool
 	kind  string
+	// item is the type of the values of a Dictionary.
+	item string
 	// version counts what is written.
 	version int
 }
