@@ -55,7 +55,12 @@ func (t *testing) words(w []string) bool {
 	t.args, t.at = w, 0
 	ok := t.or()
 	if t.err == "" && t.at < len(t.args) {
-		t.err = t.args[t.at] + ": unexpected operator"
+		switch t.err = t.args[t.at] + ": unexpected operator"; {
+		case t.p.bash() && len(w) > 3:
+			t.err = "too many arguments"
+		case t.p.bash():
+			t.err = t.args[t.at] + ": binary operator expected"
+		}
 	}
 	return ok
 }

@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"strings"
 )
 
@@ -134,7 +136,7 @@ func usageCode(name string) int {
 		return 2
 	case "flock":
 		return 64
-	case "timeout", "env", "xargs":
+	case "timeout", "env", "xargs", "nohup":
 		return 125
 	}
 	return 1
@@ -223,6 +225,60 @@ func (d declaration) short(o *options, arg string, next func() (string, bool)) s
 		o.given = append(o.given, given{f.name, value})
 	}
 	return ""
+}
+
+// getopt orders the words of a command line by the flags that it is given, for a shell to read.
+func getopt(_ context.Context, p *Process, o options) int {
+	if o.has("T") {
+		return 4
+	}
+	if !o.has("o") || strings.HasPrefix(o.value("o"), "-") || o.has("u") {
+		return p.Refuse("getopt %s", strings.Join(p.Args[1:], " "))
+	}
+	letters, ordered := strings.CutPrefix(o.value("o"), "+")
+	letters, quiet := strings.CutPrefix(letters, ":")
+	d := declaration{flags: map[string]flag{}, ordered: ordered}
+	add := func(word string) {
+		name := strings.TrimRight(word, ":")
+		d.flags[name] = flag{name: name, value: len(word) == len(name)+1, optional: len(word) == len(name)+2}
+	}
+	for i := 0; i < len(letters); {
+		end := i + 1
+		for end < len(letters) && letters[end] == ':' {
+			end++
+		}
+		add(letters[i:end])
+		i = end
+	}
+	for _, list := range o.values("l") {
+		for _, word := range strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(", \t\n", r) }) {
+			add(word)
+		}
+	}
+	found, wrong := d.parse(o.operands)
+	code, bare := 0, strings.Trim(wrong, "-:")
+	if wrong != "" {
+		what := map[bool]string{true: "unrecognized option '" + wrong + "'", false: "invalid option -- '" + bare + "'"}[strings.HasPrefix(wrong, "--")]
+		if strings.HasSuffix(wrong, ":") {
+			what = map[bool]string{true: "option '--" + bare + "' requires an argument",
+				false: "option requires an argument -- '" + bare + "'"}[strings.HasPrefix(wrong, "--")]
+		}
+		if code = 1; !quiet && !o.has("q") {
+			fmt.Fprintf(p.Stderr, "%s: %s\n", cmp.Or(o.value("n"), "getopt"), what)
+		}
+	}
+	for _, g := range found.given {
+		p.Printf(" %s%s", map[bool]string{true: "-", false: "--"}[len(g.name) == 1], g.name)
+		if f := d.flags[g.name]; f.value || f.optional {
+			p.Printf(" %s", singleQuoted(g.value))
+		}
+	}
+	p.Printf(" --")
+	for _, word := range found.operands {
+		p.Printf(" %s", singleQuoted(word))
+	}
+	p.Printf("\n")
+	return code
 }
 
 // slashed separates switches as programs of Windows have them from operands: behind a slash, or a dash where they are words, in letters of

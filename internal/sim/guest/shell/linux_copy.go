@@ -220,7 +220,7 @@ func link(_ context.Context, p *Process, o options) int {
 		args = append(args, ".")
 	}
 	if len(args) < 2 {
-		return p.Fail(1, "ln: missing file operand")
+		return p.missing("file operand")
 	}
 	last := p.Abs(args[len(args)-1])
 	into := p.Guest.Root.IsDir(last) && !o.has("T")
@@ -260,8 +260,15 @@ func link(_ context.Context, p *Process, o options) int {
 // resolve follows the links of a path. missing parts are taken as they are.
 func (p *Process) resolve(name string, links int) string {
 	at := "/"
-	for part := range strings.SplitSeq(strings.Trim(p.Abs(name), "/"), "/") {
+	if !path.IsAbs(name) {
+		name = p.Dir + "/" + name
+	}
+	for part := range strings.SplitSeq(name, "/") {
 		next := path.Join(at, part)
+		if part == "" || part == "." || part == ".." {
+			at = next
+			continue
+		}
 		target, err := p.Guest.Root.Readlink(next)
 		if err == nil && links < 40 {
 			if !path.IsAbs(target) {

@@ -54,7 +54,7 @@ func od(_ context.Context, p *Process, o options) int {
 					kinds, rest = append(kinds, rest[:1]+"4"), rest[1:]
 					continue
 				}
-				kinds, rest = append(kinds, rest[:n]), strings.TrimPrefix(rest[n:], "z")
+				kinds, rest = append(kinds, rest[:n]), rest[n:]
 			}
 		}
 	}
@@ -294,7 +294,7 @@ func split(ctx context.Context, p *Process, o options) int {
 // csplit splits a file before lines that match.
 func csplit(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
-		return p.Fail(1, "csplit: missing operand")
+		return p.missing("operand")
 	}
 	text, code := p.inputs(o.operands[:1])
 	lines, at := p.linesAfter(text), 0
@@ -814,7 +814,7 @@ func shuf(_ context.Context, p *Process, o options) int {
 // join joins the lines of two sorted files by a field.
 func join(_ context.Context, p *Process, o options) int {
 	if len(o.operands) != 2 {
-		return p.Fail(1, "join: missing operand")
+		return p.missing("operand")
 	}
 	sep, fold, code := o.value("t"), func(s string) string { return s }, 0
 	if o.has("i") {

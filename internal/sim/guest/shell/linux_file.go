@@ -55,8 +55,19 @@ func fileCommands() Table {
 	}
 }
 
+// missing reports that the command line lacks something, as coreutils do.
+func (p *Process) missing(what string) int {
+	return p.Fail(usageCode(p.name()), "%[1]s: missing %[2]s\nTry '%[1]s --help' for more information.", p.name(), what)
+}
+
 // failed reports err as coreutils do and returns 1.
 func (p *Process) failed(name string, err error) int {
+	switch p.name() {
+	case "sort":
+		name = "cannot read: " + name
+	case "tac":
+		name = "failed to open '" + name + "' for reading"
+	}
 	return p.Fail(1, "%s: %s: %s", p.name(), name, reason(err))
 }
 
@@ -222,7 +233,7 @@ const errIsDirectory = saying("Is a directory")
 
 func mkdir(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
-		return p.Fail(1, "mkdir: missing operand")
+		return p.missing("operand")
 	}
 	root, code := p.Guest.Root, 0
 	for _, name := range o.operands {
@@ -288,7 +299,7 @@ func (p *Process) makeDir(d string, mode fs.FileMode) error {
 
 func rmdir(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
-		return p.Fail(1, "rmdir: missing operand")
+		return p.missing("operand")
 	}
 	code := 0
 	for _, name := range o.operands {
@@ -318,7 +329,7 @@ func rmdir(_ context.Context, p *Process, o options) int {
 func remove(_ context.Context, p *Process, o options) int {
 	force, recursive, code := o.has("f"), o.has("r"), 0
 	if len(o.operands) == 0 && !force {
-		return p.Fail(1, "rm: missing operand")
+		return p.missing("operand")
 	}
 	in, err := p.open("-")
 	if err != nil {
@@ -411,9 +422,16 @@ var touchTime = regexp.MustCompile(`^(\d\d|\d{4})?(\d{8})(?:\.(\d\d))?$`)
 
 func touch(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
-		return p.Fail(1, "touch: missing file operand")
+		return p.missing("file operand")
 	}
 	when := p.now()
+	if o.has("r") {
+		info, err := p.Guest.Root.Stat(p.Abs(o.value("r")))
+		if err != nil {
+			return p.Fail(1, "touch: failed to get attributes of '%s': %s", o.value("r"), reason(err))
+		}
+		when = info.ModTime()
+	}
 	switch {
 	case o.has("t"):
 		m := touchTime.FindStringSubmatch(o.value("t"))
@@ -429,12 +447,6 @@ func touch(_ context.Context, p *Process, o options) int {
 			return p.Fail(1, "touch: invalid date format '%s'", o.value("t"))
 		}
 		when = t
-	case o.has("r"):
-		info, err := p.Guest.Root.Stat(p.Abs(o.value("r")))
-		if err != nil {
-			return p.Fail(1, "touch: failed to get attributes of '%s': %s", o.value("r"), reason(err))
-		}
-		when = info.ModTime()
 	case o.has("d"):
 		t, err := parseDate(o.value("d"), when)
 		if err == errNoDate {

@@ -19,7 +19,7 @@ func textCommands() Table {
 		"o|only-matching q|quiet|silent s|no-messages n|line-number H|with-filename h|no-filename " +
 		"l|files-with-matches L|files-without-match m|max-count: " +
 		"A|after-context: B|before-context: C|context: r|recursive R|dereference-recursive a|text color|colour=? " +
-		"z|null-data Z|null b|byte-offset include: exclude: exclude-dir: no-group-separator line-buffered"
+		"z|null-data Z|null b|byte-offset I include: exclude: exclude-dir: no-group-separator line-buffered"
 	return Table{
 		"sed": flagged("n|quiet|silent e|expression: f|file: E|r|regexp-extended i|in-place=? s|separate u|unbuffered "+
 			"z|null-data", sedCommand),
@@ -46,6 +46,7 @@ func textCommands() Table {
 			"i|ignore-case U|unified: a|text label|L: strip-trailing-cr", diff),
 		"cmp":    flagged("s|quiet|silent", cmpCommand),
 		"expr":   expr,
+		"getopt": flagged("+ o|options: l|long|longoptions: n|name: q|quiet T|test u|unquoted", getopt),
 		"yes":    flagged("", yes),
 		"od":     flagged("A|address-radix: t|format: c x b d o v|output-duplicates N|read-bytes: j|skip-bytes: w|width=? a", od),
 		"column": flagged("t|table s|separator: o|output-separator: N|table-columns: n", column),
@@ -264,8 +265,13 @@ func letterSet(text string) (string, error) {
 }
 
 func tr(_ context.Context, p *Process, o options) int {
-	if len(o.operands) == 0 || len(o.operands) == 1 && !o.has("d", "s") {
-		return p.Fail(1, "tr: missing operand")
+	switch len(o.operands) {
+	case 0:
+		return p.missing("operand")
+	case 1:
+		if !o.has("d", "s") {
+			return p.missing("operand after '" + o.operands[0] + "'")
+		}
 	}
 	from, err := letterSet(o.operands[0])
 	to := ""

@@ -497,10 +497,8 @@ func (r *runner) printOptions(names []string, again bool, how string) {
 			fmt.Fprintf(r.stdout(), "set %so %s\n", map[bool]string{true: "-", false: "+"}[r.options[n]], n)
 		case again:
 			fmt.Fprintf(r.stdout(), "shopt %s %s\n", map[bool]string{true: "-s", false: "-u"}[r.options[n]], n)
-		case how == "set":
-			fmt.Fprintf(r.stdout(), "%-15s\t%s\n", n, on)
 		default:
-			fmt.Fprintf(r.stdout(), "%-20s\t%s\n", n, on)
+			fmt.Fprintf(r.stdout(), "%-15s\t%s\n", n, on)
 		}
 	}
 }
@@ -1102,7 +1100,10 @@ func (r *runner) kill(args []string) {
 			return
 		}
 		n, err := strconv.Atoi(words[1])
-		if s, ok := signal(strconv.Itoa(n & 127)); err == nil && ok {
+		if n > 128 { // a status
+			n -= 128
+		}
+		if s, ok := signal(strconv.Itoa(n)); err == nil && ok {
 			fmt.Fprintln(r.stdout(), s)
 		} else if s, ok := signal(words[1]); ok {
 			fmt.Fprintln(r.stdout(), signalNumbers[s])
@@ -1224,11 +1225,9 @@ func (r *runner) jobOf(spec string) *job {
 	case "-":
 		return live[max(0, len(live)-2)]
 	default:
-		if n, err := strconv.Atoi(rest); err == nil && n >= 1 && n <= len(r.jobs) {
-			return r.jobs[n-1]
-		}
+		n, err := strconv.Atoi(rest)
 		for _, j := range live {
-			if strings.HasPrefix(j.text, rest) {
+			if err == nil && j.number == n || err != nil && strings.HasPrefix(j.text, rest) {
 				return j
 			}
 		}
@@ -1348,7 +1347,7 @@ func (r *runner) jobsCall(args []string) {
 		if slices.Contains(args, "-r") && state != "Running" {
 			continue
 		}
-		fmt.Fprintf(r.stdout(), "[%d]%s  %-24s%s%s\n", i+1, sign, state, j.text, tail)
+		fmt.Fprintf(r.stdout(), "[%d]%s  %-24s%s%s\n", j.number, sign, state, j.text, tail)
 	}
 }
 

@@ -274,6 +274,16 @@ func removeDir(_ context.Context, p *Process) int {
 			code = map[bool]int{true: 2, false: 3}[p.Guest.Root.IsDir(at[:max(strings.LastIndexByte(at, '\\'), 2)+1])]
 			p.Fail(code, "%s\r", map[int]string{2: "The system cannot find the file specified.",
 				3: "The system cannot find the path specified."}[code])
+		case strings.HasPrefix(strings.ToLower(p.Dir)+`\`, strings.ToLower(at)+`\`): // all but the folder goes
+			if o.has("s") {
+				entries, _ := p.Guest.Root.ReadDir(at) // what cannot be read stays
+				for _, e := range entries {
+					if one := p.Guest.Root.Abs(at, e.Name()); !strings.EqualFold(one, p.Dir) {
+						_ = p.Guest.Root.RemoveAll(one)
+					}
+				}
+			}
+			code = p.Fail(32, "The process cannot access the file because it is being used by another process.\r")
 		case !info.IsDir():
 			code = p.Fail(267, "The directory name is invalid.\r")
 		default:
@@ -472,6 +482,9 @@ func moveWindows(_ context.Context, p *Process) int {
 		if err := p.Guest.Root.Rename(from, to); err != nil {
 			return p.Fail(1, "%s\r", windowsReason(err))
 		}
+		if strings.ContainsAny(names[0], "*?") {
+			p.Printf("%s\r\n", from)
+		}
 		moved++
 	}
 	if moved == 0 {
@@ -589,6 +602,11 @@ func xcopy(_ context.Context, p *Process) int {
 			target = root.Abs(to, base)
 		case !root.IsDir(from) && folder:
 			target = root.Abs(to, base)
+		}
+		if o.has("s", "e") && strings.HasPrefix(strings.ToLower(target)+`\`, strings.ToLower(from)+`\`) {
+			p.Fail(4, "Cannot perform a cyclic copy\r")
+			p.Printf("0 File(s) copied\r\n")
+			return 4
 		}
 		walk(source, from, target, o.has("s", "e"))
 	}

@@ -170,6 +170,11 @@ func scExe(_ context.Context, p *Process) int {
 			map[bool]string{true: "EnumQueryServicesStatus:OpenService", false: "OpenService"}[strings.HasPrefix(verb, "query")])
 	case slices.ContainsFunc(strings.Split(made.Settings["DependOnService"], "/"), func(d string) bool { return strings.EqualFold(d, name) }):
 		return p.Fail(1059, "[SC] CreateService FAILED 1059:\r\n\r\nCircular service dependency was specified.\r\n\r")
+	case made.Display != "" && slices.ContainsFunc(services.List(), func(s machine.Service) bool {
+		return !strings.EqualFold(s.Name, name) && (strings.EqualFold(s.Display, made.Display) || strings.EqualFold(s.Name, made.Display))
+	}):
+		return p.Fail(1078, "[SC] CreateService FAILED 1078:\r\n\r\nThe name is already in use as either a service name or a service "+
+			"display name.\r\n\r")
 	case ok && verb == "create":
 		return p.Fail(errServiceExists, "[SC] CreateService FAILED 1073:\r\n\r\nThe specified service already exists.\r\n\r")
 	}

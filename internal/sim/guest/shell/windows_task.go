@@ -138,6 +138,8 @@ func taskkill(_ context.Context, p *Process) int {
 	switch {
 	case kind == '!':
 		return p.refuseAs(1, "taskkill %s", bad)
+	case kind == ':':
+		return p.Fail(1, "ERROR: Invalid syntax. Value expected for '%s'.\r\nType \"TASKKILL /?\" for usage.\r", bad)
 	case kind != 0 || len(o.operands) > 0:
 		return p.badArgument("TASKKILL", cmp.Or(bad, strings.Join(o.operands, " ")))
 	case !o.has("im", "pid"):
@@ -170,6 +172,15 @@ func (p *Process) badArgument(program, argument string) int {
 // startTime is a time of day as schtasks takes it.
 var startTime = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d$`)
 
+// weekDays are days of the week as schtasks takes them.
+var weekDays = regexp.MustCompile(`(?i)^(\*|(mon|tue|wed|thu|fri|sat|sun)(,(mon|tue|wed|thu|fri|sat|sun))*)$`)
+
+// validEvery reports whether a task may run each so many minutes, hours, days, weeks or months.
+func validEvery(kind, text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 1 && n <= map[string]int{"minute": 1439, "hourly": 23, "daily": 365, "weekly": 52, "monthly": 12}[kind]
+}
+
 // schtasks keeps the tasks of the Task Scheduler that PowerShell's cmdlets keep. Nothing runs them, which each that is made says.
 func schtasks(ctx context.Context, p *Process) int {
 	if len(p.Args) == 1 {
@@ -185,9 +196,13 @@ func schtasks(ctx context.Context, p *Process) int {
 	switch {
 	case kind == '!':
 		return p.refuseAs(1, "schtasks %s %s", verb, bad)
-	case kind != 0 || len(o.operands) > 0:
+	case kind == '?' || len(o.operands) > 0:
+		return p.badArgument("SCHTASKS", cmp.Or(bad, strings.Join(o.operands, " ")))
+	case kind == '+':
+		return p.refuseAs(1, "schtasks %s with %s twice", verb, bad)
+	case kind != 0:
 		return p.Fail(1, "ERROR: Invalid syntax. Value expected for '%s'.\r\nType \"SCHTASKS %s /?\" for usage.\r",
-			cmp.Or(bad, strings.Join(o.operands, " ")), strings.ToUpper(verb[1:]))
+			bad, strings.ToUpper(verb[1:]))
 	}
 	name := strings.Trim(o.value("tn"), `\`)
 	if name == "" {
@@ -218,6 +233,10 @@ func schtasks(ctx context.Context, p *Process) int {
 			return p.Fail(1, "ERROR: Invalid Schedule Type specified.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r")
 		case o.value("st") != "" && !startTime.MatchString(o.value("st")):
 			return p.refuseAs(1, "schtasks /st %s", o.value("st"))
+		case o.has("mo") && !validEvery(kind, o.value("mo")):
+			return p.refuseAs(1, "schtasks /mo %s of /sc %s", o.value("mo"), kind)
+		case o.has("d") && !(kind == "weekly" && weekDays.MatchString(o.value("d"))):
+			return p.refuseAs(1, "schtasks /d %s of /sc %s", o.value("d"), kind)
 		case kind == "once" && o.value("st") == "":
 			return p.Fail(1, "ERROR: Invalid syntax. /ST option is mandatory.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r")
 		case there && !o.has("f"):

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"casement.dev/casement/internal/sim/guest/regex"
 )
@@ -88,6 +89,10 @@ func findstrPattern(p string) string {
 		case c == '\\' && i+1 < len(p) && (p[i+1] == '<' || p[i+1] == '>'):
 			b.WriteString(`\b`)
 			i++
+		case c == '[' && strings.IndexByte(p[i+1:], ']') > 0:
+			end := i + 1 + strings.IndexByte(p[i+1:], ']')
+			b.WriteString(strings.ReplaceAll(p[i:end], `\`, `\\`) + "]")
+			i = end
 		case c == '\\' && i+1 < len(p):
 			b.WriteString(regexp.QuoteMeta(p[i+1 : i+2]))
 			i++
@@ -222,6 +227,41 @@ func findWindows(_ context.Context, p *Process) int {
 		}
 	}
 	return code
+}
+
+// sortWindows is sort.exe: lines in the order of letters, without regard to their case; signs come before digits.
+func sortWindows(_ context.Context, p *Process) int {
+	o, kind, wrong := declare("r o:").slashed(p.Args[1:])
+	if kind != 0 || len(o.operands) > 1 {
+		return p.refuseAs(1, "sort %s", cmp.Or(wrong, "of several files"))
+	}
+	data, err := p.read(orStdin(o.operands)[0])
+	if err != nil {
+		return p.Fail(1, "The system cannot find the file specified.\r")
+	}
+	key := func(line string) string {
+		return strings.Map(func(r rune) rune {
+			switch {
+			case r == '-' || r == '\'':
+				return -1
+			case r < 0x80 && r > ' ' && !unicode.IsLetter(r) && !unicode.IsDigit(r):
+				return '!'
+			}
+			return unicode.ToLower(r)
+		}, line)
+	}
+	lines := p.linesOf(strings.ReplaceAll(string(readable(data)), "\r\n", "\n"))
+	slices.SortStableFunc(lines, func(a, b string) int {
+		order := cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(strings.ToLower(a), strings.ToLower(b)))
+		return map[bool]int{true: -order, false: order}[o.has("r")]
+	})
+	text := strings.Join(append(lines, ""), "\r\n")
+	if !o.has("o") {
+		p.Printf("%s", text)
+	} else if err := p.Guest.Root.WriteFile(p.Abs(o.value("o")), []byte(text), 0o644); err != nil {
+		return p.Fail(1, "%s\r", windowsReason(err))
+	}
+	return 0
 }
 
 // whereCommand returns where.exe: programs of the image by their paths, and files of the
