@@ -158,8 +158,8 @@ func (t *testing) unary(op, word string) bool {
 	if word == "" {
 		return false
 	}
-	if at == "/dev/null" || at == "/dev/stdout" || at == "/dev/stderr" || at == "/dev/stdin" {
-		return strings.Contains("-e -r -w -c", op)
+	if n, some := descriptorOf(at); at == "/dev/null" || some {
+		return strings.Contains(map[bool]string{true: "-e -r -w -p", false: "-e -r -w -c"}[t.p.fds[n].piped() && some], op)
 	}
 	info, err := stat(at)
 	if err != nil { // a program of the image may have no file

@@ -1,9 +1,8 @@
 package shell
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -72,15 +71,15 @@ type flag struct {
 type declaration struct {
 	flags map[string]flag
 	// ordered takes no flags after the first operand, words takes -word for one flag, count
-	// takes -5 for -n 5, and glued takes /s/q and /c:VALUE.
-	ordered, words, count, glued bool
+	// takes -5 for -n 5, glued takes /s/q and /c:VALUE, and letters takes /sq as well.
+	ordered, words, count, glued, letters bool
 }
 
 // declare reads a declaration: flags with blanks between, the names of one with |
 // between, short ones of one letter. One that ends with : takes a value, with =? one
 // that may be missing, one with ! is not simulated, and one with * may come again. The first
 // word may say how flags are written: + before all operands, - as words with one dash, # a
-// number for -n, / one behind the other.
+// number for -n, / one behind the other, // the letters of several too.
 func declare(text string) declaration {
 	d := declaration{flags: map[string]flag{}}
 	for _, word := range strings.Fields(text) {
@@ -94,8 +93,8 @@ func declare(text string) declaration {
 		case "#":
 			d.count = true
 			continue
-		case "/":
-			d.glued = true
+		case "/", "//":
+			d.glued, d.letters = true, word == "//"
 			continue
 		}
 		f := flag{}
@@ -121,7 +120,12 @@ func flagged(flags string, run func(ctx context.Context, p *Process, o options) 
 		case unknown == "--help" || unknown == "--version":
 			return p.Refuse("%s %s", p.name(), unknown)
 		case strings.HasSuffix(unknown, ":"):
-			return p.Fail(usageCode(p.name()), "%s: option requires an argument -- '%s'", p.name(), strings.Trim(unknown, "-:"))
+			name := strings.Trim(unknown, "-:")
+			what := "option requires an argument -- '" + name + "'"
+			if strings.HasPrefix(unknown, "--") {
+				what = "option '--" + name + "' requires an argument"
+			}
+			return p.Fail(usageCode(p.name()), "%s: %s", p.name(), what)
 		case unknown != "":
 			return p.refuseAs(usageCode(p.name()), "%s %s", p.name(), unknown)
 		}
@@ -227,60 +231,6 @@ func (d declaration) short(o *options, arg string, next func() (string, bool)) s
 	return ""
 }
 
-// getopt orders the words of a command line by the flags that it is given, for a shell to read.
-func getopt(_ context.Context, p *Process, o options) int {
-	if o.has("T") {
-		return 4
-	}
-	if !o.has("o") || strings.HasPrefix(o.value("o"), "-") || o.has("u") {
-		return p.Refuse("getopt %s", strings.Join(p.Args[1:], " "))
-	}
-	letters, ordered := strings.CutPrefix(o.value("o"), "+")
-	letters, quiet := strings.CutPrefix(letters, ":")
-	d := declaration{flags: map[string]flag{}, ordered: ordered}
-	add := func(word string) {
-		name := strings.TrimRight(word, ":")
-		d.flags[name] = flag{name: name, value: len(word) == len(name)+1, optional: len(word) == len(name)+2}
-	}
-	for i := 0; i < len(letters); {
-		end := i + 1
-		for end < len(letters) && letters[end] == ':' {
-			end++
-		}
-		add(letters[i:end])
-		i = end
-	}
-	for _, list := range o.values("l") {
-		for _, word := range strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(", \t\n", r) }) {
-			add(word)
-		}
-	}
-	found, wrong := d.parse(o.operands)
-	code, bare := 0, strings.Trim(wrong, "-:")
-	if wrong != "" {
-		what := map[bool]string{true: "unrecognized option '" + wrong + "'", false: "invalid option -- '" + bare + "'"}[strings.HasPrefix(wrong, "--")]
-		if strings.HasSuffix(wrong, ":") {
-			what = map[bool]string{true: "option '--" + bare + "' requires an argument",
-				false: "option requires an argument -- '" + bare + "'"}[strings.HasPrefix(wrong, "--")]
-		}
-		if code = 1; !quiet && !o.has("q") {
-			fmt.Fprintf(p.Stderr, "%s: %s\n", cmp.Or(o.value("n"), "getopt"), what)
-		}
-	}
-	for _, g := range found.given {
-		p.Printf(" %s%s", map[bool]string{true: "-", false: "--"}[len(g.name) == 1], g.name)
-		if f := d.flags[g.name]; f.value || f.optional {
-			p.Printf(" %s", singleQuoted(g.value))
-		}
-	}
-	p.Printf(" --")
-	for _, word := range found.operands {
-		p.Printf(" %s", singleQuoted(word))
-	}
-	p.Printf("\n")
-	return code
-}
-
 // slashed separates switches as programs of Windows have them from operands: behind a slash, or a dash where they are words, in letters of
 // any case. wrong is the first that is not as declared: unknown (its kind is '?'), not simulated ('!'), there twice ('+'), or without its
 // value (':').
@@ -293,12 +243,21 @@ func (d declaration) slashed(args []string) (o options, kind byte, wrong string)
 		}
 		name, value, colon := strings.Cut(a[1:], ":")
 		if f := d.flags[strings.ToLower(name)]; colon && d.glued && (f.value || f.optional) {
+			if f.refused {
+				return o, '!', strings.ToLower(a)
+			}
 			o.given = append(o.given, given{f.name, value})
 			continue
 		}
 		names := []string{strings.ToLower(a[1:])}
 		if d.glued {
 			names = strings.Split(names[0], "/")
+		}
+		unknown := func(letter rune) bool { return d.flags[string(letter)].name == "" }
+		for i := 0; d.letters && i < len(names); i++ {
+			if name := names[i]; d.flags[name].name == "" && name != "" && !strings.ContainsFunc(name, unknown) {
+				names = slices.Replace(names, i, i+1, strings.Split(name, "")...)
+			}
 		}
 		for _, name := range names {
 			f, known := d.flags[name]

@@ -23,7 +23,7 @@ func linuxCommands() Table {
 		"crictl": crictl, "ctr": ctr, "kubelet": versioned("kubelet"), "scp": scp,
 		"wget": flagged("+ q|quiet O|output-document: T|timeout: t|tries: S|server-response spider no-check-certificate header: "+
 			"no-verbose nv", wget), "apt-get": aptGet, "apt": aptGet,
-		"ping": ping, "nslookup": nslookup, "dig": lookup, "nc": flagged("+ z v w: n", netcat),
+		"ping": ping, "nslookup": nslookup, "nc": flagged("+ z v w: n", netcat),
 	}
 	for _, more := range []Table{textCommands(), fileCommands(), systemCommands(), dataCommands(), builtinCommands()} {
 		maps.Copy(t, more)

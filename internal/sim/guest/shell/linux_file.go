@@ -32,7 +32,7 @@ func fileCommands() Table {
 		"mv":       flagged("f|force n|no-clobber v|verbose T|no-target-directory t|target-directory: u|update", moveFiles),
 		"ln":       flagged("s|symbolic f|force n|no-dereference v|verbose T|no-target-directory", link),
 		"readlink": flagged("f|canonicalize e|canonicalize-existing m|canonicalize-missing n|no-newline", readlink),
-		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet relative-to:", realpath),
+		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet relative-to:", readlink),
 		"ls": flagged("a|all A|almost-all l 1 d|directory r|reverse R|recursive t S h|human-readable "+
 			"F|classify p i n C color=? time-style:", list),
 		"touch":  flagged("c|no-create a m d|date: r|reference: t:", touch),
@@ -238,14 +238,13 @@ func mkdir(_ context.Context, p *Process, o options) int {
 	root, code := p.Guest.Root, 0
 	for _, name := range o.operands {
 		d := p.Abs(name)
-		if root.IsDir(d) && o.has("p") {
+		switch _, err := root.Lstat(d); {
+		case root.IsDir(d) && o.has("p"):
 			continue
-		}
-		if _, err := root.Lstat(d); err == nil {
+		case err == nil:
 			code = p.Fail(1, "mkdir: cannot create directory '%s': File exists", name)
 			continue
-		}
-		if !root.IsDir(path.Dir(d)) && !o.has("p") {
+		case !root.IsDir(path.Dir(d)) && !o.has("p"):
 			code = p.Fail(1, "mkdir: cannot create directory '%s': No such file or directory", name)
 			continue
 		}

@@ -159,7 +159,7 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	if err != nil {
 		return jqAnswer{Err: fmt.Sprintf("jq: error: syntax error: %v", err), Code: 3}
 	}
-	run := &jqRun{o: o, order: map[string]int{}, shapes: map[string][]string{}, status: map[bool]int{true: 4}[o.has("e")]}
+	run := &jqRun{o: o, order: map[string]int{}, fromTexts: map[string]int{}, shapes: map[string][]string{}, status: map[bool]int{true: 4}[o.has("e")]}
 	defer func() { a.Out = run.out.String() }()
 	inputs, err := run.inputs(q.Text)
 	if strings.Contains(q.Filter, "entries") {
@@ -290,7 +290,7 @@ func jqArgument(p *Process, kind, text string) (value any, err error) {
 	if err != nil || kind == "--rawfile" {
 		return string(data), err
 	}
-	run := &jqRun{order: map[string]int{}, shapes: map[string][]string{}}
+	run := &jqRun{order: map[string]int{}, fromTexts: map[string]int{}, shapes: map[string][]string{}}
 	list, err := run.inputs(string(data))
 	return list, err
 }
@@ -301,8 +301,10 @@ type jqRun struct {
 	out strings.Builder
 	// order is where each key of an object was seen first, and shapes are the orders of the keys of objects that the input or the
 	// filter has, by the sorted keys.
-	order  map[string]int
-	shapes map[string][]string
+	order map[string]int
+	// fromTexts are the keys that a filter may have made of texts.
+	fromTexts map[string]int
+	shapes    map[string][]string
 	// texts are what may become keys.
 	texts  []string
 	status int
@@ -490,7 +492,7 @@ func (r *jqRun) keys(v any) any {
 
 // json returns a value as jq writes it in a line.
 func (r *jqRun) json(v any) string {
-	line := &jqRun{o: options{given: []given{{name: "c"}}}, order: r.order, shapes: r.shapes}
+	line := &jqRun{o: options{given: []given{{name: "c"}}}, order: r.order, fromTexts: r.fromTexts, shapes: r.shapes}
 	var b strings.Builder
 	line.encode(&b, v, 0)
 	return b.String()
@@ -501,7 +503,11 @@ func (r *jqRun) sorted(m map[string]any) []string {
 	if shape := r.shapes[strings.Join(keys, "\x00")]; shape != nil {
 		return slices.Clone(shape)
 	}
-	slices.SortStableFunc(keys, func(x, y string) int { return cmp.Compare(r.rank(x), r.rank(y)) })
+	rank := r.order
+	if !slices.ContainsFunc(keys, func(k string) bool { _, some := r.fromTexts[k]; return !some }) {
+		rank = r.fromTexts
+	}
+	slices.SortStableFunc(keys, func(x, y string) int { return cmp.Compare(at(rank, x), at(rank, y)) })
 	return keys
 }
 
@@ -512,13 +518,20 @@ func (r *jqRun) learnTexts(sorted bool) {
 	}
 	for _, text := range r.texts {
 		r.learnKey(text)
+		at(r.fromTexts, text)
 	}
 }
 
-func (r *jqRun) learnKey(key string) {
-	if _, known := r.order[key]; !known {
-		r.order[key] = len(r.order)
+func (r *jqRun) learnKey(key string) { at(r.order, key) }
+
+// at returns the place of a key in an order, whose end takes new ones.
+func at(order map[string]int, key string) int {
+	n, known := order[key]
+	if !known {
+		n = len(order)
+		order[key] = n
 	}
+	return n
 }
 
 // learn takes words of a filter for keys that it makes.
@@ -608,13 +621,6 @@ func (r *jqRun) encode(b *strings.Builder, v any, depth int) {
 	default:
 		writeJSON(b, v)
 	}
-}
-
-func (r *jqRun) rank(key string) int {
-	if at, ok := r.order[key]; ok {
-		return at
-	}
-	return len(r.order)
 }
 
 // writeJSON writes a scalar as jq does.

@@ -262,12 +262,6 @@ func statText(format, name string, p *Process, info fs.FileInfo) (text, unknown 
 		switch format[i] {
 		case 'f':
 			fmt.Fprintf(&b, "%x", map[rune]int{'d': 0o040000, 'l': 0o120000, 'f': 0o100000}[kindLetter(info.Mode())]|int(info.Mode().Perm()))
-		case 'b':
-			fmt.Fprintf(&b, "%d", (info.Size()+4095)/4096*8)
-		case 'B':
-			b.WriteString("512")
-		case 'o':
-			b.WriteString("4096")
 		case 'a':
 			fmt.Fprintf(&b, "%o", info.Mode().Perm())
 		case 'A':

@@ -69,9 +69,14 @@ func shBuiltins() map[string]shBuiltin {
 			r.jobs = nil
 		},
 		"command": (*runner).commandCall, "builtin": func(r *runner, args []string) {
-			if len(args) > 1 {
-				r.invokeBuiltin(args[1:])
+			if len(args) < 2 {
+				return
 			}
+			if b := r.builtin(args[1]); b != nil {
+				b(r, args[1:])
+				return
+			}
+			r.fail(1, "builtin: %s: not a shell builtin", args[1])
 		},
 		"type": (*runner).typeCall, "hash": (*runner).hash, "alias": (*runner).alias, "unalias": (*runner).unalias,
 		"umask": (*runner).umaskCall, "caller": (*runner).caller, "compgen": (*runner).compgen, "enable": refused,
@@ -123,14 +128,6 @@ func (p prefixed) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
-}
-
-func (r *runner) invokeBuiltin(args []string) {
-	if b := r.builtin(args[0]); b != nil {
-		b(r, args)
-		return
-	}
-	r.fail(1, "builtin: %s: not a shell builtin", args[0])
 }
 
 func (r *runner) jumpCall(to shJump, args []string) {
@@ -859,8 +856,8 @@ func ifsFields(line, ifs string, most int) (fields []string) {
 }
 
 func (r *runner) mapfile(args []string) {
-	o, unknown := declare("t d: n: s: O: u: C: c:").parse(args[1:])
-	if unknown != "" || o.has("C", "c") {
+	o, unknown := declare("t d: n: s: u:").parse(args[1:])
+	if unknown != "" {
 		r.refuse("%s", strings.Join(args, " "))
 		return
 	}
@@ -886,9 +883,7 @@ func (r *runner) mapfile(args []string) {
 	v := &variable{kind: indexedArray, set: true}
 	scope := r.scope(name)
 	if old := scope[name]; old != nil {
-		if r.size -= old.bytes(); o.has("O") {
-			v = old.clone()
-		}
+		r.size -= old.bytes()
 	}
 	most, skip := number("n", 0), number("s", 0)
 	for i := 0; most == 0 || i < most+skip; i++ {
@@ -902,7 +897,7 @@ func (r *runner) mapfile(args []string) {
 		if line, _, _ = strings.Cut(line, "\x00"); ended && !o.has("t") {
 			line += string(end)
 		}
-		v.put(strconv.Itoa(number("O", 0)+i-skip), line)
+		v.put(strconv.Itoa(i-skip), line)
 	}
 	r.weigh(v.bytes())
 	scope[name] = v
@@ -1187,11 +1182,13 @@ func (r *runner) killOne(name, word string) bool {
 		r.fail(1, "kill: (%d) - No such process", pid)
 		return true
 	}
-	trap, ignores := one.r.takes(name)
+	to := cmp.Or(one.script.Load(), one.r)
+	trap, ignores := to.takes(name)
 	switch {
 	case number == 0 || ignores && number != 9 || number == 18 || number == 19:
 	case trap && number != 9:
-		one.r.send(name)
+		to.send(name)
+	case number == 2 || number == 3: // which a job in the background ignores
 	default:
 		one.end(signaled(number))
 	}
@@ -1585,13 +1582,19 @@ func (r *runner) compgen(args []string) {
 
 // testClause is [[ ]].
 func (r *runner) testClause(c *syntax.TestClause) {
-	r.status = 0
-	ok := r.testExpr(c.X)
-	if r.status == 0 && !ok {
-		r.status = 1
-	}
-	r.statuses = []int{r.status}
+	defer func() {
+		if v := recover(); v == wrongTest {
+			r.status = 2
+		} else if v != nil {
+			panic(v)
+		}
+		r.statuses = []int{r.status}
+	}()
+	r.status = map[bool]int{false: 1}[r.testExpr(c.X)]
 }
+
+// wrongTest is what gives up a [[ ]] that has no answer.
+var wrongTest = new(int)
 
 func (r *runner) testExpr(x syntax.TestExpr) bool {
 	switch x := x.(type) {
@@ -1650,8 +1653,7 @@ func (r *runner) compare(op syntax.BinTestOperator, left string, right *syntax.W
 			if what, some := strings.CutPrefix(err.Error(), "casement does not simulate "); some {
 				r.refuse("%s", what)
 			}
-			r.status = 2
-			return false
+			panic(wrongTest)
 		}
 		found := re.Find(r.meter, left)
 		v := &variable{kind: indexedArray, set: true}

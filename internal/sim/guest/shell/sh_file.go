@@ -49,6 +49,16 @@ func (f *shFile) reader() io.Reader {
 	return f.r
 }
 
+// piped reports whether a descriptor is an end of a pipe.
+func (f *shFile) piped() bool {
+	if f == nil {
+		return false
+	}
+	_, reads := f.r.(*pipe)
+	_, writes := f.w.(*pipe)
+	return reads || writes
+}
+
 // broken reports whether nothing reads what is written.
 func (f *shFile) broken() bool {
 	if f == nil {

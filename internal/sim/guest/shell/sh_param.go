@@ -511,14 +511,6 @@ func (r *runner) operator(e *expanding, op string) {
 			e.text[i], _ = escapes(text, false, true, false)
 		case "U":
 			e.text[i] = strings.ToUpper(text)
-		case "a", "A":
-			if e.v == nil || e.v.kind != scalar {
-				r.refuse("${%s@%s} of what is no text", e.name, op)
-				panic(unwound{true, refusedCode})
-			}
-			if e.text[i] = e.v.attributes(); op == "A" {
-				e.text[i] = strings.TrimPrefix("declare -"+e.v.attributes()+" ", "declare - ") + e.name + "=" + transformQuoted(text)
-			}
 		case "L":
 			e.text[i] = strings.ToLower(text)
 		case "u":

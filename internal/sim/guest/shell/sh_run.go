@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"casement.dev/casement/internal/limit"
@@ -142,7 +143,11 @@ type job struct {
 	status int
 	order  int64 // of the jobs that have ended
 	waited bool
+	script atomic.Pointer[runner] // of the script that the job is, which takes its signals
 }
+
+// jobKey is what a context has of the job that is one command.
+type jobKey struct{}
 
 func (s *Shell) runner(ctx context.Context, o Session, posix bool) *runner {
 	r := &runner{shell: s, ctx: ctx, posix: posix, name: o.Name, params: o.Args, dir: o.Dir, meter: s.guest.Usage.Meter(ctx),
@@ -685,6 +690,9 @@ func (r *runner) background(s *syntax.Stmt) {
 		one.text = strings.TrimSpace(one.text[:end])
 	}
 	sub.ctx, one.end = context.WithCancelCause(r.ctx)
+	if c, simple := s.Cmd.(*syntax.CallExpr); simple && len(c.Args) > 0 && r.funcs[c.Args[0].Lit()] == nil {
+		sub.ctx = context.WithValue(sub.ctx, jobKey{}, one)
+	}
 	sub.replace(0, newFile(noInput{}, nil, nil))
 	inner := *s
 	inner.Background = false
@@ -759,11 +767,9 @@ func (r *runner) loop(more func() bool, do []*syntax.Stmt, next func()) {
 			if r.jumps--; r.jumps > 0 {
 				return // of an outer loop
 			}
-			if jump := r.jump; true {
-				r.jump = noJump
-				if jump == breaks {
-					break
-				}
+			jump := r.jump
+			if r.jump = noJump; jump == breaks {
+				break
 			}
 		}
 		if r.jump != noJump {
@@ -1364,8 +1370,8 @@ func traceQuoted(word string, value bool) string {
 	if word == "" && !value {
 		return "''"
 	}
-	if strings.ContainsAny(word, "\x1b\r") {
-		return quotedIfNeeded(word)
+	if quoted := quotedIfNeeded(word); quoted == word || strings.ContainsAny(word, "\x1b\r") {
+		return quoted
 	}
-	return map[bool]string{true: singleQuoted(word), false: word}[quotedIfNeeded(word) != word]
+	return singleQuoted(word)
 }

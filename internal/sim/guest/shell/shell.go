@@ -58,12 +58,13 @@ func (p *Process) bash() bool { return !p.posix }
 
 // Abs makes a guest path absolute against the process's directory. On Linux what is behind .. is beside the target of a link.
 func (p *Process) Abs(name string) string {
-	if parts := strings.Split(name, "/"); !p.Guest.IsWindows() && slices.Contains(parts, "..") {
-		n := len(parts) - 1
-		for parts[n] != ".." {
-			n--
+	if strings.Contains(name, "..") && !p.Guest.IsWindows() {
+		parts := strings.Split(name, "/")
+		for n, part := range slices.Backward(parts) {
+			if part == ".." {
+				return path.Join(p.resolve(strings.Join(parts[:n+1], "/"), 0), strings.Join(parts[n+1:], "/"))
+			}
 		}
-		return path.Join(p.resolve(strings.Join(parts[:n+1], "/"), 0), strings.Join(parts[n+1:], "/"))
 	}
 	return p.Guest.Root.Abs(p.Dir, name)
 }

@@ -17,7 +17,7 @@ import (
 // cmdInternals, and what only PowerShell has is in its package.
 func windowsCommands(image machine.Image) Table {
 	t := Table{
-		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
+		"hostname": flagged("+", hostname), "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
 		"tasklist": tasklist, "attrib": attrib, "xcopy": xcopy, "robocopy": robocopy,
 		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe,
 		"net": net, "net1": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,

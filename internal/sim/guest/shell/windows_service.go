@@ -41,13 +41,6 @@ func serviceCode(err error) int {
 	return errServiceExists
 }
 
-func windowsState(s machine.Service) string {
-	if s.Running {
-		return "Running"
-	}
-	return "Stopped"
-}
-
 // startType folds the spellings of PowerShell, sc.exe and nssm.
 func startType(s string) string {
 	switch strings.ToLower(s) {
@@ -76,7 +69,7 @@ func nssm(_ context.Context, p *Process) int {
 		if !ok {
 			return p.Fail(3, "Can't open service!\r\nOpenService(): The specified service does not exist as an installed service.\r\n")
 		}
-		p.Printf("SERVICE_%s\r\n", strings.ToUpper(windowsState(row)))
+		p.Printf("SERVICE_%s\r\n", map[bool]string{true: "RUNNING", false: "STOPPED"}[row.Running])
 	case "install":
 		err = services.Create(machine.Service{Name: name, Start: machine.Automatic, Path: strings.Join(p.Args[min(3, len(p.Args)):], " ")})
 	case "remove":
