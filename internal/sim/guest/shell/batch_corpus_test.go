@@ -86,8 +86,10 @@ var batchScripts = []script{
 		"findstr /v /i one C:\\k\\f.txt\nfindstr /n /r \"^t\" C:\\k\\f.txt\n" +
 		"findstr three C:\\k\\f.txt", "One\ntwo\n2:two\n", 1},
 	{"a class of findstr", "(echo abc& echo a b)>C:\\k\\f.txt\nfindstr /r \"[^a-z]\" C:\\k\\f.txt", "a b\n", 0},
-	{"carets before a late expansion", "setlocal enabledelayedexpansion\nset \"m=bang^!\"\necho !m! \"x ^^y\" ^^!m^^!", "bang! \"x ^y\" !m!\n", 0},
-	{"errors of set /a", "set /a x=08 2>nul\necho %errorlevel%\nset /a x=1/0 2>nul\necho %errorlevel%", "1073750991\n1073750993\n", 1073750993},
+	{"carets before a late expansion", "setlocal enabledelayedexpansion\nset \"m=bang^!\"\necho !m! \"x ^^y\" ^^!m^^!",
+		"bang! \"x ^y\" !m!\n", 0},
+	{"errors of set /a", "set /a x=08 2>nul\necho %errorlevel%\nset /a x=1/0 2>nul\necho %errorlevel%",
+		"1073750991\n1073750993\n", 1073750993},
 	{"folders below", "md C:\\k\\t\\a\\b\nfor /d /r C:\\k\\t %%d in (*) do echo %%~nd", "a\nb\n", 0},
 	{"the current folder stays", "md C:\\k\\t\\a\ncd C:\\k\\t\nrd /s /q . 2>nul\ndir /b\ncd", "C:\\k\\t\n", 0},
 	{"sort", "(echo b2& echo B1& echo a_c& echo a1)>C:\\k\\f.txt\nsort C:\\k\\f.txt\nsort /r C:\\k\\f.txt",

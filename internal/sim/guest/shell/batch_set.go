@@ -109,7 +109,8 @@ func (b *batch) compute(text string) int {
 }
 
 // sumErrors are what set /a complains of, in the order of the codes from sumCodes on.
-var sumErrors = []string{"Unbalanced", "Missing operand", "Missing operator", "Invalid number.  Numeric", "Invalid number.  Numbers", "Divide by zero"}
+var sumErrors = []string{"Unbalanced", "Missing operand", "Missing operator", "Invalid number.  Numeric",
+	"Invalid number.  Numbers", "Divide by zero"}
 
 const sumCodes = 1073750988
 

@@ -159,7 +159,8 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	if err != nil {
 		return jqAnswer{Err: fmt.Sprintf("jq: error: syntax error: %v", err), Code: 3}
 	}
-	run := &jqRun{o: o, order: map[string]int{}, fromTexts: map[string]int{}, shapes: map[string][]string{}, status: map[bool]int{true: 4}[o.has("e")]}
+	run := &jqRun{o: o, order: map[string]int{}, fromTexts: map[string]int{}, shapes: map[string][]string{},
+		status: map[bool]int{true: 4}[o.has("e")]}
 	defer func() { a.Out = run.out.String() }()
 	inputs, err := run.inputs(q.Text)
 	if strings.Contains(q.Filter, "entries") {

@@ -33,8 +33,8 @@ func windowsCommands(image machine.Image) Table {
 		t[name] = noEffect
 	}
 	for _, name := range []string{"cacls", "diskpart", "sconfig", "help", "comp", "ftp", "clip", "tree", "label", "eventcreate", "runas",
-		"gpresult", "sfc", "vssadmin", "typeperf", "mountvol", "klist", "pnputil", "doskey", "waitfor", "secedit", "driverquery", "qprocess", "query", "quser",
-		"getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
+		"gpresult", "sfc", "vssadmin", "typeperf", "mountvol", "klist", "pnputil", "doskey", "waitfor", "secedit",
+		"driverquery", "qprocess", "query", "quser", "getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
 		"format", "chkdsk", "bitsadmin", "cipher", "expand", "makecab", "forfiles", "regsvr32", "rundll32", "subst", "replace", "print"} {
 		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }
 	}
