@@ -267,7 +267,8 @@ func (r *runner) printf(args []string) {
 		p.Stdout = &b
 		r.status = printf(r.ctx, p)
 		r.grow(b.Len())
-		if err := r.set(args[2], b.String()); err != nil {
+		text, _, _ := strings.Cut(b.String(), "\x00")
+		if err := r.set(args[2], text); err != nil {
 			r.fail(1, "printf: %v", err)
 		}
 		return

@@ -1345,7 +1345,11 @@ func (r *runner) trace(text string) {
 		if sign != "" {
 			sign = strings.Repeat(sign[:1], r.within) + sign
 		}
-		fmt.Fprintf(r.stderr(), "%s%s\n", sign, text)
+		fd := 2
+		if n, err := strconv.Atoi(r.value("BASH_XTRACEFD")); err == nil && !r.posix {
+			fd = n
+		}
+		fmt.Fprintf(r.writer(fd), "%s%s\n", sign, text)
 	}
 }
 
