@@ -293,7 +293,8 @@ func readlink(_ context.Context, p *Process, o options) int {
 		default:
 			at, err = p.Guest.Root.Readlink(p.Abs(a))
 		}
-		if (whole && !o.has("s") || o.has("f", "e")) && !o.has("m") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
+		if (whole && !o.has("s") || o.has("f", "e")) && !o.has("m") && !p.Guest.Root.Exists(path.Dir(at)) ||
+			o.has("e") && !p.Guest.Root.Exists(at) {
 			err = fs.ErrNotExist
 		}
 		if err != nil {
