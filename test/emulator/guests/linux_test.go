@@ -187,6 +187,25 @@ printf '100%%' | base64 -d 2>/dev/null | od -An -tx1`,
 			Stdout: "[1,\"x\",\"x\"]\n\"a.b\"\n"},
 		{ID: "exported functions", Script: `f() { echo "f $1"; }; export -f f; bash -c 'f 1'; echo x | xargs -I{} bash -c 'f {}'`,
 			Stdout: "f 1\nf x\n"},
+		{ID: "quotes of a substitution within an expression", Script: `x='a b'; echo $(( $(printf '%s\n' "$x" | wc -l) + 1 ))
+date_of() { echo $(( $(date -u -d "$1" +%s) / 60 )); }; date_of '1970-01-02 00:00'`, Stdout: "2\n1440\n"},
+		{ID: "a redirection expands its name once", Script: "n=0; echo a > f$((n++)); echo $n; ls", Stdout: "1\nf0\n"},
+		{ID: "what fails within [[ is not its answer", Stdout: "eq\n2\n",
+			Script: `f() { echo v; return 3; }; [[ $(f) == v ]] && echo eq; [[ a =~ $(echo '(') ]]; echo $?`},
+		{ID: "what is beside the target of a link", Stdout: "1\n1\n", Code: 1,
+			Script: "mkdir -p d/e; echo 1 >d/f; ln -s d/e m; cat m/../f; cd m; cat ../f; readlink -f ../../none/x"},
+		{ID: "slashes that are replaced", Script: `p=/a/b; echo "${p////:}" "${p//\//_}"`, Stdout: ":a:b _a_b\n"},
+		{ID: "keys of variables", Script: "declare -A m; s=a k=b; m[$s.$k]=1; m[$s-x]+=2; echo ${m[a.b]} ${m[$s-x]}", Stdout: "1 2\n"},
+		{ID: "jobs and their numbers", Script: "true & wait $!; sleep 9 & kill %1; wait %1; echo $?", Stdout: "143\n"},
+		{ID: "the trap RETURN", Stdout: "in\nret\nr\n", Script: "trap 'echo ret' RETURN; f() { :; }; f; echo 'echo in' >l; . ./l\n" +
+			"bash -c 'set -T; trap \"echo r\" RETURN; g() { :; }; g'"},
+		{ID: "the order of keys", Script: `echo '[{"n":"b","z":1},{"n":"a","z":2}]' | jq -c 'map({(.n): .z}) | add'
+echo '[{"n":"b","z":1},{"n":"a","z":2}]' | jq -c 'group_by(.n) | map({(.[0].n): length}) | add'
+echo '{"name":"x","ns":"y"}' | jq -c '{ns, name}, (.name | capture("(?<v>x)(?<name>)"))'`,
+			Stdout: "{\"b\":1,\"a\":2}\n{\"a\":1,\"b\":1}\n{\"ns\":\"y\",\"name\":\"x\"}\n{\"v\":\"x\",\"name\":\"\"}\n"},
+		{ID: "binary files", Script: `printf 'a\0b\n' >f; grep a f 2>/dev/null; grep -I a f; echo $?; grep -c a f`, Stdout: "1\n1\n"},
+		{ID: "mawk makes an element first", Stdout: "there 2 5\n",
+			Script: `echo k | awk '{a[$1] = ($1 in a) ? "there" : "new"; i = 1; b[i++] += 5; print a["k"], i, b[1]}'`},
 		{ID: "a separator of records is a pattern", Script: `printf 'a--b\n' | awk 'BEGIN{RS="--"} {print length($0)}'`, Stdout: "1\n2\n"},
 	} {
 		t.Run(c.ID, func(t *testing.T) {

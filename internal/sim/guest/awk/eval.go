@@ -62,18 +62,20 @@ func (r *run) eval(n *node) value {
 	case "~", "!~":
 		return truth(r.pattern(n.parts[1]).Match(r.meter, r.text(r.eval(n.parts[0]))) == (n.op == "~"))
 	case "assign":
+		target := r.place(n.parts[0])
 		v := r.eval(n.parts[1])
 		if n.text != "" {
-			v = numberOf(arithmetic(n.text, r.number(r.eval(n.parts[0])), r.number(v)))
+			v = numberOf(arithmetic(n.text, r.number(r.eval(target)), r.number(v)))
 		}
-		return r.assign(n.parts[0], v)
+		return r.assign(target, v)
 	case "pre++", "pre--", "post++", "post--":
-		old := r.number(r.eval(n.parts[0]))
+		target := r.place(n.parts[0])
+		old := r.number(r.eval(target))
 		changed := old + 1
 		if strings.HasSuffix(n.op, "--") {
 			changed = old - 1
 		}
-		r.assign(n.parts[0], numberOf(changed))
+		r.assign(target, numberOf(changed))
 		if strings.HasPrefix(n.op, "pre") {
 			return numberOf(changed)
 		}
@@ -290,7 +292,7 @@ func (r *run) split(n *node, s string) value {
 func (r *run) replace(n *node) value {
 	target := &node{op: "field", parts: []*node{{op: "number"}}}
 	if len(n.parts) > 2 {
-		target = n.parts[2]
+		target = r.place(n.parts[2])
 	}
 	re, with := r.pattern(n.parts[0]), r.text(r.eval(n.parts[1]))
 	s := r.text(r.eval(target))

@@ -503,6 +503,20 @@ func (r *run) clear(array map[string]value) {
 	}
 }
 
+// place returns a target with its subscript evaluated, which is once: mawk makes an element before it evaluates its value.
+func (r *run) place(target *node) *node {
+	switch target.op {
+	case "group":
+		return r.place(target.parts[0])
+	case "field":
+		return &node{op: "field", parts: []*node{{op: "number", num: r.number(r.eval(target.parts[0]))}}}
+	case "index":
+		target = &node{op: "index", text: target.text, parts: []*node{{op: "text", text: r.subscript(target.parts)}}}
+		r.eval(target)
+	}
+	return target
+}
+
 func (r *run) assign(target *node, v value) value {
 	r.bounded(len(v.s))
 	switch target.op {

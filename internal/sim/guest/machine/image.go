@@ -73,7 +73,7 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 	dirs := []string{
 		"/etc/kubernetes/manifests", "/etc/netplan", "/etc/systemd/system", "/etc/cni/net.d", "/etc/containerd",
 		"/etc/sysctl.d", "/etc/modules-load.d", "/etc/ssh",
-		"/home", "/root", "/run", "/tmp", "/mnt", "/opt/cni/bin", "/usr/bin", "/usr/local/bin",
+		"/home", "/root", "/run", "/tmp", "/mnt", "/opt/cni/bin", "/usr/bin", "/usr/local/bin", "/usr/sbin", "/usr/local/sbin",
 		"/var/lib/cloud/instance", "/var/lib/kubelet", "/var/log", "/var/tmp", "/proc/sys/net/ipv4",
 		"/usr/lib/systemd/system", "/usr/share", "/lib/modules/" + s.Image.Build, "/sys/class/net/lo", "/sys/class/net/eth0",
 	}
@@ -187,7 +187,7 @@ func plainLinux(s Spec) ([]string, map[string]string) {
 	})
 	maps.DeleteFunc(files, func(file, _ string) bool { return strings.HasPrefix(file, "/usr/bin/kube") })
 	files["/usr/bin/unattended-upgrade"] = program("unattended-upgrade", "")
-	return append(dirs, "/usr/sbin", "/usr/local/sbin"), files
+	return dirs, files
 }
 
 // containerImage returns the little that every base image has.

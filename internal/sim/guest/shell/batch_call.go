@@ -119,7 +119,7 @@ func (b *batch) batchFile(word string) string {
 }
 
 func (b *batch) unknown(name string) int {
-	b.errorf("'%s' is not recognized as an internal or external command,\r\noperable program or batch file.", strings.Trim(name, `"`))
+	b.errorf("'%s' is not recognized as an internal or external command,\r\noperable program or batch file.", name)
 	b.cmd.level, b.cmd.missing = 1, true
 	return 1
 }

@@ -85,6 +85,16 @@ var batchScripts = []script{
 	{"findstr flags", "(echo One& echo two)>C:\\k\\f.txt\nfindstr /i one C:\\k\\f.txt\n" +
 		"findstr /v /i one C:\\k\\f.txt\nfindstr /n /r \"^t\" C:\\k\\f.txt\n" +
 		"findstr three C:\\k\\f.txt", "One\ntwo\n2:two\n", 1},
+	{"a class of findstr", "(echo abc& echo a b)>C:\\k\\f.txt\nfindstr /r \"[^a-z]\" C:\\k\\f.txt", "a b\n", 0},
+	{"carets before a late expansion", "setlocal enabledelayedexpansion\nset \"m=bang^!\"\necho !m! \"x ^^y\" ^^!m^^!",
+		"bang! \"x ^y\" !m!\n", 0},
+	{"errors of set /a", "set /a x=08 2>nul\necho %errorlevel%\nset /a x=1/0 2>nul\necho %errorlevel%",
+		"1073750991\n1073750993\n", 1073750993},
+	{"folders below", "md C:\\k\\t\\a\\b\nfor /d /r C:\\k\\t %%d in (*) do echo %%~nd", "a\nb\n", 0},
+	{"the current folder stays", "md C:\\k\\t\\a\ncd C:\\k\\t\nrd /s /q . 2>nul\ndir /b\ncd", "C:\\k\\t\n", 0},
+	{"sort", "(echo b2& echo B1& echo a_c& echo a1)>C:\\k\\f.txt\nsort C:\\k\\f.txt\nsort /r C:\\k\\f.txt",
+		"a_c\na1\nB1\nb2\nb2\nB1\na1\na_c\n", 0},
+	{"a copy into itself", "md C:\\k\\s\necho x>C:\\k\\s\\f\nxcopy C:\\k\\s C:\\k\\s\\in /i /e 2>nul", "0 File(s) copied\n", 4},
 	{"findstr of alternatives", "echo a b | findstr \"x b\"\necho none | findstr \"x y\" >nul || echo no", "a b \nno\n", 1},
 	{"findstr refuses", "echo a | findstr /off a", "casement does not simulate findstr /o\n", 2},
 	{"find", "(echo a& echo b& echo a)>C:\\k\\f.txt\ntype C:\\k\\f.txt | find /c \"a\"\n" +

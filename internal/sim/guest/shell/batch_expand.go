@@ -248,6 +248,11 @@ func (b *batch) late(s string) (string, error) {
 	}
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
+		if s[i] == '^' && i+1 < len(s) { // it quotes once more, where there is a !
+			i++
+			out.WriteByte(s[i])
+			continue
+		}
 		if s[i] != '!' {
 			out.WriteByte(s[i])
 			continue

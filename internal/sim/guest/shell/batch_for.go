@@ -52,7 +52,7 @@ func (b *batch) loop(ctx context.Context, n forCommand) int {
 		if e != nil {
 			return b.lacks("%v", e)
 		}
-		b.walk(b.shell.guest.Root.Abs(b.cmd.dir, root), batchWords(set), each)
+		b.walk(b.shell.guest.Root.Abs(b.cmd.dir, root), batchWords(set), n.folders, each)
 	}
 	if err != nil {
 		b.errorf("%v", err)
@@ -93,14 +93,14 @@ func (b *batch) items(word string, folders bool) []string {
 }
 
 // walk implements for /r: for each folder below a root, the words of the set in it.
-func (b *batch) walk(root string, words []string, each func(string) bool) {
+func (b *batch) walk(root string, words []string, folders bool, each func(string) bool) {
 	goOn := true
 	b.process(nil).walk(root, 0, func(name string, _ int, info fs.FileInfo) bool {
 		for _, w := range words {
 			if !info.IsDir() || !goOn {
 				return false
 			}
-			for _, item := range b.items(strings.TrimSuffix(b.shell.guest.Root.Abs(name, ""), `\`)+`\`+strings.Trim(w, `"`), false) {
+			for _, item := range b.items(strings.TrimSuffix(b.shell.guest.Root.Abs(name, ""), `\`)+`\`+strings.Trim(w, `"`), folders) {
 				goOn = goOn && each(item)
 			}
 		}

@@ -35,6 +35,7 @@ type (
 	}
 	forCommand struct {
 		mode     string // l, f, d, r or nothing
+		folders  bool   // /r with /d
 		options  string
 		variable byte
 		set      string

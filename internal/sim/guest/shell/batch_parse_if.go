@@ -123,6 +123,11 @@ func (p *cmdParser) forCommand() (cmdNode, error) {
 			return nil, syntax
 		}
 		p.blanks(false)
+		if other := strings.ToLower(p.text[p.pos:min(p.pos+2, len(p.text))]); n.mode == "d" && other == "/r" || n.mode == "r" && other == "/d" {
+			n.mode, n.folders = "r", true
+			p.pos += 2
+			p.blanks(false)
+		}
 		if p.peek() != '%' {
 			n.options = p.operand()
 			p.blanks(false)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -98,7 +99,7 @@ func (b *batch) compute(text string) int {
 	n, err := m.all()
 	if err != nil {
 		b.errorf("%v", err)
-		b.cmd.level = 1073750988
+		b.cmd.level = sumCodes + slices.IndexFunc(sumErrors, func(text string) bool { return strings.HasPrefix(err.Error(), text) })
 		return b.cmd.level
 	}
 	if b.typed { // a command line prints the result
@@ -106,6 +107,12 @@ func (b *batch) compute(text string) int {
 	}
 	return 0
 }
+
+// sumErrors are what set /a complains of, in the order of the codes from sumCodes on.
+var sumErrors = []string{"Unbalanced", "Missing operand", "Missing operator", "Invalid number.  Numeric",
+	"Invalid number.  Numbers", "Divide by zero"}
+
+const sumCodes = 1073750988
 
 // sum reads an expression of set /a.
 type sum struct {
@@ -261,7 +268,10 @@ func (m *sum) unary() (int32, error) {
 		m.pos++
 	}
 	n, err := strconv.ParseInt(m.text[from:m.pos], 0, 64)
-	if err != nil || n > 1<<31-1 {
+	switch {
+	case errors.Is(err, strconv.ErrRange) || n > 1<<31-1:
+		return 0, saying("Invalid number.  Numbers are limited to 32-bits of precision.")
+	case err != nil:
 		return 0, saying("Invalid number.  Numeric constants are either decimal (17),\r\nhexadecimal (0x11), or octal (021).")
 	}
 	return int32(n), nil

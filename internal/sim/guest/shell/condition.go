@@ -55,7 +55,12 @@ func (t *testing) words(w []string) bool {
 	t.args, t.at = w, 0
 	ok := t.or()
 	if t.err == "" && t.at < len(t.args) {
-		t.err = t.args[t.at] + ": unexpected operator"
+		switch t.err = t.args[t.at] + ": unexpected operator"; {
+		case t.p.bash() && len(w) > 3:
+			t.err = "too many arguments"
+		case t.p.bash():
+			t.err = t.args[t.at] + ": binary operator expected"
+		}
 	}
 	return ok
 }
@@ -153,8 +158,8 @@ func (t *testing) unary(op, word string) bool {
 	if word == "" {
 		return false
 	}
-	if at == "/dev/null" || at == "/dev/stdout" || at == "/dev/stderr" || at == "/dev/stdin" {
-		return strings.Contains("-e -r -w -c", op)
+	if n, some := descriptorOf(at); at == "/dev/null" || some {
+		return strings.Contains(map[bool]string{true: "-e -r -w -p", false: "-e -r -w -c"}[t.p.fds[n].piped() && some], op)
 	}
 	info, err := stat(at)
 	if err != nil { // a program of the image may have no file

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	gonet "net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,18 +33,10 @@ func (p *Process) why(err error) {
 
 // nslookup asks for the address of a name.
 func nslookup(_ context.Context, p *Process) int {
-	var names []string
-	for _, a := range p.Args[1:] {
-		if strings.HasPrefix(a, "-") {
-			if kind := strings.ToLower(a); kind != "-type=a" && kind != "-query=a" && kind != "-q=a" {
-				return p.Refuse("nslookup %s", a)
-			}
-			continue
-		}
-		names = append(names, a)
-	}
-	if len(names) == 0 {
-		return p.Refuse("nslookup without a name")
+	o, unknown := declare("- type|query|q:").parse(p.Args[1:])
+	names := o.operands
+	if unknown != "" || len(names) == 0 || o.has("type") && !strings.EqualFold(o.value("type"), "a") {
+		return p.Refuse("nslookup %s", strings.Join(p.Args[1:], " "))
 	}
 	server := dnsServer(p.Guest)
 	if len(names) > 1 && names[1] != server {
@@ -101,89 +94,23 @@ func (p *Process) nslookupWindows(server, name string, found machine.Found, err 
 	return 0 // nslookup.exe reports failures by words alone
 }
 
-// lookup asks for the address of a name, which is a full one unless +search is given.
-func lookup(_ context.Context, p *Process) int {
-	name, short, search := "", false, false
-	for _, a := range p.Args[1:] {
-		switch {
-		case a == "+short":
-			short = true
-		case a == "+search":
-			search = true
-		case strings.HasPrefix(a, "+") || strings.EqualFold(a, "A") || strings.EqualFold(a, "IN"):
-		case a == "@"+dnsServer(p.Guest):
-		case strings.HasPrefix(a, "@"), strings.HasPrefix(a, "-"), name != "":
-			return p.Refuse("dig %s", a)
-		default:
-			name = a
-		}
-	}
-	if name == "" {
-		return p.Refuse("dig without a name")
-	}
-	asked := name
-	if !search {
-		asked = strings.TrimSuffix(name, ".") + "."
-	}
-	found, err := p.Guest.Lookup(asked)
-	if silent(err) {
-		p.Printf(";; connection timed out; no servers could be reached\n")
-		p.why(err)
-		return 9
-	}
-	full, status := strings.TrimSuffix(cmp.Or(found.Name, name), ".")+".", "NOERROR"
-	if err != nil {
-		status = "NXDOMAIN"
-	}
-	if !short {
-		p.Printf("\n; <<>> DiG (simulated by casement) <<>> %s\n;; ->>HEADER<<- opcode: QUERY, status: %s, id: 1\n"+
-			";; flags: qr rd ra; QUERY: 1, ANSWER: %d, AUTHORITY: 0, ADDITIONAL: 0\n\n;; QUESTION SECTION:\n;%s\t\tIN\tA\n\n",
-			strings.Join(p.Args[1:], " "), status, len(found.IPs), full)
-	}
-	for i, ip := range found.IPs {
-		switch {
-		case short:
-			p.Printf("%s\n", ip)
-		case i == 0:
-			p.Printf(";; ANSWER SECTION:\n")
-			fallthrough
-		default:
-			p.Printf("%s\t30\tIN\tA\t%s\n", full, ip)
-		}
-	}
-	if !short {
-		p.Printf("\n;; SERVER: %s#53(%s) (UDP)\n\n", dnsServer(p.Guest), dnsServer(p.Guest))
-	}
-	return 0
-}
-
-// pingCount is how often ping asks without a number.
-const pingCount = 4
-
 // ping asks an address whether it answers.
 func ping(_ context.Context, p *Process) int {
-	count, name := pingCount, ""
-	for i := 1; i < len(p.Args); i++ {
-		switch a := strings.TrimPrefix(strings.ReplaceAll(p.Args[i], "/", "-"), "-"); {
-		case p.Args[i] == a:
-			name = a
-		case a == "c" || a == "n" || a == "W" || a == "w" || a == "i":
-			i++
-			n, err := strconv.Atoi(p.Arg(i))
-			if err != nil || n < 1 || n > 1000 {
-				return p.Fail(1, "%s: bad value for option -%s", p.name(), a)
-			}
-			if a == "c" || a == "n" {
-				count = n
-			}
-		case a == "4" || a == "q":
-		default:
-			return p.Refuse("ping -%s", a)
+	args := slices.Clone(p.Args[1:])
+	for i, a := range args {
+		if rest, slash := strings.CutPrefix(a, "/"); slash && p.Guest.IsWindows() {
+			args[i] = "-" + rest
 		}
 	}
-	if name == "" {
-		return p.Refuse("ping without a name")
+	o, unknown := declare("c|n: W: w: i: 4 q").parse(args)
+	if unknown != "" || len(o.operands) != 1 {
+		return p.Refuse("ping %s", strings.Join(p.Args[1:], " "))
 	}
+	count, err := strconv.Atoi(cmp.Or(o.value("c"), "4"))
+	if err != nil || count < 1 || count > 1000 {
+		return p.Fail(1, "%s: bad value for option -n", p.name())
+	}
+	name := o.operands[0]
 	found, err := p.Guest.Lookup(name)
 	if err != nil {
 		code := p.Fail(2, "ping: %s: Name or service not known", name)

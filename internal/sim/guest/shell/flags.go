@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -70,15 +71,15 @@ type flag struct {
 type declaration struct {
 	flags map[string]flag
 	// ordered takes no flags after the first operand, words takes -word for one flag, count
-	// takes -5 for -n 5, and glued takes /s/q and /c:VALUE.
-	ordered, words, count, glued bool
+	// takes -5 for -n 5, glued takes /s/q and /c:VALUE, and letters takes /sq as well.
+	ordered, words, count, glued, letters bool
 }
 
 // declare reads a declaration: flags with blanks between, the names of one with |
 // between, short ones of one letter. One that ends with : takes a value, with =? one
 // that may be missing, one with ! is not simulated, and one with * may come again. The first
 // word may say how flags are written: + before all operands, - as words with one dash, # a
-// number for -n, / one behind the other.
+// number for -n, / one behind the other, // the letters of several too.
 func declare(text string) declaration {
 	d := declaration{flags: map[string]flag{}}
 	for _, word := range strings.Fields(text) {
@@ -92,8 +93,8 @@ func declare(text string) declaration {
 		case "#":
 			d.count = true
 			continue
-		case "/":
-			d.glued = true
+		case "/", "//":
+			d.glued, d.letters = true, word == "//"
 			continue
 		}
 		f := flag{}
@@ -119,7 +120,12 @@ func flagged(flags string, run func(ctx context.Context, p *Process, o options) 
 		case unknown == "--help" || unknown == "--version":
 			return p.Refuse("%s %s", p.name(), unknown)
 		case strings.HasSuffix(unknown, ":"):
-			return p.Fail(usageCode(p.name()), "%s: option requires an argument -- '%s'", p.name(), strings.Trim(unknown, "-:"))
+			name := strings.Trim(unknown, "-:")
+			what := "option requires an argument -- '" + name + "'"
+			if strings.HasPrefix(unknown, "--") {
+				what = "option '--" + name + "' requires an argument"
+			}
+			return p.Fail(usageCode(p.name()), "%s: %s", p.name(), what)
 		case unknown != "":
 			return p.refuseAs(usageCode(p.name()), "%s %s", p.name(), unknown)
 		}
@@ -134,7 +140,7 @@ func usageCode(name string) int {
 		return 2
 	case "flock":
 		return 64
-	case "timeout", "env", "xargs":
+	case "timeout", "env", "xargs", "nohup":
 		return 125
 	}
 	return 1
@@ -237,12 +243,21 @@ func (d declaration) slashed(args []string) (o options, kind byte, wrong string)
 		}
 		name, value, colon := strings.Cut(a[1:], ":")
 		if f := d.flags[strings.ToLower(name)]; colon && d.glued && (f.value || f.optional) {
+			if f.refused {
+				return o, '!', strings.ToLower(a)
+			}
 			o.given = append(o.given, given{f.name, value})
 			continue
 		}
 		names := []string{strings.ToLower(a[1:])}
 		if d.glued {
 			names = strings.Split(names[0], "/")
+		}
+		unknown := func(letter rune) bool { return d.flags[string(letter)].name == "" }
+		for i := 0; d.letters && i < len(names); i++ {
+			if name := names[i]; d.flags[name].name == "" && name != "" && !strings.ContainsFunc(name, unknown) {
+				names = slices.Replace(names, i, i+1, strings.Split(name, "")...)
+			}
 		}
 		for _, name := range names {
 			f, known := d.flags[name]

@@ -23,7 +23,7 @@ func linuxCommands() Table {
 		"crictl": crictl, "ctr": ctr, "kubelet": versioned("kubelet"), "scp": scp,
 		"wget": flagged("+ q|quiet O|output-document: T|timeout: t|tries: S|server-response spider no-check-certificate header: "+
 			"no-verbose nv", wget), "apt-get": aptGet, "apt": aptGet,
-		"ping": ping, "nslookup": nslookup, "dig": lookup, "nc": flagged("+ z v w: n", netcat),
+		"ping": ping, "nslookup": nslookup, "nc": flagged("+ z v w: n", netcat),
 	}
 	for _, more := range []Table{textCommands(), fileCommands(), systemCommands(), dataCommands(), builtinCommands()} {
 		maps.Copy(t, more)
@@ -79,7 +79,7 @@ func parseWait(text string) (time.Duration, bool) {
 // sleep waits in the guest's time.
 func sleep(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
-		return p.Fail(1, "sleep: missing operand")
+		return p.missing("operand")
 	}
 	var all time.Duration
 	for _, a := range o.operands {
@@ -98,7 +98,7 @@ func sleep(ctx context.Context, p *Process, o options) int {
 // timeout runs a command that it ends after some of the guest's time.
 func timeout(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
-		return p.Fail(125, "timeout: missing operand")
+		return p.missing("operand")
 	}
 	d, ok := parseWait(o.operands[0])
 	if !ok {
@@ -165,7 +165,7 @@ func (p *Process) assigned(args []string) []string {
 // child runs args with p's streams.
 func (s *Shell) child(ctx context.Context, p *Process, args []string) int {
 	if len(args) == 0 {
-		return p.Fail(125, "%s: missing operand", p.name())
+		return p.missing("operand")
 	}
 	c := *p
 	c.Args = args

@@ -16,11 +16,10 @@ func (p *Process) targets(o options) (sources []string, target func(string) stri
 		return sources, func(s string) string { return path.Join(p.Abs(o.value("t")), path.Base(s)) }, 0
 	}
 	if len(sources) == 0 {
-		return nil, nil, p.Fail(1, "%s: missing file operand\nTry '%s --help' for more information.", p.name(), p.name())
+		return nil, nil, p.missing("file operand")
 	}
 	if len(sources) == 1 {
-		return nil, nil, p.Fail(1, "%s: missing destination file operand after '%s'\nTry '%s --help' for more information.", p.name(), sources[0],
-			p.name())
+		return nil, nil, p.missing("destination file operand after '" + sources[0] + "'")
 	}
 	last := sources[len(sources)-1]
 	sources = sources[:len(sources)-1]
@@ -220,7 +219,7 @@ func link(_ context.Context, p *Process, o options) int {
 		args = append(args, ".")
 	}
 	if len(args) < 2 {
-		return p.Fail(1, "ln: missing file operand")
+		return p.missing("file operand")
 	}
 	last := p.Abs(args[len(args)-1])
 	into := p.Guest.Root.IsDir(last) && !o.has("T")
@@ -260,8 +259,15 @@ func link(_ context.Context, p *Process, o options) int {
 // resolve follows the links of a path. missing parts are taken as they are.
 func (p *Process) resolve(name string, links int) string {
 	at := "/"
-	for part := range strings.SplitSeq(strings.Trim(p.Abs(name), "/"), "/") {
+	if !path.IsAbs(name) {
+		name = p.Dir + "/" + name
+	}
+	for part := range strings.SplitSeq(name, "/") {
 		next := path.Join(at, part)
+		if part == "" || part == "." || part == ".." {
+			at = next
+			continue
+		}
 		target, err := p.Guest.Root.Readlink(next)
 		if err == nil && links < 40 {
 			if !path.IsAbs(target) {
@@ -274,46 +280,33 @@ func (p *Process) resolve(name string, links int) string {
 	return at
 }
 
+// readlink prints the targets of links, or with -f, -e and -m what realpath prints of files.
 func readlink(_ context.Context, p *Process, o options) int {
-	code, end := 0, "\n"
-	if o.has("n") {
-		end = ""
-	}
+	code, whole := 0, p.name() == "realpath"
 	for _, a := range o.operands {
-		if o.has("f", "e", "m") {
-			at := p.resolve(a, 0)
-			if !o.has("m", "s") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
-				code = 1
-				continue
-			}
-			p.Printf("%s%s", at, end)
-			continue
-		}
-		target, err := p.Guest.Root.Readlink(p.Abs(a))
-		if err != nil {
-			code = 1
-			continue
-		}
-		p.Printf("%s%s", target, end)
-	}
-	return code
-}
-
-func realpath(_ context.Context, p *Process, o options) int {
-	code := 0
-	for _, a := range o.operands {
-		at := p.Abs(a)
-		if !o.has("s") {
+		at, err := "", error(nil)
+		switch {
+		case whole && o.has("s"):
+			at = p.Abs(a)
+		case whole || o.has("f", "e", "m"):
 			at = p.resolve(a, 0)
+		default:
+			at, err = p.Guest.Root.Readlink(p.Abs(a))
 		}
-		if !o.has("m", "s") && !p.Guest.Root.Exists(path.Dir(at)) || o.has("e") && !p.Guest.Root.Exists(at) {
-			code = p.Fail(1, "realpath: %s: No such file or directory", a)
+		if (whole && !o.has("s") || o.has("f", "e")) && !o.has("m") && !p.Guest.Root.Exists(path.Dir(at)) ||
+			o.has("e") && !p.Guest.Root.Exists(at) {
+			err = fs.ErrNotExist
+		}
+		if err != nil {
+			if code = 1; whole && !o.has("q") {
+				p.failed(a, err)
+			}
 			continue
 		}
 		if base := o.value("relative-to"); base != "" {
 			at = relativePath(p.resolve(base, 0), at)
 		}
-		p.Printf("%s\n", at)
+		p.Printf("%s%s", at, map[bool]string{false: "\n"}[o.has("n")])
 	}
 	return code
 }

@@ -258,7 +258,7 @@ func tarCommand(ctx context.Context, p *Process) int {
 		args = append(args, rest...)
 	}
 	o, unknown := declare("x|extract|get c|create t|list f|file: z|gzip|gunzip C|directory: v|verbose " +
-		"p|preserve-permissions k|keep-old-files strip-components: no-same-owner same-owner overwrite exclude: " +
+		"p|preserve-permissions strip-components: no-same-owner same-owner overwrite exclude: " +
 		"a|auto-compress O|to-stdout m|touch no-same-permissions T|files-from: transform|xform: mode: " +
 		"owner: group: numeric-owner sort: n wildcards").parse(args)
 	if unknown != "" {
@@ -437,10 +437,6 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 			continue
 		}
 		name := rename(path.Join(parts[strip:]...))
-		if o.has("k") && p.Guest.Root.Exists(p.Abs(name)) && h.Typeflag != tar.TypeDir {
-			code = p.Fail(2, "tar: %s: Cannot open: File exists", name)
-			continue
-		}
 		if err := untar(p, h, name, r); err != nil {
 			return p.Fail(2, "tar: %s: Cannot open: %s", h.Name, reason(err))
 		}

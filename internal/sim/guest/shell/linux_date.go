@@ -105,10 +105,6 @@ func dateText(format string, t time.Time) (text, unknown string) {
 			part = fmt.Sprintf("%2d", t.Hour())
 		case 'l':
 			part = fmt.Sprintf("%2d", (t.Hour()+11)%12+1)
-		case 'C':
-			part = fmt.Sprintf("%02d", t.Year()/100)
-		case 'q':
-			part = strconv.Itoa((int(t.Month())-1)/3 + 1)
 		case 'P':
 			part = strings.ToLower(t.Format("PM"))
 		case 'G', 'V', 'g':

@@ -54,7 +54,7 @@ func od(_ context.Context, p *Process, o options) int {
 					kinds, rest = append(kinds, rest[:1]+"4"), rest[1:]
 					continue
 				}
-				kinds, rest = append(kinds, rest[:n]), strings.TrimPrefix(rest[n:], "z")
+				kinds, rest = append(kinds, rest[:n]), rest[n:]
 			}
 		}
 	}
@@ -184,9 +184,6 @@ func column(_ context.Context, p *Process, o options) int {
 	}
 	text, code := p.inputs(o.operands)
 	var rows [][]string
-	if o.has("N") {
-		rows = append(rows, strings.Split(o.value("N"), ","))
-	}
 	widths := []int{}
 	for _, line := range p.linesOf(text) {
 		cells := strings.Fields(line)
@@ -210,17 +207,13 @@ func column(_ context.Context, p *Process, o options) int {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	sep := "  "
-	if o.has("o") {
-		sep = o.value("o")
-	}
 	for _, cells := range rows {
 		for i, width := range widths[:max(0, len(widths)-1)] {
 			cell := ""
 			if i < len(cells) {
 				cell = cells[i]
 			}
-			p.Printf("%s%s%s", cell, strings.Repeat(" ", width-utf8.RuneCountInString(cell)), sep)
+			p.Printf("%s%s  ", cell, strings.Repeat(" ", width-utf8.RuneCountInString(cell)))
 		}
 		if len(cells) == len(widths) && len(cells) > 0 {
 			p.Printf("%s", cells[len(cells)-1])
@@ -294,7 +287,7 @@ func split(ctx context.Context, p *Process, o options) int {
 // csplit splits a file before lines that match.
 func csplit(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
-		return p.Fail(1, "csplit: missing operand")
+		return p.missing("operand")
 	}
 	text, code := p.inputs(o.operands[:1])
 	lines, at := p.linesAfter(text), 0
@@ -343,8 +336,7 @@ func csplit(ctx context.Context, p *Process, o options) int {
 		if part == "" && o.has("z") {
 			continue
 		}
-		length, _ := strconv.Atoi(cmp.Or(o.value("n"), "2"))
-		file := cmp.Or(o.value("f"), "xx") + fmt.Sprintf(cmp.Or(o.value("b"), "%0"+strconv.Itoa(length)+"d"), number)
+		file := cmp.Or(o.value("f"), "xx") + fmt.Sprintf("%02d", number)
 		if err := p.Guest.Root.WriteFile(p.Abs(file), []byte(part), p.creates(0o666)); err != nil {
 			return p.failed(file, err)
 		}
@@ -746,35 +738,24 @@ func xxd(_ context.Context, p *Process, o options) int {
 	for at := 0; at < len(data); at += per {
 		p.meter.Step()
 		part := data[at:min(at+per, len(data))]
-		var b strings.Builder
+		var b, shown strings.Builder
 		for i, c := range part {
 			fmt.Fprintf(&b, digits, c)
 			if i%2 == 1 && !o.has("p") {
 				b.WriteByte(' ')
 			}
+			if c < 32 || c > 126 {
+				c = '.'
+			}
+			shown.WriteByte(c)
 		}
 		if o.has("p") {
 			p.Printf("%s\n", b.String())
 			continue
 		}
-		shown := strings.Map(func(r rune) rune {
-			if r < 32 || r > 126 {
-				return '.'
-			}
-			return r
-		}, latin(part))
-		p.Printf("%08x: %-*s %s\n", at, per*5/2, b.String(), shown)
+		p.Printf("%08x: %-*s %s\n", at, per*5/2, b.String(), shown.String())
 	}
 	return code
-}
-
-// latin is bytes as the letters of the same numbers.
-func latin(data []byte) string {
-	letters := make([]rune, len(data))
-	for i, c := range data {
-		letters[i] = rune(c)
-	}
-	return string(letters)
 }
 
 // shuf puts lines in a random order.
@@ -814,19 +795,16 @@ func shuf(_ context.Context, p *Process, o options) int {
 // join joins the lines of two sorted files by a field.
 func join(_ context.Context, p *Process, o options) int {
 	if len(o.operands) != 2 {
-		return p.Fail(1, "join: missing operand")
+		return p.missing("operand")
 	}
-	sep, fold, code := o.value("t"), func(s string) string { return s }, 0
-	if o.has("i") {
-		fold = strings.ToLower
-	}
+	sep, code := o.value("t"), 0
 	var rows [2][][]string
 	var keys [2]int
 	var wrong [2]string // the first line out of order, of which join speaks where a line has no partner
 	single := false
 	key := func(i int, row []string) string {
 		if keys[i] < len(row) {
-			return fold(row[keys[i]])
+			return row[keys[i]]
 		}
 		return ""
 	}
@@ -892,10 +870,6 @@ func join(_ context.Context, p *Process, o options) int {
 		}
 		rows[i], single = rows[i][1:], single || len(rows[1-i]) > 0
 	}
-	if o.has("header") && len(rows[0]) > 0 && len(rows[1]) > 0 {
-		show([2][]string{rows[0][0], rows[1][0]})
-		rows[0], rows[1] = rows[0][1:], rows[1][1:]
-	}
 	for len(rows[0])+len(rows[1]) > 0 {
 		p.meter.Step()
 		a, b := rows[0], rows[1]
@@ -958,40 +932,4 @@ func expandTabs(line string, stop int) string {
 		at += n
 	}
 	return b.String()
-}
-
-// cksum prints the checksum of POSIX, by the polynomial 0x04C11DB7, with the length.
-func cksum(_ context.Context, p *Process, o options) int {
-	code := 0
-	for _, f := range orStdin(o.operands) {
-		data, err := p.read(f)
-		if err != nil {
-			code = p.failed(f, err)
-			continue
-		}
-		var crc uint32
-		add := func(c byte) {
-			crc ^= uint32(c) << 24
-			for range 8 {
-				if crc&0x80000000 != 0 {
-					crc = crc<<1 ^ 0x04c11db7
-				} else {
-					crc <<= 1
-				}
-			}
-		}
-		for _, c := range data {
-			p.meter.Step()
-			add(c)
-		}
-		for n := len(data); n > 0; n >>= 8 {
-			add(byte(n))
-		}
-		name := ""
-		if len(o.operands) > 0 {
-			name = " " + f
-		}
-		p.Printf("%d %d%s\n", ^crc, len(data), name)
-	}
-	return code
 }

@@ -32,7 +32,7 @@ func fileCommands() Table {
 		"mv":       flagged("f|force n|no-clobber v|verbose T|no-target-directory t|target-directory: u|update", moveFiles),
 		"ln":       flagged("s|symbolic f|force n|no-dereference v|verbose T|no-target-directory", link),
 		"readlink": flagged("f|canonicalize e|canonicalize-existing m|canonicalize-missing n|no-newline", readlink),
-		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet relative-to:", realpath),
+		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet relative-to:", readlink),
 		"ls": flagged("a|all A|almost-all l 1 d|directory r|reverse R|recursive t S h|human-readable "+
 			"F|classify p i n C color=? time-style:", list),
 		"touch":  flagged("c|no-create a m d|date: r|reference: t:", touch),
@@ -55,8 +55,19 @@ func fileCommands() Table {
 	}
 }
 
+// missing reports that the command line lacks something, as coreutils do.
+func (p *Process) missing(what string) int {
+	return p.Fail(usageCode(p.name()), "%[1]s: missing %[2]s\nTry '%[1]s --help' for more information.", p.name(), what)
+}
+
 // failed reports err as coreutils do and returns 1.
 func (p *Process) failed(name string, err error) int {
+	switch p.name() {
+	case "sort":
+		name = "cannot read: " + name
+	case "tac":
+		name = "failed to open '" + name + "' for reading"
+	}
 	return p.Fail(1, "%s: %s: %s", p.name(), name, reason(err))
 }
 
@@ -222,19 +233,18 @@ const errIsDirectory = saying("Is a directory")
 
 func mkdir(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
-		return p.Fail(1, "mkdir: missing operand")
+		return p.missing("operand")
 	}
 	root, code := p.Guest.Root, 0
 	for _, name := range o.operands {
 		d := p.Abs(name)
-		if root.IsDir(d) && o.has("p") {
+		switch _, err := root.Lstat(d); {
+		case root.IsDir(d) && o.has("p"):
 			continue
-		}
-		if _, err := root.Lstat(d); err == nil {
+		case err == nil:
 			code = p.Fail(1, "mkdir: cannot create directory '%s': File exists", name)
 			continue
-		}
-		if !root.IsDir(path.Dir(d)) && !o.has("p") {
+		case !root.IsDir(path.Dir(d)) && !o.has("p"):
 			code = p.Fail(1, "mkdir: cannot create directory '%s': No such file or directory", name)
 			continue
 		}
@@ -288,7 +298,7 @@ func (p *Process) makeDir(d string, mode fs.FileMode) error {
 
 func rmdir(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
-		return p.Fail(1, "rmdir: missing operand")
+		return p.missing("operand")
 	}
 	code := 0
 	for _, name := range o.operands {
@@ -318,7 +328,7 @@ func rmdir(_ context.Context, p *Process, o options) int {
 func remove(_ context.Context, p *Process, o options) int {
 	force, recursive, code := o.has("f"), o.has("r"), 0
 	if len(o.operands) == 0 && !force {
-		return p.Fail(1, "rm: missing operand")
+		return p.missing("operand")
 	}
 	in, err := p.open("-")
 	if err != nil {
@@ -411,9 +421,16 @@ var touchTime = regexp.MustCompile(`^(\d\d|\d{4})?(\d{8})(?:\.(\d\d))?$`)
 
 func touch(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
-		return p.Fail(1, "touch: missing file operand")
+		return p.missing("file operand")
 	}
 	when := p.now()
+	if o.has("r") {
+		info, err := p.Guest.Root.Stat(p.Abs(o.value("r")))
+		if err != nil {
+			return p.Fail(1, "touch: failed to get attributes of '%s': %s", o.value("r"), reason(err))
+		}
+		when = info.ModTime()
+	}
 	switch {
 	case o.has("t"):
 		m := touchTime.FindStringSubmatch(o.value("t"))
@@ -429,12 +446,6 @@ func touch(_ context.Context, p *Process, o options) int {
 			return p.Fail(1, "touch: invalid date format '%s'", o.value("t"))
 		}
 		when = t
-	case o.has("r"):
-		info, err := p.Guest.Root.Stat(p.Abs(o.value("r")))
-		if err != nil {
-			return p.Fail(1, "touch: failed to get attributes of '%s': %s", o.value("r"), reason(err))
-		}
-		when = info.ModTime()
 	case o.has("d"):
 		t, err := parseDate(o.value("d"), when)
 		if err == errNoDate {

@@ -265,15 +265,15 @@ func (f *findRun) primary() (predicate, bool) {
 		return func(_ context.Context, x found) bool { return x.info.ModTime().After(info.ModTime()) }, err == nil
 	case "-mtime", "-mmin":
 		return f.age(t, f.argument(t))
-	case "-xtype", "-lname", "-ilname":
+	case "-xtype", "-lname":
 		word := f.argument(t)
-		m := compilePattern(word, false, t == "-ilname")
+		m := compilePattern(word, false, false)
 		if m.err != nil {
 			return nil, false
 		}
 		return func(_ context.Context, x found) bool {
 			target, err := f.p.Guest.Root.Readlink(f.p.Abs(x.name))
-			if t != "-xtype" {
+			if t == "-lname" {
 				return err == nil && m.whole(f.p.meter, target)
 			}
 			info, failed := f.p.Guest.Root.Stat(f.p.Abs(x.name))
@@ -285,8 +285,6 @@ func (f *findRun) primary() (predicate, bool) {
 	case "-user", "-group", "-uid", "-gid":
 		name := f.argument(t)
 		return func(context.Context, found) bool { return name == "root" || name == "0" }, true // every file is root's
-	case "-nouser", "-nogroup":
-		return func(context.Context, found) bool { return false }, true
 	case "-depth", "-d":
 		f.depth = true
 		return always, true
@@ -493,12 +491,14 @@ func (f *findRun) action(t string) (predicate, bool) {
 		f.refused = t
 		return always, true
 	}
+	f.failed = "unknown predicate `" + t + "'"
 	return nil, false
 }
 
 // findRefused are predicates of find that a guest does not simulate; any other is unknown.
 var findRefused = strings.Fields(`-ls -fprint -fprintf -ok -okdir -execdir -links -inum
-	-samefile  -amin -atime -anewer -cmin -ctime -cnewer -newerat -newerct -daystart -follow -fstype -used -context`)
+	-samefile  -amin -atime -anewer -cmin -ctime -cnewer -newerat -newerct -daystart -follow -fstype -used -context
+	-nouser -nogroup -ilname`)
 
 // command returns the words of an -exec that starts at a token.
 func (f *findRun) command(at int) []string {

@@ -164,7 +164,7 @@ func (g grepping) run(in *stream) bool {
 	limit, _ := strconv.Atoi(cmp.Or(o.value("m"), "-1"))
 	after, _ := strconv.Atoi(cmp.Or(o.value("A"), o.value("C"), o.value("n"), "0"))
 	before, _ := strconv.Atoi(cmp.Or(o.value("B"), o.value("C"), "0"))
-	count, shown, context := 0, -1, 0
+	count, shown, context, binary := 0, -1, 0, false
 	var recent []numbered // those before that are not shown
 	for i, offset, next := 0, 0, 0; ; i, offset = i+1, next {
 		line, ok := in.until(g.end())
@@ -173,6 +173,10 @@ func (g grepping) run(in *stream) bool {
 		}
 		next += len(line)
 		line = strings.TrimSuffix(line, string(g.end()))
+		if binary = binary || !o.has("a", "z") && strings.IndexByte(line, 0) >= 0; binary && o.has("I") {
+			count = 0
+			break
+		}
 		if len(line) > maxMatched {
 			g.p.meter.Look()
 			g.p.Fail(2, "grep: line %d is longer than the %d MiB that are searched (a bound of the simulation)", i+1, maxMatched>>20)
@@ -202,6 +206,10 @@ func (g grepping) run(in *stream) bool {
 		}
 		if o.has("c") {
 			continue
+		}
+		if binary {
+			g.p.Fail(0, "grep: %s: binary file matches", g.name())
+			break
 		}
 		if (before > 0 || after > 0) && shown >= 0 && i-before > shown+1 {
 			if !o.has("no-group-separator") {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,7 +159,8 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	if err != nil {
 		return jqAnswer{Err: fmt.Sprintf("jq: error: syntax error: %v", err), Code: 3}
 	}
-	run := &jqRun{o: o, order: map[string]int{}, status: map[bool]int{true: 4}[o.has("e")]}
+	run := &jqRun{o: o, order: map[string]int{}, fromTexts: map[string]int{}, shapes: map[string][]string{},
+		status: map[bool]int{true: 4}[o.has("e")]}
 	defer func() { a.Out = run.out.String() }()
 	inputs, err := run.inputs(q.Text)
 	if strings.Contains(q.Filter, "entries") {
@@ -167,9 +169,21 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	if strings.Contains(q.Filter, "$ARGS") {
 		run.learn("positional named")
 	}
+	var arguments []string
+	for _, name := range q.Names {
+		arguments = append(arguments, strings.TrimPrefix(name, "$"))
+	}
+	run.shape(arguments[:len(arguments)-1]) // without $ARGS
 	run.learn(q.Filter)
-	run.learnTexts()
-	jqOrdered(reflect.ValueOf(query))
+	run.learnTexts(jqSorting.MatchString(q.Filter))
+	run.jqOrdered(reflect.ValueOf(query))
+	for _, pattern := range jqStrings.FindAllString(q.Filter, -1) {
+		var names []string
+		for _, m := range jqCaptures.FindAllStringSubmatch(pattern, -1) {
+			names = append(names, m[1])
+		}
+		run.shape(names)
+	}
 	query, failed := gojq.Parse(jqDefinitions + query.String())
 	if failed != nil {
 		return jqAnswer{Err: fmt.Sprintf("jq: error: %v", failed), Code: 3}
@@ -178,8 +192,8 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	code, failed := gojq.Compile(query, gojq.WithVariables(q.Names), gojq.WithEnvironLoader(func() []string { return q.Env }),
 		gojq.WithInputIter(rest), gojq.WithFunction("_keys_in_order", 0, 0, func(v any, _ []any) any { return run.keys(v) }),
 		gojq.WithFunction("_json_in_order", 0, 0, func(v any, _ []any) any { return run.json(v) }))
-	if failed != nil && strings.Contains(q.Filter, "input_line_number") || failed != nil && strings.Contains(q.Filter, "$__loc__") {
-		return jqAnswer{Err: "casement does not simulate input_line_number and $__loc__ of jq", Code: 3}
+	if failed != nil && jqRefused.MatchString(q.Filter) {
+		return jqAnswer{Err: "casement does not simulate input_line_number, input_filename and $__loc__ of jq", Code: 3}
 	}
 	if failed != nil {
 		return jqAnswer{Err: fmt.Sprintf("jq: error: %v", failed), Code: 3}
@@ -277,7 +291,7 @@ func jqArgument(p *Process, kind, text string) (value any, err error) {
 	if err != nil || kind == "--rawfile" {
 		return string(data), err
 	}
-	run := &jqRun{order: map[string]int{}}
+	run := &jqRun{order: map[string]int{}, fromTexts: map[string]int{}, shapes: map[string][]string{}}
 	list, err := run.inputs(string(data))
 	return list, err
 }
@@ -286,8 +300,12 @@ func jqArgument(p *Process, kind, text string) (value any, err error) {
 type jqRun struct {
 	o   options
 	out strings.Builder
-	// order is where each key of an object was seen first.
+	// order is where each key of an object was seen first, and shapes are the orders of the keys of objects that the input or the
+	// filter has, by the sorted keys.
 	order map[string]int
+	// fromTexts are the keys that a filter may have made of texts.
+	fromTexts map[string]int
+	shapes    map[string][]string
 	// texts are what may become keys.
 	texts  []string
 	status int
@@ -331,7 +349,8 @@ func (r *jqRun) value(d *json.Decoder) (any, error) {
 		return nil, err
 	}
 	keys := json.NewDecoder(bytes.NewReader(raw))
-	depth := []bool{} // whether the next token of an object is a key
+	depth := []bool{}         // whether the next token of an object is a key
+	objects := [][]string{{}} // the keys of the objects that are open
 	for {
 		t, err := keys.Token()
 		if err != nil {
@@ -340,26 +359,27 @@ func (r *jqRun) value(d *json.Decoder) (any, error) {
 		switch t := t.(type) {
 		case json.Delim:
 			switch t {
-			case '{':
-				depth = append(depth, true)
-				continue
-			case '[':
-				depth = append(depth, false)
+			case '{', '[':
+				depth, objects = append(depth, t == '{'), append(objects, nil)
 				continue
 			}
-			depth = depth[:len(depth)-1]
+			if t == '}' {
+				r.shape(objects[len(objects)-1])
+			}
+			depth, objects = depth[:len(depth)-1], objects[:len(objects)-1]
 			if len(depth) == 0 {
 				continue
 			}
 		case string:
 			if n := len(depth) - 1; n >= 0 && depth[n] {
 				r.learnKey(t)
+				objects[len(objects)-1] = append(objects[len(objects)-1], t)
 				skip, err := keys.Token() // the value, or how it starts
 				if text, ok := skip.(string); ok && len(text) < maxKey {
 					r.texts = append(r.texts, text)
 				}
 				if delim, ok := skip.(json.Delim); ok && err == nil {
-					depth = append(depth, delim == '{')
+					depth, objects = append(depth, delim == '{'), append(objects, nil)
 				}
 			}
 		}
@@ -381,25 +401,59 @@ const jqDefinitions = `def keys_unsorted: _keys_in_order; def _each: if type == 
 	`def rtrimstr($x): if type == "string" and ($x | type) == "string" and endswith($x) then .[:length - ($x | length)] else . end; `
 
 // jqOrdered writes .[] as a function that keeps the order of an object's keys.
-func jqOrdered(v reflect.Value) {
+func (r *jqRun) jqOrdered(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		if t, ok := v.Interface().(*gojq.Term); ok && t != nil {
-			orderedTerm(t)
+		switch n := v.Interface().(type) {
+		case *gojq.Term:
+			if n != nil {
+				orderedTerm(n)
+			}
+		case *gojq.Object:
+			if n != nil {
+				r.shape(keysOf(n))
+			}
 		}
 		if !v.IsNil() {
-			jqOrdered(v.Elem())
+			r.jqOrdered(v.Elem())
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			jqOrdered(v.Index(i))
+			r.jqOrdered(v.Index(i))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			jqOrdered(v.Field(i))
+			r.jqOrdered(v.Field(i))
 		}
 	}
 }
+
+// keysOf returns the keys of an object that a filter makes, as far as they are written there.
+func keysOf(o *gojq.Object) (keys []string) {
+	for _, pair := range o.KeyVals {
+		switch {
+		case pair.Key != "":
+			keys = append(keys, strings.TrimPrefix(pair.Key, "$"))
+		case pair.KeyString != nil && pair.KeyString.Queries == nil:
+			keys = append(keys, pair.KeyString.Str)
+		}
+	}
+	return keys
+}
+
+// shape notes the order of the keys of an object.
+func (r *jqRun) shape(keys []string) {
+	if sorted := slices.Sorted(slices.Values(keys)); len(slices.Compact(sorted)) == len(keys) {
+		r.shapes[strings.Join(sorted, "\x00")] = keys
+	}
+}
+
+var (
+	jqRefused  = regexp.MustCompile(`input_line_number|input_filename|\$__loc__`)
+	jqSorting  = regexp.MustCompile(`\b(?:sort|group_by|unique)`)
+	jqStrings  = regexp.MustCompile(`"[^"]*"`)
+	jqCaptures = regexp.MustCompile(`\(\?<(\w+)>`)
+)
 
 func orderedTerm(t *gojq.Term) {
 	for i, suffix := range t.SuffixList {
@@ -439,29 +493,46 @@ func (r *jqRun) keys(v any) any {
 
 // json returns a value as jq writes it in a line.
 func (r *jqRun) json(v any) string {
-	line := &jqRun{o: options{given: []given{{name: "c"}}}, order: r.order}
+	line := &jqRun{o: options{given: []given{{name: "c"}}}, order: r.order, fromTexts: r.fromTexts, shapes: r.shapes}
 	var b strings.Builder
 	line.encode(&b, v, 0)
 	return b.String()
 }
 
 func (r *jqRun) sorted(m map[string]any) []string {
-	return slices.SortedFunc(maps.Keys(m), func(x, y string) int {
-		return cmp.Or(cmp.Compare(r.rank(x), r.rank(y)), strings.Compare(x, y))
-	})
+	keys := slices.Sorted(maps.Keys(m))
+	if shape := r.shapes[strings.Join(keys, "\x00")]; shape != nil {
+		return slices.Clone(shape)
+	}
+	rank := r.order
+	if !slices.ContainsFunc(keys, func(k string) bool { _, some := r.fromTexts[k]; return !some }) {
+		rank = r.fromTexts
+	}
+	slices.SortStableFunc(keys, func(x, y string) int { return cmp.Compare(at(rank, x), at(rank, y)) })
+	return keys
 }
 
-// learnTexts takes the texts of the input for keys that a filter makes of them.
-func (r *jqRun) learnTexts() {
+// learnTexts takes the texts of the input for keys that a filter makes of them, sorted where the filter sorts.
+func (r *jqRun) learnTexts(sorted bool) {
+	if sorted {
+		slices.Sort(r.texts)
+	}
 	for _, text := range r.texts {
 		r.learnKey(text)
+		at(r.fromTexts, text)
 	}
 }
 
-func (r *jqRun) learnKey(key string) {
-	if _, known := r.order[key]; !known {
-		r.order[key] = len(r.order)
+func (r *jqRun) learnKey(key string) { at(r.order, key) }
+
+// at returns the place of a key in an order, whose end takes new ones.
+func at(order map[string]int, key string) int {
+	n, known := order[key]
+	if !known {
+		n = len(order)
+		order[key] = n
 	}
+	return n
 }
 
 // learn takes words of a filter for keys that it makes.
@@ -551,13 +622,6 @@ func (r *jqRun) encode(b *strings.Builder, v any, depth int) {
 	default:
 		writeJSON(b, v)
 	}
-}
-
-func (r *jqRun) rank(key string) int {
-	if at, ok := r.order[key]; ok {
-		return at
-	}
-	return len(r.order)
 }
 
 // writeJSON writes a scalar as jq does.

@@ -34,7 +34,7 @@ func seq(_ context.Context, p *Process, o options) int {
 	case 3:
 		from, step, to = numbers[0], numbers[1], numbers[2]
 	default:
-		return p.Fail(1, "seq: missing operand")
+		return p.missing("operand")
 	}
 	count := math.Floor((to-from)/step+1e-9) + 1
 	if step == 0 || math.IsNaN(count) || count > maxRange+1 {
@@ -241,7 +241,7 @@ func paste(_ context.Context, p *Process, o options) int {
 
 func comm(_ context.Context, p *Process, o options) int {
 	if len(o.operands) != 2 {
-		return p.Fail(1, "comm: missing operand")
+		return p.missing("operand")
 	}
 	left, code := p.inputs(o.operands[:1])
 	right, code2 := p.inputs(o.operands[1:])

@@ -201,15 +201,12 @@ func (s *Shell) programPath(name string) string {
 func whichCommand(_ context.Context, p *Process, o options) int {
 	code := 0
 	for _, n := range o.operands {
-		at := p.shell.programPath(n)
-		if strings.Contains(n, "/") {
-			at = ""
-			if p.Guest.Root.Exists(p.Abs(n)) || isBin(p.Abs(n)) && p.shell.programPath(path.Base(n)) != "" {
-				at = n
-			}
-		}
-		if !strings.Contains(n, "/") {
-			at = cmp.Or(p.shell.inPath(p.Dir, p.Env["PATH"], n, isExecutable), at)
+		at := ""
+		switch {
+		case !strings.Contains(n, "/"):
+			at = cmp.Or(p.shell.inPath(p.Dir, p.Env["PATH"], n, isExecutable), p.shell.programPath(n))
+		case p.Guest.Root.Exists(p.Abs(n)) || isBin(p.Abs(n)) && p.shell.programPath(path.Base(n)) != "":
+			at = n
 		}
 		if at == "" {
 			code = 1

@@ -112,8 +112,11 @@ func minusMode(run Command) Command {
 
 func chmod(ctx context.Context, p *Process, o options) int {
 	args := o.operands
-	if len(args) < 2 && !o.has("reference") || len(args) == 0 {
-		return p.Fail(1, "chmod: missing operand")
+	switch {
+	case len(args) == 0:
+		return p.missing("operand")
+	case len(args) == 1 && !o.has("reference"):
+		return p.missing("operand after '" + args[0] + "'")
 	}
 	if _, change, symbolic := strings.Cut(args[0], "+"); symbolic && strings.ContainsAny(change, "st") {
 		p.NoEffect(ctx, "the special bits of chmod %s", args[0])
@@ -132,7 +135,7 @@ func chmod(ctx context.Context, p *Process, o options) int {
 	change := func(name string, info fs.FileInfo) bool {
 		mode, ok := changedMode(args[0], info.Mode(), p.umask())
 		if !ok {
-			code = p.Fail(1, "chmod: invalid mode: '%s'", args[0])
+			code = p.Fail(1, "chmod: invalid mode: '%s'\nTry 'chmod --help' for more information.", args[0])
 			return false
 		}
 		if info.IsDir() {
@@ -173,7 +176,7 @@ func chmod(ctx context.Context, p *Process, o options) int {
 // chown checks users, groups and files; that all files are root's stays.
 func chown(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
-		return p.Fail(1, "%s: missing operand", p.name())
+		return p.missing("operand")
 	}
 	user, group, _ := strings.Cut(strings.Replace(o.operands[0], ".", ":", 1), ":")
 	if p.name() == "chgrp" {
@@ -200,6 +203,8 @@ func chown(ctx context.Context, p *Process, o options) int {
 func stat(_ context.Context, p *Process, o options) int {
 	format := o.value("c") + "\n"
 	switch {
+	case len(o.operands) == 0:
+		return p.missing("operand")
 	case o.has("printf"):
 		format = unescape(o.value("printf"))
 	case !o.has("c"):
@@ -257,12 +262,6 @@ func statText(format, name string, p *Process, info fs.FileInfo) (text, unknown 
 		switch format[i] {
 		case 'f':
 			fmt.Fprintf(&b, "%x", map[rune]int{'d': 0o040000, 'l': 0o120000, 'f': 0o100000}[kindLetter(info.Mode())]|int(info.Mode().Perm()))
-		case 'b':
-			fmt.Fprintf(&b, "%d", (info.Size()+4095)/4096*8)
-		case 'B':
-			b.WriteString("512")
-		case 'o':
-			b.WriteString("4096")
 		case 'a':
 			fmt.Fprintf(&b, "%o", info.Mode().Perm())
 		case 'A':
@@ -349,7 +348,7 @@ func install(_ context.Context, p *Process, o options) int {
 		return p.refuseAs(1, "install -v of folders")
 	}
 	if len(o.operands) == 0 {
-		return p.Fail(1, "install: missing file operand")
+		return p.missing("file operand")
 	}
 	if o.has("d") {
 		for _, d := range o.operands {

@@ -64,7 +64,7 @@ func mktemp(_ context.Context, p *Process, o options) int {
 func basename(_ context.Context, p *Process, o options) int {
 	names, suffix := o.operands, o.value("s")
 	if len(names) == 0 {
-		return p.Fail(1, "basename: missing operand")
+		return p.missing("operand")
 	}
 	if !o.has("a", "s") {
 		if len(names) > 2 {
@@ -90,7 +90,7 @@ func basename(_ context.Context, p *Process, o options) int {
 
 func dirname(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
-		return p.Fail(1, "dirname: missing operand")
+		return p.missing("operand")
 	}
 	for _, n := range o.operands {
 		trimmed := strings.TrimRight(n, "/")

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // sortKey is one of sort's keys: fields from and to, counted from 1, and letters in
@@ -19,11 +18,11 @@ type sortKey struct {
 	flags                          string
 }
 
-var sortKeySyntax = regexp.MustCompile(`^(\d+)(?:\.(\d+))?([bdfghiMnrV]*)(?:,(\d+)(?:\.(\d+))?([bdfghiMnrV]*))?$`)
+var sortKeySyntax = regexp.MustCompile(`^(\d+)(?:\.(\d+))?([bfghnrV]*)(?:,(\d+)(?:\.(\d+))?([bfghnrV]*))?$`)
 
 func sortLines(_ context.Context, p *Process, o options) int {
 	global := ""
-	for _, f := range []string{"n", "r", "f", "V", "h", "b", "g", "d", "M", "i"} {
+	for _, f := range []string{"n", "r", "f", "V", "h", "b", "g"} {
 		if o.has(f) {
 			global += f
 		}
@@ -159,14 +158,9 @@ func (k sortKey) compare(a, b string) (c int) {
 	if has("b") || has("n") || has("h") {
 		a, b = strings.TrimLeft(a, " \t"), strings.TrimLeft(b, " \t")
 	}
-	if has("d") {
-		a, b = strings.Map(inDictionary, a), strings.Map(inDictionary, b)
-	}
 	switch {
 	case has("g"):
 		c = cmp.Compare(generalNumber(a), generalNumber(b))
-	case has("M"):
-		c = cmp.Compare(monthOf(a), monthOf(b))
 	case has("n"):
 		c = cmp.Compare(leadingNumber(a), leadingNumber(b))
 	case has("h"):
@@ -196,22 +190,6 @@ func generalNumber(s string) float64 {
 		}
 	}
 	return math.Inf(-1)
-}
-
-func monthOf(s string) int {
-	s = strings.TrimLeft(s, " \t")
-	if len(s) < 3 {
-		return 0
-	}
-	return (strings.Index("JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC", strings.ToUpper(s[:3])) + 3) / 3
-}
-
-// inDictionary keeps letters, digits and blanks.
-func inDictionary(r rune) rune {
-	if r == ' ' || r == '\t' || unicode.IsLetter(r) || unicode.IsDigit(r) {
-		return r
-	}
-	return -1
 }
 
 var numberStart = regexp.MustCompile(`^-?[0-9]*(\.[0-9]+)?`)

@@ -8,14 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 )
 
 func systemCommands() Table {
 	return Table{
-		"hostname":    hostname,
+		"hostname":    flagged("s|short f|fqdn|long|A d|domain I|all-ip-addresses i|ip-address", hostname),
 		"hostnamectl": flagged("static pretty transient", hostnamectl),
 		"whoami":      whoami,
 		"id":          flagged("u|user g|group G|groups n|name r|real", id),
@@ -25,11 +24,9 @@ func systemCommands() Table {
 		"arch":     flagged("", func(_ context.Context, p *Process, _ options) int { p.Printf("x86_64\n"); return 0 }),
 		"nproc":    flagged("all ignore:", func(_ context.Context, p *Process, _ options) int { p.Printf("2\n"); return 0 }),
 		"date":     flagged("u|utc|universal d|date: I|iso-8601=? R|rfc-email rfc-3339: r|reference:", date),
-		"env":      flagged("+ i|ignore-environment u|unset: C|chdir:", env),
+		"env":      flagged("+ i|ignore-environment u|unset:", env),
 		"printenv": flagged("", printenv),
-		"uptime":   flagged("p|pretty s|since", uptime),
 		"df":       flagged("h|human-readable k P|portability a|all", df),
-		"ps":       ps,
 		"systemctl": flagged("q|quiet no-pager now f|force no-block t|type: state: a|all l|full p|property: "+
 			"value no-legend plain runtime wait failed n|lines: o|output:", systemctl),
 		"ip":          flagged("- 4 6 o|oneline br|brief f|family: s|stats d|details c|color", ip),
@@ -41,33 +38,25 @@ func systemCommands() Table {
 		"lsb_release": flagged("a|all i|id r|release c|codename d|description s|short", lsbRelease),
 		"getent":      getent,
 		"sync":        func(context.Context, *Process) int { return 0 },
-		"flock":       flagged("+ n|nonblock w|timeout: x|exclusive s|shared u|unlock o|close c|command: E|conflict-exit-code:", flock),
+		"flock":       flagged("+ n|nonblock w|timeout: x|exclusive s|shared u|unlock o|close c|command:", flock),
 		"nohup":       func(ctx context.Context, p *Process) int { return p.shell.child(ctx, p, p.Args[1:]) },
 	}
 }
 
-func hostname(_ context.Context, p *Process) int {
-	switch a := p.Arg(1); {
-	case p.Guest.IsWindows() || a == "":
-		p.Printf("%s\n", p.Guest.Hostname())
-	case a == "-s" || a == "--short":
-		short, _, _ := strings.Cut(p.Guest.Hostname(), ".")
-		p.Printf("%s\n", short)
-	case a == "-f" || a == "--fqdn" || a == "--long" || a == "-A":
-		p.Printf("%s\n", p.Guest.Hostname())
-	case a == "-d":
-		_, domain, _ := strings.Cut(p.Guest.Hostname(), ".")
-		p.Printf("%s\n", domain)
-	case a == "-I" || a == "-i" || a == "--all-ip-addresses" || a == "--ip-address":
-		for _, a := range p.Guest.IPs {
-			p.Printf("%s ", a)
-		}
-		p.Printf("\n")
-	case strings.HasPrefix(a, "-"):
-		return p.Refuse("hostname %s", a)
-	default:
-		return setHostname(p, a)
+func hostname(_ context.Context, p *Process, o options) int {
+	name := p.Guest.Hostname()
+	short, domain, _ := strings.Cut(name, ".")
+	switch {
+	case len(o.operands) > 0:
+		return setHostname(p, o.operands[0])
+	case o.has("s"):
+		name = short
+	case o.has("d"):
+		name = domain
+	case o.has("I", "i"):
+		name = strings.Join(texts(p.Guest.IPs), " ") + " "
 	}
+	p.Printf("%s\n", name)
 	return 0
 }
 
@@ -189,9 +178,6 @@ func env(ctx context.Context, p *Process, o options) int {
 	for _, name := range o.values("u") {
 		delete(c.Env, name)
 	}
-	if o.has("C") {
-		c.Dir = p.Abs(o.value("C"))
-	}
 	if args := c.assigned(o.operands); len(args) > 0 {
 		return p.shell.child(ctx, &c, args)
 	}
@@ -219,18 +205,6 @@ func printenv(ctx context.Context, p *Process, o options) int {
 	return code
 }
 
-func uptime(_ context.Context, p *Process, o options) int {
-	switch {
-	case o.has("p"):
-		p.Printf("up 1 minute\n")
-	case o.has("s"):
-		p.Printf("%s\n", p.now().UTC().Add(-time.Minute).Format("2006-01-02 15:04:05"))
-	default:
-		p.Printf(" %s up 1 min,  1 user,  load average: 0.00, 0.00, 0.00\n", p.now().UTC().Format("15:04:05"))
-	}
-	return 0
-}
-
 func df(_ context.Context, p *Process, o options) int {
 	for _, name := range o.operands {
 		if !p.Guest.Root.Exists(p.Abs(name)) {
@@ -242,18 +216,6 @@ func df(_ context.Context, p *Process, o options) int {
 		return 0
 	}
 	p.Printf("Filesystem     1K-blocks    Used Available Use%% Mounted on\n/dev/root      130046416 8000000 122046416   7%% /\n")
-	return 0
-}
-
-func ps(_ context.Context, p *Process) int {
-	p.Printf("    PID TTY          TIME CMD\n      1 ?        00:00:01 systemd\n")
-	n := 100
-	for _, s := range p.Guest.Services.List() {
-		if s.Running {
-			p.Printf("%7d ?        00:00:00 %s\n", n, s.Name)
-			n++
-		}
-	}
 	return 0
 }
 
@@ -397,9 +359,6 @@ func (p *Process) locked(o options, at string, f *shFile) (code int) {
 		case one.refs.Load() <= 0:
 			locks.CompareAndDelete(at, one)
 		case o.has("n", "w"):
-			if n, err := strconv.Atoi(o.value("E")); err == nil {
-				return n
-			}
 			return 1
 		default:
 			return p.refuseAs(1, "flock that waits for another one")

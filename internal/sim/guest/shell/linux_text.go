@@ -19,7 +19,7 @@ func textCommands() Table {
 		"o|only-matching q|quiet|silent s|no-messages n|line-number H|with-filename h|no-filename " +
 		"l|files-with-matches L|files-without-match m|max-count: " +
 		"A|after-context: B|before-context: C|context: r|recursive R|dereference-recursive a|text color|colour=? " +
-		"z|null-data Z|null b|byte-offset include: exclude: exclude-dir: no-group-separator line-buffered"
+		"z|null-data Z|null b|byte-offset I include: exclude: exclude-dir: no-group-separator line-buffered"
 	return Table{
 		"sed": flagged("n|quiet|silent e|expression: f|file: E|r|regexp-extended i|in-place=? s|separate u|unbuffered "+
 			"z|null-data", sedCommand),
@@ -30,7 +30,7 @@ func textCommands() Table {
 		"tr":    flagged("+ d|delete s|squeeze-repeats c|C|complement", tr),
 		"sort": flagged("n|numeric-sort r|reverse u|unique t|field-separator: k|key: f|ignore-case "+
 			"V|version-sort h|human-numeric-sort b|ignore-leading-blanks o|output: c|check s|stable "+
-			"z|zero-terminated g|general-numeric-sort m|merge C d|dictionary-order i|ignore-nonprinting M|month-sort R|random-sort", sortLines),
+			"z|zero-terminated g|general-numeric-sort m|merge C R|random-sort", sortLines),
 		"uniq":     flagged("c|count d|repeated u|unique i|ignore-case f|skip-fields: s|skip-chars: w|check-chars: D|all-repeated", uniq),
 		"head":     flagged("# n|lines: c|bytes: q|quiet v|verbose", head),
 		"wc":       flagged("l|lines w|words c|bytes m|chars L|max-line-length", wc),
@@ -48,16 +48,15 @@ func textCommands() Table {
 		"expr":   expr,
 		"yes":    flagged("", yes),
 		"od":     flagged("A|address-radix: t|format: c x b d o v|output-duplicates N|read-bytes: j|skip-bytes: w|width=? a", od),
-		"column": flagged("t|table s|separator: o|output-separator: N|table-columns: n", column),
+		"column": flagged("t|table s|separator:", column),
 		"split":  flagged("l|lines: b|bytes: d|numeric-suffixes=? a|suffix-length: additional-suffix:", split),
-		"csplit": flagged("z|elide-empty-files s|quiet|silent f|prefix: n|digits: b|suffix-format: k|keep-files", csplit),
+		"csplit": flagged("z|elide-empty-files s|quiet|silent f|prefix: k|keep-files", csplit),
 		"bc":     flagged("l|mathlib q|quiet s|standard w|warn i|interactive", bc),
 		"zgrep":  zgrep,
 		"xxd":    flagged("p|ps|plain r|revert l|len: s|seek: u c|cols:", xxd),
 		"shuf":   flagged("n|head-count: i|input-range: e|echo", shuf),
-		"join":   flagged("1: 2: t: a: o: e: v: i|ignore-case j: nocheck-order header", join),
+		"join":   flagged("1: 2: t: a: o: e: v: j: nocheck-order", join),
 		"expand": flagged("t|tabs:", expandCommand),
-		"cksum":  flagged("", cksum),
 		"nice":   flagged("+ n|adjustment:", launched), "ionice": flagged("+ c|class: n|classdata: t|ignore", launched),
 		"setsid": flagged("+ f|fork w|wait c|ctty", launched), "stdbuf": flagged("+ o|output: i|input: e|error:", launched),
 	}
@@ -264,8 +263,13 @@ func letterSet(text string) (string, error) {
 }
 
 func tr(_ context.Context, p *Process, o options) int {
-	if len(o.operands) == 0 || len(o.operands) == 1 && !o.has("d", "s") {
-		return p.Fail(1, "tr: missing operand")
+	switch len(o.operands) {
+	case 0:
+		return p.missing("operand")
+	case 1:
+		if !o.has("d", "s") {
+			return p.missing("operand after '" + o.operands[0] + "'")
+		}
 	}
 	from, err := letterSet(o.operands[0])
 	to := ""

@@ -23,7 +23,7 @@ var curlSetting = regexp.MustCompile(`(?m)^\s*([a-z-]+)\s*[= :]\s*"?(.*?)"?\s*$`
 // the protocol, the number of tries, the progress display.
 var curlFlags = declare(
 	`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw:
-	data-binary: data-urlencode: json: G|get
+	data-binary: data-urlencode: G|get
 	I|head i|include L|location w|write-out: u|user: A|user-agent: e|referer: k|insecure cacert: cert|E: key: url:
 	m|max-time: create-dirs output-dir: D|dump-header: oauth2-bearer:
 	s|silent S|show-error compressed retry: retry-delay: retry-max-time: retry-connrefused retry-all-errors
@@ -194,7 +194,7 @@ func (p *Process) curlRequest(o options, address string) (*curlRequest, int) {
 	for _, g := range o.given {
 		text := g.value
 		switch g.name {
-		case "d", "data-ascii", "data-binary", "json":
+		case "d", "data-ascii", "data-binary":
 			if file, ok := strings.CutPrefix(text, "@"); ok {
 				content, err := p.read(file)
 				if err != nil {
@@ -256,13 +256,8 @@ func (r *curlRequest) give(o options, data string) {
 	if r.method == "" {
 		r.method = http.MethodPost
 	}
-	kind := "application/x-www-form-urlencoded"
-	if o.has("json") {
-		kind = "application/json"
-		r.headers.Set("Accept", kind)
-	}
 	if r.headers.Get("Content-Type") == "" {
-		r.headers.Set("Content-Type", kind)
+		r.headers.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 }
 

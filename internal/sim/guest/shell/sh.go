@@ -45,6 +45,9 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 	watch := newWatch(&o, script)
 	r := s.runner(ctx, o, lang == syntax.LangPOSIX)
 	r.run.watch = watch
+	if one, some := ctx.Value(jobKey{}).(*job); some {
+		one.script.CompareAndSwap(nil, r)
+	}
 	r.ctx, r.end = context.WithCancelCause(ctx)
 	defer r.finish()
 	code := r.whole(func() {
@@ -68,18 +71,15 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 // script runs a text as the whole script.
 func (r *runner) script(text string) {
 	stmts, source, complaint, _ := r.parse(text)
-	if complaint != "" && !r.posix && expansionError(complaint) {
-		r.shell.guest.Refused(complaint)
-		fmt.Fprintf(r.stderr(), "%s: casement does not simulate an expansion of the script: %s\n", r.name, complaint)
-		panic(unwound{true, refusedCode})
+	if !r.posix && expansionError(complaint) {
+		r.complain(complaint)
 	}
 	r.source = source
 	if !r.options["noexec"] {
 		r.tree(stmts)
 	}
 	if complaint != "" && r.jump == noJump {
-		fmt.Fprintf(r.stderr(), "%s: %s\n", r.name, complaint)
-		r.status = 2
+		r.complain(complaint)
 	}
 }
 

@@ -69,9 +69,14 @@ func shBuiltins() map[string]shBuiltin {
 			r.jobs = nil
 		},
 		"command": (*runner).commandCall, "builtin": func(r *runner, args []string) {
-			if len(args) > 1 {
-				r.invokeBuiltin(args[1:])
+			if len(args) < 2 {
+				return
 			}
+			if b := r.builtin(args[1]); b != nil {
+				b(r, args[1:])
+				return
+			}
+			r.fail(1, "builtin: %s: not a shell builtin", args[1])
 		},
 		"type": (*runner).typeCall, "hash": (*runner).hash, "alias": (*runner).alias, "unalias": (*runner).unalias,
 		"umask": (*runner).umaskCall, "caller": (*runner).caller, "compgen": (*runner).compgen, "enable": refused,
@@ -123,14 +128,6 @@ func (p prefixed) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
-}
-
-func (r *runner) invokeBuiltin(args []string) {
-	if b := r.builtin(args[0]); b != nil {
-		b(r, args)
-		return
-	}
-	r.fail(1, "builtin: %s: not a shell builtin", args[0])
 }
 
 func (r *runner) jumpCall(to shJump, args []string) {
@@ -270,7 +267,8 @@ func (r *runner) printf(args []string) {
 		p.Stdout = &b
 		r.status = printf(r.ctx, p)
 		r.grow(b.Len())
-		if err := r.set(args[2], b.String()); err != nil {
+		text, _, _ := strings.Cut(b.String(), "\x00")
+		if err := r.set(args[2], text); err != nil {
 			r.fail(1, "printf: %v", err)
 		}
 		return
@@ -497,10 +495,8 @@ func (r *runner) printOptions(names []string, again bool, how string) {
 			fmt.Fprintf(r.stdout(), "set %so %s\n", map[bool]string{true: "-", false: "+"}[r.options[n]], n)
 		case again:
 			fmt.Fprintf(r.stdout(), "shopt %s %s\n", map[bool]string{true: "-s", false: "-u"}[r.options[n]], n)
-		case how == "set":
-			fmt.Fprintf(r.stdout(), "%-15s\t%s\n", n, on)
 		default:
-			fmt.Fprintf(r.stdout(), "%-20s\t%s\n", n, on)
+			fmt.Fprintf(r.stdout(), "%-15s\t%s\n", n, on)
 		}
 	}
 }
@@ -861,8 +857,8 @@ func ifsFields(line, ifs string, most int) (fields []string) {
 }
 
 func (r *runner) mapfile(args []string) {
-	o, unknown := declare("t d: n: s: O: u: C: c:").parse(args[1:])
-	if unknown != "" || o.has("C", "c") {
+	o, unknown := declare("t d: n: s: u:").parse(args[1:])
+	if unknown != "" {
 		r.refuse("%s", strings.Join(args, " "))
 		return
 	}
@@ -888,9 +884,7 @@ func (r *runner) mapfile(args []string) {
 	v := &variable{kind: indexedArray, set: true}
 	scope := r.scope(name)
 	if old := scope[name]; old != nil {
-		if r.size -= old.bytes(); o.has("O") {
-			v = old.clone()
-		}
+		r.size -= old.bytes()
 	}
 	most, skip := number("n", 0), number("s", 0)
 	for i := 0; most == 0 || i < most+skip; i++ {
@@ -904,7 +898,7 @@ func (r *runner) mapfile(args []string) {
 		if line, _, _ = strings.Cut(line, "\x00"); ended && !o.has("t") {
 			line += string(end)
 		}
-		v.put(strconv.Itoa(number("O", 0)+i-skip), line)
+		v.put(strconv.Itoa(i-skip), line)
 	}
 	r.weigh(v.bytes())
 	scope[name] = v
@@ -1102,7 +1096,10 @@ func (r *runner) kill(args []string) {
 			return
 		}
 		n, err := strconv.Atoi(words[1])
-		if s, ok := signal(strconv.Itoa(n & 127)); err == nil && ok {
+		if n > 128 { // a status
+			n -= 128
+		}
+		if s, ok := signal(strconv.Itoa(n)); err == nil && ok {
 			fmt.Fprintln(r.stdout(), s)
 		} else if s, ok := signal(words[1]); ok {
 			fmt.Fprintln(r.stdout(), signalNumbers[s])
@@ -1186,11 +1183,13 @@ func (r *runner) killOne(name, word string) bool {
 		r.fail(1, "kill: (%d) - No such process", pid)
 		return true
 	}
-	trap, ignores := one.r.takes(name)
+	to := cmp.Or(one.script.Load(), one.r)
+	trap, ignores := to.takes(name)
 	switch {
 	case number == 0 || ignores && number != 9 || number == 18 || number == 19:
 	case trap && number != 9:
-		one.r.send(name)
+		to.send(name)
+	case number == 2 || number == 3: // which a job in the background ignores
 	default:
 		one.end(signaled(number))
 	}
@@ -1224,11 +1223,9 @@ func (r *runner) jobOf(spec string) *job {
 	case "-":
 		return live[max(0, len(live)-2)]
 	default:
-		if n, err := strconv.Atoi(rest); err == nil && n >= 1 && n <= len(r.jobs) {
-			return r.jobs[n-1]
-		}
+		n, err := strconv.Atoi(rest)
 		for _, j := range live {
-			if strings.HasPrefix(j.text, rest) {
+			if err == nil && j.number == n || err != nil && strings.HasPrefix(j.text, rest) {
 				return j
 			}
 		}
@@ -1348,7 +1345,7 @@ func (r *runner) jobsCall(args []string) {
 		if slices.Contains(args, "-r") && state != "Running" {
 			continue
 		}
-		fmt.Fprintf(r.stdout(), "[%d]%s  %-24s%s%s\n", i+1, sign, state, j.text, tail)
+		fmt.Fprintf(r.stdout(), "[%d]%s  %-24s%s%s\n", j.number, sign, state, j.text, tail)
 	}
 }
 
@@ -1586,13 +1583,19 @@ func (r *runner) compgen(args []string) {
 
 // testClause is [[ ]].
 func (r *runner) testClause(c *syntax.TestClause) {
-	r.status = 0
-	ok := r.testExpr(c.X)
-	if r.status == 0 && !ok {
-		r.status = 1
-	}
-	r.statuses = []int{r.status}
+	defer func() {
+		if v := recover(); v == wrongTest {
+			r.status = 2
+		} else if v != nil {
+			panic(v)
+		}
+		r.statuses = []int{r.status}
+	}()
+	r.status = map[bool]int{false: 1}[r.testExpr(c.X)]
 }
+
+// wrongTest is what gives up a [[ ]] that has no answer.
+var wrongTest = new(int)
 
 func (r *runner) testExpr(x syntax.TestExpr) bool {
 	switch x := x.(type) {
@@ -1651,8 +1654,7 @@ func (r *runner) compare(op syntax.BinTestOperator, left string, right *syntax.W
 			if what, some := strings.CutPrefix(err.Error(), "casement does not simulate "); some {
 				r.refuse("%s", what)
 			}
-			r.status = 2
-			return false
+			panic(wrongTest)
 		}
 		found := re.Find(r.meter, left)
 		v := &variable{kind: indexedArray, set: true}

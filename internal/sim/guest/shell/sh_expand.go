@@ -468,8 +468,7 @@ func (r *runner) expandText(text string) string {
 	r.run.mu.Unlock()
 	if word == nil {
 		var err error
-		plain := strings.ReplaceAll(text, `"`, "")
-		in := &scriptReader{ctx: r.ctx, meter: r.meter, text: plain}
+		in := &scriptReader{ctx: r.ctx, meter: r.meter, text: text}
 		word, err = syntax.NewParser().Document(in)
 		defer func() { r.meter.Hold(-in.tree) }()
 		r.readable(in)
@@ -478,6 +477,13 @@ func (r *runner) expandText(text string) string {
 		}
 		if word != nil && deepest([]*syntax.Stmt{{Cmd: &syntax.CallExpr{Args: []*syntax.Word{word}}}}) > maxDepth {
 			panic(ended{r.exceed(errDeep.Error())})
+		}
+		if word != nil { // quotes are left out, but for those of substitutions
+			for _, part := range word.Parts {
+				if lit, ok := part.(*syntax.Lit); ok {
+					lit.Value = strings.ReplaceAll(lit.Value, `"`, "")
+				}
+			}
 		}
 		if len(text) <= maxKept {
 			r.run.mu.Lock()
@@ -492,7 +498,7 @@ func (r *runner) expandText(text string) string {
 		return ""
 	}
 	source := r.source
-	r.source = strings.ReplaceAll(text, `"`, "")
+	r.source = text
 	out := joined(r.single(&syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: word.Parts}}}, false))
 	r.source = source
 	return out

@@ -49,6 +49,16 @@ func (f *shFile) reader() io.Reader {
 	return f.r
 }
 
+// piped reports whether a descriptor is an end of a pipe.
+func (f *shFile) piped() bool {
+	if f == nil {
+		return false
+	}
+	_, reads := f.r.(*pipe)
+	_, writes := f.w.(*pipe)
+	return reads || writes
+}
+
 // broken reports whether nothing reads what is written.
 func (f *shFile) broken() bool {
 	if f == nil {
@@ -184,11 +194,7 @@ func (r *runner) capture(f func(sub *runner)) (string, int) {
 	sub := r.subshell()
 	sub.within++
 	if !r.posix && !r.options["inherit_errexit"] {
-		sub.options["errexit"] = false
-	}
-	sub.tested = 0
-	if r.posix {
-		sub.tested = r.tested
+		sub.options["errexit"], sub.tested = false, 0
 	}
 	c := &captured{}
 	done := make(chan struct{})
@@ -270,10 +276,12 @@ func (r *runner) redirect(d *syntax.Redirect, before map[int]*shFile) bool {
 		put(fd, r.substitutionPipe(p))
 		return true
 	}
-	target := r.word(d.Word)
-	if words := r.fields([]*syntax.Word{d.Word}); len(words) == 1 && !r.posix {
+	target := ""
+	if r.posix {
+		target = r.word(d.Word)
+	} else if words := r.fields([]*syntax.Word{d.Word}); len(words) == 1 {
 		target = words[0]
-	} else if len(words) > 1 && !r.posix {
+	} else {
 		r.errorf("%s: ambiguous redirect", r.snippet(d.Word))
 		return false
 	}
@@ -348,7 +356,7 @@ func (r *runner) abs(name string) string { return r.shell.guest.Root.Abs(r.dir, 
 
 // openFile opens a file of the guest; it says what is wrong.
 func (r *runner) openFile(name string, flag int) *shFile {
-	file := r.abs(name)
+	file := r.process(nil).Abs(name)
 	if n, some := descriptorOf(file); some {
 		if f := r.fds[n]; f != nil {
 			return f.retain()
@@ -357,8 +365,14 @@ func (r *runner) openFile(name string, flag int) *shFile {
 	switch file {
 	case "/dev/null":
 		return newFile(noInput{}, io.Discard, nil)
-	case "/dev/console", "/dev/tty", "/dev/kmsg":
+	case "/dev/console", "/dev/kmsg":
 		return r.fds[1].retain()
+	case "/dev/tty":
+		if r.run.main.typed {
+			return r.fds[1].retain()
+		}
+		r.errorf("%s: No such device or address", name) // a script has no terminal
+		return nil
 	case "/dev/zero", "/dev/urandom", "/dev/random":
 		p := &Process{Guest: r.shell.guest, Dir: r.dir}
 		data, _ := p.read(file)

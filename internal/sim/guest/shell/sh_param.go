@@ -295,7 +295,8 @@ func (w *words) otherwise(p *syntax.ParamExp, e expanding, quoted bool) (done bo
 		r.fatal(1, "$%s: cannot assign in this way", e.name)
 	}
 	r.must(r.put(e.name, key, text, false))
-	w.result(r.value(e.name), quoted)
+	e = r.lookup(e.name, p.Index)
+	w.result(e.text[0], quoted)
 	return true
 }
 
@@ -380,6 +381,9 @@ func (r *runner) substitute(e *expanding, s *syntax.Replace) {
 	var with []segment
 	if s.With != nil {
 		with = r.single(s.With, false)
+	}
+	if s.All && s.Orig == nil && len(with) > 0 && strings.HasPrefix(with[0].text, "/") { // ${x////y} is about slashes
+		pattern, with[0].text = "/", with[0].text[1:]
 	}
 	m := r.matcher(pattern, r.options["extglob"], r.options["nocasematch"])
 	for i, text := range e.text {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"casement.dev/casement/internal/limit"
@@ -133,6 +135,7 @@ func (s signaled) Error() string { return fmt.Sprintf("ended by signal %d", int(
 // job is a command in the background.
 type job struct {
 	pid    int
+	number int // of %1 and its like, 0 for a process substitution
 	r      *runner
 	text   string
 	end    context.CancelCauseFunc
@@ -140,7 +143,11 @@ type job struct {
 	status int
 	order  int64 // of the jobs that have ended
 	waited bool
+	script atomic.Pointer[runner] // of the script that the job is, which takes its signals
 }
+
+// jobKey is what a context has of the job that is one command.
+type jobKey struct{}
 
 func (s *Shell) runner(ctx context.Context, o Session, posix bool) *runner {
 	r := &runner{shell: s, ctx: ctx, posix: posix, name: o.Name, params: o.Args, dir: o.Dir, meter: s.guest.Usage.Meter(ctx),
@@ -534,7 +541,7 @@ func (r *runner) command(s *syntax.Stmt) {
 		r.status = 0
 	case *syntax.ArithmCmd:
 		r.trapped("DEBUG")
-		r.trace("(( " + strings.TrimSpace(r.snippet(c.X)) + " ))")
+		r.trace("(( " + r.source[c.Left.Offset()+2:c.Right.Offset()] + " ))")
 		r.truth(func() bool { return r.arithm(c.X) != 0 })
 	case *syntax.LetClause: // a builtin, whose words are no expressions before they are expanded
 		r.evalText(`\let`+strings.TrimPrefix(r.snippet(c), "let"), r.line)
@@ -549,10 +556,11 @@ func (r *runner) command(s *syntax.Stmt) {
 		if c.Stmt != nil {
 			r.stmt(c.Stmt)
 		}
-		d := time.Since(start)
-		form := "\n%s\t%dm%.3fs\n%s\t%dm%.3fs\n%s\t%dm%.3fs\n"
-		minutes := int(d.Minutes())
-		fmt.Fprintf(r.stderr(), form, "real", minutes, (d - time.Duration(minutes)*time.Minute).Seconds(), "user", 0, 0.0, "sys", 0, 0.0)
+		if seconds := time.Since(start).Seconds(); c.PosixFormat {
+			fmt.Fprintf(r.stderr(), "real %.2f\nuser 0.00\nsys 0.00\n", seconds)
+		} else {
+			fmt.Fprintf(r.stderr(), "\nreal\t%dm%.3fs\nuser\t0m0.000s\nsys\t0m0.000s\n", int(seconds)/60, math.Mod(seconds, 60))
+		}
 	default:
 		r.refuse("%s", strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", c), "*syntax."), "Clause")))
 	}
@@ -682,6 +690,9 @@ func (r *runner) background(s *syntax.Stmt) {
 		one.text = strings.TrimSpace(one.text[:end])
 	}
 	sub.ctx, one.end = context.WithCancelCause(r.ctx)
+	if c, simple := s.Cmd.(*syntax.CallExpr); simple && len(c.Args) > 0 && r.funcs[c.Args[0].Lit()] == nil {
+		sub.ctx = context.WithValue(sub.ctx, jobKey{}, one)
+	}
 	sub.replace(0, newFile(noInput{}, nil, nil))
 	inner := *s
 	inner.Background = false
@@ -691,6 +702,12 @@ func (r *runner) background(s *syntax.Stmt) {
 	r.run.mu.Unlock()
 	if many {
 		panic(ended{r.exceed(fmt.Sprintf("starts more than %d jobs", maxJobs))})
+	}
+	one.number = 1
+	for _, j := range r.jobs {
+		if !j.waited {
+			one.number = max(one.number, j.number+1)
+		}
 	}
 	r.jobs = append(r.jobs, one)
 	r.last, r.status = one.pid, 0
@@ -750,11 +767,9 @@ func (r *runner) loop(more func() bool, do []*syntax.Stmt, next func()) {
 			if r.jumps--; r.jumps > 0 {
 				return // of an outer loop
 			}
-			if jump := r.jump; true {
-				r.jump = noJump
-				if jump == breaks {
-					break
-				}
+			jump := r.jump
+			if r.jump = noJump; jump == breaks {
+				break
 			}
 		}
 		if r.jump != noJump {
@@ -995,12 +1010,12 @@ func (r *runner) function(f *shFunction, args []string, temp map[string]*variabl
 	r.frames = append(slices.Clip(r.frames), shFrame{name: args[0], file: f.file, line: line, params: args[1:], outer: params})
 	r.params, r.source, r.base, r.loops = args[1:], f.source, f.base, 0
 	r.scopes = append(r.scopes, temp)
-	depth := len(r.scopes)
+	depth, trap := len(r.scopes), r.traps["RETURN"]
 	r.stmt(f.body)
 	if r.jump == returns {
 		r.jump = noJump
 	}
-	if r.jump == noJump {
+	if r.jump == noJump && (r.options["functrace"] || r.traps["RETURN"] != trap) {
 		r.trapped("RETURN")
 	}
 	for _, v := range r.scopes[depth-1] {
@@ -1127,6 +1142,7 @@ func respelled(text string) string {
 	})
 	text = plainLet.ReplaceAllString(text, `$1\let`)
 	text = dottedKeys.ReplaceAllString(text, "$1['$2']$3")
+	text = variableKeys.ReplaceAllString(text, `$1["$2$3"]$4`)
 	return quotedKeys.ReplaceAllStringFunc(text, func(m string) string { return strings.ReplaceAll(m, "\"", "'") })
 }
 
@@ -1136,6 +1152,7 @@ var (
 	casesInverted   = regexp.MustCompile(`(\$\{\w+)~(~?)\}`)
 	expressionParts = regexp.MustCompile(`\$\(\([^()"]*\)\)`)
 	dottedKeys      = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w*)\[(\w[\w ./:@%+-]*[ ./:@%+-][\w ./:@%+-]*)\](\+?=|[}:#%/^,@-])`)
+	variableKeys    = regexp.MustCompile(`((?m:^|[\s;&|(]|\$\{[!#]?)\w*)\[([\w./:@%+-]*)(\$(?:[\w./:@%+$-]|\{\w+\})+)\](\+?=|[}:#%/^,@-])`)
 	quotedKeys      = regexp.MustCompile(`\$\{\w+\["[^"$'\]]*"\]`)
 )
 
@@ -1328,7 +1345,11 @@ func (r *runner) trace(text string) {
 		if sign != "" {
 			sign = strings.Repeat(sign[:1], r.within) + sign
 		}
-		fmt.Fprintf(r.stderr(), "%s%s\n", sign, text)
+		fd := 2
+		if n, err := strconv.Atoi(r.value("BASH_XTRACEFD")); err == nil && !r.posix {
+			fd = n
+		}
+		fmt.Fprintf(r.writer(fd), "%s%s\n", sign, text)
 	}
 }
 
@@ -1353,5 +1374,8 @@ func traceQuoted(word string, value bool) string {
 	if word == "" && !value {
 		return "''"
 	}
-	return quotedIfNeeded(word)
+	if quoted := quotedIfNeeded(word); quoted == word || strings.ContainsAny(word, "\x1b\r") {
+		return quoted
+	}
+	return singleQuoted(word)
 }

@@ -203,8 +203,8 @@ func (r *runner) dynamic(name string) *variable {
 		return list([]string{r.value("UID")})
 	case "DIRSTACK":
 		return list(append([]string{r.dir}, r.dirs...))
-	case "BASHOPTS", "SHELLOPTS":
-		return nil
+	case "SHELLOPTS":
+		return text("%s", strings.Join(slices.DeleteFunc(slices.Clone(setNames), func(n string) bool { return !r.options[n] }), ":"))
 	case "BASH_VERSINFO":
 		return list([]string{"5", "2", "21", "1", "release", "x86_64-pc-linux-gnu"})
 	case "PIPESTATUS":
@@ -527,23 +527,28 @@ func (r *runner) subscriptOf(v *variable, index syntax.ArithmExpr) string {
 // declClause is declare, local, export and readonly.
 func (r *runner) declClause(c *syntax.DeclClause) {
 	variant := c.Variant.Value
-	r.trace(r.snippet(c))
-	flags := ""
+	flags, traced := "", []string{variant}
 	var assigns []*syntax.Assign
 	for _, a := range c.Args {
 		if a.Name != nil {
+			shown := r.snippet(a)
 			if a.Value != nil { // what it is expands before anything is declared
 				one := *a
-				one.Value = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: r.assigned(a.Value)}}}
+				value := r.assigned(a.Value)
+				shown = traceQuoted(shown[:int(a.Value.Pos().Offset()-a.Pos().Offset())]+value, false)
+				one.Value = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: value}}}
 				a = &one
 			}
+			traced = append(traced, shown)
 			assigns = append(assigns, a)
 			continue
 		}
 		for _, word := range r.fields([]*syntax.Word{a.Value}) {
 			flags, assigns = declaredWord(word, flags, assigns)
+			traced = append(traced, traceQuoted(word, false))
 		}
 	}
+	r.trace(strings.Join(traced, " "))
 	r.substituted, r.status = false, 0
 	r.declare(variant, flags, assigns)
 	r.statuses = []int{r.status}
@@ -679,7 +684,7 @@ func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 			if a.Index != nil {
 				key = r.subscriptOf(v, a.Index)
 			}
-			if variant == "export" && r.options["xtrace"] {
+			if (variant == "export" || variant == "readonly") && r.options["xtrace"] {
 				r.traceWords([]string{name + "=" + text}, true)
 			}
 			if err := r.store(v, name, key, text, a.Append); err != nil {

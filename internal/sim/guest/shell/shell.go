@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,8 +56,18 @@ type Process struct {
 // bash reports whether the shell that runs the process is bash.
 func (p *Process) bash() bool { return !p.posix }
 
-// Abs makes a guest path absolute against the process's directory.
-func (p *Process) Abs(name string) string { return p.Guest.Root.Abs(p.Dir, name) }
+// Abs makes a guest path absolute against the process's directory. On Linux what is behind .. is beside the target of a link.
+func (p *Process) Abs(name string) string {
+	if strings.Contains(name, "..") && !p.Guest.IsWindows() {
+		parts := strings.Split(name, "/")
+		for n, part := range slices.Backward(parts) {
+			if part == ".." {
+				return path.Join(p.resolve(strings.Join(parts[:n+1], "/"), 0), strings.Join(parts[n+1:], "/"))
+			}
+		}
+	}
+	return p.Guest.Root.Abs(p.Dir, name)
+}
 
 // Arg returns Args[i], or "".
 func (p *Process) Arg(i int) string {

@@ -17,7 +17,7 @@ import (
 // cmdInternals, and what only PowerShell has is in its package.
 func windowsCommands(image machine.Image) Table {
 	t := Table{
-		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
+		"hostname": flagged("+", hostname), "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
 		"tasklist": tasklist, "attrib": attrib, "xcopy": xcopy, "robocopy": robocopy,
 		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe,
 		"net": net, "net1": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
@@ -26,14 +26,15 @@ func windowsCommands(image machine.Image) Table {
 		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
 		"ping": ping, "nslookup": nslookup, "icacls": icacls,
 		"tar": tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
-		"choice": choice, "more": more, "fc": fc, "taskkill": taskkill, "schtasks": schtasks,
+		"choice": choice, "more": more, "sort": sortWindows, "fc": fc, "taskkill": taskkill, "schtasks": schtasks,
 	}
 	for _, name := range []string{"w32tm", "wevtutil", "fsutil", "route", "certutil",
 		"wmic", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact", "tzutil", "logman"} {
 		t[name] = noEffect
 	}
-	for _, name := range []string{"cacls", "diskpart", "sconfig", "help", "comp", "sort", "ftp", "driverquery", "qprocess", "query", "quser",
-		"getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
+	for _, name := range []string{"cacls", "diskpart", "sconfig", "help", "comp", "ftp", "clip", "tree", "label", "eventcreate", "runas",
+		"gpresult", "sfc", "vssadmin", "typeperf", "mountvol", "klist", "pnputil", "doskey", "waitfor", "secedit",
+		"driverquery", "qprocess", "query", "quser", "getmac", "netstat", "tracert", "pathping", "arp", "openfiles", "cscript", "wscript",
 		"format", "chkdsk", "bitsadmin", "cipher", "expand", "makecab", "forfiles", "regsvr32", "rundll32", "subst", "replace", "print"} {
 		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }
 	}

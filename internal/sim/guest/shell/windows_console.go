@@ -54,12 +54,13 @@ func choice(_ context.Context, p *Process) int {
 
 // more prints files; there is no screen whose end it waits at.
 func more(_ context.Context, p *Process) int {
-	var names []string
-	for _, a := range p.Args[1:] {
-		if strings.HasPrefix(a, "/") || strings.HasPrefix(a, "+") {
-			return p.refuseAs(1, "more %s", a)
-		}
-		names = append(names, a)
+	o, code := p.switches("")
+	if code != 0 {
+		return code
+	}
+	names := o.operands
+	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "+") }) {
+		return p.refuseAs(1, "more from a line on")
 	}
 	if len(names) == 0 {
 		text, code := p.inputs(nil)

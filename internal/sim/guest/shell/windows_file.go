@@ -274,6 +274,16 @@ func removeDir(_ context.Context, p *Process) int {
 			code = map[bool]int{true: 2, false: 3}[p.Guest.Root.IsDir(at[:max(strings.LastIndexByte(at, '\\'), 2)+1])]
 			p.Fail(code, "%s\r", map[int]string{2: "The system cannot find the file specified.",
 				3: "The system cannot find the path specified."}[code])
+		case strings.HasPrefix(strings.ToLower(p.Dir)+`\`, strings.ToLower(at)+`\`): // all but the folder goes
+			if o.has("s") {
+				entries, _ := p.Guest.Root.ReadDir(at) // what cannot be read stays
+				for _, e := range entries {
+					if one := p.Guest.Root.Abs(at, e.Name()); !strings.EqualFold(one, p.Dir) {
+						_ = p.Guest.Root.RemoveAll(one)
+					}
+				}
+			}
+			code = p.Fail(32, "The process cannot access the file because it is being used by another process.\r")
 		case !info.IsDir():
 			code = p.Fail(267, "The directory name is invalid.\r")
 		default:
@@ -307,7 +317,10 @@ func copyWindows(_ context.Context, p *Process) int {
 	}
 	names := o.operands
 	plus := regexp.MustCompile(`\s*\+\s*`)
-	names = strings.Fields(plus.ReplaceAllString(strings.Join(quoteBlanks(names), " "), "+"))
+	for i, name := range names {
+		names[i] = strings.ReplaceAll(name, " ", "\x01") // within a word
+	}
+	names = strings.Fields(plus.ReplaceAllString(strings.Join(names, " "), "+"))
 	if len(names) == 0 || len(names) > 2 || strings.HasPrefix(names[0], "+") {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
@@ -405,15 +418,6 @@ func copyWindows(_ context.Context, p *Process) int {
 	return 0
 }
 
-// quoteBlanks marks the blanks within words.
-func quoteBlanks(words []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = strings.ReplaceAll(w, " ", "\x01")
-	}
-	return out
-}
-
 // makeLink is mklink [/d | /h | /j] LINK TARGET.
 func makeLink(_ context.Context, p *Process) int {
 	o, code := p.switches("d h j")
@@ -472,6 +476,9 @@ func moveWindows(_ context.Context, p *Process) int {
 		if err := p.Guest.Root.Rename(from, to); err != nil {
 			return p.Fail(1, "%s\r", windowsReason(err))
 		}
+		if strings.ContainsAny(names[0], "*?") {
+			p.Printf("%s\r\n", from)
+		}
 		moved++
 	}
 	if moved == 0 {
@@ -517,32 +524,22 @@ func renameWindows(_ context.Context, p *Process) int {
 
 // xcopy copies files, and with /s or /e the folders below. What it would ask is refused before anything is copied.
 func xcopy(_ context.Context, p *Process) int {
-	var o options
-	var names []string
-	for _, a := range p.Args[1:] {
-		name, glued, some := strings.Cut(a, "/")
-		if name != "" {
-			names = append(names, name)
-		}
-		for one := range strings.SplitSeq(strings.ToLower(glued), "/") {
-			switch {
-			case !some:
-			case one != "" && strings.Trim(one, "sedyqihrkfclgntz") == "" && one != "exclude":
-				for _, letter := range one {
-					o.given = append(o.given, given{name: string(letter)})
-				}
-			case strings.HasPrefix(one, "exclude:"), strings.HasPrefix(one, "d:"), one == "?", one == "a", one == "m", one == "p",
-				one == "v", one == "w", one == "u", one == "o", one == "x", one == "b", one == "j", one == "-y":
-				return p.refuseAs(4, "xcopy /%s", one)
-			default:
-				return p.Fail(4, "Invalid switch - /%s\r", one)
-			}
+	var words []string
+	for _, a := range p.Args[1:] { // a switch may follow a name at once
+		name, switches, some := strings.Cut(a, "/")
+		words = append(words, name)
+		if some {
+			words = append(words, "/"+switches)
 		}
 	}
-	if one := o.last("d", "t", "l", "g", "n", "z"); one != "" {
-		return p.refuseAs(4, "xcopy /%s", one)
-	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	o, kind, wrong := declare("// s e y q i h r k f c exclude=?! d=?! t! l! g! n! z! a! m! p! v! w! u! o! x! b! j! -y! ?!").slashed(words)
+	names := o.operands
 	switch {
+	case kind == '?':
+		return p.Fail(4, "Invalid switch - %s\r", wrong)
+	case kind != 0:
+		return p.refuseAs(4, "xcopy %s", wrong)
 	case len(names) == 0 || len(names) > 2:
 		return p.Fail(4, "Invalid number of parameters\r")
 	case len(names) == 1:
@@ -589,6 +586,11 @@ func xcopy(_ context.Context, p *Process) int {
 			target = root.Abs(to, base)
 		case !root.IsDir(from) && folder:
 			target = root.Abs(to, base)
+		}
+		if o.has("s", "e") && strings.HasPrefix(strings.ToLower(target)+`\`, strings.ToLower(from)+`\`) {
+			p.Fail(4, "Cannot perform a cyclic copy\r")
+			p.Printf("0 File(s) copied\r\n")
+			return 4
 		}
 		walk(source, from, target, o.has("s", "e"))
 	}

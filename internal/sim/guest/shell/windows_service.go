@@ -41,13 +41,6 @@ func serviceCode(err error) int {
 	return errServiceExists
 }
 
-func windowsState(s machine.Service) string {
-	if s.Running {
-		return "Running"
-	}
-	return "Stopped"
-}
-
 // startType folds the spellings of PowerShell, sc.exe and nssm.
 func startType(s string) string {
 	switch strings.ToLower(s) {
@@ -76,7 +69,7 @@ func nssm(_ context.Context, p *Process) int {
 		if !ok {
 			return p.Fail(3, "Can't open service!\r\nOpenService(): The specified service does not exist as an installed service.\r\n")
 		}
-		p.Printf("SERVICE_%s\r\n", strings.ToUpper(windowsState(row)))
+		p.Printf("SERVICE_%s\r\n", map[bool]string{true: "RUNNING", false: "STOPPED"}[row.Running])
 	case "install":
 		err = services.Create(machine.Service{Name: name, Start: machine.Automatic, Path: strings.Join(p.Args[min(3, len(p.Args)):], " ")})
 	case "remove":
@@ -170,6 +163,11 @@ func scExe(_ context.Context, p *Process) int {
 			map[bool]string{true: "EnumQueryServicesStatus:OpenService", false: "OpenService"}[strings.HasPrefix(verb, "query")])
 	case slices.ContainsFunc(strings.Split(made.Settings["DependOnService"], "/"), func(d string) bool { return strings.EqualFold(d, name) }):
 		return p.Fail(1059, "[SC] CreateService FAILED 1059:\r\n\r\nCircular service dependency was specified.\r\n\r")
+	case made.Display != "" && slices.ContainsFunc(services.List(), func(s machine.Service) bool {
+		return !strings.EqualFold(s.Name, name) && (strings.EqualFold(s.Display, made.Display) || strings.EqualFold(s.Name, made.Display))
+	}):
+		return p.Fail(1078, "[SC] CreateService FAILED 1078:\r\n\r\nThe name is already in use as either a service name or a service "+
+			"display name.\r\n\r")
 	case ok && verb == "create":
 		return p.Fail(errServiceExists, "[SC] CreateService FAILED 1073:\r\n\r\nThe specified service already exists.\r\n\r")
 	}

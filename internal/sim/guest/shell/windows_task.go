@@ -75,12 +75,10 @@ func tasklist(_ context.Context, p *Process) int {
 	wrong := func() int { return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"TASKLIST /?\" for usage.\r") }
 	o, kind, bad := declare("- nh fo: fi:* v! svc! m! s! u! p! apps! ?!").slashed(p.Args[1:])
 	switch {
-	case kind == '!':
-		return p.refuseAs(1, "tasklist %s", bad)
-	case kind == '?' || len(o.operands) > 0:
-		return p.badArgument("TASKLIST", cmp.Or(bad, strings.Join(o.operands, " ")))
-	case kind != 0:
+	case kind == '+' || kind == ':':
 		return wrong()
+	case kind != 0 || len(o.operands) > 0:
+		return p.badSwitch("TASKLIST", kind, cmp.Or(bad, strings.Join(o.operands, " ")))
 	}
 	format, head, tasks := strings.ToLower(o.value("fo")), !o.has("nh"), p.tasks()
 	if !o.has("fo") {
@@ -136,10 +134,8 @@ func tasklist(_ context.Context, p *Process) int {
 func taskkill(_ context.Context, p *Process) int {
 	o, kind, bad := declare("- im:* pid:* f* t* fi! s! u! p! ?!").slashed(p.Args[1:])
 	switch {
-	case kind == '!':
-		return p.refuseAs(1, "taskkill %s", bad)
 	case kind != 0 || len(o.operands) > 0:
-		return p.badArgument("TASKKILL", cmp.Or(bad, strings.Join(o.operands, " ")))
+		return p.badSwitch("TASKKILL", kind, cmp.Or(bad, strings.Join(o.operands, " ")))
 	case !o.has("im", "pid"):
 		return p.Fail(1, "ERROR: Invalid syntax. Neither /FI nor /PID nor /IM were specified.\r\nType \"TASKKILL /?\" for usage.\r")
 	}
@@ -162,13 +158,28 @@ func taskkill(_ context.Context, p *Process) int {
 	return code
 }
 
-// badArgument is what a program says of an argument that it does not know.
-func (p *Process) badArgument(program, argument string) int {
-	return p.Fail(1, "ERROR: Invalid argument/option - '%s'.\r\nType \"%s /?\" for usage.\r", argument, program)
+// badSwitch is what a program says of what slashed finds wrong.
+func (p *Process) badSwitch(program string, kind byte, bad string) int {
+	switch kind {
+	case '!', '+':
+		return p.refuseAs(1, "%s %s", strings.ToLower(program), bad)
+	case ':':
+		return p.Fail(1, "ERROR: Invalid syntax. Value expected for '%s'.\r\nType \"%s /?\" for usage.\r", bad, program)
+	}
+	return p.Fail(1, "ERROR: Invalid argument/option - '%s'.\r\nType \"%s /?\" for usage.\r", bad, program)
 }
 
 // startTime is a time of day as schtasks takes it.
 var startTime = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d$`)
+
+// weekDays are days of the week as schtasks takes them.
+var weekDays = regexp.MustCompile(`(?i)^(\*|(mon|tue|wed|thu|fri|sat|sun)(,(mon|tue|wed|thu|fri|sat|sun))*)$`)
+
+// validEvery reports whether a task may run each so many minutes, hours, days, weeks or months.
+func validEvery(kind, text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 1 && n <= map[string]int{"minute": 1439, "hourly": 23, "daily": 365, "weekly": 52, "monthly": 12}[kind]
+}
 
 // schtasks keeps the tasks of the Task Scheduler that PowerShell's cmdlets keep. Nothing runs them, which each that is made says.
 func schtasks(ctx context.Context, p *Process) int {
@@ -179,15 +190,12 @@ func schtasks(ctx context.Context, p *Process) int {
 	takes := map[string]string{"/create": "tn: tr: sc: ru: rp: rl: f mo: st: sd: np it z d: m: i:", "/delete": "tn: f",
 		"/query": "tn:", "/change": "tn: enable disable", "/run": "tn:", "/end": "tn:"}[verb]
 	if takes == "" {
-		return p.badArgument("SCHTASKS", p.Args[1])
+		return p.badSwitch("SCHTASKS", '?', p.Args[1])
 	}
 	o, kind, bad := declare("xml! s! u! p! fo! v! nh! hresult! tr! ?! " + takes).slashed(p.Args[2:])
 	switch {
-	case kind == '!':
-		return p.refuseAs(1, "schtasks %s %s", verb, bad)
 	case kind != 0 || len(o.operands) > 0:
-		return p.Fail(1, "ERROR: Invalid syntax. Value expected for '%s'.\r\nType \"SCHTASKS %s /?\" for usage.\r",
-			cmp.Or(bad, strings.Join(o.operands, " ")), strings.ToUpper(verb[1:]))
+		return p.badSwitch("SCHTASKS "+strings.ToUpper(verb), kind, cmp.Or(bad, strings.Join(o.operands, " ")))
 	}
 	name := strings.Trim(o.value("tn"), `\`)
 	if name == "" {
@@ -218,6 +226,10 @@ func schtasks(ctx context.Context, p *Process) int {
 			return p.Fail(1, "ERROR: Invalid Schedule Type specified.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r")
 		case o.value("st") != "" && !startTime.MatchString(o.value("st")):
 			return p.refuseAs(1, "schtasks /st %s", o.value("st"))
+		case o.has("mo") && !validEvery(kind, o.value("mo")):
+			return p.refuseAs(1, "schtasks /mo %s of /sc %s", o.value("mo"), kind)
+		case o.has("d") && !(kind == "weekly" && weekDays.MatchString(o.value("d"))):
+			return p.refuseAs(1, "schtasks /d %s of /sc %s", o.value("d"), kind)
 		case kind == "once" && o.value("st") == "":
 			return p.Fail(1, "ERROR: Invalid syntax. /ST option is mandatory.\r\nType \"SCHTASKS /CREATE /?\" for usage.\r")
 		case there && !o.has("f"):

@@ -7,77 +7,50 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
-// findstr searches lines; it supports /i /v /r /l /c:TEXT /x /b /e /n /m /s. Words of the
-// pattern are alternatives; a dot, * and [ are regular expressions unless /l is given.
+// findstr searches lines. Words of the pattern are alternatives; a dot, * and [ are regular expressions unless /l is given.
 func findstr(_ context.Context, p *Process) int {
-	f := finder{}
-	var files []string
-	patterns := []string(nil)
-	literal, given := false, false
-	for _, a := range p.Args[1:] {
-		low := strings.ToLower(a)
-		switch {
-		case strings.HasPrefix(low, "/c:"), strings.HasPrefix(low, "-c:"):
-			patterns, given, literal = append(patterns, a[3:]), true, true
-		case len(a) > 1 && (a[0] == '/' || a[0] == '-') && !given || len(a) == 2 && a[0] == '/':
-			for _, flag := range low[1:] {
-				if !f.flag(flag) {
-					return p.refuseAs(2, "findstr /%c", flag)
-				}
-			}
-		case !given:
-			patterns, given = strings.Fields(a), true
-		default:
-			files = append(files, a)
-		}
+	o, kind, wrong := declare("- // i v r l x b e n m c:* s! o! p! g=?! f=?! d=?! a=?! q! offline! ?!").slashed(p.Args[1:])
+	patterns, files := o.values("c"), o.operands
+	switch {
+	case kind == '!' || kind == '?':
+		return p.refuseAs(2, "findstr %s", wrong)
+	case len(patterns) == 0 && len(files) > 0:
+		patterns, files = strings.Fields(files[0]), files[1:]
 	}
-	if len(patterns) == 0 {
+	if kind != 0 || len(patterns) == 0 {
 		return p.Fail(2, "FINDSTR: Bad command line\r")
 	}
-	if f.literal || literal && !f.regular {
+	atEnd := false // whether $ ends the pattern
+	if o.has("l") || o.has("c") && !o.has("r") {
 		for i, one := range patterns {
 			patterns[i] = regexp.QuoteMeta(one)
 		}
 	} else {
 		for i, one := range patterns {
 			patterns[i] = findstrPattern(one)
-			f.atEnd = f.atEnd || len(patterns) == 1 && strings.HasSuffix(one, "$") && !strings.HasSuffix(one, `\$`)
+			atEnd = atEnd || len(patterns) == 1 && strings.HasSuffix(one, "$") && !strings.HasSuffix(one, `\$`)
 		}
 	}
 	text := "(?:" + strings.Join(patterns, "|") + ")"
-	if f.whole || f.begins {
+	if o.has("x", "b") {
 		text = "^" + text
 	}
-	if f.whole || f.ends {
+	if o.has("x", "e") {
 		text += "$"
 	}
-	if f.fold {
+	if o.has("i") {
 		text = "(?i)" + text
 	}
 	re, err := regex.New(text)
 	if err != nil {
 		return p.Fail(2, "FINDSTR: the pattern is not one that casement simulates\r")
 	}
-	return f.search(p, files, re)
-}
-
-// finder is a search of findstr, read from its command line.
-type finder struct {
-	fold, invert, regular, literal, whole, begins, ends, number, names, atEnd bool
-}
-
-func (f *finder) flag(c rune) bool {
-	flags := map[rune]*bool{'i': &f.fold, 'v': &f.invert, 'r': &f.regular, 'l': &f.literal, 'x': &f.whole,
-		'b': &f.begins, 'e': &f.ends, 'n': &f.number, 'm': &f.names}
-	if flags[c] == nil {
-		return false
-	}
-	*flags[c] = true
-	return true
+	return p.findLines(o, files, re, atEnd)
 }
 
 // findstrPattern translates an expression: \< and \> are words, other escapes stay.
@@ -88,6 +61,10 @@ func findstrPattern(p string) string {
 		case c == '\\' && i+1 < len(p) && (p[i+1] == '<' || p[i+1] == '>'):
 			b.WriteString(`\b`)
 			i++
+		case c == '[' && strings.IndexByte(p[i+1:], ']') > 0:
+			end := i + 1 + strings.IndexByte(p[i+1:], ']')
+			b.WriteString(strings.ReplaceAll(p[i:end], `\`, `\\`) + "]")
+			i = end
 		case c == '\\' && i+1 < len(p):
 			b.WriteString(regexp.QuoteMeta(p[i+1 : i+2]))
 			i++
@@ -102,8 +79,8 @@ func findstrPattern(p string) string {
 	return b.String()
 }
 
-// search prints the lines that match; the code is 1 where none does.
-func (f finder) search(p *Process, names []string, re *regex.Pattern) int {
+// findLines prints the lines that match; the code is 1 where none does.
+func (p *Process) findLines(o options, names []string, re *regex.Pattern, atEnd bool) int {
 	files := names
 	if len(names) > 0 {
 		files = nil
@@ -131,25 +108,25 @@ func (f finder) search(p *Process, names []string, re *regex.Pattern) int {
 			text := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 			end := line[len(text):]
 			matched := re.Match(p.meter, text)
-			if f.atEnd && end == "" && file != "-" {
+			if atEnd && end == "" && file != "-" {
 				matched = false // $ is in front of the end of a line, which a file's last text may lack
 			}
 			if file == "-" {
 				end = cmp.Or(end, "\r\n")
 			}
-			if line = text; matched == f.invert {
+			if line = text; matched == o.has("v") {
 				continue
 			}
 			code = 0
 			switch {
-			case f.names:
+			case o.has("m"):
 				p.Printf("%s\r\n", file)
-			case f.number:
+			case o.has("n"):
 				p.Printf("%s%d:%s%s", prefix, n, line, end)
 			default:
 				p.Printf("%s%s%s", prefix, line, end)
 			}
-			if f.names {
+			if o.has("m") {
 				break
 			}
 		}
@@ -222,6 +199,41 @@ func findWindows(_ context.Context, p *Process) int {
 		}
 	}
 	return code
+}
+
+// sortWindows is sort.exe: lines in the order of letters, without regard to their case; signs come before digits.
+func sortWindows(_ context.Context, p *Process) int {
+	o, kind, wrong := declare("r o:").slashed(p.Args[1:])
+	if kind != 0 || len(o.operands) > 1 {
+		return p.refuseAs(1, "sort %s", cmp.Or(wrong, "of several files"))
+	}
+	data, err := p.read(orStdin(o.operands)[0])
+	if err != nil {
+		return p.Fail(1, "The system cannot find the file specified.\r")
+	}
+	key := func(line string) string {
+		return strings.Map(func(r rune) rune {
+			switch {
+			case r == '-' || r == '\'':
+				return -1
+			case r < 0x80 && r > ' ' && !unicode.IsLetter(r) && !unicode.IsDigit(r):
+				return '!'
+			}
+			return unicode.ToLower(r)
+		}, line)
+	}
+	lines := p.linesOf(strings.ReplaceAll(string(readable(data)), "\r\n", "\n"))
+	slices.SortStableFunc(lines, func(a, b string) int {
+		order := cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(strings.ToLower(a), strings.ToLower(b)))
+		return map[bool]int{true: -order, false: order}[o.has("r")]
+	})
+	text := strings.Join(append(lines, ""), "\r\n")
+	if !o.has("o") {
+		p.Printf("%s", text)
+	} else if err := p.Guest.Root.WriteFile(p.Abs(o.value("o")), []byte(text), 0o644); err != nil {
+		return p.Fail(1, "%s\r", windowsReason(err))
+	}
+	return 0
 }
 
 // whereCommand returns where.exe: programs of the image by their paths, and files of the
