@@ -238,7 +238,7 @@ func (r *run) should(operation, target string) (bool, error) {
 	return r.asked("Performing the operation \""+operation+"\" on target \""+target+"\".", impacts["medium"])
 }
 
-// asked is should with a message and an impact of its own. Nobody answers the question of -Confirm.
+// asked is should with a message and an impact of its own. The question of -Confirm gets no answer.
 func (r *run) asked(message string, impact int) (bool, error) {
 	if v, _ := r.lookup("whatifpreference"); truth(v) {
 		r.print(r.session.Stdout, "What if: "+message+"\r\n")

@@ -51,7 +51,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	r.ok, r.where = true, p.at()
 	stages := make([]stage, len(p.stages))
 	// What a stage gives before all have begun waits for that.
-	var held []func() error
+	var waiting []func() error
 	begun := false
 	next, err := out, error(nil)
 	for i := len(p.stages) - 1; i >= 0; i-- {
@@ -71,7 +71,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 			if begun {
 				return s.process(v)
 			}
-			held = append(held, func() error { return s.process(v) })
+			waiting = append(waiting, func() error { return s.process(v) })
 			return r.take(16)
 		}
 	}
@@ -86,8 +86,8 @@ func (r *run) pipeline(p pipeline, out sink) error {
 			err = r.located(s.begin(), p.stages[i])
 		}
 	}
-	for begun = true; len(held) > 0 && err == nil; held = held[1:] {
-		err = held[0]()
+	for begun = true; len(waiting) > 0 && err == nil; waiting = waiting[1:] {
+		err = waiting[0]()
 	}
 	if err == nil {
 		err = r.feed(p.stages[0], stages[0], next)

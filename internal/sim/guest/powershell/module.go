@@ -192,7 +192,7 @@ func newModule(c *call) error {
 	return c.emit(m.object())
 }
 
-// moduleIn is the module that an object stands for, or nil.
+// moduleIn returns the module that an object describes, or nil.
 func moduleIn(v any) *module {
 	if o, ok := v.(*object); ok && o.kind == kindModule {
 		m, _ := o.read("module").(*module)
