@@ -101,11 +101,11 @@ func TestExecReachesTheFabric(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"Service by name":     {guest.Linux, []string{"curl", "-s", "http://web"}, 0, "hello 10.244.2.9\n"},
-		"Service by address":  {guest.Linux, []string{"curl", "-s", "http://10.96.0.80"}, 0, "hello 10.244.2.9\n"},
-		"pod":                 {guest.Linux, []string{"wget", "-qO-", "http://10.244.1.5"}, 0, "hello 10.244.2.9\n"},
-		"getent":              {guest.Linux, []string{"getent", "hosts", "web"}, 0, "10.96.0.80      web.default.svc.cluster.local\n"},
-		"nslookup":            {guest.Linux, []string{"nslookup", "web"}, 0, "Address: 10.96.0.80"},
+		"Service by name":    {guest.Linux, []string{"curl", "-s", "http://web"}, 0, "hello 10.244.2.9\n"},
+		"Service by address": {guest.Linux, []string{"curl", "-s", "http://10.96.0.80"}, 0, "hello 10.244.2.9\n"},
+		"pod":                {guest.Linux, []string{"wget", "-qO-", "http://10.244.1.5"}, 0, "hello 10.244.2.9\n"},
+		"getent":             {guest.Linux, []string{"getent", "hosts", "web"}, 0, "10.96.0.80      web.default.svc.cluster.local\n"},
+		"nslookup":           {guest.Linux, []string{"nslookup", "web"}, 0, "Address: 10.96.0.80"},
 		"resolv.conf": {guest.Linux, []string{"cat", "/etc/resolv.conf"}, 0, "search default.svc.cluster.local " +
 			"svc.cluster.local cluster.local\nnameserver 10.96.0.10\noptions ndots:5\n"},
 		"nc":                 {guest.Linux, []string{"nc", "-zv", "10.244.1.5", "81"}, 1, "no such port"},
