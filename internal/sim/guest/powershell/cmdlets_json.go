@@ -43,7 +43,7 @@ func convertToJSON(c *call) error {
 	return c.emit(b.String())
 }
 
-// isCode reports script blocks and types, whose properties only the real ones have.
+// isCode reports whether a value is a script block, a type or a formatted object, whose properties are not simulated.
 func isCode(v any) bool {
 	switch v := v.(type) {
 	case function, typeValue:
@@ -54,8 +54,8 @@ func isCode(v any) bool {
 	return false
 }
 
-// writeJSON writes as ConvertTo-Json of Windows PowerShell does: two blanks behind a
-// colon, and four columns in.
+// writeJSON writes a value in the format of Windows PowerShell's ConvertTo-Json: two blanks after a colon, and
+// nested values indented by four columns more than the position of their name.
 func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 	switch v := v.(type) {
 	case nil:
@@ -113,7 +113,8 @@ func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 	b.WriteString(quoteJSON(text(v)))
 }
 
-// pairs returns the names and values of an object; nil for one that is text.
+// pairs returns the names and values of an object's or hashtable's properties; both are nil for an object that
+// is written as a text.
 func pairs(v any) ([]string, []any) {
 	names, values := []string{}, []any{}
 	switch v := v.(type) {
@@ -126,7 +127,7 @@ func pairs(v any) ([]string, []any) {
 			return nil, nil
 		}
 		members := v.members()
-		if v.kind == kindIPAddress { // what PowerShell adds to a type comes last in JSON
+		if v.kind == kindIPAddress { // the property that PowerShell adds to the type is the last one in JSON
 			members = append(members[1:], members[0])
 		}
 		for _, f := range members {
@@ -181,7 +182,7 @@ func quoteJSON(s string) string {
 
 func convertFromJSON(c *call) error {
 	parts := inputTexts(c.objects("inputobject"))
-	if len(parts) > 1 { // the first line says whether each is a document
+	if len(parts) > 1 { // if the first line is a document, each line is one
 		if _, err := c.fromJSON([]byte(parts[0])); failed(err) != nil {
 			parts = []string{strings.Join(parts, "\n")}
 		} else if err != nil {
@@ -218,7 +219,7 @@ func (r *run) fromJSON(data []byte) (any, error) {
 			err = errors.New("more text follows")
 		}
 	}
-	if _, twice := err.(twoCases); twice { // it is never wrapped
+	if _, twice := err.(twoCases); twice { // this error is never wrapped
 		return nil, broken("System.InvalidOperationException", "DuplicateKeysInJsonString", "%s", err.Error())
 	}
 	if err != nil {
@@ -229,16 +230,16 @@ func (r *run) fromJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// twoCases are names of one object that differ in case alone.
+// twoCases are two names of an object's members that differ only in case.
 type twoCases [2]string
 
-// Error is what ConvertFrom-Json says.
+// Error returns the message of ConvertFrom-Json.
 func (t twoCases) Error() string {
 	return fmt.Sprintf("Cannot convert the JSON string because a dictionary that was converted from the string contains the duplicated keys "+
 		"'%s' and '%s'.", t[0], t[1])
 }
 
-// readJSON keeps the order of members.
+// readJSON reads a value. Members keep their order.
 func readJSON(d *json.Decoder, depth int) (any, error) {
 	t, err := d.Token()
 	if err != nil {

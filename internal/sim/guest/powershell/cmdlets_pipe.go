@@ -41,7 +41,7 @@ func blocks(v any) []function {
 	return out
 }
 
-// foreachState are the blocks of a ForEach-Object.
+// foreachState has the script blocks of a ForEach-Object.
 type foreachState struct{ begin, process, end []function }
 
 func foreachStart(c *call) error {
@@ -60,7 +60,7 @@ func foreachStart(c *call) error {
 		return c.need("process")
 	}
 	for _, f := range append(slices.Clone(s.begin), processBegins(s.process)...) {
-		if err := c.item1(f, nil, c.emit); err != nil {
+		if err := c.runItem(f, nil, c.emit); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func foreachStart(c *call) error {
 	return nil
 }
 
-// processBegins returns the begin blocks of script blocks that have them.
+// processBegins returns the begin blocks of script blocks, as script blocks of their own.
 func processBegins(all []function) []function {
 	var out []function
 	for _, f := range all {
@@ -86,14 +86,14 @@ func foreachEach(c *call, v any) error {
 		return c.eachMember(v)
 	}
 	for _, f := range s.process {
-		if err := c.item1(f, v, c.emit); err != nil {
+		if err := c.runItem(f, v, c.emit); err != nil {
 			return c.signed(err)
 		}
 	}
 	return nil
 }
 
-// signed puts the cmdlet's class into the id of a failure of its script block, other than one that is thrown.
+// signed appends the cmdlet's class to the id of a failure of its script block, except for a failure of throw.
 func (c *call) signed(err error) error {
 	if f := failed(err); f != nil && f.category != "OperationStopped" && !strings.Contains(f.id, ",") {
 		f.id += "," + c.cmd.class()
@@ -101,7 +101,7 @@ func (c *call) signed(err error) error {
 	return err
 }
 
-// eachMember is ForEach-Object NAME: a property or a method without arguments.
+// eachMember is ForEach-Object NAME: it emits a property, or calls a method.
 func (c *call) eachMember(v any) error {
 	words := list(c.given["process"])
 	if len(words) == 0 {
@@ -116,7 +116,7 @@ func (c *call) eachMember(v any) error {
 		if o, ok := v.(*object); ok {
 			_, own = o.get(name)
 		}
-		if !own { // what the language gives every value is none of its members
+		if !own { // Count and Length, which the language adds to every value, are not members here
 			return c.emit(nil)
 		}
 	}
@@ -150,7 +150,7 @@ func foreachEnd(c *call) error {
 		}
 	}
 	for _, f := range s.end {
-		if err := c.item1(f, nil, c.emit); err != nil {
+		if err := c.runItem(f, nil, c.emit); err != nil {
 			return err
 		}
 	}
@@ -202,13 +202,13 @@ func whereEach(c *call, v any) error {
 	return nil
 }
 
-// selectState is the state of Select-Object between the items of its pipeline.
+// selectState is the state of Select-Object between the objects of its pipeline.
 type selectState struct {
 	kept       []any
 	seen, sent int
 	first      int
 	skip       int
-	// chosen is the output so far where -Unique compares it, out takes what is left.
+	// chosen are the objects that -Unique compares at the end; out takes the distinct objects.
 	chosen []any
 	out    sink
 }
@@ -237,7 +237,7 @@ func selectEach(c *call, v any) error {
 	if o, ok := v.(*object); ok && isFormatted(o) {
 		return lacking("Select-Object of what a Format cmdlet made")
 	}
-	if s.sent < s.first && c.has("last") { // the first ones and the last ones
+	if s.sent < s.first && c.has("last") { // -First and -Last together select objects at both ends
 		s.sent++
 		return c.selected(v)
 	}
@@ -310,7 +310,7 @@ func selectEnd(c *call) error {
 	return nil
 }
 
-// distinct removes repeated values, compared by the selected properties.
+// distinct returns the values without duplicates, compared by the selected properties.
 func (c *call) distinct(values []any) []any {
 	seen := map[string]bool{}
 	var out []any
@@ -320,7 +320,7 @@ func (c *call) distinct(values []any) []any {
 		}
 		key := kindOf(v) + " " + text(v)
 		if isCustom(v) && !c.has("property") {
-			key = "" // they compare by their own ToString, which is empty
+			key = "" // objects that a script made compare by their own ToString, which is empty
 		} else if o, ok := v.(*object); ok {
 			key = objectText(&object{kind: customKind, fields: o.fields}, 0)
 		}
@@ -332,7 +332,7 @@ func (c *call) distinct(values []any) []any {
 	return out
 }
 
-// selected passes a value, its properties or one of them on.
+// selected emits the selected properties of a value, the value of one of them, or the value itself.
 func (c *call) selected(v any) error {
 	switch {
 	case c.has("expandproperty"):
@@ -365,7 +365,7 @@ func (c *call) selected(v any) error {
 			return err
 		}
 		return each(got, func(item any) error {
-			if o, ok := item.(*object); ok && !o.closed { // the properties become its own
+			if o, ok := item.(*object); ok && !o.closed { // the object gets the properties itself
 				for _, f := range more.fields {
 					o.set(f.name, f.value)
 				}
@@ -389,7 +389,7 @@ func (c *call) selected(v any) error {
 	return c.emit(v)
 }
 
-// sortKey is a property to sort by.
+// sortKey is a value to sort by.
 type sortKey struct {
 	value      any
 	descending bool
@@ -467,7 +467,7 @@ func sortObject(c *call) error {
 	return nil
 }
 
-// rank orders any two values.
+// rank compares any two values.
 func (c *call) rank(x, y any, failure *error) int {
 	_, numX := float(x)
 	_, numY := float(y)
@@ -479,7 +479,7 @@ func (c *call) rank(x, y any, failure *error) int {
 		}
 	}
 	n, err := c.order(x, y, false)
-	if failed(err) != nil { // what has no order is ordered by its text, which an object that script made has not
+	if failed(err) != nil { // values without an order are compared by their text, which is empty for an object that a script made
 		own := func(v any) string {
 			if isCustom(v) {
 				return ""

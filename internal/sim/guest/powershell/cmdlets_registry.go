@@ -20,7 +20,7 @@ var registryCmdlets = []cmdlet{
 	{name: "Remove-ItemProperty", parameters: "Path%!:0 Name%:1 LiteralPath|PSPath%! Force?~", run: removeProperty},
 }
 
-// valueText returns a registry value as a value of PowerShell.
+// valueText returns the value of a registry value in PowerShell's type for it.
 func valueText(v machine.Value) any {
 	switch v.Kind {
 	case "DWord", "QWord":
@@ -36,7 +36,7 @@ func valueText(v machine.Value) any {
 	return v.Text
 }
 
-// long returns a key's path with the full name of its root.
+// long returns a key's path with the full name of its root, such as HKEY_LOCAL_MACHINE.
 func long(path string) string {
 	head, rest, nested := strings.Cut(machine.CleanKey(path), `\`)
 	full := map[string]string{
@@ -105,7 +105,7 @@ func (c *call) newKey(path string) error {
 		if !c.is("force") {
 			return broken("System.IO.IOException", "ResourceExists", "A key in this path already exists.")
 		}
-		if err := registry.Delete(path); err != nil { // with -Force the key is made new
+		if err := registry.Delete(path); err != nil { // with -Force the key is created again
 			return keyError(err, path)
 		}
 	} else if _, ok := registry.Key(parent(path)); !ok && !c.is("force") {
@@ -122,7 +122,7 @@ func (c *call) newKey(path string) error {
 	return c.emitKey(path)
 }
 
-// eachKey runs for each key that a cmdlet is given, and for files where there is something to do with them.
+// eachKey calls key for each registry key that a call names, and file for each file. A nil file refuses files.
 func (c *call) eachKey(key, file func(path string) error) error {
 	return every(c, c.names(), func(name string) error {
 		provider, path := drive(name)
@@ -145,7 +145,7 @@ func (c *call) eachKey(key, file func(path string) error) error {
 	})
 }
 
-// noValue is the failure of a value that a key does not have.
+// noValue returns the failure for a value that a key does not have.
 func noValue(path, name string) error {
 	return broken("PSArgumentException", "System.Management.Automation.PSArgumentException", "Property %s does not exist at path %s.", name,
 		long(path))
@@ -200,7 +200,7 @@ func putProperty(c *call, existing bool) error {
 	}, c.fileAttribute)
 }
 
-// fileAttribute sets a property of a file that the guest keeps.
+// fileAttribute sets a time or IsReadOnly of a file.
 func (c *call) fileAttribute(file string) error {
 	o, err := c.fileObject(file)
 	if err != nil {
@@ -216,8 +216,8 @@ func (c *call) fileAttribute(file string) error {
 	return diskError(c.m.Root.Chmod(file, mode), file)
 }
 
-// registryValue returns the value that a cmdlet writes, in the type it names or the value's
-// own.
+// registryValue returns the registry value that a cmdlet writes. Its kind is that of the parameter -Type or
+// -PropertyType, of the old value, or of the given value's type.
 func (c *call) registryValue(old machine.Value, there bool) (machine.Value, error) {
 	given := c.given["value"]
 	kind := c.textOf("type") + c.textOf("propertytype")

@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 )
 
-// transcript is a file that takes what the host shows, and the streams that it came between.
+// transcript is a transcript's file, and the session's output streams before Start-Transcript replaced them.
 type transcript struct {
 	file           string
 	stdout, stderr io.Writer
 }
 
-// transcribed writes to a stream of the host and to the file of a transcript.
+// transcribed is a writer to an output stream of the host and to the file of a transcript.
 type transcribed struct {
 	r    *run
 	to   io.Writer
@@ -48,7 +48,7 @@ func startTranscript(c *call) error {
 	}
 	file := c.path(name)
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(file) {
-		return clobbers(file)
+		return noClobberFailure(file)
 	}
 	if yes, err := c.should("Start-Transcript", file); err != nil || !yes {
 		return err

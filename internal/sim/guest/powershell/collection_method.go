@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// addMonths keeps the day within its month, as .NET does.
+// addMonths adds months to a date. The day does not leave its month, as in .NET.
 func addMonths(t time.Time, n int) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
 	return first.AddDate(0, 0, min(t.Day(), first.AddDate(0, 1, -1).Day())-1)
@@ -22,7 +22,7 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		if len(args) != 1 {
 			return nil, noOverload(name, len(args))
 		}
-		return r.times(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
+		return r.dateArithmetic(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
 	}
 	if unit, ok := map[string]time.Duration{
 		"adddays": 24 * time.Hour, "addhours": time.Hour, "addminutes": time.Minute, "addseconds": time.Second,
@@ -37,7 +37,7 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		return dated(t, spec), nil
 	}
 	if low == "touniversaltime" && len(args) == 0 {
-		return t.In(utcZone), nil // the machine's zone is UTC
+		return t.In(utcZone), nil // the machine's time zone is UTC
 	}
 	if low == "tolocaltime" && len(args) == 0 {
 		return t.In(localZone), nil
@@ -62,13 +62,13 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(t, name)
 }
 
-// growing reports lists that can grow.
-func growing(a *array) bool {
+// canGrow reports whether items can be added to a list.
+func canGrow(a *array) bool {
 	return a.kind != kindEnumerator && (strings.Contains(a.kind, "List") || strings.Contains(a.kind, "Queue") ||
 		strings.Contains(a.kind, "Stack") || strings.Contains(a.kind, "HashSet"))
 }
 
-// addTo puts a value into a list, as one of the list's type. It reports whether a set took it.
+// addTo converts a value to the type of a list's items, and adds it to the list. It reports false if a set has the value already.
 func (r *run) addTo(a *array, v any) (bool, error) {
 	if a.item != "" && a.item != "object" && a.item != "psobject" {
 		converted, err := r.convert(a.item, v)
@@ -84,14 +84,15 @@ func (r *run) addTo(a *array, v any) (bool, error) {
 	if strings.Contains(a.kind, "HashSet") && indexIn(a, v) >= 0 {
 		return false, nil
 	}
-	if a.items = append(a.items, v); strings.Contains(a.kind, "Stack") { // its first item is the last one that came
+	if a.items = append(a.items, v); strings.Contains(a.kind, "Stack") { // the first item of a stack is the newest
 		copy(a.items[1:], a.items)
 		a.items[0] = v
 	}
 	return true, r.take(16)
 }
 
-// listMembers are methods of .NET's lists and sets that the simulation has not; no item is asked for them.
+// listMembers are methods of .NET's lists and sets that the simulation does not have. They are refused by
+// name, and not called on each item as other names are.
 const listMembers = " symmetricexceptwith ispropersubsetof ispropersupersetof removewhere trygetvalue binarysearch convertall findlast " +
 	"findlastindex findindex asreadonly ensurecapacity setrange trypeek trypop trydequeue "
 
@@ -117,7 +118,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	case "indexof":
 		return int64(indexIn(a, first2(args))), nil
 	case "lastindexof":
-		if !growing(a) {
+		if !canGrow(a) {
 			break
 		}
 		for i := len(a.items) - 1; i >= 0; i-- {
@@ -160,7 +161,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		if low == "where" || !strings.Contains(a.kind, "List`1") {
 			return r.eachCall(a, low, args)
 		}
-		if block, ok := first2(args).(function); ok { // the list's own: it has no $_ and returns nothing
+		if block, ok := first2(args).(function); ok { // the method of the list itself has no $_ and returns nothing
 			for _, item := range a.items {
 				err := r.callFunction(block, unnamed(item), nil, func(any) error { return nil })
 				if err != nil {
@@ -179,8 +180,8 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 			return void{}, nil
 		}
 	}
-	if growing(a) {
-		if v, ok, err := r.change(a, low, args); ok || err != nil {
+	if canGrow(a) {
+		if v, ok, err := r.changeList(a, low, args); ok || err != nil {
 			return v, err
 		}
 	} else if low == "add" || low == "remove" || low == "insert" || low == "removeat" || low == "clear" {
@@ -189,10 +190,10 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		}
 		return nil, thrown("NotSupportedException", "Collection was of a fixed size.")
 	}
-	if growing(a) && hasPrefix(listMembers, name+" ") {
+	if canGrow(a) && hasPrefix(listMembers, name+" ") {
 		return nil, lacking("the method %s of %s", name, kindOf(a))
 	}
-	// A method of each item.
+	// The list does not have the method, so it is called on each item.
 	var out []any
 	if len(a.items) == 0 {
 		return nil, methodMissing(kindOf(a), name)
@@ -209,7 +210,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	return single(out), nil
 }
 
-// propertiesCall is a method of PSObject.Properties.
+// propertiesCall runs a method of PSObject.Properties.
 func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error) {
 	switch low {
 	case "remove":
@@ -247,7 +248,7 @@ func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error
 	return nil, r.noMethod(a, name)
 }
 
-// eachCall is ForEach and Where of lists (about_Arrays).
+// eachCall runs ForEach or Where of a list (about_Arrays).
 func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 	out := newArray()
 	out.kind = "System.Collections.ObjectModel.Collection`1"
@@ -258,7 +259,7 @@ func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 			var err error
 			switch by := first2(args).(type) {
 			case function:
-				given, err = r.gather(func(to sink) error { return r.item1(by, item, to) })
+				given, err = r.gather(func(to sink) error { return r.runItem(by, item, to) })
 			case typeValue:
 				v, failure := r.convert(by.name, item)
 				given, err = []any{v}, failure
@@ -326,7 +327,7 @@ func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 	return out, nil
 }
 
-// memberOrMethod reads a property, or calls a method of that name.
+// memberOrMethod returns a property, or calls the method with the name.
 func (r *run) memberOrMethod(v any, name string, args []any) (any, error) {
 	if o, ok := v.(*object); ok && len(args) == 0 {
 		if got, has := o.get(name); has {
@@ -341,8 +342,8 @@ func (r *run) memberOrMethod(v any, name string, args []any) (any, error) {
 	return r.call(v, name, args)
 }
 
-// change alters a list that can grow; ok is false where the list has no such method.
-func (r *run) change(a *array, low string, args []any) (any, bool, error) {
+// changeList runs a method that changes a list; ok is false if the list has no such method.
+func (r *run) changeList(a *array, low string, args []any) (any, bool, error) {
 	if len(a.items) >= maxItems {
 		return nil, true, &LimitError{"makes a list of more than a million items"}
 	}
@@ -506,7 +507,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 	return void{}, true, nil
 }
 
-// putKey sets the value of a key, as one of the table's type.
+// putKey converts a value to the type of a table's values, and sets it as the value of a key.
 func (r *run) putKey(h *hashtable, key, v any) error {
 	if h.item != "" {
 		typed, err := r.convert(h.item, v)
@@ -519,12 +520,12 @@ func (r *run) putKey(h *hashtable, key, v any) error {
 	return r.take(32)
 }
 
-// addedTwice is the failure of a key that a table has.
-func addedTwice(key any) *failure {
+// duplicateKey returns the failure of adding a key that a table has already.
+func duplicateKey(key any) *failure {
 	return thrown("ArgumentException", "Item has already been added. Key in dictionary: '%[1]s'  Key being added: '%[1]s'", text(key))
 }
 
-// entries are the keys with their values, as objects.
+// entries returns the keys and values as objects.
 func (h *hashtable) entries() []*object {
 	out := make([]*object, 0, len(h.keys))
 	for k, v := range h.all() {
@@ -552,16 +553,16 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 			break
 		}
 		if _, ok := h.get(args[0]); ok {
-			return nil, addedTwice(args[0])
+			return nil, duplicateKey(args[0])
 		}
-		return void{}, unfit(r.putKey(h, args[0], args[1]), "value", args[1], name)
+		return void{}, unfitArgument(r.putKey(h, args[0], args[1]), "value", args[1], name)
 	case "insert":
 		i, err := r.number(args, 0)
 		if err != nil || !h.ordered || len(args) != 3 || i < 0 || i > len(h.keys) {
 			break
 		}
 		if _, ok := h.get(args[1]); ok {
-			return nil, addedTwice(args[1])
+			return nil, duplicateKey(args[1])
 		}
 		h.set(args[1], args[2])
 		h.keys = slices.Insert(h.keys[:len(h.keys)-1], i, h.keys[len(h.keys)-1])

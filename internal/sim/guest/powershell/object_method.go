@@ -53,7 +53,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			at, _ := v.(nextMatch)
 			m, err := at.re.FindNextMatch(at.m)
 			if err != nil {
-				return nil, late(err)
+				return nil, searchLimit(err)
 			}
 			return matchObject(at.re, m), r.step()
 		}
@@ -125,7 +125,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		}
 	case "System.Security.Principal.WindowsPrincipal":
 		if low == "isinrole" {
-			return true, nil // what runs here is the system or an administrator
+			return true, nil // Scripts run as the system or as an administrator
 		}
 	case "System.Text.RegularExpressions.Regex":
 		switch low {
@@ -142,7 +142,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
-// elapsed is what a stopwatch has counted.
+// elapsed returns the elapsed time of a stopwatch.
 func (r *run) elapsed(o *object) time.Duration {
 	counted, _ := o.read("counted").(time.Duration)
 	if started, _ := o.read("started").(time.Time); truth(o.read("IsRunning")) {
@@ -166,7 +166,8 @@ func (r *run) watchCall(o *object, name, low string) (any, error) {
 	return void{}, nil
 }
 
-// randomCall is a method of System.Random without a seed, whose numbers are no one's to know.
+// randomCall runs a method of System.Random. A generator with a seed is refused, because its numbers would
+// have to be those of .NET.
 func (r *run) randomCall(o *object, name, low string, args []any) (any, error) {
 	if o.read("seed") != nil || len(args) > 2 || low != "next" && low != "nextdouble" {
 		return nil, lacking("%s of System.Random with these arguments", name)
@@ -175,7 +176,7 @@ func (r *run) randomCall(o *object, name, low string, args []any) (any, error) {
 		return rand.Float64(), nil
 	}
 	bounds := args
-	if len(args) < 2 { // from 0 on
+	if len(args) < 2 { // without a lower bound the numbers start at 0
 		bounds = append(append([]any{int64(0)}, args...), int64(math.MaxInt32))
 	}
 	from, err := r.number(bounds, 0)
@@ -304,13 +305,13 @@ func (r *run) clientCall(o *object, name, low string, args []any) (any, error) {
 	}
 	switch low {
 	case "downloadstring", "downloadfile", "downloaddata":
-		a, err := r.ask(Request{Method: "GET", URL: at(args, 0), Headers: headers})
+		a, err := r.sendRequest(Request{Method: "GET", URL: at(args, 0), Headers: headers})
 		if err != nil {
 			return nil, err
 		}
 		switch low {
 		case "downloadfile":
-			return void{}, r.fileError(r.m.Root.WriteFile(r.own(args, 1), a.Body, 0o644), at(args, 1))
+			return void{}, r.fileError(r.m.Root.WriteFile(r.processPath(args, 1), a.Body, 0o644), at(args, 1))
 		case "downloaddata":
 			return a.Body, nil
 		}

@@ -21,13 +21,13 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// staticMethod is a method or property of a type. A property is called without arguments.
+// staticMethod is a static method or property of a type. A property is called without arguments.
 type staticMethod func(r *run, args []any) (any, error)
 
-// statics are the simulated static methods, as type::name in lower case, properties the static properties whose values a run makes.
+// statics are the simulated static methods by type::name in lower case; properties are the static properties that a run computes.
 var statics, properties map[string]staticMethod
 
-func init() { // the functions of the tables look into them
+func init() { // the tables cannot be initial values, because their functions refer to statics
 	statics, properties = map[string]staticMethod{}, staticProperties
 	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics} {
 		for name, f := range table {
@@ -36,12 +36,12 @@ func init() { // the functions of the tables look into them
 	}
 	for name, f := range fileStatics {
 		if kind, method, _ := strings.Cut(name, "::"); kind != "io.path" && method != "exists" && method != "getcurrentdirectory" {
-			statics[name] = pathed(f, map[bool]int{true: 2, false: 1}[method == "copy" || method == "move"])
+			statics[name] = nonEmptyPaths(f, map[bool]int{true: 2, false: 1}[method == "copy" || method == "move"])
 		}
 	}
 }
 
-// settings are properties of types that scripts set and the simulation has no use for.
+// settings are static properties that scripts set and that have no effect in the simulation.
 var settings = map[string]bool{
 	"net.servicepointmanager::securityprotocol":                    true,
 	"net.servicepointmanager::servercertificatevalidationcallback": true,
@@ -49,7 +49,7 @@ var settings = map[string]bool{
 	"net.servicepointmanager::defaultconnectionlimit":              true, "console::outputencoding": true, "console::inputencoding": true,
 }
 
-// staticValue reads a property of a type.
+// staticValue returns a static property, field or enumeration member of a type.
 func (r *run) staticValue(kind, name string) (any, error) {
 	low := strings.ToLower(name)
 	if members, ok := enumeration(kind); ok {
@@ -75,19 +75,19 @@ func (r *run) staticValue(kind, name string) (any, error) {
 	if strings.HasPrefix(kind, "stringcomparer") {
 		return system("System.StringComparer", nil, "text", name), nil
 	}
-	if proper := typeKey(typeName(kind)); proper != kind { // by another of its names
+	if proper := typeKey(typeName(kind)); proper != kind { // the type has a second name
 		return r.staticValue(proper, name)
 	}
 	return nil, lacking("[%s]::%s", kind, name)
 }
 
-// addressText is an address of a constant.
+// addressText is the text of an IPAddress that is a constant.
 type addressText string
 
 // mostDecimal is the largest decimal, of 96 bits.
 var mostDecimal = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 96), big.NewInt(1))
 
-// constants are fields of types, by the names of typeKey.
+// constants are static fields by type::name. The types are named as typeKey does.
 var constants = map[string]any{
 	"net.ipaddress::any": addressText("0.0.0.0"), "net.ipaddress::broadcast": addressText("255.255.255.255"),
 	"net.ipaddress::loopback": addressText("127.0.0.1"), "net.ipaddress::ipv6loopback": addressText("::1"),
@@ -151,9 +151,9 @@ func (r *run) putStatic(kind, name string, _ any) error {
 func (r *run) staticCall(kind, name string, args []any) (any, error) {
 	low := strings.ToLower(name)
 	if low == "new" {
-		return r.make(kind, args)
+		return r.construct(kind, args)
 	}
-	if kind == "long" || kind == "int" || kind == "uint32" { // by one name in the tables
+	if kind == "long" || kind == "int" || kind == "uint32" { // In the tables these types have another name
 		if f, ok := statics[typeKey(typeName(kind))+"::"+low]; ok {
 			return f(r, args)
 		}
@@ -282,7 +282,7 @@ var textStatics = map[string]staticMethod{
 		return int64(dotnet.Compare(at(a, 0), at(a, 1), ignoresCase(a))), nil
 	},
 	"string::compareordinal": func(_ *run, a []any) (any, error) { return int64(strings.Compare(at(a, 0), at(a, 1))), nil },
-	"string::new":            func(r *run, a []any) (any, error) { return r.make("string", a) },
+	"string::new":            func(r *run, a []any) (any, error) { return r.construct("string", a) },
 	"char::isdigit":          charIs(unicode.IsDigit), "char::isletter": charIs(unicode.IsLetter),
 	"char::isletterordigit": charIs(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }),
 	"char::isupper":         charIs(unicode.IsUpper), "char::islower": charIs(unicode.IsLower), "char::iswhitespace": charIs(unicode.IsSpace),
@@ -358,12 +358,12 @@ var textStatics = map[string]staticMethod{
 
 func newGUID() guid {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return guid(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
-// encodingNames are what .NET calls the encodings, and what the web does. None is UTF-8 without a mark.
+// encodingNames are .NET's names of the encodings, and their web names. The encoding none is UTF-8 without a byte order mark.
 var encodingNames = map[string][2]string{"utf8": {"Unicode (UTF-8)", "utf-8"}, "none": {"Unicode (UTF-8)", "utf-8"},
 	"unicode": {"Unicode", "utf-16"}, "bigendianunicode": {"Unicode (Big-Endian)", "utf-16BE"}, "ascii": {"US-ASCII", "us-ascii"},
 	"default": {"Western European (Windows)", "windows-1252"}}
@@ -508,7 +508,7 @@ func (r *run) extreme(a []any, sign int) (any, error) {
 	return a[1], err
 }
 
-// toWhole is Convert.ToInt32 and its like, with a base as the second argument.
+// toWhole returns a method such as Convert.ToInt32, which may have a base as second argument.
 func toWhole(kind string) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		if s, ok := first2(a).(string); ok && len(a) == 1 {
@@ -546,7 +546,7 @@ func charIs(is func(rune) bool) staticMethod {
 	}
 }
 
-// ignoresCase reports whether the last argument of a method asks for it.
+// ignoresCase reports whether the last argument of a method asks for a comparison that ignores case.
 func ignoresCase(a []any) bool {
 	if len(a) < 3 {
 		return false
@@ -735,13 +735,13 @@ var systemStatics = map[string]staticMethod{
 		if len(a) != 2 && len(a) != 4 {
 			return nil, lacking("[IO.Compression.ZipFile]::CreateFromDirectory() with these arguments")
 		}
-		return void{}, r.zipFolder(r.own(a, 0), r.own(a, 1), len(a) == 4 && truth(a[3]))
+		return void{}, r.zipFolder(r.processPath(a, 0), r.processPath(a, 1), len(a) == 4 && truth(a[3]))
 	},
 	"io.compression.zipfile::extracttodirectory": func(r *run, a []any) (any, error) {
 		if len(a) != 2 {
 			return nil, lacking("[IO.Compression.ZipFile]::ExtractToDirectory() with these arguments")
 		}
-		return void{}, r.unpack(r.own(a, 0), r.own(a, 1))
+		return void{}, r.unpack(r.processPath(a, 0), r.processPath(a, 1))
 	},
 	"array::sort": func(r *run, a []any) (any, error) {
 		l, ok := first2(a).(*array)
@@ -777,12 +777,12 @@ func fromFileTime(r *run, a []any) (any, error) {
 	return fromTicks(n + 504911232000000000), err
 }
 
-// kindConsole is a writer of the console's own.
+// kindConsole is the type of [Console]::Out and [Console]::Error.
 const kindConsole = "System.IO.TextWriter+SyncTextWriter"
 
 var wildcardEscapes = strings.NewReplacer("*", "`*", "?", "`?", "[", "`[", "]", "`]")
 
-// secretPointer is the memory that has the text of a SecureString, which secretText reads.
+// secretPointer returns the value that represents a pointer to the text of a SecureString; secretText reads it.
 func secretPointer(_ *run, a []any) (any, error) {
 	if s, ok := first2(a).(secret); ok {
 		return s, nil
