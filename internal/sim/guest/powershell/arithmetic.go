@@ -90,6 +90,7 @@ var methodNames = map[string]string{
 	"-band": "op_BitwiseAnd", "-bor": "op_BitwiseOr", "-bxor": "op_ExclusiveOr", "-shl": "op_LeftShift", "-shr": "op_RightShift",
 }
 
+// noOperator returns the failure of an operator that the type of a value does not have.
 func noOperator(v any, operator string) error {
 	name := methodNames[operator]
 	if isCustom(v) {
@@ -98,6 +99,7 @@ func noOperator(v any, operator string) error {
 	return methodMissing(kindOf(v), name)
 }
 
+// textArithmetic applies an operator to a text: + appends, * repeats, and other operators use the text as a number.
 func (r *run) textArithmetic(operator, left string, right any) (any, error) {
 	switch operator {
 	case "+":
@@ -144,6 +146,7 @@ func whole(v any) any {
 	return v
 }
 
+// listArithmetic applies an operator to a list: + appends, * repeats.
 func (r *run) listArithmetic(operator string, left *array, right any) (any, error) {
 	switch operator {
 	case "+":
@@ -173,6 +176,7 @@ func (r *run) listArithmetic(operator string, left *array, right any) (any, erro
 	return nil, noOperator(left, operator)
 }
 
+// addHashtables returns a hashtable with the entries of two. A key in both is an error.
 func (r *run) addHashtables(operator string, left *hashtable, right any) (any, error) {
 	other, ok := right.(*hashtable)
 	switch {
@@ -224,6 +228,7 @@ func (r *run) dateArithmetic(operator string, left time.Time, right any) (any, e
 	return left.Add(by * v), unfitArgument(err, "1", right, methodNames[operator])
 }
 
+// spanArithmetic applies + or - to a time span.
 func (r *run) spanArithmetic(operator string, left time.Duration, right any) (any, error) {
 	if operator != "+" && operator != "-" {
 		return nil, noOperator(left, operator)
@@ -235,6 +240,7 @@ func (r *run) spanArithmetic(operator string, left time.Duration, right any) (an
 	return left + v, unfitArgument(err, "1", right, methodNames[operator])
 }
 
+// numberArithmetic applies an operator to two numbers: as whole numbers if both are, else as decimals or as float64.
 func (r *run) numberArithmetic(operator string, left, right any) (any, error) {
 	x, err := r.numeric(left)
 	if err != nil {
@@ -277,9 +283,10 @@ func (r *run) numberArithmetic(operator string, left, right any) (any, error) {
 	return math.Mod(f, g), nil
 }
 
+// integers applies an operator to two whole numbers. The result is a float64 if it does not fit into an int64.
 func integers(operator string, a, b int64) (any, error) {
 	if b == 0 && (operator == "/" || operator == "%") {
-		return nil, divided()
+		return nil, divisionByZero()
 	}
 	f := map[string]float64{"+": float64(a) + float64(b), "-": float64(a) - float64(b), "*": float64(a) * float64(b)}[operator]
 	if math.Abs(f) >= 1<<63 {
@@ -304,7 +311,7 @@ func integers(operator string, a, b int64) (any, error) {
 	return a % b, nil
 }
 
-func divided() error {
+func divisionByZero() error {
 	f := broken("RuntimeException", "RuntimeException", "Attempted to divide by zero.")
 	f.exception.inner = &exception{kind: "System.DivideByZeroException", message: f.exception.message}
 	return f
@@ -368,6 +375,7 @@ func float(v any) (float64, bool) {
 // flags are the values of enumeration members that scripts combine by -bor.
 var flags = map[string]int64{"tls": 192, "tls11": 768, "tls12": 3072, "tls13": 12288, "ssl3": 48}
 
+// bits applies a bitwise operator or a shift.
 func (r *run) bits(operator string, left, right any) (any, error) {
 	for _, v := range []*any{&left, &right} {
 		if s, ok := (*v).(string); ok {

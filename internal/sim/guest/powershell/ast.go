@@ -3,6 +3,7 @@ package powershell
 // node is a statement or an expression. at returns its byte offset in the script.
 type node interface{ at() int }
 
+// position is the byte offset of a node in the script.
 type position int
 
 func (p position) at() int { return int(p) }
@@ -19,6 +20,7 @@ type block struct {
 	streams bool
 }
 
+// parameters are the parameters of a function or script block, with the properties of [CmdletBinding()].
 type parameters struct {
 	list []parameter
 	// binding is set for advanced functions, which refuse unknown arguments.
@@ -31,6 +33,7 @@ type parameters struct {
 	impact int
 }
 
+// parameter is a parameter of a function or script block.
 type parameter struct {
 	// name is in lower case; shown is in the case of the script.
 	name, shown string

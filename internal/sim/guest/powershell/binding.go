@@ -40,7 +40,7 @@ func (b *binder) claim(err error) error {
 		return err
 	}
 	f.id = strings.TrimSuffix(f.id+","+b.f.shownName(), ",")
-	return named(b.f.shownName(), f)
+	return withCommand(b.f.shownName(), f)
 }
 
 // shownName returns the name of a function, or of a script's file, as errors show it. The name of a script block is empty.
@@ -66,6 +66,7 @@ func (one parameter) inAnySet(has func(parameterSet) bool) bool {
 	return slices.ContainsFunc(one.sets, has)
 }
 
+// newBinder returns a binder for a call of a function, in which all parameter sets are possible.
 func newBinder(r *run, f function, to *scope, piped bool) *binder {
 	b := &binder{r: r, f: f, p: f.body.parameters, to: to, bound: newHash(), given: map[string]bool{}, piped: piped,
 		unfilled: map[string]*cell{}}
@@ -522,11 +523,13 @@ func (r *run) ownProperty(v any, name string) (any, bool) {
 	return nil, false
 }
 
-func named(command string, f *failure) error {
+// withCommand sets the command that reports a failure, and returns the failure.
+func withCommand(command string, f *failure) error {
 	f.command = command
 	return f
 }
 
+// converted returns a value converted to the types of a parameter, the last type first.
 func (r *run) converted(one parameter, v any) (any, error) {
 	for i := len(one.kinds) - 1; i >= 0; i-- {
 		kind := one.kinds[i]
@@ -635,6 +638,7 @@ func (r *run) check(by validator, v any) (string, error) {
 	return "", nil
 }
 
+// checkItem returns why a single value does not pass a validator, or "".
 func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 	switch by.name {
 	case "validateset":
@@ -648,13 +652,13 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 		return fmt.Sprintf("The argument \"%s\" does not belong to the set \"%s\" specified by the ValidateSet attribute. "+
 			"Supply an argument that is in the set and then try the command again.", text(v), strings.Join(allowed, ",")), nil
 	case "validatepattern":
-		re, err := pattern(text(first2(args)), false)
+		re, err := pattern(text(firstOf(args)), false)
 		if err != nil {
 			return "", err
 		}
 		if yes, err := re.MatchString(text(v)); err != nil || !yes {
 			return fmt.Sprintf("The argument \"%s\" does not match the \"%s\" pattern. Supply an argument that matches \"%s\" and "+
-				"try the command again.", text(v), text(first2(args)), text(first2(args))), searchLimit(err)
+				"try the command again.", text(v), text(firstOf(args)), text(firstOf(args))), searchLimit(err)
 		}
 	case "validaterange":
 		if len(args) != 2 {
@@ -679,7 +683,7 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 		}
 	case "validatelength":
 		n := float64(len([]rune(text(v))))
-		low, _ := float(first2(args))
+		low, _ := float(firstOf(args))
 		high, _ := float(args[len(args)-1])
 		if n < low {
 			return fmt.Sprintf("The character length (%v) of the argument is too short. Specify an argument with a length that is greater than or "+
@@ -689,7 +693,7 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 				"than or equal to \"%s\" characters, and then try the command again.", n, text(args[1])), nil
 		}
 	case "validatescript":
-		f, ok := first2(args).(function)
+		f, ok := firstOf(args).(function)
 		if !ok {
 			return "", lacking("[ValidateScript()] without a script block")
 		}
@@ -747,11 +751,11 @@ func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
 		n := map[string]int{"writewarning": 3, "writeverbose": 4, "writedebug": 5}[low]
 		return void{}, r.note(n, at(args, 0), "")
 	case "writeobject":
-		return first2(args), nil
+		return firstOf(args), nil
 	case "writeerror", "throwterminatingerror":
-		f, ok := first2(args).(*failure)
+		f, ok := firstOf(args).(*failure)
 		if !ok {
-			return nil, lacking("%s of %s", name, kindOf(first2(args)))
+			return nil, lacking("%s of %s", name, kindOf(firstOf(args)))
 		}
 		if n := len(r.frames); n > 0 && f.line == 0 { // the error's position is that of the function's call
 			inner := r.site

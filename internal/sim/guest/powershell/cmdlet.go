@@ -42,6 +42,7 @@ type cmdlet struct {
 	specs []spec
 }
 
+// spec is a parameter of a cmdlet.
 type spec struct {
 	names          []string
 	shown          string
@@ -174,7 +175,7 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 		if !strings.Contains(f.id, ",") {
 			f.id += "," + cmd.class()
 		}
-		named(cmd.name, f)
+		withCommand(cmd.name, f)
 		r.located(f, at) // only the fields of f change; the returned error is f
 		if c.common.kept[2] != nil {
 			c.common.kept[2].items = append(c.common.kept[2].items, f)
@@ -194,6 +195,7 @@ func (cmd *cmdlet) class() string {
 	return "Microsoft.PowerShell.Commands." + strings.ReplaceAll(cmd.name, "-", "") + "Command"
 }
 
+// bindAll binds all arguments of a call, including the values of $PSDefaultParameterValues.
 func (c *call) bindAll(args []argumentValue) error {
 	var rest []argumentValue
 	cmd := c.cmd

@@ -167,6 +167,7 @@ func (r *run) zipFolder(from, to string, itself bool) error {
 	return r.fileError(r.m.Root.WriteFile(to, b.Bytes(), 0o644), to)
 }
 
+// pack adds a file, or the content of a folder, to an archive.
 func (r *run) pack(z *zip.Writer, at, name string, depth int) error {
 	if err := r.step(); err != nil {
 		return err

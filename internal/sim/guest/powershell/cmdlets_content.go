@@ -43,8 +43,8 @@ func (r *run) writeFile(name string, data []byte, adding bool) error {
 	return diskError(r.m.Root.WriteFile(file, data, 0o644), file)
 }
 
-// written returns the file to write for a path. Wildcards in the path must match exactly one file.
-func (r *run) written(name string) (string, error) {
+// outputPath returns the file to write for a path. Wildcards in the path must match exactly one file.
+func (r *run) outputPath(name string) (string, error) {
 	if !strings.ContainsAny(name, "*?[") {
 		return name, nil
 	}
@@ -122,6 +122,7 @@ func getContent(c *call) error {
 	return nil
 }
 
+// content emits the content of a file, and returns its size in bytes.
 func (c *call) content(file string) (int64, error) {
 	if c.m.Root.IsDir(file) {
 		return 0, broken("System.UnauthorizedAccessException", "GetContentReaderUnauthorizedAccessError",
@@ -195,6 +196,7 @@ func (c *call) follow(files []string, sizes []int64) error {
 	}
 }
 
+// readFrom returns the bytes of a file from an offset.
 func (r *run) readFrom(name string, offset int64) ([]byte, error) {
 	f, err := r.m.Root.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -254,6 +256,7 @@ func putContent(c *call, adding bool) error {
 	return nil
 }
 
+// putFile writes the values of a call to a file, or appends them.
 func (c *call) putFile(file, encoding string, adding bool) error {
 	if info, err := c.m.Root.Stat(file); err == nil && info.Mode()&0o200 == 0 {
 		if !c.is("force") {
@@ -380,8 +383,8 @@ func selectString(c *call) error {
 	return c.search(sources)
 }
 
-// around returns the numbers of lines before and after a match that -Context names.
-func (c *call) around() (before, behind int, err error) {
+// contextLines returns the numbers of lines before and after a match that -Context names.
+func (c *call) contextLines() (before, behind int, err error) {
 	for i, v := range list(c.given["context"]) {
 		n, err := c.integer(v)
 		if err != nil || n < 0 || i > 1 {
@@ -428,9 +431,10 @@ func inContext(sources []any, i, before, behind int) {
 	o.set("text", strings.TrimSuffix(shown, "\r\n"))
 }
 
+// search emits the lines that match a pattern of Select-String.
 func (c *call) search(sources []any) error {
 	found := false
-	before, behind, err := c.around()
+	before, behind, err := c.contextLines()
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func copyItem(c *call) error {
 	})
 }
 
+// copyTree copies a file, or a folder with its content.
 func (c *call) copyTree(from, to string, depth int) error {
 	if err := c.step(); err != nil {
 		return err

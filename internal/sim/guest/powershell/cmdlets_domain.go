@@ -68,7 +68,7 @@ func addComputer(c *call) error {
 			return err
 		}
 	}
-	return c.restarts()
+	return c.finishChange()
 }
 
 // credential returns the value of -Credential. Without it Windows asks on the console, so the call is refused.

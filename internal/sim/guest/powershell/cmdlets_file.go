@@ -39,6 +39,7 @@ func (r *run) fileObject(at string) (*object, error) {
 	return describe(at, info), nil
 }
 
+// describe returns the object for a file or folder with known properties.
 func describe(at string, info fs.FileInfo) *object {
 	shown := []string{"Mode", "LastWriteTime", "Length", "Name"}
 	kind, mode, length := kindFile, "-a----", any(info.Size())
@@ -64,6 +65,7 @@ func describe(at string, info fs.FileInfo) *object {
 	return o
 }
 
+// fileProperty returns a computed property of a file or folder; the result is false for other names.
 func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 	switch low {
 	case "directory", "parent":
@@ -89,11 +91,12 @@ func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 	return nil, false, nil
 }
 
+// fileCall runs a method of a file or folder.
 func (r *run) fileCall(o *object, name, low string, args []any) (any, error) {
 	at := text(o.read("FullName"))
 	switch {
 	case low == "delete" && o.kind == kindDirectory:
-		return void{}, r.removeFolder(at, truth(first2(args)))
+		return void{}, r.removeFolder(at, truth(firstOf(args)))
 	case low == "delete":
 		return void{}, r.removeFile(at)
 	case low == "refresh":
@@ -133,11 +136,11 @@ func (c *call) glob(name string) []string {
 	if c.cmd.name == "Get-ChildItem" {
 		return found
 	}
-	return slices.DeleteFunc(found, func(at string) bool { return !c.passes(base(at)) })
+	return slices.DeleteFunc(found, func(at string) bool { return !c.passesFilters(base(at)) })
 }
 
-// passes reports whether -Filter, -Include and -Exclude let a name pass.
-func (c *call) passes(name string) bool {
+// passesFilters reports whether -Filter, -Include and -Exclude let a name pass.
+func (c *call) passesFilters(name string) bool {
 	matches := func(parameter string) bool {
 		return slices.ContainsFunc(c.textsOf(parameter), func(p string) bool {
 			yes, err := like(name, p, false)
@@ -316,7 +319,7 @@ func (c *call) child(at string) error {
 	if c.is("file") && info.IsDir() || c.is("directory") && !info.IsDir() {
 		return nil
 	}
-	if !c.passes(base(at)) {
+	if !c.passesFilters(base(at)) {
 		return nil
 	}
 	if c.is("name") {
@@ -356,6 +359,7 @@ func newItem(c *call) error {
 	})
 }
 
+// newFile creates the file, folder or link of New-Item.
 func (c *call) newFile(at string) error {
 	kind := strings.ToLower(c.textOf("itemtype"))
 	folder := kind != "" && strings.HasPrefix("directory", kind) || kind == "container"

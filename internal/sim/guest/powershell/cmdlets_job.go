@@ -101,7 +101,7 @@ func startJob(c *call) error {
 func eachJob(one func(*call, *job) error) func(*call) error {
 	return func(c *call) error {
 		given, found := c.objects("job"), false
-		if id, ok := c.given["id"]; ok && !isNumber(first2(list(id))) { // if the first argument is not a number, it is a name
+		if id, ok := c.given["id"]; ok && !isNumber(firstOf(list(id))) { // if the first argument is not a number, it is a name
 			c.given["name"] = id
 			delete(c.given, "id")
 		}

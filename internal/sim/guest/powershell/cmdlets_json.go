@@ -137,6 +137,7 @@ func pairs(v any) ([]string, []any) {
 	return names, values
 }
 
+// writeItems writes the items of a JSON array or object between open and shut. one writes an item.
 func writeItems(b *strings.Builder, open, shut string, n, indent int, compress bool, one func(i, indent int)) {
 	b.WriteString(open)
 	for i := range n {
@@ -157,6 +158,7 @@ func writeItems(b *strings.Builder, open, shut string, n, indent int, compress b
 	b.WriteString(shut)
 }
 
+// quoteJSON returns a text as a JSON string, with the escapes of Windows PowerShell.
 func quoteJSON(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -207,6 +209,7 @@ func convertFromJSON(c *call) error {
 	return nil
 }
 
+// fromJSON returns the value of a JSON document.
 func (r *run) fromJSON(data []byte) (any, error) {
 	if err := r.take(4 * len(data)); err != nil {
 		return nil, err
@@ -219,7 +222,7 @@ func (r *run) fromJSON(data []byte) (any, error) {
 			err = errors.New("more text follows")
 		}
 	}
-	if _, twice := err.(twoCases); twice { // this error is never wrapped
+	if _, twice := err.(caseConflict); twice { // this error is never wrapped
 		return nil, broken("System.InvalidOperationException", "DuplicateKeysInJsonString", "%s", err.Error())
 	}
 	if err != nil {
@@ -230,11 +233,11 @@ func (r *run) fromJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// twoCases are two names of an object's members that differ only in case.
-type twoCases [2]string
+// caseConflict are two names of an object's members that differ only in case.
+type caseConflict [2]string
 
 // Error returns the message of ConvertFrom-Json.
-func (t twoCases) Error() string {
+func (t caseConflict) Error() string {
 	return fmt.Sprintf("Cannot convert the JSON string because a dictionary that was converted from the string contains the duplicated keys "+
 		"'%s' and '%s'.", t[0], t[1])
 }
@@ -274,7 +277,7 @@ func readJSON(d *json.Decoder, depth int) (any, error) {
 			}
 			name := fmt.Sprint(key)
 			if i := slices.IndexFunc(o.fields, func(f field) bool { return strings.EqualFold(f.name, name) }); i >= 0 && o.fields[i].name != name {
-				return nil, twoCases{o.fields[i].name, name}
+				return nil, caseConflict{o.fields[i].name, name}
 			}
 			o.set(name, v)
 		}

@@ -338,6 +338,7 @@ func getCommand(c *call) error {
 	})
 }
 
+// commandObject returns the object of Get-Command for a command with a name, or nil.
 func (r *run) commandObject(name string) *object {
 	low := strings.ToLower(name)
 	shown := []string{"CommandType", "Name", "Version", "Source"}
@@ -449,6 +450,7 @@ func (c *call) needInput(name string) error {
 	return c.need(name)
 }
 
+// inputTexts returns values as the texts to which a parameter converts them.
 func inputTexts(in []any) []string {
 	var out []string
 	for _, v := range in {

@@ -155,6 +155,7 @@ func (c *call) measure(values []any, name any) error {
 	return c.emit(o)
 }
 
+// measureText emits the numbers of lines, words and characters of texts.
 func measureText(c *call, values []any) error {
 	count, words, characters := int64(0), int64(0), int64(0)
 	for _, v := range values {

@@ -113,6 +113,7 @@ var customMethods = []field{
 	{"ToString", scripted{kind: "Method", alias: "string ToString()"}},
 }
 
+// definitionOf returns the definition of a member as Get-Member shows it.
 func definitionOf(f field, kind string) string {
 	switch s, _ := f.value.(scripted); s.kind {
 	case "Method":

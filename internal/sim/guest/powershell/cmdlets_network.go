@@ -254,6 +254,7 @@ func getDNS(c *call) error {
 	}, "MSFT_DNSClientServerAddress")
 }
 
+// rulesKey is the registry key of the firewall rules.
 const rulesKey = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy\FirewallRules`
 
 func newRule(c *call) error {
@@ -283,6 +284,7 @@ func newRule(c *call) error {
 	return c.emit(ruleObject(name, rule))
 }
 
+// ruleObject returns the object of a firewall rule, from its text in the registry.
 func ruleObject(name, rule string) *object {
 	o := system("Microsoft.Management.Infrastructure.CimInstance#root/standardcimv2/MSFT_NetFirewallRule",
 		[]string{"Name", "DisplayName", "Enabled", "Direction", "Action"}, "Name", name)
@@ -309,6 +311,7 @@ func getRule(c *call) error {
 	}, "MSFT_NetFirewallRule")
 }
 
+// getHNS emits the HNS networks.
 func getHNS(c *call) error {
 	address := ""
 	if c.m.Pulse.Get().ManagementIP {
@@ -355,6 +358,7 @@ func (r *run) policiesOf(p machine.HNSPolicy) *array {
 	return out
 }
 
+// newHNS adds an HNS network.
 func newHNS(c *call) error {
 	name := cmp.Or(c.textOf("name"), c.textOf("type"))
 	if name == "" {

@@ -228,7 +228,7 @@ func exportCSV(c *call) error {
 	}
 	if !c.has("literalpath") {
 		var err error
-		if name, err = c.written(name); err != nil {
+		if name, err = c.outputPath(name); err != nil {
 			return err
 		}
 	}

@@ -81,6 +81,7 @@ func writeHostEach(c *call, v any) error {
 	return writeHostLine(c)
 }
 
+// writeHostLine writes the value of -Object to the information stream, which the console shows.
 func writeHostLine(c *call) error {
 	separator := " "
 	if c.has("separator") {
@@ -162,6 +163,7 @@ func (c *call) keepOwn(stream int, v any) {
 	}
 }
 
+// writeStream returns the cmdlet that writes messages to a stream with a number.
 func writeStream(stream int) func(*call) error {
 	return func(c *call) error {
 		messages, k := c.input, streamKinds[stream]
@@ -335,7 +337,7 @@ func (c *call) output() (string, error) {
 	if err := c.need("filepath"); err != nil {
 		return "", err
 	}
-	return c.written(c.textOf("filepath"))
+	return c.outputPath(c.textOf("filepath"))
 }
 
 func outFile(c *call) error {

@@ -212,12 +212,15 @@ func splitPath(c *call) error {
 }
 
 func resolvePath(c *call) error {
-	return c.resolved(func(file string) error { return c.emit(pathObject(file)) })
+	return c.eachResolved(func(file string) error { return c.emit(pathObject(file)) })
 }
 
-func convertPath(c *call) error { return c.resolved(func(file string) error { return c.emit(file) }) }
+func convertPath(c *call) error {
+	return c.eachResolved(func(file string) error { return c.emit(file) })
+}
 
-func (c *call) resolved(f func(string) error) error {
+// eachResolved calls f for each existing path that the paths of a call match.
+func (c *call) eachResolved(f func(string) error) error {
 	return every(c, c.names(), func(name string) error {
 		found := c.glob(name)
 		if len(found) == 0 {

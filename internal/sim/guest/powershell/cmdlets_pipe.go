@@ -31,6 +31,7 @@ var pipeCmdlets = []cmdlet{
 		"ExcludeDifferent? PassThru? CaseSensitive?", run: compareObject},
 }
 
+// blocks returns the script blocks in a value.
 func blocks(v any) []function {
 	var out []function
 	for _, item := range list(v) {
@@ -87,14 +88,14 @@ func foreachEach(c *call, v any) error {
 	}
 	for _, f := range s.process {
 		if err := c.runItem(f, v, c.emit); err != nil {
-			return c.signed(err)
+			return c.withClass(err)
 		}
 	}
 	return nil
 }
 
-// signed appends the cmdlet's class to the id of a failure of its script block, except for a failure of throw.
-func (c *call) signed(err error) error {
+// withClass appends the cmdlet's class to the id of a failure of its script block, except for a failure of throw.
+func (c *call) withClass(err error) error {
 	if f := failed(err); f != nil && f.category != "OperationStopped" && !strings.Contains(f.id, ",") {
 		f.id += "," + c.cmd.class()
 	}
@@ -164,7 +165,7 @@ func whereEach(c *call, v any) error {
 	if f, ok := c.given["filterscript"].(function); ok {
 		yes, err := c.apply(f, v)
 		if err != nil || !truth(yes) {
-			return c.signed(err)
+			return c.withClass(err)
 		}
 		return c.emit(v)
 	}
@@ -395,6 +396,7 @@ type sortKey struct {
 	descending bool
 }
 
+// sortKeys returns the keys that -Property names.
 func (c *call) sortKeys() []sortKey {
 	var out []sortKey
 	for _, p := range list(c.given["property"]) {

@@ -104,6 +104,7 @@ func getService(c *call) error {
 	})
 }
 
+// serviceVerb starts, stops or restarts services, depending on the name of the cmdlet.
 func serviceVerb(c *call) error {
 	rows, err := c.services()
 	if err != nil {
@@ -200,6 +201,7 @@ func newService(c *call) error {
 	return c.emit(serviceObject(row))
 }
 
+// serviceCall runs a method of a service.
 func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) {
 	id := text(o.read("Name"))
 	var err error
@@ -236,6 +238,7 @@ func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) 
 	return void{}, nil
 }
 
+// processes returns the processes of services, of PowerShell itself and of pods.
 func (r *run) processes() []*object {
 	var out []*object
 	add := func(id any, name, path string) {

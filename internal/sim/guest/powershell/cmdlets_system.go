@@ -59,11 +59,11 @@ func renameComputer(c *call) error {
 	if err := c.m.SetHostname(name); err != nil {
 		return broken("System.InvalidOperationException", "FailToRenameComputer", "Fail to rename computer to '%s': %v", name, err)
 	}
-	return c.restarts()
+	return c.finishChange()
 }
 
-// restarts ends a change that takes effect with a restart: it requests the restart if -Restart is given, else it writes a warning.
-func (c *call) restarts() error {
+// finishChange ends a change that takes effect with a restart: it requests the restart if -Restart is given, else it writes a warning.
+func (c *call) finishChange() error {
 	if c.is("restart") {
 		c.m.RequestReboot()
 		return nil
@@ -332,6 +332,7 @@ func (c *call) processInstances(wanted string) error {
 	})
 }
 
+// serviceInstances emits the services as instances of Win32_Service.
 func (c *call) serviceInstances(wanted string) error {
 	return every(c, c.m.Services.List(), func(s machine.Service) error {
 		if wanted != "" && !strings.EqualFold(s.Name, wanted) {
@@ -343,8 +344,8 @@ func (c *call) serviceInstances(wanted string) error {
 	})
 }
 
-// restart reports whether a script is the image's own script that restarts the kubelet.
-func restart(r *run, file string) bool {
+// isKubeletRestart reports whether a script is the image's own script that restarts the kubelet.
+func isKubeletRestart(r *run, file string) bool {
 	return strings.EqualFold(file, `C:\k\RestartKubelet.ps1`) && r.m.Root.Exists(file)
 }
 

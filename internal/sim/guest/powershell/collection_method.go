@@ -13,6 +13,7 @@ func addMonths(t time.Time, n int) time.Time {
 	return first.AddDate(0, 0, min(t.Day(), first.AddDate(0, 1, -1).Day())-1)
 }
 
+// timeCall runs a method of a date.
 func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	if low == "compareto" && len(args) == 1 {
 		o, err := toTime(args[0])
@@ -22,7 +23,7 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		if len(args) != 1 {
 			return nil, noOverload(name, len(args))
 		}
-		return r.dateArithmetic(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
+		return r.dateArithmetic(map[string]string{"add": "+", "subtract": "-"}[low], t, firstOf(args))
 	}
 	if unit, ok := map[string]time.Duration{
 		"adddays": 24 * time.Hour, "addhours": time.Hour, "addminutes": time.Minute, "addseconds": time.Second,
@@ -100,6 +101,7 @@ func indexIn(a *array, v any) int {
 	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, !a.fold) && kindOf(item) == kindOf(v) })
 }
 
+// listCall runs a method of a list.
 func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	if a.owner != nil && a.kind == kindTypeNames {
 		if i, err := r.number(args, 0); low == "insert" && err == nil && i == 0 && len(args) == 2 && a.owner.named == "" {
@@ -114,15 +116,15 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	}
 	switch low {
 	case "contains":
-		return indexIn(a, first2(args)) >= 0, nil
+		return indexIn(a, firstOf(args)) >= 0, nil
 	case "indexof":
-		return int64(indexIn(a, first2(args))), nil
+		return int64(indexIn(a, firstOf(args))), nil
 	case "lastindexof":
 		if !canGrow(a) {
 			break
 		}
 		for i := len(a.items) - 1; i >= 0; i-- {
-			if equal(a.items[i], first2(args), true) {
+			if equal(a.items[i], firstOf(args), true) {
 				return int64(i), nil
 			}
 		}
@@ -142,7 +144,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		}
 		return out, nil
 	case "getvalue":
-		v, _, err := r.item(a, first2(args))
+		v, _, err := r.item(a, firstOf(args))
 		return v, err
 	case "setvalue":
 		i, err := r.number(args, 1)
@@ -161,7 +163,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		if low == "where" || !strings.Contains(a.kind, "List`1") {
 			return r.eachCall(a, low, args)
 		}
-		if block, ok := first2(args).(function); ok { // the method of the list itself has no $_ and returns nothing
+		if block, ok := firstOf(args).(function); ok { // the method of the list itself has no $_ and returns nothing
 			for _, item := range a.items {
 				err := r.callFunction(block, unnamed(item), nil, func(any) error { return nil })
 				if err != nil {
@@ -171,7 +173,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 			return void{}, nil
 		}
 	case "copyto":
-		if to, ok := first2(args).(*array); ok {
+		if to, ok := firstOf(args).(*array); ok {
 			i, err := r.number(args, 1)
 			if err != nil || i < 0 || i+len(a.items) > len(to.items) {
 				return nil, thrown("ArgumentException", "Destination array was not long enough.")
@@ -221,15 +223,15 @@ func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error
 		})
 		return void{}, nil
 	case "add":
-		o, ok := first2(args).(*object)
+		o, ok := firstOf(args).(*object)
 		if !ok {
-			return nil, lacking("Properties.Add() of %s", kindOf(first2(args)))
+			return nil, lacking("Properties.Add() of %s", kindOf(firstOf(args)))
 		}
 		a.owner.set(text(o.read("Name")), o.read("Value"))
 		a.items = append(a.items, o)
 		return void{}, nil
 	case "item":
-		v, _, err := r.item(a, first2(args))
+		v, _, err := r.item(a, firstOf(args))
 		return v, err
 	case "match":
 		out := newArray()
@@ -252,12 +254,12 @@ func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error
 func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 	out := newArray()
 	out.kind = "System.Collections.ObjectModel.Collection`1"
-	f, ok := first2(args).(function)
+	f, ok := firstOf(args).(function)
 	if low == "foreach" {
 		for _, item := range a.items {
 			var given []any
 			var err error
-			switch by := first2(args).(type) {
+			switch by := firstOf(args).(type) {
 			case function:
 				given, err = r.gather(func(to sink) error { return r.runItem(by, item, to) })
 			case typeValue:
@@ -360,7 +362,7 @@ func (r *run) changeList(a *array, low string, args []any) (any, bool, error) {
 				"Index was out of range. Must be non-negative and less than the size of the collection.\r\nParameter name: index")
 		}
 	}
-	block, _ := first2(args).(function)
+	block, _ := firstOf(args).(function)
 	holds := func(v any) (bool, error) {
 		given, err := r.gather(func(to sink) error {
 			return r.callFunction(block, unnamed(v), nil, to)
@@ -372,7 +374,7 @@ func (r *run) changeList(a *array, low string, args []any) (any, bool, error) {
 		if len(args) != 1 {
 			return nil, true, noOverload(low, len(args))
 		}
-		took, err := r.addTo(a, first2(args))
+		took, err := r.addTo(a, firstOf(args))
 		switch {
 		case err != nil:
 			return nil, true, err
@@ -382,7 +384,7 @@ func (r *run) changeList(a *array, low string, args []any) (any, bool, error) {
 			return int64(len(a.items) - 1), true, nil
 		}
 	case "addrange", "unionwith":
-		for _, item := range list(first2(args)) {
+		for _, item := range list(firstOf(args)) {
 			if _, err := r.addTo(a, item); err != nil {
 				return nil, true, err
 			}
@@ -391,7 +393,7 @@ func (r *run) changeList(a *array, low string, args []any) (any, bool, error) {
 		if !strings.Contains(a.kind, "HashSet") {
 			return nil, false, nil
 		}
-		other := newArray(list(first2(args))...)
+		other := newArray(list(firstOf(args))...)
 		within := func(one, of *array) bool {
 			return !slices.ContainsFunc(one.items, func(v any) bool { return indexIn(of, v) < 0 })
 		}
@@ -407,7 +409,7 @@ func (r *run) changeList(a *array, low string, args []any) (any, bool, error) {
 		}
 		a.items = slices.DeleteFunc(a.items, func(v any) bool { return (indexIn(other, v) >= 0) == (low == "exceptwith") })
 	case "remove":
-		i := indexIn(a, first2(args))
+		i := indexIn(a, firstOf(args))
 		if i >= 0 {
 			a.items = append(a.items[:i:i], a.items[i+1:]...)
 		}
@@ -538,16 +540,17 @@ func (h *hashtable) entries() []*object {
 	return out
 }
 
+// hashCall runs a method of a hashtable or dictionary.
 func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) {
 	switch low {
 	case "contains", "containskey":
 		if low == "containskey" && strings.HasSuffix(kindOf(h), "OrderedDictionary") {
 			return nil, methodMissing(kindOf(h), name)
 		}
-		_, ok := h.get(first2(args))
+		_, ok := h.get(firstOf(args))
 		return ok, nil
 	case "containsvalue":
-		return indexIn(newArray(slices.Collect(maps.Values(h.values))...), first2(args)) >= 0, nil
+		return indexIn(newArray(slices.Collect(maps.Values(h.values))...), firstOf(args)) >= 0, nil
 	case "add":
 		if len(args) != 2 {
 			break
@@ -568,8 +571,8 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		h.keys = slices.Insert(h.keys[:len(h.keys)-1], i, h.keys[len(h.keys)-1])
 		return void{}, r.take(32)
 	case "remove":
-		_, had := h.get(first2(args))
-		h.remove(first2(args))
+		_, had := h.get(firstOf(args))
+		h.remove(firstOf(args))
 		if h.kind != "" {
 			return had, nil
 		}
@@ -594,7 +597,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		}
 		return h.read(h.keys[i]), nil
 	case "trygetvalue":
-		to, isRef := first2(args[min(1, len(args)):]).(*reference)
+		to, isRef := firstOf(args[min(1, len(args)):]).(*reference)
 		if !isRef {
 			break
 		}
@@ -605,7 +608,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		to.put(v)
 		return has, nil
 	case "item", "get_item":
-		return h.read(first2(args)), nil
+		return h.read(firstOf(args)), nil
 	case "set_item":
 		if len(args) == 2 {
 			return void{}, r.putKey(h, args[0], args[1])

@@ -84,7 +84,7 @@ func (p *commonParameters) set(r *run, command, kind string, a argumentValue) er
 	case "erroraction", "warningaction", "informationaction":
 		action, err := toEnumeration("management.automation.actionpreference", a.value)
 		if err != nil {
-			return named(command, unbindable(commonShown[kind], "%s", err))
+			return withCommand(command, unbindable(commonShown[kind], "%s", err))
 		}
 		p.preferences[map[string]string{"erroraction": "erroractionpreference", "warningaction": "warningpreference",
 			"informationaction": "informationpreference"}[kind]] = text(action)

@@ -352,6 +352,7 @@ func readable(v any) bool {
 	return false
 }
 
+// convertAll returns the items of a value converted to a type, as an array of the type.
 func (r *run) convertAll(kind string, v any) (any, error) {
 	if v == nil {
 		return nil, nil
@@ -468,6 +469,7 @@ func toDecimal(v any) (any, error) {
 	return toFloat("decimal", v)
 }
 
+// integer returns a value as a whole number. Halves are rounded to the even neighbour.
 func (r *run) integer(v any) (int64, error) {
 	if e, ok := v.(*array); ok && len(e.items) == 1 {
 		v = e.items[0]
@@ -669,6 +671,7 @@ func orderVersions(a, b string) int {
 	return 0
 }
 
+// toAddress converts a number, bytes or a text to an IPAddress.
 func toAddress(v any) (any, error) {
 	if c, ok := v.(char); ok {
 		v = int64(c)

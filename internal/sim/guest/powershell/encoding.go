@@ -30,15 +30,15 @@ func encode(s, encoding string, start bool) []byte {
 			return append([]byte{0xef, 0xbb, 0xbf}, s...)
 		}
 	case "ascii":
-		return narrow(s, 127)
+		return singleByte(s, 127)
 	case "default", "ansi", "oem", "":
-		return narrow(s, 255)
+		return singleByte(s, 255)
 	}
 	return []byte(s)
 }
 
-// narrow returns text with one byte per character. Characters above last become ?.
-func narrow(s string, last rune) []byte {
+// singleByte returns text with one byte per character. Characters above last become ?.
+func singleByte(s string, last rune) []byte {
 	out := make([]byte, 0, len(s))
 	for _, c := range s {
 		if c > last {
@@ -101,7 +101,7 @@ func decodeAs(b []byte, encoding string) string {
 	case "bigendianunicode":
 		return fromUTF16(b, endian.BigEndian)
 	case "ascii":
-		return string(narrow(latin1(b), 127))
+		return string(singleByte(latin1(b), 127))
 	case "default":
 		return latin1(b)
 	}

@@ -31,6 +31,7 @@ func (r *run) environment(a []any) (any, error) {
 	return nil, nil
 }
 
+// putEnvironment sets an environment variable of the process, the machine or the user. An empty value removes it.
 func (r *run) putEnvironment(name string, value any, target string) error {
 	key := machineEnvironment
 	switch strings.ToLower(target) {
@@ -69,6 +70,7 @@ func (r *run) expand(s string) string {
 	return b.String() + s
 }
 
+// hostEntry returns the IPHostEntry of the machine. Other machines' names are refused by name.
 func (r *run) hostEntry(name string) (any, error) {
 	if name != "" && !strings.EqualFold(name, r.m.Hostname()) && !strings.EqualFold(name, "localhost") {
 		if a, err := netip.ParseAddr(name); err != nil || !a.IsValid() {

@@ -167,6 +167,7 @@ func (r *run) unary(n unary) (any, error) {
 	return r.split(n.operator == "-csplit", trimmed, newArray(`\s+`))
 }
 
+// stepped runs ++ or --, and returns the value before or after it.
 func (r *run) stepped(n step) (any, error) {
 	v, err := r.eval(n.of)
 	if err != nil {
@@ -252,7 +253,7 @@ func (r *run) binary(n binary) (any, error) {
 		return truth(right), err
 	}
 	if t, ok := n.right.(typeLiteral); ok && (n.operator == "-is" || n.operator == "-isnot" || n.operator == "-as") {
-		return r.typed(n.operator, left, t.name)
+		return r.typeOperator(n.operator, left, t.name)
 	}
 	right, err := r.eval(n.right)
 	if err != nil {
@@ -372,6 +373,7 @@ func (r *run) spread(t arrayLiteral, v any) error {
 	return nil
 }
 
+// putIndex assigns a value to an item of a list, or to a key of a hashtable.
 func (r *run) putIndex(t index, v any) error {
 	of, err := r.eval(t.of)
 	if err != nil {

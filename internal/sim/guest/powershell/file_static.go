@@ -32,7 +32,7 @@ var fileStatics = map[string]staticMethod{
 	"io.file::writealllines":  func(r *run, a []any) (any, error) { return r.writeStatic(a, joinLines(a), false) },
 	"io.file::appendalllines": func(r *run, a []any) (any, error) { return r.writeStatic(a, joinLines(a), true) },
 	"io.file::writeallbytes": func(r *run, a []any) (any, error) {
-		b, err := bytesOf(first2(a[min(1, len(a)):]))
+		b, err := bytesOf(firstOf(a[min(1, len(a)):]))
 		if err != nil {
 			return nil, err
 		}
@@ -164,12 +164,13 @@ func (r *run) processPath(a []any, i int) string { return r.m.Root.Abs(r.session
 
 func joinLines(a []any) string {
 	var b strings.Builder
-	for _, line := range list(first2(a[min(1, len(a)):])) {
+	for _, line := range list(firstOf(a[min(1, len(a)):])) {
 		b.WriteString(text(line) + "\r\n")
 	}
 	return b.String()
 }
 
+// writeStatic writes text to the file that the first argument names, in the encoding of the third, or appends it.
 func (r *run) writeStatic(a []any, content string, adding bool) (any, error) {
 	encoding := "none"
 	if len(a) > 2 {
@@ -199,6 +200,7 @@ func (r *run) temporary() (string, error) {
 	return name, r.fileError(r.m.Root.WriteFile(name, nil, 0o644), name)
 }
 
+// combine joins two parts of a path, as Path.Combine does.
 func combine(a, b string) string {
 	switch {
 	case a == "" || strings.HasPrefix(b, `\`) || strings.HasPrefix(b, "/") || len(b) > 1 && b[1] == ':':
@@ -245,12 +247,12 @@ func escapeRegex(s string) string {
 func (r *run) construct(kind string, args []any) (any, error) {
 	switch kind {
 	case "io.memorystream":
-		b, err := bytesOf(first2(args))
+		b, err := bytesOf(firstOf(args))
 		return system(kindStream, nil, "bytes", b), err
 	case "io.compression.gzipstream":
 		return r.unzip(args)
 	case "io.streamreader":
-		if o, ok := first2(args).(*object); ok {
+		if o, ok := firstOf(args).(*object); ok {
 			data, _ := o.read("bytes").([]byte)
 			return system(kindReader, nil, "bytes", data), nil
 		}
@@ -288,24 +290,24 @@ func (r *run) construct(kind string, args []any) (any, error) {
 	case "guid", "version", "datetime", "timespan":
 		return r.makeValue(kind, args)
 	case "pscredential", "management.automation.pscredential":
-		s, ok := first2(args[min(1, len(args)):]).(secret)
+		s, ok := firstOf(args[min(1, len(args)):]).(secret)
 		if !ok {
 			return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: password")
 		}
 		return tabled(kindCredential, 2, "UserName", at(args, 0), "Password", s), nil
 	case "security.principal.windowsprincipal":
-		return system("System.Security.Principal.WindowsPrincipal", nil, "Identity", first2(args)), nil
+		return system("System.Security.Principal.WindowsPrincipal", nil, "Identity", firstOf(args)), nil
 	case "diagnostics.stopwatch":
 		return statics["diagnostics.stopwatch::startnew"](r, nil)
 	case "string":
 		if len(args) == 2 {
 			return r.textArithmetic("*", at(args, 0), args[1])
 		}
-		return r.join(newArray(list(first2(args))...), "")
+		return r.join(newArray(list(firstOf(args))...), "")
 	case "regex", "text.regularexpressions.regex":
 		return regexObject(args)
 	case "random":
-		return system("System.Random", nil, "seed", first2(args)), nil
+		return system("System.Random", nil, "seed", firstOf(args)), nil
 	}
 	if exceptionType(kind) {
 		return makeException(kind, args), nil
@@ -346,7 +348,7 @@ func makeException(kind string, args []any) exception {
 			e.message += "\r\nParameter name: " + name
 		}
 	case "io.filenotfoundexception":
-		if name, ok := first2(args[min(1, len(args)):]).(string); ok {
+		if name, ok := firstOf(args[min(1, len(args)):]).(string); ok {
 			e.more = custom(field{"FileName", name})
 		}
 	}
@@ -360,9 +362,10 @@ func exceptionName(kind string) string {
 	return "System." + kind
 }
 
+// makeValue returns a Guid, Version, DateTime or TimeSpan from the arguments of a constructor.
 func (r *run) makeValue(kind string, args []any) (any, error) {
 	if len(args) < 2 {
-		return r.convert(kind, first2(args))
+		return r.convert(kind, firstOf(args))
 	}
 	n := make([]int, 7)
 	for i := range min(len(args), 7) {

@@ -36,6 +36,7 @@ func (r *run) format(left, right any) (any, error) {
 	return r.composite(form, args)
 }
 
+// composite applies a composite format of .NET to arguments.
 func (r *run) composite(form string, args []any) (any, error) {
 	size := len(form)
 	s, err := dotnet.Composite(form, len(args), func(i int, spec string) (string, error) {
@@ -137,6 +138,7 @@ func (r *run) formatted(v any, spec string, c *dotnet.Culture) (string, error) {
 // Unspecified. All of them are UTC, the machine's time zone.
 var localZone, utcZone = time.FixedZone("local", 0), time.FixedZone("utc", 0)
 
+// zoneOf returns the suffix of a date for the kind that its zone marks.
 func zoneOf(t time.Time) string {
 	switch t.Location() {
 	case localZone:

@@ -191,6 +191,7 @@ func (s *functionStage) end() error {
 // enumerator returns a value of $input, which yields its items once.
 func enumerator(items []any) *array { return &array{items: items, kind: kindEnumerator} }
 
+// kindEnumerator is the type of $input.
 const kindEnumerator = "System.Collections.ArrayList+ArrayListEnumeratorSimple"
 
 // invocation returns $MyInvocation within a function.

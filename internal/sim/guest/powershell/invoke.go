@@ -281,6 +281,7 @@ func isBatch(low string) bool {
 	return strings.HasSuffix(low, ".cmd") || strings.HasSuffix(low, ".bat")
 }
 
+// alias returns the command of an alias.
 func (r *run) alias(low string) (string, bool) {
 	for s := r.scope; s != nil; s = s.parent {
 		if to, ok := s.aliases[low]; ok {
@@ -405,7 +406,7 @@ func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 	if text(v) == "" {
 		return func(any) error { return nil }, func() error { return nil }, nil
 	}
-	name, err := r.written(text(v))
+	name, err := r.outputPath(text(v))
 	if err != nil {
 		return nil, nil, openFailure(err)
 	}
@@ -433,6 +434,7 @@ func (to *redirection) outwards(r *run) sink {
 	}
 }
 
+// redirectedStage is a stage with redirected streams.
 type redirectedStage struct {
 	r      *run
 	inner  stage
@@ -441,7 +443,7 @@ type redirectedStage struct {
 }
 
 // within runs a part of the stage with redirected streams. A failure that ends the stage is returned, and not
-// written to the redirected stream.
+// outputPath to the redirected stream.
 func (s *redirectedStage) within(f func() error) error {
 	outer := s.r.redirected
 	s.r.redirected = s.to.sinks
@@ -478,6 +480,7 @@ func (r *run) scriptStage(s *fileStage, name string) (stage, error) {
 	return s, nil
 }
 
+// fileStage is the stage of a script file in a pipeline.
 type fileStage struct {
 	r             *run
 	file, content string
@@ -495,7 +498,7 @@ func (s *fileStage) process(v any) error { s.input = append(s.input, v); return 
 
 func (s *fileStage) end() error {
 	r := s.r
-	if restart(r, s.file) {
+	if isKubeletRestart(r, s.file) {
 		return r.restartKubelet()
 	}
 	ctx, leave, err := r.host.Enter(r.ctx, s.content)

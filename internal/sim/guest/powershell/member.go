@@ -207,6 +207,7 @@ func propertiesOf(v any) *object {
 	return o
 }
 
+// propertyObject returns the item of PSObject.Properties for a field of an object.
 func propertyObject(o *object, f field) *object {
 	kind := "NoteProperty"
 	if o.closed {
@@ -328,6 +329,7 @@ func common(of any, low string) (any, bool, error) {
 	return nil, false, nil
 }
 
+// hashProperty returns the value of a key, or a property of a hashtable.
 func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 	if v, ok := h.get(name); ok {
 		return v, nil
@@ -509,6 +511,7 @@ var typeParts = parts[typeValue]{
 	{"FullName", func(t typeValue) any { return typeName(t.name) }},
 }
 
+// failureProperty returns a property of an ErrorRecord.
 func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 	switch low {
 	case "exception":
@@ -597,6 +600,7 @@ var categories = map[string]string{
 	"FileNotFoundException": "ObjectNotFound", "ParseException": "ParserError", "MethodInvocationException": "NotSpecified",
 }
 
+// exceptionProperty returns a property of an exception.
 func exceptionProperty(r *run, e exception, name, low string) (any, error) {
 	if e.more != nil {
 		if v, ok := e.more.get(low); ok {

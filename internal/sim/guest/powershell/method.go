@@ -211,7 +211,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			if len(args) != 1 {
 				return nil, noOverload(name, len(args))
 			}
-			by, err := toSpan(first2(args))
+			by, err := toSpan(firstOf(args))
 			if err != nil {
 				return nil, err
 			}
@@ -235,15 +235,15 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	case typeValue:
 		switch low {
 		case "isinstanceoftype":
-			return isType(first2(args), o.name), nil
+			return isType(firstOf(args), o.name), nil
 		case "isassignablefrom":
-			t, _ := first2(args).(typeValue)
+			t, _ := firstOf(args).(typeValue)
 			return typeKey(typeName(t.name)) == typeKey(typeName(o.name)), nil
 		}
 		return nil, lacking("the method %s of types", name)
 	case enumMember:
 		if low == "hasflag" {
-			other, err := toEnumeration(typeKey(o.kind), first2(args))
+			other, err := toEnumeration(typeKey(o.kind), firstOf(args))
 			m, _ := other.(enumMember)
 			return o.n&m.n == m.n, err
 		}
@@ -271,6 +271,7 @@ func (r *run) noMethod(of any, name string) error {
 	return lacking("the method %s of %s", name, kindOf(of))
 }
 
+// functionCall runs a method of a script block.
 func (r *run) functionCall(f function, name, low string, args []any) (any, error) {
 	switch low {
 	case "invoke", "invokereturnasis":
@@ -312,6 +313,7 @@ var errLength = func() error {
 	return thrown("ArgumentOutOfRangeException", "Index and length must refer to a location within the string.\r\nParameter name: length")
 }
 
+// stringCall runs a method of a text.
 func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	if err := r.take(len(s)); err != nil {
 		return nil, err
@@ -353,7 +355,7 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	case "split":
 		return r.splitText(s, args)
 	case "substring", "remove", "insert":
-		return r.piece(s, low, args)
+		return r.cutText(s, low, args)
 	case "padleft", "padright":
 		return r.pad(s, low, args)
 	case "tochararray":
@@ -363,7 +365,7 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	case "isnormalized":
 		return true, nil
 	case "chars", "get_chars":
-		v, _, err := r.item(s, first2(args))
+		v, _, err := r.item(s, firstOf(args))
 		return v, err
 	case "getenumerator":
 		return r.convertAll("char", s)
@@ -371,6 +373,7 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(s, name)
 }
 
+// trim runs Trim, TrimStart or TrimEnd of a text.
 func trim(s, low string, args []any) string {
 	set := ""
 	for _, a := range args {
@@ -388,6 +391,7 @@ func trim(s, low string, args []any) string {
 	return strings.TrimFunc(s, in)
 }
 
+// indexOf runs IndexOf or LastIndexOf of a text, without case if fold is set.
 func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 	runes, from := []rune(s), 0
 	want := at(args, 0)
@@ -427,6 +431,7 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 	return int64(from + len([]rune(tail[:i]))), nil
 }
 
+// replaceText runs Replace of a text.
 func (r *run) replaceText(s string, args []any) (any, error) {
 	if len(args) != 2 {
 		return nil, noOverload("Replace", len(args))
@@ -510,7 +515,8 @@ func separator(s string, by []string) (at, size int) {
 	return -1, 0
 }
 
-func (r *run) piece(s, low string, args []any) (any, error) {
+// cutText runs Substring, Remove or Insert of a text.
+func (r *run) cutText(s, low string, args []any) (any, error) {
 	runes := []rune(s)
 	from, err := r.number(args, 0)
 	if err != nil {
@@ -538,6 +544,7 @@ func (r *run) piece(s, low string, args []any) (any, error) {
 	return string(runes[from : from+size]), nil
 }
 
+// pad runs PadLeft or PadRight of a text.
 func (r *run) pad(s, low string, args []any) (any, error) {
 	width, err := r.number(args, 0)
 	if err != nil {
@@ -557,7 +564,8 @@ func (r *run) pad(s, low string, args []any) (any, error) {
 	return s + strings.Repeat(fill, n), r.take(n)
 }
 
-func first2(args []any) any {
+// firstOf returns the first argument, or nil.
+func firstOf(args []any) any {
 	if len(args) == 0 {
 		return nil
 	}

@@ -250,6 +250,7 @@ func (m *module) publish(prefix string) {
 	slices.Sort(m.functions)
 }
 
+// unload removes the exported members from the scope that imported them.
 func (m *module) unload() {
 	for _, key := range m.functions {
 		delete(m.to.functions, key)
@@ -264,6 +265,7 @@ func (m *module) unload() {
 
 const kindModule = "System.Management.Automation.PSModuleInfo"
 
+// object returns the PSModuleInfo of a module.
 func (m *module) object() *object {
 	commands := newHash()
 	for _, key := range m.functions {

@@ -135,7 +135,7 @@ func decimalArithmetic(operator string, a, b decimal) (any, error) {
 		return decimal{new(big.Int).Mul(a.n, b.n), a.scale + b.scale}.limitScale(), nil
 	}
 	if y.Sign() == 0 {
-		return nil, divided()
+		return nil, divisionByZero()
 	}
 	if operator == "%" {
 		return decimal{x.Rem(x, y), scale}, nil

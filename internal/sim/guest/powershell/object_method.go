@@ -40,10 +40,10 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 	case "System.Version":
 		switch low {
 		case "compareto":
-			if _, isText := first2(args).(string); isText {
+			if _, isText := firstOf(args).(string); isText {
 				return nil, thrown("ArgumentException", "Object must be of type Version.")
 			}
-			v, err := r.convert("version", first2(args))
+			v, err := r.convert("version", firstOf(args))
 			return int64(orderVersions(text(o), text(v))), err
 		case "equals":
 			return text(o) == at(args, 0), nil
@@ -151,6 +151,7 @@ func (r *run) elapsed(o *object) time.Duration {
 	return counted
 }
 
+// watchCall runs a method of a stopwatch.
 func (r *run) watchCall(o *object, name, low string) (any, error) {
 	counted := r.elapsed(o)
 	switch low {
@@ -187,6 +188,7 @@ func (r *run) randomCall(o *object, name, low string, args []any) (any, error) {
 	return int64(from) + rand.Int64N(int64(max(to-from, 1))), errors.Join(err, err2)
 }
 
+// encodingCall runs a method of an encoding.
 func (r *run) encodingCall(o *object, name, low string, args []any) (any, error) {
 	encoding := text(o.read("name"))
 	switch low {
@@ -194,7 +196,7 @@ func (r *run) encodingCall(o *object, name, low string, args []any) (any, error)
 		data := encode(at(args, 0), encoding, false)
 		return data, r.take(len(data))
 	case "getstring":
-		b, err := bytesOf(first2(args))
+		b, err := bytesOf(firstOf(args))
 		if err != nil {
 			return nil, err
 		}
@@ -222,6 +224,7 @@ func (r *run) encodingCall(o *object, name, low string, args []any) (any, error)
 	return nil, r.noMethod(o, name)
 }
 
+// builderCall runs a method of a StringBuilder or StreamWriter.
 func (r *run) builderCall(o *object, name, low string, args []any) (any, error) {
 	v, _ := o.get("text")
 	s := text(v)
@@ -247,7 +250,7 @@ func (r *run) builderCall(o *object, name, low string, args []any) (any, error) 
 		if low == "remove" && len(args) < 2 {
 			return nil, noOverload(name, len(args))
 		}
-		v, err := r.piece(s, low, args)
+		v, err := r.cutText(s, low, args)
 		if err != nil {
 			return nil, err
 		}
@@ -268,6 +271,7 @@ func (r *run) builderCall(o *object, name, low string, args []any) (any, error) 
 	return o, r.take(len(s))
 }
 
+// streamCall runs a method of a stream or StreamReader.
 func (r *run) streamCall(o *object, name, low string) (any, error) {
 	data, _ := o.read("bytes").([]byte)
 	switch {
@@ -294,6 +298,7 @@ func (r *run) streamCall(o *object, name, low string) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
+// clientCall runs a method of a WebClient.
 func (r *run) clientCall(o *object, name, low string, args []any) (any, error) {
 	headers := map[string]string{}
 	if v, _ := o.get("Headers"); v != nil {

@@ -25,7 +25,7 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 	case "+", "-", "*", "/", "%":
 		return r.arithmetic(base, left, right)
 	case "..":
-		return r.span(left, right)
+		return r.integerRange(left, right)
 	case "-f":
 		return r.format(left, right)
 	case "-xor":
@@ -45,9 +45,9 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 	case "-is", "-isnot", "-as":
 		switch t := right.(type) {
 		case typeValue:
-			return r.typed(base, left, t.name)
+			return r.typeOperator(base, left, t.name)
 		case string:
-			return r.typed(base, left, typeKey(t))
+			return r.typeOperator(base, left, typeKey(t))
 		}
 		if base == "-as" && right == nil {
 			return nil, broken("RuntimeException", "AsOperatorRequiresType", "The right operand of '-as' must be a type.")
@@ -93,6 +93,7 @@ func (r *run) filter(a *array, operator string, right any, exact bool) (any, err
 	return out, nil
 }
 
+// compare applies a comparison operator to two single values.
 func (r *run) compare(operator string, left, right any, exact bool) (any, error) {
 	switch operator {
 	case "-match", "-notmatch":
@@ -328,7 +329,8 @@ func (r *run) contains(in, item any, exact bool) bool {
 	return in == nil && item == nil
 }
 
-func (r *run) typed(operator string, v any, kind string) (any, error) {
+// typeOperator applies -is, -isnot or -as.
+func (r *run) typeOperator(operator string, v any, kind string) (any, error) {
 	if operator == "-as" {
 		converted, err := r.convert(kind, v)
 		if failed(err) != nil {
@@ -342,6 +344,7 @@ func (r *run) typed(operator string, v any, kind string) (any, error) {
 	return isType(v, kind) == (operator == "-is"), nil
 }
 
+// isType reports whether a value is of a type, whose name is in lower case.
 func isType(v any, kind string) bool {
 	if v == nil {
 		return false
@@ -436,7 +439,8 @@ func (r *run) joined(parts []string, separator string) (string, error) {
 	return strings.Join(parts, separator), nil
 }
 
-func (r *run) span(left, right any) (any, error) {
+// integerRange returns the numbers of a range, such as 1..3.
+func (r *run) integerRange(left, right any) (any, error) {
 	from, err := r.integer(left)
 	if err != nil {
 		return nil, err

@@ -196,6 +196,7 @@ func (p *parser) want(c byte) error {
 	return nil
 }
 
+// expected returns the error for a missing token.
 func (p *parser) expected(what string) error {
 	if p.pos >= len(p.text) {
 		switch what {

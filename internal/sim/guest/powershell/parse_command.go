@@ -9,6 +9,7 @@ const delimiters = " \t\r\n\v\f;|&(){},"
 
 func isDelimiter(c byte) bool { return strings.IndexByte(delimiters, c) >= 0 }
 
+// command reads a command with its arguments and redirections.
 func (p *parser) command() (node, error) {
 	c := command{position: position(p.pos)}
 	var err error
@@ -76,6 +77,7 @@ func (p *parser) verbatim(c *command) {
 	}
 }
 
+// redirects reads redirections, if there are any.
 func (p *parser) redirects() ([]redirect, error) {
 	var out []redirect
 	for {
@@ -140,6 +142,7 @@ func (p *parser) argument() (argument, error) {
 	return a, err
 }
 
+// parameterArgument reads a parameter, such as -Name or -Name:value.
 func (p *parser) parameterArgument(a argument) (argument, error) {
 	from := p.pos
 	p.pos++

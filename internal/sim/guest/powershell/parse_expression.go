@@ -146,6 +146,7 @@ func (p *parser) joined(value func() (node, error)) (node, error) {
 	return arrayLiteral{from, items}, nil
 }
 
+// unary reads an operand with its unary operators.
 func (p *parser) unary() (node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -256,6 +257,7 @@ func typeKey(name string) string {
 	return strings.TrimPrefix(name, "system.")
 }
 
+// primary reads an operand without operators and members.
 func (p *parser) primary() (node, error) {
 	p.spaces()
 	from := position(p.pos)
@@ -452,6 +454,7 @@ func (p *parser) hash() (node, error) {
 	}
 }
 
+// key reads a key of a hashtable literal.
 func (p *parser) key() (node, error) {
 	from := p.pos
 	if isLetter(p.peek()) {

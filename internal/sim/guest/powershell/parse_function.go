@@ -157,6 +157,7 @@ func (p *parser) attribute() (*attribute, error) {
 	}
 }
 
+// attributeArgument reads one argument of an attribute: a value, or name=value.
 func (p *parser) attributeArgument(a *attribute) error {
 	from := p.pos
 	if isLetter(p.peek()) {
@@ -208,6 +209,7 @@ func (p *parser) parameterList() ([]parameter, error) {
 	}
 }
 
+// parameter reads a parameter with its attributes, types and default value.
 func (p *parser) parameter() (parameter, error) {
 	one := parameter{}
 	for p.lines(); p.peek() == '['; p.lines() {

@@ -402,6 +402,7 @@ func (p *parser) assignment() (node, error) {
 	return p.pipeline(left)
 }
 
+// assignable reports whether a node can be the target of an assignment.
 func assignable(n node) bool {
 	switch n := n.(type) {
 	case variable, member, index:

@@ -40,6 +40,7 @@ func (p *parser) number() (constant, bool) {
 	return constant{position(from), value, p.text[from:p.pos]}, true
 }
 
+// digits reads an unsigned number with its suffix; the result is false if it is not valid.
 func (p *parser) digits() (any, bool) {
 	from := p.pos
 	if p.peek() == '0' && p.ahead(1)|0x20 == 'x' {

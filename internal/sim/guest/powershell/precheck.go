@@ -16,6 +16,7 @@ func (r *run) precheck(b *block) error {
 	return c.found
 }
 
+// prechecker finds the first feature that a script is certain to reach and that is not simulated.
 type prechecker struct {
 	r       *run
 	defined map[string]bool

@@ -183,6 +183,7 @@ func viewOf(kind string) view {
 // isSerial returns the column IsSerial of a type's table.
 func isSerial(key string) bool { return !strings.Contains(key, "pscustomobject") }
 
+// baseType returns the base class of a type, which its table shows.
 func baseType(key string) string {
 	full := typeName(key)
 	switch {
@@ -241,7 +242,7 @@ func (p *printer) put(v any) error {
 		p.view.room = p.r.width
 		p.since = p.r.slept
 	case p.view.kind == autoKind && p.view.list, p.view.kind != autoKind && p.view.kind != shown.kind:
-		return p.asides(rows)
+		return p.putAsLists(rows)
 	case len(p.rows) > 10000, p.r.slept-p.since > rowsWait:
 		p.content()
 	}
@@ -282,8 +283,8 @@ func asLine(v any) bool {
 	return ok && o.kind == kindMatch
 }
 
-// asides writes objects as lists that interrupt a table.
-func (p *printer) asides(rows []*object) error {
+// putAsLists writes objects as lists that interrupt a table.
+func (p *printer) putAsLists(rows []*object) error {
 	for _, o := range rows {
 		names, err := listOf(o)
 		if err != nil {
@@ -556,6 +557,7 @@ func (v *view) body(list []*object) string {
 	return v.rendered(rows)
 }
 
+// rendered returns the text of rows of cells.
 func (v *view) rendered(rows [][]string) string {
 	var out strings.Builder
 	for _, row := range rows {
@@ -566,6 +568,7 @@ func (v *view) rendered(rows [][]string) string {
 	return out.String()
 }
 
+// oneLine replaces line ends within a cell.
 var oneLine = strings.NewReplacer("\r\n", "...", "\n", "...")
 
 // cells returns the texts of a row's cells.
@@ -663,6 +666,7 @@ func wrapText(s string, width int) []string {
 	return out
 }
 
+// asList returns the text of objects as lists of properties.
 func asList(rows []*object, names []string, room int) string {
 	var out strings.Builder
 	for _, o := range rows {

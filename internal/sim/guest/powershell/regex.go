@@ -63,6 +63,7 @@ func (r *run) match(p, s string, exact bool) (bool, error) {
 	return true, r.take(len(s))
 }
 
+// replace applies -replace.
 func (r *run) replace(exact bool, left, right any) (any, error) {
 	items := list(right)
 	if len(items) == 0 {
@@ -193,7 +194,7 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.cut(re, s, most, out); err != nil {
+		if err := r.splitPattern(re, s, most, out); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +223,8 @@ func (r *run) splitBy(f function, left any) (any, error) {
 	return out, nil
 }
 
-func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
+// splitPattern appends the parts of a text between matches of a pattern to out. most bounds their number if it is positive.
+func (r *run) splitPattern(re *regexp2.Regexp, s string, most int64, out *array) error {
 	if err := r.take(4 * len(s)); err != nil {
 		return err
 	}

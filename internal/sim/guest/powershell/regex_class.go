@@ -10,6 +10,7 @@ import (
 
 const kindRegex = "System.Text.RegularExpressions.Regex"
 
+// regexObject returns a Regex from the arguments of its constructor.
 func regexObject(args []any) (any, error) {
 	options := int64(0)
 	if len(args) > 1 {
@@ -66,7 +67,7 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 	} else if method == "replace" && len(args) < 2 {
 		return nil, noOverload(method, len(args))
 	}
-	s, err := r.text(first2(args))
+	s, err := r.text(firstOf(args))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return out, r.cut(re, s, int64(n), out)
+		return out, r.splitPattern(re, s, int64(n), out)
 	}
 	return nil, r.noMethod(o, method)
 }
@@ -153,6 +154,7 @@ type nextMatch struct {
 	m  *regexp2.Match
 }
 
+// matchObject returns the Match object of a match; m is nil for none.
 func matchObject(re *regexp2.Regexp, m *regexp2.Match) *object {
 	if m == nil {
 		return tabled(kindGroups, 7, "Groups", system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0",

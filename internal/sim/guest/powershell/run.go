@@ -86,6 +86,7 @@ type frame struct {
 	where              int
 }
 
+// cell is a variable.
 type cell struct {
 	value any
 	kind  string // the type to which assigned values are converted
@@ -96,6 +97,7 @@ type cell struct {
 	private bool
 }
 
+// scope is a scope with its variables, functions and aliases.
 type scope struct {
 	vars      map[string]*cell
 	functions map[string]function
@@ -429,6 +431,7 @@ func (r *run) env(name string) (string, bool) {
 	return "", false
 }
 
+// setEnv sets an environment variable of the process. An empty value removes it.
 func (r *run) setEnv(name string, value any) error {
 	for k := range r.session.Env {
 		if strings.EqualFold(k, name) {

@@ -97,6 +97,7 @@ func (r *run) drop(err error) error {
 	return err
 }
 
+// execute runs a statement.
 func (r *run) execute(s node, out sink) error {
 	switch s := s.(type) {
 	case pipeline:
@@ -113,7 +114,7 @@ func (r *run) execute(s node, out sink) error {
 	case foreachLoop:
 		return r.foreach(s, out)
 	case switchStatement:
-		return r.switchOf(s, out)
+		return r.runSwitch(s, out)
 	case functionStatement:
 		to := r.scope
 		name := s.name
@@ -177,6 +178,7 @@ func (r *run) collect(body []node) (any, error) {
 	return single(items), err
 }
 
+// gather returns the values that f passes to its sink.
 func (r *run) gather(f func(sink) error) ([]any, error) {
 	var items []any
 	err := f(func(v any) error {
@@ -189,6 +191,7 @@ func (r *run) gather(f func(sink) error) ([]any, error) {
 	return items, err
 }
 
+// single returns output as one value: void, the only item, or a list.
 func single(items []any) any {
 	switch len(items) {
 	case 0:
@@ -300,7 +303,7 @@ func (r *run) foreach(l foreachLoop, out sink) error {
 	return nil
 }
 
-func (r *run) switchOf(s switchStatement, out sink) error {
+func (r *run) runSwitch(s switchStatement, out sink) error {
 	v, err := r.value(s.value)
 	if err != nil {
 		return err
@@ -351,6 +354,7 @@ func (r *run) cases(s switchStatement, item any, out sink) error {
 	return r.statements(s.fallback, out)
 }
 
+// matches reports whether a pattern of a switch statement matches an item.
 func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
 	if b, ok := pattern.(scriptBlock); ok {
 		v, err := r.collect(b.body.end)

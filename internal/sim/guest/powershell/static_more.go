@@ -67,8 +67,9 @@ func consoleWrite(to io.Writer, end string) staticMethod {
 	}
 }
 
+// enumValues returns the results of a function for the members of an enumeration, in the order of their values.
 func enumValues(a []any, of func(enumMember) any) (any, error) {
-	t, _ := first2(a).(typeValue)
+	t, _ := firstOf(a).(typeValue)
 	members, ok := enumeration(t.name)
 	if !ok {
 		return nil, lacking("the members of [%s]", t.name)
@@ -81,6 +82,7 @@ func enumValues(a []any, of func(enumMember) any) (any, error) {
 	return out, nil
 }
 
+// numberBytes is BitConverter.GetBytes for whole numbers.
 func numberBytes(v any) (any, error) {
 	n, kind, ok := wholeOf(v)
 	if !ok {
@@ -98,7 +100,7 @@ func numberBytes(v any) (any, error) {
 // bytesNumber returns a method that reads a number of size bytes, the lowest byte first.
 func bytesNumber(kind string, size int) staticMethod {
 	return func(r *run, a []any) (any, error) {
-		b, err := bytesOf(first2(a))
+		b, err := bytesOf(firstOf(a))
 		if err != nil {
 			return nil, err
 		}
@@ -144,12 +146,13 @@ func hashObject(name string) staticMethod {
 	return func(*run, []any) (any, error) { return system(kindHash, nil, "name", name), nil }
 }
 
+// hashCall runs a method of a hash algorithm.
 func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
 	algorithm, _ := o.get("name")
 	switch low {
 	case "computehash":
-		b, err := bytesOf(first2(args))
-		if stream, ok := first2(args).(*object); ok && stream.kind == kindStream {
+		b, err := bytesOf(firstOf(args))
+		if stream, ok := firstOf(args).(*object); ok && stream.kind == kindStream {
 			b, err = bytesOf(stream.read("bytes"))
 		}
 		if err != nil {
@@ -221,6 +224,7 @@ func offsetObject(t time.Time) *object {
 		"Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text", dated(t, ""))
 }
 
+// offsetCall runs a method of a DateTimeOffset.
 func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 	t, _ := o.read("DateTime").(time.Time)
 	switch low {
@@ -237,7 +241,7 @@ func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 // parseExact is DateTime.ParseExact, with one or several formats.
 func parseExact(r *run, args []any) (any, error) {
 	err := error(dotnet.ErrDate)
-	for _, form := range list(first2(args[min(1, len(args)):])) {
+	for _, form := range list(firstOf(args[min(1, len(args)):])) {
 		t, failed := parsed(cultureOf(args, 2).ParseExact(at(args, 0), text(form), r.now()))
 		if failed == nil {
 			return t, nil
@@ -281,7 +285,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		if strings.Contains(kind, "sorted") {
 			h.kind, h.sorted = "System.Collections.Generic.SortedDictionary`2", true
 		}
-		if from, isHash := first2(args).(*hashtable); isHash {
+		if from, isHash := firstOf(args).(*hashtable); isHash {
 			for k, value := range from.all() {
 				if err := r.putKey(h, k, value); err != nil {
 					return nil, true, err
@@ -298,13 +302,13 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 			fold = fold || compares && strings.Contains(strings.ToLower(text(v)), "ignorecase")
 			return compares
 		})
-		if _, _, isSize := wholeOf(first2(args)); isSize {
+		if _, _, isSize := wholeOf(firstOf(args)); isSize {
 			args = nil
 		}
 		v, err := r.convert(kind, newArray())
 		if made, ok := v.(*array); ok && err == nil {
 			made.fold = fold
-			for _, item := range list(first2(args)) {
+			for _, item := range list(firstOf(args)) {
 				if _, err := r.addTo(made, item); err != nil {
 					return nil, true, err
 				}
@@ -332,7 +336,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		v, err := cultureNamed(at(args, 0))
 		return v, true, err
 	case kind == "management.automation.errorrecord":
-		e, isException := first2(args).(exception)
+		e, isException := firstOf(args).(exception)
 		if !isException || len(args) < 3 {
 			return nil, true, lacking("an ErrorRecord of these values")
 		}
@@ -346,7 +350,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		if len(args) > 1 {
 			return nil, true, lacking("a DateTimeOffset of these values")
 		}
-		t, err := toTime(first2(args))
+		t, err := toTime(firstOf(args))
 		return offsetObject(t), true, err
 	}
 	return nil, false, nil

@@ -168,6 +168,7 @@ type hashtable struct {
 
 func newHash() *hashtable { return &hashtable{values: map[string]any{}} }
 
+// hashKey returns the map key of a hashtable key. Texts ignore case.
 func hashKey(k any) string {
 	switch k := k.(type) {
 	case string:
@@ -314,6 +315,7 @@ func text(v any) string { return textOf(v, 0) }
 // maxLevels is the maximum depth of nested lists.
 const maxLevels = 32
 
+// textOf returns the text of a value; level is the depth of lists around it.
 func textOf(v any, level int) string {
 	switch v := v.(type) {
 	case nil, void:
