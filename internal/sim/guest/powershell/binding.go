@@ -771,7 +771,7 @@ func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
 			f.leaves = true
 			return nil, f
 		}
-		r.scope.unwell = true
+		r.scope.wroteError = true
 		return void{}, r.report(f, r.preference("erroractionpreference"))
 	case "getunresolvedproviderpathfrompspath":
 		return r.path(at(args, 0)), nil

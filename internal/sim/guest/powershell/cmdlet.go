@@ -90,7 +90,7 @@ var parameterMarks = map[byte]func(*spec){
 	'%': func(s *spec) { s.blocks = true }, '=': func(s *spec) { s.single = true },
 }
 
-// specsOf parses a cmdlet's parameters, in the format that the field documents.
+// specsOf parses the field parameters of a cmdlet, which documents the format.
 func specsOf(text string) []spec {
 	var out []spec
 	for word := range strings.FieldsSeq(text) {

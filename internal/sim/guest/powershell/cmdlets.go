@@ -20,8 +20,8 @@ func init() { // the tables cannot be initial values, because their functions re
 	}
 }
 
-// noEffect are cmdlets of real boots whose effect the simulated machine does not need. Each
-// call writes a mark to the console; none returns a value.
+// noEffect are cmdlets that real bootstrap scripts call and whose effect the simulated machine does not need,
+// with a note. A call writes a mark to the console and outputs nothing.
 var noEffect = map[string]string{
 	"set-psrepository": "",
 	"add-mppreference": "no antivirus is simulated", "set-mppreference": "no antivirus is simulated",

@@ -203,7 +203,7 @@ func getAuthenticodeSignature(c *call) error {
 		"SignerCertificate", certificate, "Status", status, "StatusMessage", message, "Path", at))
 }
 
-// within returns the path of a file in the folder to, or to itself if it is not a folder.
+// within returns the path of a file in the folder at to. If to is not a folder, it returns to as an absolute path.
 func (r *run) within(to, file string) string {
 	if to = r.path(to); r.m.Root.IsDir(to) {
 		return combine(to, base(file))

@@ -38,7 +38,8 @@ type jobList struct {
 // sessionSize is the memory that a session's own variables use, in bytes.
 const sessionSize = 8 << 10
 
-// startJob runs a script block in a new session. Of the caller's variables the block can only read its arguments and $using:.
+// startJob runs a script block in a new session. The block sees only its arguments, and the caller's variables
+// through $using:.
 func startJob(c *call) error {
 	f, ok := c.given["scriptblock"].(function)
 	prepare, prepares := c.given["initializationscript"].(function)

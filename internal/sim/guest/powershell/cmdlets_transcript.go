@@ -12,14 +12,14 @@ type transcript struct {
 	stdout, stderr io.Writer
 }
 
-// transcribed is a writer to an output stream of the host and to the file of a transcript.
-type transcribed struct {
+// transcriptWriter is a writer to an output stream of the host and to the file of a transcript.
+type transcriptWriter struct {
 	r    *run
 	to   io.Writer
 	file string
 }
 
-func (t transcribed) Write(p []byte) (int, error) {
+func (t transcriptWriter) Write(p []byte) (int, error) {
 	n, err := t.to.Write(p)
 	if err == nil {
 		err = t.r.writeFile(t.file, p, true)
@@ -64,7 +64,7 @@ func startTranscript(c *call) error {
 	}
 	s := &c.session
 	c.transcripts = append(c.transcripts, transcript{file, s.Stdout, s.Stderr})
-	s.Stdout, s.Stderr = transcribed{c.run, s.Stdout, file}, transcribed{c.run, s.Stderr, file}
+	s.Stdout, s.Stderr = transcriptWriter{c.run, s.Stdout, file}, transcriptWriter{c.run, s.Stderr, file}
 	return c.emit("Transcript started, output file is " + name)
 }
 

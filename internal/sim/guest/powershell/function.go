@@ -183,7 +183,7 @@ func (s *functionStage) end() error {
 		return r.guarded(s.f.body, s.f.body.end, s.out)
 	})
 	if err == nil && s.at == nil && !s.dot {
-		r.ok = !s.scope.unwell
+		r.ok = !s.scope.wroteError
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 			break
 		}
 		s, failure := r.stage(c, next, i > 0)
-		if failure != nil { // Of several failures the first stage's is reported
+		if failure != nil { // the failure of the first stage is reported
 			err = r.located(failure, c)
 			continue
 		}

@@ -46,7 +46,8 @@ func (r *run) nameOf(n node) (string, error) {
 	return text(v), err
 }
 
-// keyOfMember returns the name of a member as the key of a hashtable: a number stays a number. It is nil for other names.
+// keyOfMember returns the value of the constant or variable that names a member, as the key of a hashtable: a
+// number stays a number. It is nil for other nodes.
 func (r *run) keyOfMember(n node) (any, error) {
 	switch n := n.(type) {
 	case constant:

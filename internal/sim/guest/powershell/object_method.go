@@ -125,7 +125,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		}
 	case "System.Security.Principal.WindowsPrincipal":
 		if low == "isinrole" {
-			return true, nil // Scripts run as the system or as an administrator
+			return true, nil // scripts run as the system or as an administrator
 		}
 	case "System.Text.RegularExpressions.Regex":
 		switch low {

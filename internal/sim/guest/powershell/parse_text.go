@@ -50,7 +50,7 @@ func (p *parser) digits() (any, bool) {
 		}
 		n, err := strconv.ParseUint(p.text[from+2:p.pos], 16, 64)
 		if err == nil && n <= math.MaxUint32 && n > math.MaxInt32 {
-			return int64(int32(uint32(n))), true // As in Windows PowerShell, 0xFFFFFFFF is -1
+			return int64(int32(uint32(n))), true // as in Windows PowerShell, 0xFFFFFFFF is -1
 		}
 		return int64(n), err == nil
 	}

@@ -106,8 +106,8 @@ type scope struct {
 	script    bool
 	// kept are the lists of common parameters such as -ErrorVariable, by stream number.
 	kept [7]*array
-	// unwell is set by $PSCmdlet.WriteError. $? is then false after the function.
-	unwell bool
+	// wroteError is set by $PSCmdlet.WriteError. $? is then false after the function.
+	wroteError bool
 	// home is the scope of the module in which the scope's code is written, or nil.
 	home *scope
 	// caller is the scope of the caller if it is not the parent, else nil.

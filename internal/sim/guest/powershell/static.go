@@ -155,7 +155,7 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 	if low == "new" {
 		return r.construct(kind, args)
 	}
-	if kind == "long" || kind == "int" || kind == "uint32" { // In the tables these types have another name
+	if kind == "long" || kind == "int" || kind == "uint32" { // these types have another name in the tables
 		if f, ok := statics[typeKey(typeName(kind))+"::"+low]; ok {
 			return f(r, args)
 		}
