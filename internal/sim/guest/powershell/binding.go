@@ -223,7 +223,7 @@ func (b *binder) bindValue(one parameter, value any) error {
 	}
 	v, err := b.r.converted(one, value)
 	if f := failed(err); f != nil {
-		return b.untransformed(one, f)
+		return b.conversionFailure(one, f)
 	} else if err != nil {
 		return err
 	}
@@ -237,8 +237,8 @@ func (b *binder) bindValue(one parameter, value any) error {
 	return nil
 }
 
-// untransformed returns the failure of a value that cannot be converted to a parameter's type.
-func (b *binder) untransformed(one parameter, f *failure) error {
+// conversionFailure returns the failure of a value that cannot be converted to a parameter's type.
+func (b *binder) conversionFailure(one parameter, f *failure) error {
 	return b.claim(broken("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
 		"Cannot process argument transformation on parameter '%s'. %s", one.shown, f.exception.message))
 }
@@ -422,7 +422,7 @@ func (b *binder) bindItem(v any) error {
 			if failed(err) != nil && !how.property {
 				continue
 			} else if failed(err) != nil {
-				return b.untransformed(one, failed(err))
+				return b.conversionFailure(one, failed(err))
 			} else if err != nil {
 				return err
 			}

@@ -261,18 +261,18 @@ func getChildItem(c *call) error {
 			if c.root = at; only || !c.m.Root.IsDir(at) {
 				c.root = parent(at)
 			}
-			return c.below(at, depth, !only)
+			return c.listFolder(at, depth, !only)
 		})
 	})
 }
 
-// below emits the content of a folder, and of its folders down to depth more levels. Without open it also emits the folder itself.
-func (c *call) below(at string, depth int, open bool) error {
+// listFolder emits the content of a folder, and of its folders down to depth more levels. Without open it also emits the folder itself.
+func (c *call) listFolder(at string, depth int, open bool) error {
 	if err := c.step(); err != nil {
 		return err
 	}
 	if !open || !c.m.Root.IsDir(at) {
-		if err := c.child(at); err != nil || !c.m.Root.IsDir(at) || depth == 0 {
+		if err := c.emitEntry(at); err != nil || !c.m.Root.IsDir(at) || depth == 0 {
 			return err
 		}
 	}
@@ -287,7 +287,7 @@ func (c *call) below(at string, depth int, open bool) error {
 				continue
 			}
 			inner := combine(at, e.Name())
-			if err := c.child(inner); err != nil {
+			if err := c.emitEntry(inner); err != nil {
 				return err
 			}
 			if dir {
@@ -303,15 +303,15 @@ func (c *call) below(at string, depth int, open bool) error {
 		if err != nil || len(entries) == 0 {
 			continue
 		}
-		if err := c.below(dir, depth-1, true); err != nil {
+		if err := c.listFolder(dir, depth-1, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// child emits an entry if the filters let it pass.
-func (c *call) child(at string) error {
+// emitEntry emits an entry if the filters let it pass.
+func (c *call) emitEntry(at string) error {
 	info, err := c.m.Root.Stat(at)
 	if err != nil {
 		return nil // the entry is a link without a target

@@ -97,7 +97,7 @@ func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 		if depth < 0 {
 			break
 		}
-		names, values := pairs(v)
+		names, values := namesAndValues(v)
 		if names == nil && values == nil {
 			break
 		}
@@ -113,9 +113,9 @@ func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 	b.WriteString(quoteJSON(text(v)))
 }
 
-// pairs returns the names and values of an object's or hashtable's properties; both are nil for an object that
+// namesAndValues returns the names and values of an object's or hashtable's properties; both are nil for an object that
 // is written as a text.
-func pairs(v any) ([]string, []any) {
+func namesAndValues(v any) ([]string, []any) {
 	names, values := []string{}, []any{}
 	switch v := v.(type) {
 	case *hashtable:

@@ -208,7 +208,7 @@ func (r *run) trace(line int) string {
 	file := r.file
 	for i := len(r.frames) - 1; i >= 0 && len(out) < 32; i-- {
 		out = append(out, at(r.frames[i].name, file, line))
-		line, _ = place(r.frames[i].source, r.frames[i].where)
+		line, _ = lineAndColumn(r.frames[i].source, r.frames[i].where)
 		file = r.frames[i].file
 	}
 	if len(r.frames) == 0 || r.frames[0].name != r.session.File {
@@ -223,13 +223,13 @@ func (r *run) located(err error, n node) error {
 		return nil
 	}
 	if f, ok := errors.AsType[*failure](err); ok && f.line == 0 {
-		f.line, f.column = place(r.source, n.at())
+		f.line, f.column = lineAndColumn(r.source, n.at())
 		f.script = r.file
 		f.stack = r.trace(f.line)
 		f.source = lineOf(r.source, f.line)
 	}
 	if u, ok := errors.AsType[*unsimulated](err); ok && u.line == 0 {
-		u.line, u.column = place(r.source, n.at())
+		u.line, u.column = lineAndColumn(r.source, n.at())
 		u.script = r.file
 	}
 	return err

@@ -565,7 +565,7 @@ func (r *run) invocation(file, invoked string, where int) any {
 
 // invocationInfo returns an InvocationInfo: how and where a command was called.
 func (r *run) invocationInfo(command any, name, file, source string, at int) *object {
-	line, column := place(source, at)
+	line, column := lineAndColumn(source, at)
 	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand", command, "ScriptName", file, "PSScriptRoot", parent(file),
 		"PSCommandPath", file, "InvocationName", name, "ScriptLineNumber", int64(line), "OffsetInLine", int64(column), "Line",
 		lineOf(source, line), "BoundParameters", newHash(), "UnboundArguments", newArray(), "ExpectingInput", false)

@@ -52,20 +52,20 @@ func parse(script string) (*block, error) {
 }
 
 func (p *parser) fail(format string, a ...any) error {
-	line, column := place(p.text, p.pos)
+	line, column := lineAndColumn(p.text, p.pos)
 	return &ParseError{Line: line, Column: column, Message: fmt.Sprintf(format, a...), Incomplete: p.pos >= len(p.text)}
 }
 
 // missing returns the error for a construct of PowerShell that the simulation does not have.
 func (p *parser) missing(what string) error {
-	line, column := place(p.text, p.pos)
+	line, column := lineAndColumn(p.text, p.pos)
 	return &ParseError{Line: line, Column: column,
 		Message: "casement does not simulate " + what + " of PowerShell; nothing of the script was run",
 		Missing: true}
 }
 
-// place returns the line and column of an offset, both counted from 1.
-func place(text string, at int) (line, column int) {
+// lineAndColumn returns the line and column of an offset, both counted from 1.
+func lineAndColumn(text string, at int) (line, column int) {
 	at = min(max(at, 0), len(text))
 	before := text[:at]
 	start := strings.LastIndexByte(before, '\n') + 1

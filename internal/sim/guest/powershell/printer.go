@@ -95,8 +95,8 @@ var defaultProperties = map[string]string{
 	"System.Version": "Major Minor Build Revision MajorRevision MinorRevision", "System.TimeSpan": strings.Join(spanParts.names(), " "),
 }
 
-// listOf returns the properties of an object that a list shows.
-func listOf(o *object) ([]string, error) {
+// listedProperties returns the properties of an object that a list shows.
+func listedProperties(o *object) ([]string, error) {
 	if names, ok := defaultProperties[o.kind]; ok {
 		return strings.Fields(names), nil
 	}
@@ -286,7 +286,7 @@ func asLine(v any) bool {
 // putAsLists writes objects as lists that interrupt a table.
 func (p *printer) putAsLists(rows []*object) error {
 	for _, o := range rows {
-		names, err := listOf(o)
+		names, err := listedProperties(o)
 		if err != nil {
 			return err
 		}

@@ -81,16 +81,16 @@ func (r *run) exec(s node, out sink) error {
 	return err
 }
 
-// hold stores the collected output of a statement that a jump left. The output goes to the enclosing pipeline.
-func (r *run) hold(items []any, err error) {
+// keepOutput stores the collected output of a statement that a jump left. The output goes to the enclosing pipeline.
+func (r *run) keepOutput(items []any, err error) {
 	switch err.(type) { // signals are never wrapped
 	case jumpSignal, returnSignal, exitSignal:
 		r.pending = append(items, r.pending...)
 	}
 }
 
-// drop discards the stored output if a condition failed.
-func (r *run) drop(err error) error {
+// dropOutput discards the stored output if a condition failed.
+func (r *run) dropOutput(err error) error {
 	if err != nil {
 		r.pending = nil
 	}
@@ -174,7 +174,7 @@ func each(v any, out sink) error {
 // collect runs statements and returns their output: void, a value, or a list.
 func (r *run) collect(body []node) (any, error) {
 	items, err := r.gather(func(out sink) error { return r.statements(body, out) })
-	r.hold(items, err)
+	r.keepOutput(items, err)
 	return single(items), err
 }
 
@@ -207,7 +207,7 @@ func (r *run) value(s node) (any, error) {
 	switch s := s.(type) {
 	case pipeline, command, conditional, loop, foreachLoop, switchStatement, tryStatement, jump, redirected:
 		items, err := r.gather(func(out sink) error { return r.exec(s, out) })
-		r.hold(items, err)
+		r.keepOutput(items, err)
 		return single(items), err
 	case assignment:
 		return r.assign(s)
@@ -222,7 +222,7 @@ func (r *run) conditional(c conditional, out sink) error {
 		}
 		v, err := r.value(condition)
 		if err != nil {
-			return r.drop(err)
+			return r.dropOutput(err)
 		}
 		if truth(v) {
 			return r.statements(c.bodies[i], out)
@@ -256,7 +256,7 @@ func (r *run) loop(l loop, out sink) error {
 		if l.condition != nil && (!l.first || n > 0) {
 			v, err := r.value(l.condition)
 			if err != nil || truth(v) == l.negative {
-				return r.drop(err)
+				return r.dropOutput(err)
 			}
 		}
 		if goOn, err := loopContinues(r.statements(l.body, out), l.label); !goOn || err != nil {
