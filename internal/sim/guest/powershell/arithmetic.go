@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// arithmetic is + - * / and %: the left value's type decides.
+// arithmetic applies + - * / or %. The type of the left value decides which operation that is.
 func (r *run) arithmetic(operator string, left, right any) (any, error) {
 	switch l := left.(type) {
 	case nil:
@@ -18,60 +18,61 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 		}
 		left = int64(0)
 	case string:
-		return r.texts(operator, l, right)
+		return r.textArithmetic(operator, l, right)
 	case char:
 		if operator == "+" {
-			return r.texts(operator, string(rune(l)), right)
+			return r.textArithmetic(operator, string(rune(l)), right)
 		}
 		if operator == "*" && (isNumber(right) || right == nil) {
-			return nil, undefined(operator, l, right)
+			return nil, undefinedOperator(operator, l, right)
 		}
 		left = int64(l)
 	case *array:
-		return r.lists(operator, l, right)
+		return r.listArithmetic(operator, l, right)
 	case []byte:
-		return r.lists(operator, newArray(list(l)...), right)
+		return r.listArithmetic(operator, newArray(list(l)...), right)
 	case *hashtable:
-		return r.tables(operator, l, right)
+		return r.addHashtables(operator, l, right)
 	case time.Time:
-		return r.times(operator, l, right)
+		return r.dateArithmetic(operator, l, right)
 	case time.Duration:
-		return r.spans(operator, l, right)
+		return r.spanArithmetic(operator, l, right)
 	case bool:
 		left = map[bool]int64{true: 1}[l]
 		if s, isText := right.(string); operator == "*" {
 			if _, ok := parseNumber(s); isText && !ok {
-				return nil, noMethod(right, operator)
+				return nil, noOperator(right, operator)
 			} else if isNumber(right) || right == nil {
-				return nil, undefined(operator, l, right)
+				return nil, undefinedOperator(operator, l, right)
 			}
 		}
 	}
-	if err := operands(operator, left, right); err != nil {
+	if err := checkOperands(operator, left, right); err != nil {
 		if d, ok := right.(time.Duration); ok && operator == "+" {
-			return r.spans(operator, d, left)
+			return r.spanArithmetic(operator, d, left)
 		}
 		return nil, err
 	}
-	return r.numbers(operator, left, right)
+	return r.numberArithmetic(operator, left, right)
 }
 
-// operands refuses what is no number and cannot be read as one: its type has no such operator.
-func operands(operator string, values ...any) error {
+// checkOperands returns an error if a value is not a number and its type cannot be converted to one: the type
+// does not have the operator.
+func checkOperands(operator string, values ...any) error {
 	for _, v := range values {
 		switch v.(type) {
 		case nil, bool, int64, float64, short, sized, decimal, enumMember, char, string:
 		default:
-			return noMethod(v, operator)
+			return noOperator(v, operator)
 		}
 	}
 	return nil
 }
 
-// undefined is the failure of an operator that two types do not have.
-func undefined(operator string, left, right any) error {
+// undefinedOperator returns the failure of an operator that is not defined for two types.
+func undefinedOperator(operator string, left, right any) error {
 	if _, ok := right.(string); ok {
-		return noMethod(right, operator)
+		return noOperator(right, operator)
 	}
 	return broken("RuntimeException", "NotADefinedOperationForType", "The operation '[%s] %s [%s]' is not defined.", kindOf(left), operator,
 		kindOf(right))
@@ -83,13 +84,14 @@ func isNumber(v any) bool {
 	return ok && !isText
 }
 
-// methodNames are the methods of types that operators are.
+// methodNames are the .NET methods that implement the operators.
 var methodNames = map[string]string{
 	"+": "op_Addition", "-": "op_Subtraction", "*": "op_Multiply", "/": "op_Division", "%": "op_Modulus",
 	"-band": "op_BitwiseAnd", "-bor": "op_BitwiseOr", "-bxor": "op_ExclusiveOr", "-shl": "op_LeftShift", "-shr": "op_RightShift",
 }
 
-func noMethod(v any, operator string) error {
+// noOperator returns the failure of an operator that the type of a value does not have.
+func noOperator(v any, operator string) error {
 	name := methodNames[operator]
 	if isCustom(v) {
 		v = &object{kind: "System.Management.Automation.PSObject"}
@@ -97,7 +99,8 @@ func noMethod(v any, operator string) error {
 	return methodMissing(kindOf(v), name)
 }
 
-func (r *run) texts(operator, left string, right any) (any, error) {
+// textArithmetic applies an operator to a text: + appends, * repeats, and other operators use the text as a number.
+func (r *run) textArithmetic(operator, left string, right any) (any, error) {
 	switch operator {
 	case "+":
 		s, err := r.text(right)
@@ -110,7 +113,7 @@ func (r *run) texts(operator, left string, right any) (any, error) {
 		return left + s, nil
 	case "*":
 		if isList(right) {
-			return nil, cannot(right, "int")
+			return nil, cannotConvert(right, "int")
 		}
 		n, err := r.integer(right)
 		if err != nil {
@@ -127,15 +130,15 @@ func (r *run) texts(operator, left string, right any) (any, error) {
 	}
 	n, err := r.numeric(left)
 	if err == nil {
-		err = operands(operator, right)
+		err = checkOperands(operator, right)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r.numbers(operator, n, right)
+	return r.numberArithmetic(operator, n, right)
 }
 
-// whole makes an integer of a float that is one.
+// whole returns a float64 without a fraction as an int64, and any other value unchanged.
 func whole(v any) any {
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return int64(f)
@@ -143,7 +146,8 @@ func whole(v any) any {
 	return v
 }
 
-func (r *run) lists(operator string, left *array, right any) (any, error) {
+// listArithmetic applies an operator to a list: + appends, * repeats.
+func (r *run) listArithmetic(operator string, left *array, right any) (any, error) {
 	switch operator {
 	case "+":
 		items := list(right)
@@ -169,14 +173,15 @@ func (r *run) lists(operator string, left *array, right any) (any, error) {
 		}
 		return out, r.take(16 * len(out.items))
 	}
-	return nil, noMethod(left, operator)
+	return nil, noOperator(left, operator)
 }
 
-func (r *run) tables(operator string, left *hashtable, right any) (any, error) {
+// addHashtables returns a hashtable with the entries of two. A key in both is an error.
+func (r *run) addHashtables(operator string, left *hashtable, right any) (any, error) {
 	other, ok := right.(*hashtable)
 	switch {
 	case operator != "+":
-		return nil, noMethod(left, operator)
+		return nil, noOperator(left, operator)
 	case !ok:
 		return nil, broken("RuntimeException", "AddHashTableToNonHashTable", "A hash table can only be added to another hash table.")
 	}
@@ -184,7 +189,7 @@ func (r *run) tables(operator string, left *hashtable, right any) (any, error) {
 	for _, h := range []*hashtable{left, other} {
 		for k, v := range h.all() {
 			if _, twice := out.get(k); twice {
-				f := addedTwice(k)
+				f := duplicateKey(k)
 				f.id = f.exception.kind
 				return nil, f
 			}
@@ -194,8 +199,9 @@ func (r *run) tables(operator string, left *hashtable, right any) (any, error) {
 	return out, r.take(32 * len(out.keys))
 }
 
-// times is + and - of a date, as its own two methods take their argument.
-func (r *run) times(operator string, left time.Time, right any) (any, error) {
+// dateArithmetic applies + or - to a date. It converts and refuses the right value as DateTime's methods
+// op_Addition and op_Subtraction do.
+func (r *run) dateArithmetic(operator string, left time.Time, right any) (any, error) {
 	by := time.Duration(1)
 	switch operator {
 	case "+":
@@ -206,7 +212,7 @@ func (r *run) times(operator string, left time.Time, right any) (any, error) {
 			}
 			return nil, lacking("a time span of more than 292 years")
 		}
-		if _, ok := right.(time.Duration); !ok { // a date or a time span
+		if _, ok := right.(time.Duration); !ok { // neither a date nor a time span
 			why := "Multiple ambiguous overloads found for"
 			if !readable(right) {
 				why = "Cannot find an overload for"
@@ -216,24 +222,26 @@ func (r *run) times(operator string, left time.Time, right any) (any, error) {
 		}
 		by = -1
 	default:
-		return nil, noMethod(left, operator)
+		return nil, noOperator(left, operator)
 	}
 	v, err := toSpan(right)
-	return left.Add(by * v), unfit(err, "1", right, methodNames[operator])
+	return left.Add(by * v), unfitArgument(err, "1", right, methodNames[operator])
 }
 
-func (r *run) spans(operator string, left time.Duration, right any) (any, error) {
+// spanArithmetic applies + or - to a time span.
+func (r *run) spanArithmetic(operator string, left time.Duration, right any) (any, error) {
 	if operator != "+" && operator != "-" {
-		return nil, noMethod(left, operator)
+		return nil, noOperator(left, operator)
 	}
 	v, err := toSpan(right)
 	if operator == "-" {
 		v = -v
 	}
-	return left + v, unfit(err, "1", right, methodNames[operator])
+	return left + v, unfitArgument(err, "1", right, methodNames[operator])
 }
 
-func (r *run) numbers(operator string, left, right any) (any, error) {
+// numberArithmetic applies an operator to two numbers: as whole numbers if both are, else as decimals or as float64.
+func (r *run) numberArithmetic(operator string, left, right any) (any, error) {
 	x, err := r.numeric(left)
 	if err != nil {
 		return nil, err
@@ -250,14 +258,14 @@ func (r *run) numbers(operator string, left, right any) (any, error) {
 	a, kindA, intA := wholeOf(x)
 	b, kindB, intB := wholeOf(y)
 	if intA && intB {
-		return wholes(operator, a, kindA, b, kindB)
+		return integerArithmetic(operator, a, kindA, b, kindB)
 	}
 	_, decA := x.(decimal)
 	if _, decB := y.(decimal); decA || decB {
 		d, okA := decimalOf(x)
 		e, okB := decimalOf(y)
 		if okA && okB {
-			return decimals(operator, d, e)
+			return decimalArithmetic(operator, d, e)
 		}
 	}
 	f, _ := float(x)
@@ -275,9 +283,10 @@ func (r *run) numbers(operator string, left, right any) (any, error) {
 	return math.Mod(f, g), nil
 }
 
+// integers applies an operator to two whole numbers. The result is a float64 if it does not fit into an int64.
 func integers(operator string, a, b int64) (any, error) {
 	if b == 0 && (operator == "/" || operator == "%") {
-		return nil, divided()
+		return nil, divisionByZero()
 	}
 	f := map[string]float64{"+": float64(a) + float64(b), "-": float64(a) - float64(b), "*": float64(a) * float64(b)}[operator]
 	if math.Abs(f) >= 1<<63 {
@@ -302,13 +311,13 @@ func integers(operator string, a, b int64) (any, error) {
 	return a % b, nil
 }
 
-func divided() error {
+func divisionByZero() error {
 	f := broken("RuntimeException", "RuntimeException", "Attempted to divide by zero.")
 	f.exception.inner = &exception{kind: "System.DivideByZeroException", message: f.exception.message}
 	return f
 }
 
-// numeric returns a value as a number: an int64, a sized one, a float64 or a decimal.
+// numeric returns a value as a number: an int64, sized, float64, short or decimal.
 func (r *run) numeric(v any) (any, error) {
 	switch v := v.(type) {
 	case nil:
@@ -326,14 +335,14 @@ func (r *run) numeric(v any) (any, error) {
 	case string:
 		n, err := r.convert("double", v)
 		if err != nil {
-			return nil, unread("InvalidCastFromStringToInteger", v, "int", "Input string was not in a correct format.")
+			return nil, parseFailure("InvalidCastFromStringToInteger", v, "int", "Input string was not in a correct format.")
 		}
 		return whole(n), nil
 	}
-	return nil, cannot(v, "int")
+	return nil, cannotConvert(v, "int")
 }
 
-// float converts a value to a number; ok is false if it cannot be converted.
+// float returns a value as a float64; ok is false if the value cannot be converted.
 func float(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -363,9 +372,10 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// flags are members of enumerations that scripts join by -bor.
+// flags are the values of enumeration members that scripts combine by -bor.
 var flags = map[string]int64{"tls": 192, "tls11": 768, "tls12": 3072, "tls13": 12288, "ssl3": 48}
 
+// bits applies a bitwise operator or a shift.
 func (r *run) bits(operator string, left, right any) (any, error) {
 	for _, v := range []*any{&left, &right} {
 		if s, ok := (*v).(string); ok {
@@ -390,14 +400,14 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 			}
 		}
 	}
-	if operator == "-shl" || operator == "-shr" { // how far is an Int32
-		if err := operands(operator, left); err != nil {
+	if operator == "-shl" || operator == "-shr" { // the right operand, a number of bits, is an Int32
+		if err := checkOperands(operator, left); err != nil {
 			return nil, err
 		}
 		switch left.(type) {
 		case char, bool:
-			if operands(operator, right) != nil {
-				return nil, noMethod(left, operator)
+			if checkOperands(operator, right) != nil {
+				return nil, noOperator(left, operator)
 			}
 		}
 		by, err := r.convert("int", right)
@@ -406,11 +416,11 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 		}
 		switch left.(type) {
 		case char, bool:
-			return nil, undefined(operator, left, right)
+			return nil, undefinedOperator(operator, left, right)
 		}
 		right = by
 	}
-	if err := operands(operator, left, right); err != nil {
+	if err := checkOperands(operator, left, right); err != nil {
 		return nil, err
 	}
 	a, err := r.integer(left)
@@ -429,7 +439,7 @@ func (r *run) bits(operator string, left, right any) (any, error) {
 		return name
 	}
 	kindA := kind(left, a)
-	if m, ok := left.(enumMember); ok && operator != "-shl" && operator != "-shr" { // flags stay flags
+	if m, ok := left.(enumMember); ok && operator != "-shl" && operator != "-shr" { // -band, -bor and -bxor return a member of the enumeration
 		return enumerationOf(typeKey(m.kind), map[string]int64{"-band": a & b, "-bor": a | b, "-bxor": a ^ b}[operator]), nil
 	}
 	switch both := promoted(a, kindA, b, kind(right, b)); operator {

@@ -1,8 +1,9 @@
 package powershell
 
-// node is a statement or an expression; at is where it begins in the script, in bytes.
+// node is a statement or an expression. at returns its byte offset in the script.
 type node interface{ at() int }
 
+// position is the byte offset of a node in the script.
 type position int
 
 func (p position) at() int { return int(p) }
@@ -13,12 +14,13 @@ type block struct {
 	// begin, process and end are the named blocks; statements outside of them are in end.
 	begin, process, end []node
 	traps               []trapStatement
-	// source is the text of a whole script, as positions count in it.
+	// source is the text of the whole script, in which the positions of nodes count.
 	source string
 	// streams is set for script blocks with a process block.
 	streams bool
 }
 
+// parameters are the parameters of a function or script block, with the properties of [CmdletBinding()].
 type parameters struct {
 	list []parameter
 	// binding is set for advanced functions, which refuse unknown arguments.
@@ -31,20 +33,21 @@ type parameters struct {
 	impact int
 }
 
+// parameter is a parameter of a function or script block.
 type parameter struct {
-	// name is in lower case, shown as the script has it.
+	// name is in lower case; shown is in the case of the script.
 	name, shown string
 	kinds       []string
 	initial     node
-	// sets has an entry for each [Parameter()]; one without a name is for all sets.
+	// sets has an entry for each [Parameter()]. An entry without a name applies to all sets.
 	sets       []parameterSet
 	aliases    []string
 	validators []validator
-	// null, emptyText and emptyList are what AllowNull and its like let pass.
+	// null, emptyText and emptyList are set by AllowNull, AllowEmptyString and AllowEmptyCollection.
 	null, emptyText, emptyList bool
 }
 
-// parameterSet is what a [Parameter()] says of its parameter.
+// parameterSet is the content of a [Parameter()]: the properties of its parameter in one set.
 type parameterSet struct {
 	name                string
 	mandatory, pipeline bool
@@ -67,19 +70,19 @@ type (
 	command struct {
 		position
 		name      node
-		operator  byte // & or . or nothing
+		operator  byte // & or ., or 0 for neither
 		args      []argument
 		redirects []redirect
 	}
-	// argument is a value, a parameter, or both.
+	// argument is an argument of a command: a parameter's name, a value, or both.
 	argument struct {
 		position
 		parameter string
 		value     node
 		splat     string
-		// joined is -Name:value.
+		// joined is set for the form -Name:value.
 		joined bool
-		// text is how a parameter is written.
+		// text is the parameter in the script's own spelling.
 		text string
 	}
 	redirect struct {
@@ -113,7 +116,7 @@ type (
 		begin, next     node
 		condition       node
 		body            []node
-		first, negative bool // do, and until
+		first, negative bool // first: do; negative: until
 	}
 	foreachLoop struct {
 		position
@@ -135,11 +138,11 @@ type (
 	}
 	functionStatement struct {
 		position
-		// name is as written, with a scope before it.
+		// name is in the script's spelling, with its scope, such as global:.
 		name string
 		body *block
 		text string
-		// filter is set for the keyword filter.
+		// filter is set for a function that the keyword filter declares.
 		filter bool
 	}
 	tryStatement struct {
@@ -168,16 +171,16 @@ type (
 type (
 	variable struct {
 		position
-		// name is in lower case, shown as written.
+		// name is in lower case; shown is in the script's spelling.
 		name, shown string
 	}
 	constant struct {
 		position
 		value any
-		// text is the source text of the word, which a native program gets as its argument.
+		// text is the word in the script's spelling, which a native program gets as its argument.
 		text string
 	}
-	// interpolated is a text with values in it.
+	// interpolated is a text that contains variables or subexpressions.
 	interpolated struct {
 		position
 		parts []node
@@ -192,7 +195,7 @@ type (
 		position
 		items []node
 	}
-	// subexpression is $( ) or, as a list, @( ).
+	// subexpression is $( ), or @( ) if list is set.
 	subexpression struct {
 		position
 		body []node
@@ -244,7 +247,7 @@ type (
 		kind string
 		of   node
 	}
-	// validated is what a [Validate...()] is written before.
+	// validated is an expression behind [Validate...()] attributes.
 	validated struct {
 		position
 		by []validator

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Binding follows the PowerShell language specification 3.0, chapter 8.10, and
-// about_Parameter_Sets.
+// The binding of arguments follows the PowerShell language specification 3.0, chapter 8.10, and about_Parameter_Sets.
 
-// allSets is the name of the set of a function that has no named ones.
+// allSets is the name of the only parameter set of a function that names none.
 const allSets = "__AllParameterSets"
 
 // binder binds the arguments of one call of a function.
@@ -20,36 +19,37 @@ type binder struct {
 	to    *scope
 	bound *hashtable
 	given map[string]bool
-	// sets are the sets that the arguments so far leave possible, open those that they leave to each item of the pipeline.
+	// sets are the parameter sets that are still possible; open are those that the arguments of the command
+	// line leave possible, from which the binding of each pipeline item starts.
 	sets, open []string
 	set        string
-	// took are the parameters that the item of the pipeline went to, nil before the first one.
+	// took are the parameters that the current pipeline item was bound to; nil before the first item.
 	took map[string]bool
-	// piped is set where values come from a pipeline; taken are the parameters they go to.
+	// piped is set if the function gets its input from a pipeline.
 	piped bool
-	// unfilled are the cells of parameters before the pipeline filled them.
+	// unfilled are the cells of parameters as they were before a pipeline item was bound to them, by parameter.
 	unfilled map[string]*cell
-	// sinks end what -ErrorVariable and its like collect.
+	// common are the common parameters of the call, such as -ErrorVariable.
 	common commonParameters
 }
 
-// own makes a failure this function's.
-func (b *binder) own(err error) error {
+// claim names the function in a failure and in the failure's id.
+func (b *binder) claim(err error) error {
 	f := failed(err)
 	if f == nil {
 		return err
 	}
 	f.id = strings.TrimSuffix(f.id+","+b.f.shownName(), ",")
-	return named(b.f.shownName(), f)
+	return withCommand(b.f.shownName(), f)
 }
 
-// shownName is how errors name a function, or a script by its file; a script block has no name.
+// shownName returns the name of a function, or of a script's file, as errors show it. The name of a script block is empty.
 func (f function) shownName() string {
 	return base(f.name)
 }
 
-// in returns what a parameter is in a set; ok is false where it is not in it.
-func (one parameter) in(set string) (parameterSet, bool) {
+// inSet returns the properties of a parameter in a set; ok is false if the parameter is not in the set.
+func (one parameter) inSet(set string) (parameterSet, bool) {
 	if len(one.sets) == 0 {
 		return parameterSet{position: -1}, true
 	}
@@ -61,9 +61,12 @@ func (one parameter) in(set string) (parameterSet, bool) {
 	return parameterSet{}, false
 }
 
-// any reports whether a parameter has a property in some set.
-func (one parameter) any(has func(parameterSet) bool) bool { return slices.ContainsFunc(one.sets, has) }
+// inAnySet reports whether a condition is true for a parameter in one of its sets.
+func (one parameter) inAnySet(has func(parameterSet) bool) bool {
+	return slices.ContainsFunc(one.sets, has)
+}
 
+// newBinder returns a binder for a call of a function, in which all parameter sets are possible.
 func newBinder(r *run, f function, to *scope, piped bool) *binder {
 	b := &binder{r: r, f: f, p: f.body.parameters, to: to, bound: newHash(), given: map[string]bool{}, piped: piped,
 		unfilled: map[string]*cell{}}
@@ -84,14 +87,14 @@ func newBinder(r *run, f function, to *scope, piped bool) *binder {
 	return b
 }
 
-// find returns a parameter by its name, an unambiguous prefix of the name, or an alias.
+// find returns the parameter with a name, an alias, or an unambiguous prefix of one of them.
 func (b *binder) find(name string) (*parameter, error) {
 	one, err := byName(b.p.list, name, func(one parameter) ([]string, string) { return append([]string{one.name}, one.aliases...), one.shown })
-	return one, b.own(err)
+	return one, b.claim(err)
 }
 
-// byName returns the parameter that has a name, or the only one that has a name that begins so; names are in lower case, and shown is
-// what a message names.
+// byName returns the element that has a name, or the only element with a name that starts with it, or nil.
+// named returns the names of an element in lower case, and the name that messages show.
 func byName[P any](all []P, name string, named func(P) (names []string, shown string)) (*P, error) {
 	low, matches := strings.ToLower(name), ""
 	var found *P
@@ -110,7 +113,7 @@ func byName[P any](all []P, name string, named func(P) (names []string, shown st
 	return found, nil
 }
 
-// bind puts arguments into parameters. Parameters that the pipeline may fill wait for it.
+// bind binds arguments to parameters. Parameters that the pipeline can fill may stay without a value.
 func (b *binder) bind(args []argumentValue) error {
 	var rest []argumentValue
 	for i := 0; i < len(args); i++ {
@@ -127,14 +130,14 @@ func (b *binder) bind(args []argumentValue) error {
 			if kind := commonName(a.parameter); b.p.binding && kind != "" && (b.p.should || kind != "whatif" && kind != "confirm") {
 				value, taken, err := b.common.take(b.r, b.f.shownName(), kind, args[i:])
 				if err != nil {
-					return b.own(err)
+					return b.claim(err)
 				}
 				b.bound.set(commonShown[kind], value)
 				i += taken - 1
 				continue
 			}
 			if b.p.binding {
-				return b.own(unknownName(a.parameter))
+				return b.claim(unknownName(a.parameter))
 			}
 			rest = append(rest, a)
 			continue
@@ -147,17 +150,17 @@ func (b *binder) bind(args []argumentValue) error {
 			}
 		case !a.has:
 			if i+1 >= len(args) || args[i+1].parameter != "" {
-				return b.own(withoutArgument(one.shown, typeName(castOf(*one, "object"))))
+				return b.claim(withoutArgument(one.shown, typeName(castOf(*one, "object"))))
 			}
 			i++
-			value = args[i].written(*one)
+			value = args[i].parameterValue(*one)
 		default:
-			value = a.written(*one)
+			value = a.parameterValue(*one)
 		}
 		if b.given[one.name] {
-			return b.own(boundTwice(one.shown))
+			return b.claim(boundTwice(one.shown))
 		}
-		if err := b.give(*one, value); err != nil {
+		if err := b.bindValue(*one, value); err != nil {
 			return err
 		}
 	}
@@ -170,7 +173,7 @@ func (b *binder) bind(args []argumentValue) error {
 	return b.settle()
 }
 
-// presets gives what $PSDefaultParameterValues has for an advanced function and its caller has not given.
+// presets binds the values of $PSDefaultParameterValues for an advanced function, if the caller does not give these parameters.
 func (b *binder) presets(args []argumentValue) error {
 	if !b.p.binding || b.f.name == "" {
 		return nil
@@ -186,7 +189,7 @@ func (b *binder) presets(args []argumentValue) error {
 		switch {
 		case err != nil || one != nil && b.given[one.name]:
 		case one != nil:
-			err = b.give(*one, a.value)
+			err = b.bindValue(*one, a.value)
 		case b.p.should || !strings.Contains("whatif confirm", commonName(a.parameter)):
 			err = b.common.set(b.r, b.f.shownName(), commonName(a.parameter), a)
 		}
@@ -197,8 +200,9 @@ func (b *binder) presets(args []argumentValue) error {
 	return nil
 }
 
-// written returns an argument for a parameter: a number goes into a text as the script has it.
-func (a argumentValue) written(one parameter) any {
+// parameterValue returns the value of an argument for a parameter. For a parameter that is a text, a number
+// keeps the script's spelling.
+func (a argumentValue) parameterValue(one parameter) any {
 	if kind := castOf(one, ""); a.bare && a.text != "" && (kind == "string" || kind == "string[]") && isRight(a.value) && !isList(a.value) {
 		if _, isBool := a.value.(bool); !isBool {
 			return a.text
@@ -207,19 +211,19 @@ func (a argumentValue) written(one parameter) any {
 	return a.value
 }
 
-// narrow keeps the sets that a parameter is in.
+// narrow removes the possible sets that a parameter is not in.
 func (b *binder) narrow(one parameter) {
-	b.sets = slices.DeleteFunc(slices.Clone(b.sets), func(set string) bool { _, ok := one.in(set); return !ok })
+	b.sets = slices.DeleteFunc(slices.Clone(b.sets), func(set string) bool { _, ok := one.inSet(set); return !ok })
 }
 
-// give puts a value into a parameter.
-func (b *binder) give(one parameter, value any) error {
-	if castOf(one, "") == "string" && !b.p.binding && isList(value) { // only advanced functions refuse it
+// bindValue converts and validates a value, and binds it to a parameter.
+func (b *binder) bindValue(one parameter, value any) error {
+	if castOf(one, "") == "string" && !b.p.binding && isList(value) { // only advanced functions refuse a list for a text
 		value = text(value)
 	}
 	v, err := b.r.converted(one, value)
 	if f := failed(err); f != nil {
-		return b.untransformed(one, f)
+		return b.conversionFailure(one, f)
 	} else if err != nil {
 		return err
 	}
@@ -233,21 +237,21 @@ func (b *binder) give(one parameter, value any) error {
 	return nil
 }
 
-// untransformed is the failure of a value that is not of a parameter's type.
-func (b *binder) untransformed(one parameter, f *failure) error {
-	return b.own(broken("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
+// conversionFailure returns the failure of a value that cannot be converted to a parameter's type.
+func (b *binder) conversionFailure(one parameter, f *failure) error {
+	return b.claim(broken("ParameterBindingArgumentTransformationException", "ParameterArgumentTransformationError",
 		"Cannot process argument transformation on parameter '%s'. %s", one.shown, f.exception.message))
 }
 
-// place returns the parameters that take arguments without a name, in their order.
-func (b *binder) place() []parameter {
+// positionalParameters returns the parameters that take arguments without a name, by position.
+func (b *binder) positionalParameters() []parameter {
 	set := b.sets[0]
 	if slices.ContainsFunc(b.sets, func(n string) bool { return strings.EqualFold(n, b.p.defaultSet) }) {
 		set = b.p.defaultSet
 	}
 	explicit := false
 	for _, one := range b.p.list {
-		explicit = explicit || one.any(func(s parameterSet) bool { return s.position >= 0 })
+		explicit = explicit || one.inAnySet(func(s parameterSet) bool { return s.position >= 0 })
 	}
 	type placed struct {
 		at  int
@@ -255,10 +259,10 @@ func (b *binder) place() []parameter {
 	}
 	var out []placed
 	for i, one := range b.p.list {
-		s, ok := one.in(set)
-		for _, other := range b.sets { // a parameter of another set that is still possible
+		s, ok := one.inSet(set)
+		for _, other := range b.sets { // the parameter may be in another set that is still possible
 			if !ok {
-				s, ok = one.in(other)
+				s, ok = one.inSet(other)
 			}
 		}
 		switch {
@@ -279,23 +283,23 @@ func (b *binder) place() []parameter {
 	return list
 }
 
-// positional assigns arguments without a name to the remaining parameters.
+// positional binds arguments without a name to the parameters that take them.
 func (b *binder) positional(rest []argumentValue) error {
 	if len(b.sets) == 0 {
 		return b.ambiguous()
 	}
-	for _, one := range b.place() {
+	for _, one := range b.positionalParameters() {
 		if len(rest) == 0 {
 			break
 		}
-		if b.given[one.name] || !slices.ContainsFunc(b.sets, func(n string) bool { _, ok := one.in(n); return ok }) {
+		if b.given[one.name] || !slices.ContainsFunc(b.sets, func(n string) bool { _, ok := one.inSet(n); return ok }) {
 			continue
 		}
-		if one.any(func(s parameterSet) bool { return s.remains }) {
+		if one.inAnySet(func(s parameterSet) bool { return s.remains }) {
 			for i := range rest {
-				rest[i].value = rest[i].written(one)
+				rest[i].value = rest[i].parameterValue(one)
 			}
-			if err := b.give(one, newArray(loose(rest)...)); err != nil {
+			if err := b.bindValue(one, newArray(argsValues(rest)...)); err != nil {
 				return err
 			}
 			rest = nil
@@ -304,31 +308,31 @@ func (b *binder) positional(rest []argumentValue) error {
 		if rest[0].parameter != "" {
 			break
 		}
-		value := rest[0].written(one)
+		value := rest[0].parameterValue(one)
 		rest = rest[1:]
-		if err := b.give(one, value); err != nil {
+		if err := b.bindValue(one, value); err != nil {
 			return err
 		}
 	}
 	if len(rest) > 0 && b.p.binding {
-		return b.own(noPosition(loose(rest)[0]))
+		return b.claim(noPosition(argsValues(rest)[0]))
 	}
 	if !b.p.binding {
-		b.to.vars["args"] = &cell{value: newArray(loose(rest)...)}
+		b.to.vars["args"] = &cell{value: newArray(argsValues(rest)...)}
 	}
 	b.to.vars["psboundparameters"] = &cell{value: b.bound}
 	return nil
 }
 
 func (b *binder) ambiguous() error {
-	return b.own(broken("ParameterBindingException", "AmbiguousParameterSet",
+	return b.claim(broken("ParameterBindingException", "AmbiguousParameterSet",
 		"Parameter set cannot be resolved using the specified named parameters."))
 }
 
-// lacks returns the mandatory parameters of a set that have no value and wait for none.
-func (b *binder) lacks(set string) (missing []string) {
+// missingMandatory returns the mandatory parameters of a set that have no value and that the pipeline cannot fill.
+func (b *binder) missingMandatory(set string) (missing []string) {
 	for _, one := range b.p.list {
-		s, ok := one.in(set)
+		s, ok := one.inSet(set)
 		if ok && s.mandatory && !b.given[one.name] && !b.took[one.name] && !(b.piped && b.took == nil && (s.pipeline || s.property)) {
 			missing = append(missing, one.shown)
 		}
@@ -336,9 +340,10 @@ func (b *binder) lacks(set string) (missing []string) {
 	return missing
 }
 
-// choose chooses the parameter set; it reports whether one is left, or the default one, or the only one that lacks nothing.
-func (b *binder) choose() bool {
-	whole := slices.DeleteFunc(slices.Clone(b.sets), func(n string) bool { return len(b.lacks(n)) > 0 })
+// chooseSet chooses the parameter set: the only set without missing parameters, else the default set, else the
+// first possible set. It reports false if the last choice was ambiguous.
+func (b *binder) chooseSet() bool {
+	whole := slices.DeleteFunc(slices.Clone(b.sets), func(n string) bool { return len(b.missingMandatory(n)) > 0 })
 	switch {
 	case len(whole) == 1:
 		b.set = whole[0]
@@ -351,14 +356,14 @@ func (b *binder) choose() bool {
 	return true
 }
 
-// settle chooses the parameter set, and gives the parameters without an argument their defaults.
+// settle chooses the parameter set, and gives the parameters without an argument their default values.
 func (b *binder) settle() error {
-	if len(b.sets) == 0 || !b.choose() && !b.piped {
+	if len(b.sets) == 0 || !b.chooseSet() && !b.piped {
 		return b.ambiguous()
 	}
 	b.open = b.sets
-	if missing := b.lacks(b.set); len(missing) > 0 {
-		return b.own(lackingMandatory(strings.Join(missing, " ")))
+	if missing := b.missingMandatory(b.set); len(missing) > 0 {
+		return b.claim(lackingMandatory(strings.Join(missing, " ")))
 	}
 	outer := b.r.scope
 	b.r.scope = b.to
@@ -386,20 +391,20 @@ func (b *binder) settle() error {
 	return nil
 }
 
-// take gives the parameters that the pipeline fills a value of it: as it is or by its properties where the types fit, then
-// converted.
-func (b *binder) take(v any) error {
+// bindItem binds a pipeline item to the parameters that take pipeline input: first the item or its properties
+// without a conversion, then the same with a conversion.
+func (b *binder) bindItem(v any) error {
 	took := map[string]bool{}
 	b.took, b.sets = took, b.open
 	for _, one := range b.p.list {
-		if before, filled := b.unfilled[one.name]; filled && !b.given[one.name] { // an item leaves nothing to the next one
-			b.to.vars[one.name] = before.again()
+		if before, filled := b.unfilled[one.name]; filled && !b.given[one.name] { // the next item does not keep the values of the previous one
+			b.to.vars[one.name] = before.copy()
 			b.bound.remove(one.shown)
 		}
 	}
 	for _, how := range []struct{ converted, property bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		for _, one := range b.p.list {
-			s, inSet := b.current(one)
+			s, inSet := b.currentSet(one)
 			if b.given[one.name] || took[one.name] || !inSet || how.property && !s.property || !how.property && !s.pipeline {
 				continue
 			}
@@ -417,7 +422,7 @@ func (b *binder) take(v any) error {
 			if failed(err) != nil && !how.property {
 				continue
 			} else if failed(err) != nil {
-				return b.untransformed(one, failed(err))
+				return b.conversionFailure(one, failed(err))
 			} else if err != nil {
 				return err
 			}
@@ -427,41 +432,41 @@ func (b *binder) take(v any) error {
 			took[one.name] = true
 			b.narrow(one)
 			if _, filled := b.unfilled[one.name]; !filled {
-				b.unfilled[one.name] = b.to.vars[one.name].again()
+				b.unfilled[one.name] = b.to.vars[one.name].copy()
 			}
 			b.bound.set(one.shown, converted)
 			b.to.vars[one.name] = &cell{value: converted, kind: castOf(one, ""), checks: one.validators}
 		}
 	}
-	b.choose()
+	b.chooseSet()
 	if o, ok := b.to.vars["pscmdlet"].valueOr().(*object); ok {
 		o.set("ParameterSetName", b.set)
 	}
-	missing := b.lacks(b.set)
+	missing := b.missingMandatory(b.set)
 	switch {
 	case len(took) == 0 && b.p.binding:
-		return b.own(unbound(v))
+		return b.claim(unbound(v))
 	case len(missing) > 0 && len(b.sets) == 1:
-		return b.own(unboundFor(v, "InputObjectMissingMandatory", "The input object cannot be bound because it did not contain the "+
+		return b.claim(unboundFor(v, "InputObjectMissingMandatory", "The input object cannot be bound because it did not contain the "+
 			"information required to bind all mandatory parameters:  "+strings.Join(missing, " ")))
 	}
 	return nil
 }
 
-// current is what a parameter is in the chosen set, or in another one that is still possible.
-func (b *binder) current(one parameter) (s parameterSet, ok bool) {
+// currentSet returns the properties of a parameter in the chosen set, or in another set that is still possible.
+func (b *binder) currentSet(one parameter) (s parameterSet, ok bool) {
 	if slices.Contains(b.sets, b.set) {
-		s, ok = one.in(b.set)
+		s, ok = one.inSet(b.set)
 	}
 	for _, other := range b.sets {
 		if !ok {
-			s, ok = one.in(other)
+			s, ok = one.inSet(other)
 		}
 	}
 	return s, ok
 }
 
-// property returns the property of a value that has a parameter's name or one of its aliases.
+// property returns the property of a value that is named like a parameter or one of its aliases.
 func (b *binder) property(v any, one parameter) (value any, has bool) {
 	for _, name := range append([]string{one.name}, one.aliases...) {
 		if !has {
@@ -471,15 +476,15 @@ func (b *binder) property(v any, one parameter) (value any, has bool) {
 	return value, has
 }
 
-// fits reports a value that a parameter takes without a conversion.
+// fits reports whether a parameter takes a value without a conversion.
 func (one parameter) fits(v any) bool {
 	kind := castOf(one, "object")
 	item, isArray := strings.CutSuffix(kind, "[]")
 	return kind == "object" || kind == "psobject" || isType(v, kind) || isArray && (item == "object" || isType(v, item))
 }
 
-// again is a fresh cell of the same value and type.
-func (c *cell) again() *cell {
+// copy returns a new cell with the same value, type and validators.
+func (c *cell) copy() *cell {
 	if c == nil {
 		return &cell{}
 	}
@@ -488,21 +493,21 @@ func (c *cell) again() *cell {
 
 func isCustom(v any) bool { o, ok := v.(*object); return ok && o.kind == customKind }
 
-// unbound is the failure of an item of the pipeline that no parameter takes.
+// unbound returns the failure of a pipeline item that no parameter takes.
 func unbound(v any) *failure {
 	return unboundFor(v, "InputObjectNotBound", "The input object cannot be bound to any parameters "+
 		"for the command either because the command does not take pipeline input or the input and its properties do not "+
 		"match any of the parameters that take pipeline input.")
 }
 
-// unboundFor is the failure of an item of the pipeline to be bound.
+// unboundFor returns the failure of a pipeline item that cannot be bound, with an id and a message.
 func unboundFor(v any, id, message string) *failure {
 	f := broken("ParameterBindingException", id, "%s", message)
 	f.category, f.target = "InvalidArgument", v
 	return f
 }
 
-// ownProperty returns a property that a value has itself.
+// ownProperty returns a property that a value has itself, and not one that PowerShell adds to all values.
 func (r *run) ownProperty(v any, name string) (any, bool) {
 	switch o := v.(type) {
 	case *object:
@@ -518,11 +523,13 @@ func (r *run) ownProperty(v any, name string) (any, bool) {
 	return nil, false
 }
 
-func named(command string, f *failure) error {
+// withCommand sets the command that reports a failure, and returns the failure.
+func withCommand(command string, f *failure) error {
 	f.command = command
 	return f
 }
 
+// converted returns a value converted to the types of a parameter, the last type first.
 func (r *run) converted(one parameter, v any) (any, error) {
 	for i := len(one.kinds) - 1; i >= 0; i-- {
 		kind := one.kinds[i]
@@ -535,12 +542,12 @@ func (r *run) converted(one parameter, v any) (any, error) {
 				if _, isText := v.(string); isText {
 					shown = kindOf(v)
 				}
-				return nil, uncast("", "Cannot convert value \"%s\" to type \"System.Boolean\". Boolean parameters accept only "+
+				return nil, castFailure("", "Cannot convert value \"%s\" to type \"System.Boolean\". Boolean parameters accept only "+
 					"Boolean values and numbers, such as $True, $False, 1 or 0.", shown)
 			}
 		case "string":
 			if isList(v) && v != nil {
-				return nil, uncast("", "Cannot convert value to type System.String.")
+				return nil, castFailure("", "Cannot convert value to type System.String.")
 			}
 		}
 		if v == nil && kind != "string" && !isValueType(kind) && kind != "switch" {
@@ -558,7 +565,7 @@ func isValueType(kind string) bool {
 	return whole || kind == "long" || kind == "int64" || kind == "double" || kind == "char" || kind == "datetime" || kind == "timespan"
 }
 
-// validate applies the attributes of a parameter to what is given and what it has become.
+// validate checks a parameter's value against the parameter's attributes. given is the value before its conversion to v.
 func (b *binder) validate(one parameter, given, v any) error {
 	for _, check := range one.validators {
 		why, err := b.r.check(check, v)
@@ -566,10 +573,10 @@ func (b *binder) validate(one parameter, given, v any) error {
 			return err
 		}
 		if why != "" {
-			return b.own(invalid(one.shown, "%s", why))
+			return b.claim(invalid(one.shown, "%s", why))
 		}
 	}
-	if !one.any(func(s parameterSet) bool { return s.mandatory }) {
+	if !one.inAnySet(func(s parameterSet) bool { return s.mandatory }) {
 		return nil
 	}
 	kind := castOf(one, "")
@@ -577,16 +584,16 @@ func (b *binder) validate(one parameter, given, v any) error {
 	item, many := strings.CutSuffix(kind, "[]")
 	switch {
 	case many && !one.null && !isValueType(item) && isList(given) && slices.Contains(list(given), nil):
-		return b.own(emptyArgument(one.shown, nil))
+		return b.claim(emptyArgument(one.shown, nil))
 	case v == nil && !one.null, v == "" && !one.emptyText && kind != "", isArray && len(a.items) == 0 && !one.emptyList && kind != "":
-		return b.own(emptyArgument(one.shown, v))
+		return b.claim(emptyArgument(one.shown, v))
 	case isArray && !one.emptyText && slices.Contains(a.items, any("")):
-		return b.own(emptyArgument(one.shown, ""))
+		return b.claim(emptyArgument(one.shown, ""))
 	}
 	return nil
 }
 
-// check returns why a value does not pass a validator, or nothing.
+// check returns why a value does not pass a validator, or "".
 func (r *run) check(by validator, v any) (string, error) {
 	args := make([]any, len(by.args))
 	for i, n := range by.args {
@@ -631,6 +638,7 @@ func (r *run) check(by validator, v any) (string, error) {
 	return "", nil
 }
 
+// checkItem returns why a single value does not pass a validator, or "".
 func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 	switch by.name {
 	case "validateset":
@@ -644,13 +652,13 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 		return fmt.Sprintf("The argument \"%s\" does not belong to the set \"%s\" specified by the ValidateSet attribute. "+
 			"Supply an argument that is in the set and then try the command again.", text(v), strings.Join(allowed, ",")), nil
 	case "validatepattern":
-		re, err := pattern(text(first2(args)), false)
+		re, err := pattern(text(firstOf(args)), false)
 		if err != nil {
 			return "", err
 		}
 		if yes, err := re.MatchString(text(v)); err != nil || !yes {
 			return fmt.Sprintf("The argument \"%s\" does not match the \"%s\" pattern. Supply an argument that matches \"%s\" and "+
-				"try the command again.", text(v), text(first2(args)), text(first2(args))), late(err)
+				"try the command again.", text(v), text(firstOf(args)), text(firstOf(args))), searchLimit(err)
 		}
 	case "validaterange":
 		if len(args) != 2 {
@@ -675,7 +683,7 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 		}
 	case "validatelength":
 		n := float64(len([]rune(text(v))))
-		low, _ := float(first2(args))
+		low, _ := float(firstOf(args))
 		high, _ := float(args[len(args)-1])
 		if n < low {
 			return fmt.Sprintf("The character length (%v) of the argument is too short. Specify an argument with a length that is greater than or "+
@@ -685,7 +693,7 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 				"than or equal to \"%s\" characters, and then try the command again.", n, text(args[1])), nil
 		}
 	case "validatescript":
-		f, ok := first2(args).(function)
+		f, ok := firstOf(args).(function)
 		if !ok {
 			return "", lacking("[ValidateScript()] without a script block")
 		}
@@ -702,13 +710,13 @@ func (r *run) checkItem(by validator, args []any, v any) (string, error) {
 	return "", nil
 }
 
-// cmdlet is $PSCmdlet of an advanced function.
+// cmdlet returns $PSCmdlet of an advanced function.
 func (b *binder) cmdlet() *object {
 	return system(kindCmdlet, nil, "ParameterSetName", b.set, "MyInvocation", b.to.vars["myinvocation"].valueOr(), "name", b.f.shownName(),
 		"should", b.p.should, "impact", b.p.impact)
 }
 
-// valueOr returns the value of a cell that may be missing.
+// valueOr returns the value of a cell, or nil for a nil cell.
 func (c *cell) valueOr() any {
 	if c == nil {
 		return nil
@@ -730,7 +738,7 @@ func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
 			action = at(args, 1)
 		}
 		message := "Performing the operation \"" + action + "\" on target \"" + at(args, 0) + "\"."
-		if len(args) == 3 { // the whole message, that of a question, and its caption
+		if len(args) == 3 { // the message, the question of a confirmation, and its caption
 			message = at(args, 0)
 		} else if len(args) > 3 {
 			return nil, lacking("ShouldProcess with these arguments")
@@ -743,16 +751,16 @@ func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
 		n := map[string]int{"writewarning": 3, "writeverbose": 4, "writedebug": 5}[low]
 		return void{}, r.note(n, at(args, 0), "")
 	case "writeobject":
-		return first2(args), nil
+		return firstOf(args), nil
 	case "writeerror", "throwterminatingerror":
-		f, ok := first2(args).(*failure)
+		f, ok := firstOf(args).(*failure)
 		if !ok {
-			return nil, lacking("%s of %s", name, kindOf(first2(args)))
+			return nil, lacking("%s of %s", name, kindOf(firstOf(args)))
 		}
-		if n := len(r.frames); n > 0 && f.line == 0 { // it is where the function was called
+		if n := len(r.frames); n > 0 && f.line == 0 { // the error's position is that of the function's call
 			inner := r.site
 			r.source, r.file = r.frames[n-1].source, r.frames[n-1].file
-			r.located(f, position(r.frames[n-1].where)) // it returns what it is given
+			r.located(f, position(r.frames[n-1].where)) // only the fields of f change; the returned error is f
 			r.site = inner
 		}
 		f.command = text(own)
@@ -763,7 +771,7 @@ func (r *run) cmdletCall(o *object, name, low string, args []any) (any, error) {
 			f.leaves = true
 			return nil, f
 		}
-		r.scope.unwell = true
+		r.scope.wroteError = true
 		return void{}, r.report(f, r.preference("erroractionpreference"))
 	case "getunresolvedproviderpathfrompspath":
 		return r.path(at(args, 0)), nil

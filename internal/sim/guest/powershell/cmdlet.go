@@ -6,45 +6,54 @@ import (
 	"strings"
 )
 
-// cmdlet is a command of the table.
+// cmdlet is a simulated cmdlet.
 type cmdlet struct {
 	name string
-	// parameters are those that it takes, parted by blanks: Name takes a value, Name?
-	// is a switch, Name:0 is the first argument that has no name, Name~ takes a value
-	// that changes nothing a guest has, Name?~ is such a switch, Name^ has an effect that
-	// is not simulated and leaves a mark, Name! takes neither null nor nothing, Name+ neither as an
-	// attribute says so, Name# takes a whole number, Name& takes no null and, the last of these, the
-	// pipeline, Name% takes a text or date, for which a script block runs for each object of the
-	// pipeline, Name= takes one text and no list. Other names follow after |.
-	// A parameter that is not there is refused by name.
+	// parameters are the parameters of the cmdlet, separated by blanks. Other names of a parameter follow it after |.
+	//
+	// Name takes a value, Name? is a switch, Name:0 is the first argument without a name.
+	//
+	// Name~ has no effect on a guest; Name^ has an effect that is not simulated, and writes a mark.
+	//
+	// Name! refuses null and empty values, Name+ does so with the message of ValidateNotNullOrEmpty, Name&
+	// refuses null; of Name! and Name& the last parameter checks the pipeline's objects too.
+	//
+	// Name# takes a whole number, Name= takes one text and no list, Name% takes a text or date, or a script
+	// block that runs for each object of the pipeline. Name* takes all remaining arguments.
+	//
+	// All other parameters are refused by name.
 	parameters string
-	// run runs it once, with all that the pipeline gave.
+	// run runs the cmdlet once, after all input has arrived.
 	run func(c *call) error
-	// each runs for every object of the pipeline.
+	// each runs for each object of the pipeline.
 	each func(c *call, v any) error
 	// start runs before the first object.
 	start func(c *call) error
 
-	// should is set for cmdlets that ask before a change, as -WhatIf needs.
+	// should is set for cmdlets that support -WhatIf and -Confirm.
 	should bool
-	// flat is set for cmdlets that take a list from the pipeline item by item, scalar for those that take one text at a time
-	// and no list, byProperty for those that take nothing else from the pipeline than properties of its objects.
+	// flat is set for cmdlets that take each item of a piped list, scalar for those that refuse a piped list,
+	// byProperty for those that take only objects with a property that is named like a parameter.
 	flat, scalar, byProperty bool
-	// ending is set for cmdlets that work at the end of a pipeline, also where nothing came. All others work for each object.
+	// ending is set for cmdlets that run at the end of the pipeline even without input. Other cmdlets do not
+	// run for an empty pipeline.
 	ending bool
 
 	specs []spec
 }
 
+// spec is a parameter of a cmdlet.
 type spec struct {
 	names          []string
 	shown          string
 	takes, ignored bool
-	// filled are values that are neither null nor empty, attributed those of ValidateNotNullOrEmpty, whole are whole numbers.
+	// filled is set for values that must not be null or empty, attributed for those of them with
+	// ValidateNotNullOrEmpty, whole for whole numbers.
 	filled, attributed, whole bool
-	// present are no null, blocks runs script blocks for each object of the pipeline.
+	// present is set for values that must not be null, blocks for those that may be a script block, which runs
+	// for each object of the pipeline.
 	present, blocks bool
-	// single is one text.
+	// single is set for a parameter that takes one text and no list.
 	single bool
 
 	marked           bool
@@ -63,9 +72,9 @@ type call struct {
 	// state is the data that a streaming cmdlet keeps between the items of its pipeline.
 	state any
 	stage *cmdletStage
-	// literals are the paths without wildcards.
+	// literals are the paths in which wildcards have no meaning.
 	literals map[string]bool
-	// root is the folder whose content Get-ChildItem names.
+	// root is the folder to which the output of Get-ChildItem -Name is relative.
 	root string
 
 	action   string
@@ -73,7 +82,7 @@ type call struct {
 	failedIt bool
 }
 
-// parameterMarks are the characters behind the name of a parameter, each with its meaning.
+// parameterMarks are the characters after the name of a parameter in a cmdlet's parameters, with their effects.
 var parameterMarks = map[byte]func(*spec){
 	'~': func(s *spec) { s.ignored = true }, '^': func(s *spec) { s.marked = true }, '*': func(s *spec) { s.rest = true },
 	'?': func(s *spec) { s.takes = false }, '!': func(s *spec) { s.filled = true }, '#': func(s *spec) { s.whole = true },
@@ -81,7 +90,7 @@ var parameterMarks = map[byte]func(*spec){
 	'%': func(s *spec) { s.blocks = true }, '=': func(s *spec) { s.single = true },
 }
 
-// specsOf reads the table's own form.
+// specsOf parses the field parameters of a cmdlet, which documents the format.
 func specsOf(text string) []spec {
 	var out []spec
 	for word := range strings.FieldsSeq(text) {
@@ -105,12 +114,12 @@ func specsOf(text string) []spec {
 	return out
 }
 
-// find returns the parameter of a name or of the start of one.
+// find returns the parameter with a name, an alias, or an unambiguous prefix of one of them, or nil.
 func (c *cmdlet) find(name string) (*spec, error) {
 	return byName(c.specs, name, func(s spec) ([]string, string) { return s.names, s.shown })
 }
 
-// The failures of binding that cmdlets and functions share.
+// The following failures are common to cmdlets and functions.
 
 func ambiguousName(name, matches string) error {
 	return broken("ParameterBindingException", "AmbiguousParameter", "Parameter cannot be processed because the parameter name '%s' is "+
@@ -141,7 +150,7 @@ func noPosition(v any) error {
 		"A positional parameter cannot be found that accepts argument '%s'.", shown)
 }
 
-// unbindable is the failure of an argument that is not of the type of its parameter, with the reason.
+// unbindable returns the failure of an argument that cannot be converted to its parameter's type. format gives the reason.
 func unbindable(name, format string, a ...any) *failure {
 	return broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter '"+name+"'. "+format, a...)
 }
@@ -151,7 +160,7 @@ func lackingMandatory(names string) error {
 		"Cannot process command because of one or more missing mandatory parameters: %s.", names)
 }
 
-// bind makes the stage of a cmdlet.
+// bind binds the arguments of a cmdlet and returns its stage.
 func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at command) (stage, error) {
 	c := &call{run: r, cmd: cmd, given: map[string]any{}, piped: piped, emit: out}
 	s := &cmdletStage{c: c, at: at}
@@ -166,26 +175,27 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 		if !strings.Contains(f.id, ",") {
 			f.id += "," + cmd.class()
 		}
-		named(cmd.name, f)
-		r.located(f, at) // it returns what it is given
+		withCommand(cmd.name, f)
+		r.located(f, at) // only the fields of f change; the returned error is f
 		if c.common.kept[2] != nil {
 			c.common.kept[2].items = append(c.common.kept[2].items, f)
 		}
-		if c.action == "stop" { // no other -ErrorAction holds back what binds no arguments
+		if c.action == "stop" { // a failure to bind arguments ignores all other values of -ErrorAction
 			f.stop()
 		}
 	}
 	return s, err
 }
 
-// loose reports cmdlets that take unknown parameters as values.
-func (cmd *cmdlet) loose() bool { return cmd.name == "Write-Output" || cmd.name == "Write-Host" }
+// takesUnknown reports whether a cmdlet treats unknown parameters as values.
+func (cmd *cmdlet) takesUnknown() bool { return cmd.name == "Write-Output" || cmd.name == "Write-Host" }
 
-// class is the name of the class of a cmdlet, as error ids have it.
+// class returns the name of a cmdlet's .NET class, which error ids contain.
 func (cmd *cmdlet) class() string {
 	return "Microsoft.PowerShell.Commands." + strings.ReplaceAll(cmd.name, "-", "") + "Command"
 }
 
+// bindAll binds all arguments of a call, including the values of $PSDefaultParameterValues.
 func (c *call) bindAll(args []argumentValue) error {
 	var rest []argumentValue
 	cmd := c.cmd
@@ -199,7 +209,7 @@ func (c *call) bindAll(args []argumentValue) error {
 		a := args[i]
 		if a.parameter == "" {
 			if isNumber(a.value) && a.bare && cmd.name == "Write-Host" {
-				a.value = a.text // a number is written as the script has it
+				a.value = a.text // a number keeps the script's spelling
 			}
 			rest = append(rest, a)
 			continue
@@ -208,7 +218,7 @@ func (c *call) bindAll(args []argumentValue) error {
 		if err != nil {
 			return err
 		}
-		if s == nil && cmd.loose() && commonName(a.parameter) == "" {
+		if s == nil && cmd.takesUnknown() && commonName(a.parameter) == "" {
 			rest = append(rest, argumentValue{value: strings.TrimSuffix(a.text, ":"), has: true})
 			if a.has {
 				rest = append(rest, argumentValue{value: a.value, has: true})
@@ -242,7 +252,7 @@ func (c *call) bindAll(args []argumentValue) error {
 				return withoutArgument(s.shown, s.kind())
 			}
 			i++
-			value = args[i].into(s)
+			value = args[i].cmdletValue(s)
 		}
 		if _, twice := c.given[s.names[0]]; twice && !a.splatted {
 			return boundTwice(s.shown)
@@ -250,7 +260,7 @@ func (c *call) bindAll(args []argumentValue) error {
 		if s.marked {
 			c.mark(cmd.name+" -"+a.parameter, "")
 		}
-		if err := c.give(s, value); err != nil {
+		if err := c.bindValue(s, value); err != nil {
 			return err
 		}
 	}
@@ -265,11 +275,11 @@ func (c *call) bindAll(args []argumentValue) error {
 	return nil
 }
 
-// isCommon reports a common switch that is on.
+// isCommon reports whether a common switch is on.
 func (c *call) isCommon(kind string) bool { return truth(c.common.preferences[kind+"preference"]) }
 
-// give puts a value into a parameter, after the checks that come before a cmdlet's own code.
-func (c *call) give(s *spec, value any) error {
+// bindValue checks a value as the binding does before a cmdlet's own code runs, and binds it to a parameter.
+func (c *call) bindValue(s *spec, value any) error {
 	if !s.takes {
 		b, err := c.converted(parameter{kinds: []string{"switch"}}, value)
 		if err != nil {
@@ -329,7 +339,7 @@ func (c *call) give(s *spec, value any) error {
 	return nil
 }
 
-// noList refuses a list where one value is taken.
+// noList returns the failure of a list for a parameter that takes one value.
 func (s *spec) noList(v any) error {
 	return broken("ParameterBindingException", "CannotConvertArgument", "Cannot convert '%s' to the type '%s' required by parameter '%s'. "+
 		"Specified method is not supported.", kindOf(v), s.kind(), s.shown)
@@ -356,7 +366,7 @@ func (c *call) typedParameter(kind, shown string, v any) (any, error) {
 	return nil, f
 }
 
-// empty refuses null and an empty text.
+// empty returns the failure of a null or empty value, or nil.
 func (s *spec) empty(v any) error {
 	if s.attributed && (v == nil || v == "") {
 		return invalid(s.shown, argumentEmpty)
@@ -364,7 +374,7 @@ func (s *spec) empty(v any) error {
 	return emptyArgument(s.shown, v)
 }
 
-// emptyArgument refuses null, an empty text and an empty list for a parameter.
+// emptyArgument returns the failure of null, an empty text or an empty list for a parameter, or nil for other values.
 func emptyArgument(shown string, v any) error {
 	kind, what := "", ""
 	switch l, _ := v.(*array); {
@@ -386,13 +396,13 @@ const (
 	argumentEmpty = "The argument is null or empty. Provide an argument that is not null or empty, and then try the command again."
 )
 
-// invalid refuses an argument that does not pass a validation.
+// invalid returns the failure of an argument that does not pass a validation.
 func invalid(shown, format string, a ...any) *failure {
 	return broken("ParameterBindingValidationException", "ParameterArgumentValidationError",
 		"Cannot validate argument on parameter '"+shown+"'. "+format, a...)
 }
 
-// kind is the type that a message about a missing argument names.
+// kind returns the type of the parameter that messages name.
 func (s *spec) kind() string {
 	switch {
 	case s.whole:
@@ -405,25 +415,26 @@ func (s *spec) kind() string {
 	return "System.Object"
 }
 
-// changing are the verbs of cmdlets that have -WhatIf, for what they change.
+// changing are the verbs of cmdlets that support -WhatIf, because they change something.
 const changing = " add clear copy disable enable export import install invoke move new out register remove rename reset restart " +
 	"resume set " +
 	"start stop suspend uninstall unregister update write expand compress tee "
 
-// unchanging are cmdlets of these verbs that have no -WhatIf.
+// unchanging are the cmdlets with these verbs that do not support -WhatIf.
 const unchanging = " add-member add-type new-object new-timespan new-guid set-strictmode set-location start-sleep invoke-expression " +
 	"invoke-command invoke-webrequest invoke-restmethod write-output write-host write-error write-warning write-verbose write-debug " +
 	"write-information write-progress import-module import-csv out-null out-host out-string out-default set-psdebug import-clixml " +
 	"new-scheduledtaskaction new-scheduledtasktrigger new-scheduledtaskprincipal new-scheduledtasksettingsset tee-object start-job " +
 	"new-cimsession clear-host "
 
-// changes reports cmdlets that have -WhatIf.
+// changes reports whether a cmdlet supports -WhatIf.
 func changes(name string) bool {
 	verb, _, _ := strings.Cut(strings.ToLower(name), "-")
 	return (strings.Contains(changing, " "+verb+" ") || verb == "mkdir") && !strings.Contains(unchanging, " "+strings.ToLower(name)+" ")
 }
 
-// defaults are the values of $PSDefaultParameterValues for parameters of a command that are not given; find returns the key of a parameter.
+// defaults returns the values of $PSDefaultParameterValues for those parameters of a command that its
+// arguments do not set. find returns the key of a parameter, or "".
 func (r *run) defaults(command string, find func(name string) string, args []argumentValue) (out []argumentValue) {
 	v, _ := r.lookup("psdefaultparametervalues")
 	h, ok := v.(*hashtable)
@@ -451,8 +462,7 @@ func (r *run) defaults(command string, find func(name string) string, args []arg
 	return out
 }
 
-// positions assigns arguments without a name to the parameters by position. -LiteralPath takes
-// the place of -Path.
+// positions binds arguments without a name to the parameters by position. -Path takes none if -LiteralPath is given.
 func (c *call) positions(rest []argumentValue) error {
 	for at := 0; at < 6 && len(rest) > 0; at++ {
 		for i := range c.cmd.specs {
@@ -467,19 +477,19 @@ func (c *call) positions(rest []argumentValue) error {
 				continue
 			}
 			if s.rest {
-				value := any(newArray(loose(rest)...))
+				value := any(newArray(argsValues(rest)...))
 				if len(rest) == 1 {
 					value = rest[0].value
 				}
 				rest = nil
-				if err := c.give(s, value); err != nil {
+				if err := c.bindValue(s, value); err != nil {
 					return err
 				}
 				break
 			}
-			value := rest[0].into(s)
+			value := rest[0].cmdletValue(s)
 			rest = rest[1:]
-			if err := c.give(s, value); err != nil {
+			if err := c.bindValue(s, value); err != nil {
 				return err
 			}
 			if len(rest) == 0 {
@@ -493,15 +503,16 @@ func (c *call) positions(rest []argumentValue) error {
 	return nil
 }
 
-// into is the value of an argument for a parameter: a number goes into a text as the script has it.
-func (a argumentValue) into(s *spec) any {
+// cmdletValue returns the value of an argument for a parameter. A number keeps the script's spelling for a
+// parameter that is a text.
+func (a argumentValue) cmdletValue(s *spec) any {
 	if _, isNumber := float(a.value); isNumber && s.filled && a.bare && a.text != "" {
 		return a.text
 	}
 	return a.value
 }
 
-// cmdletStage runs a cmdlet.
+// cmdletStage is the stage of a cmdlet in a pipeline.
 type cmdletStage struct {
 	c  *call
 	at command
@@ -548,7 +559,7 @@ func (s *cmdletStage) process(v any) error {
 	return s.c.take(16)
 }
 
-// hasProperty reports an object with a property that a parameter takes from the pipeline.
+// hasProperty reports whether an object has a property that is named like a parameter.
 func (c *call) hasProperty(v any) bool {
 	for _, s := range c.cmd.specs {
 		for _, name := range s.names {
@@ -582,7 +593,7 @@ func (s *cmdletStage) finish(err error) error {
 		return s.c.located(err, s.at)
 	}
 	if f.line != 0 {
-		return err // it comes from within, or from the next stage
+		return err // the error already has a position: a script block within or the next stage reported it
 	}
 	s.c.claim(f)
 	if s.c.action == "stop" {
@@ -591,7 +602,7 @@ func (s *cmdletStage) finish(err error) error {
 	s.c.keepFault(f)
 	_, own := s.c.common.preferences["erroractionpreference"]
 	if own && !f.stops && (s.c.action == "silentlycontinue" || s.c.action == "ignore") {
-		// -ErrorAction does not hold back what ends the statement, but few cmdlets end it.
+		// Real cmdlets end their statement in few cases; those set f.stops, which -ErrorAction does not change.
 		s.c.ok, s.c.failedIt = false, true
 		s.c.remember(f)
 		return nil
@@ -599,7 +610,7 @@ func (s *cmdletStage) finish(err error) error {
 	return f
 }
 
-// claim makes a failure one of the cmdlet.
+// claim names the cmdlet in a failure and in its id, and sets the failure's position.
 func (c *call) claim(f *failure) {
 	if f.command == "" {
 		f.command = c.cmd.name
@@ -607,17 +618,17 @@ func (c *call) claim(f *failure) {
 	if f.id != "" && !strings.Contains(f.id, ",") && !f.whole {
 		f.id += "," + c.cmd.class()
 	}
-	c.located(f, c.stage.at) // it returns what it is given
+	c.located(f, c.stage.at) // only the fields of f change; the returned error is f
 }
 
-// keepFault puts a failure into the variable of -ErrorVariable.
+// keepFault appends a failure to the variable of -ErrorVariable.
 func (c *call) keepFault(f *failure) {
 	if a := c.common.kept[2]; a != nil {
 		a.items = append(a.items, f)
 	}
 }
 
-// fault reports an error that does not end the cmdlet, unless -ErrorAction is Stop.
+// fault reports an error and lets the cmdlet continue, unless -ErrorAction is Stop.
 func (c *call) fault(err error) error {
 	f := failed(err)
 	if f == nil {
@@ -629,7 +640,7 @@ func (c *call) fault(err error) error {
 	return c.report(f, c.action)
 }
 
-// has reports whether a parameter is given; text, texts, is and number read it.
+// has reports whether a parameter has a value; textOf, textsOf, is and integerOf return the value.
 func (c *call) has(name string) bool { _, ok := c.given[name]; return ok }
 
 func (c *call) textOf(name string) string { return text(c.given[name]) }
@@ -645,12 +656,12 @@ func (c *call) integerOf(name string, otherwise int) (int, error) {
 	return int(n), err
 }
 
-// textsOf returns the items of a parameter.
+// textsOf returns the items of a parameter's value as texts.
 func (c *call) textsOf(name string) []string {
 	return inputTexts(list(c.given[name]))
 }
 
-// need refuses a call without a parameter, which a console would ask for.
+// need returns an error if a parameter has no value. Windows would ask for the value on the console.
 func (c *call) need(names ...string) error {
 	for _, name := range names {
 		if !c.has(name) {
@@ -660,7 +671,7 @@ func (c *call) need(names ...string) error {
 	return nil
 }
 
-// shownName is a parameter's name as it is written.
+// shownName returns a parameter's name in the case in which messages show it.
 func (c *call) shownName(name string) string {
 	if s, _ := c.cmd.find(name); s != nil {
 		return s.shown
@@ -668,10 +679,10 @@ func (c *call) shownName(name string) string {
 	return name
 }
 
-// stop ends the pipeline because the cmdlet needs no more input.
+// stop returns the signal that ends the pipeline, because the cmdlet needs no more input.
 func (c *call) stop() error { return stopSignal{c.stage} }
 
-// noEffectStage is a cmdlet of the table of those without effect.
+// noEffectStage is the stage of a command of the table noEffect.
 type noEffectStage struct {
 	r          *run
 	name, note string
@@ -681,7 +692,7 @@ func (s *noEffectStage) begin() error      { return nil }
 func (s *noEffectStage) process(any) error { return nil }
 func (s *noEffectStage) end() error        { s.r.mark(s.name, s.note); return nil }
 
-// mark says on the console that something had no effect; no redirection takes it.
+// mark writes to the console that a command had no effect. Redirections do not apply to marks.
 func (r *run) mark(name, note string) {
 	if note != "" {
 		note = " (" + note + ")"
@@ -690,8 +701,8 @@ func (r *run) mark(name, note string) {
 	r.print(cmp.Or(r.session.Marks, r.session.Stderr), name+": simulated: no effect"+note+"\r\n")
 }
 
-// every runs for each of some items. A failure of one is reported, and the next one has its turn; those of the next stage, which have a
-// place, end it.
+// every calls f for each item. A failure of f is reported, and the next item follows; a failure with a
+// position comes from the next stage, and ends the loop.
 func every[T any](c *call, items []T, f func(T) error) error {
 	for _, item := range items {
 		err := f(item)

@@ -2,10 +2,10 @@ package powershell
 
 import "strings"
 
-// cmdlets is the table, by names in lower case.
+// cmdlets are the simulated cmdlets, by name in lower case.
 var cmdlets = map[string]*cmdlet{}
 
-func init() { // the functions of the tables call what looks into them
+func init() { // the tables cannot be initial values, because their functions refer to cmdlets
 	for _, table := range [][]cmdlet{
 		outputCmdlets, pipeCmdlets, objectCmdlets, languageCmdlets, moduleCmdlets, archiveCmdlets, memberCmdlets, pathCmdlets, fileCmdlets,
 		contentCmdlets,
@@ -20,8 +20,8 @@ func init() { // the functions of the tables call what looks into them
 	}
 }
 
-// noEffect are cmdlets of real boots whose effect the simulated machine does not need. Each
-// call writes a mark to the console; none returns a value.
+// noEffect are cmdlets that real bootstrap scripts call and whose effect the simulated machine does not need,
+// with a note. A call writes a mark to the console and outputs nothing.
 var noEffect = map[string]string{
 	"set-psrepository": "",
 	"add-mppreference": "no antivirus is simulated", "set-mppreference": "no antivirus is simulated",
@@ -39,12 +39,13 @@ var noEffect = map[string]string{
 	"write-eventlog":          "no event log is kept", "new-eventlog": "no event log is kept",
 }
 
-// unsimulatedCommands are aliases and names without a verb that PowerShell has.
+// unsimulatedCommands are commands without a verb that PowerShell has and casement does not simulate, with the
+// names that errors show.
 var unsimulatedCommands = map[string]string{
 	"more": "more", "help": "help", "man": "help", "ise": "the ISE", "oss": "oss", "prompt": "prompt",
 }
 
-// verbs are the approved ones, and a few that cmdlets have.
+// verbs are PowerShell's approved verbs, and a few other verbs that cmdlets use.
 var verbs = func() map[string]bool {
 	out := map[string]bool{}
 	for v := range strings.FieldsSeq(

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// archiveCmdlets are those of the module Microsoft.PowerShell.Archive.
+// archiveCmdlets are cmdlets of the module Microsoft.PowerShell.Archive.
 var archiveCmdlets = []cmdlet{
 	{name: "Expand-Archive",
 		parameters: "Path%!:0 DestinationPath:1 LiteralPath|PSPath%! Force?", run: expandArchive, should: true},
@@ -54,7 +54,7 @@ func (c *call) noArchivePath(name string) error {
 	return f
 }
 
-// unpack writes the files of an archive below a folder.
+// unpack extracts the files of an archive into a folder.
 func (r *run) unpack(at, to string) error {
 	data, err := r.m.Root.ReadFile(at)
 	if err != nil {
@@ -141,7 +141,7 @@ func compressArchive(c *call) error {
 	return c.fault(c.writeFile(to, b.Bytes(), false))
 }
 
-// zipFolder writes an archive of a folder's entries, or of the folder itself.
+// zipFolder writes an archive of a folder's entries, or of the folder itself if itself is set.
 func (r *run) zipFolder(from, to string, itself bool) error {
 	if !r.m.Root.IsDir(from) {
 		return thrown("IO.DirectoryNotFoundException", "Could not find a part of the path '%s'.", from)
@@ -167,6 +167,7 @@ func (r *run) zipFolder(from, to string, itself bool) error {
 	return r.fileError(r.m.Root.WriteFile(to, b.Bytes(), 0o644), to)
 }
 
+// pack adds a file, or the content of a folder, to an archive.
 func (r *run) pack(z *zip.Writer, at, name string, depth int) error {
 	if err := r.step(); err != nil {
 		return err

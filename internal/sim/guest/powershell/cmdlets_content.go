@@ -31,7 +31,7 @@ func (r *run) readText(name string) (string, error) {
 	return decode(data), r.take(len(data))
 }
 
-// writeFile writes bytes to a file of the guest.
+// writeFile writes bytes to a file of the guest, or appends them if adding is set.
 func (r *run) writeFile(name string, data []byte, adding bool) error {
 	if err := r.take(len(data)); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (r *run) writeFile(name string, data []byte, adding bool) error {
 	return diskError(r.m.Root.WriteFile(file, data, 0o644), file)
 }
 
-// written is the file that a cmdlet writes which resolves wildcards; they must match one.
-func (r *run) written(name string) (string, error) {
+// outputPath returns the file to write for a path. Wildcards in the path must match exactly one file.
+func (r *run) outputPath(name string) (string, error) {
 	if !strings.ContainsAny(name, "*?[") {
 		return name, nil
 	}
@@ -70,7 +70,7 @@ func getContent(c *call) error {
 	}
 	if n, err := c.integerOf("readcount", 1); err != nil {
 		return err
-	} else if n != 1 && !c.is("raw") { // lines go in groups of a number, or all together
+	} else if n != 1 && !c.is("raw") { // the lines are emitted in groups of n lines, or in a single group for 0
 		out := c.emit
 		var group []any
 		flush := func() error {
@@ -122,6 +122,7 @@ func getContent(c *call) error {
 	return nil
 }
 
+// content emits the content of a file, and returns its size in bytes.
 func (c *call) content(file string) (int64, error) {
 	if c.m.Root.IsDir(file) {
 		return 0, broken("System.UnauthorizedAccessException", "GetContentReaderUnauthorizedAccessError",
@@ -170,17 +171,17 @@ func (c *call) content(file string) (int64, error) {
 	return size, nil
 }
 
-// followPeriod is how often a file that is followed is looked at.
+// followPeriod is the time between two reads of a followed file.
 const followPeriod = 200 * time.Millisecond
 
-// follow passes on text that is appended to files, until the script ends.
+// follow emits the lines that are appended to files, until the script ends. sizes are the sizes in bytes from which to read.
 func (c *call) follow(files []string, sizes []int64) error {
 	for {
 		for i, file := range files {
 			grown, err := c.readFrom(file, sizes[i])
 			end := bytes.LastIndexByte(grown, '\n') + 1
 			if err != nil || end == 0 {
-				continue // it will be there later, or no line is whole
+				continue // the file does not exist at the moment, or has no complete new line
 			}
 			sizes[i] += int64(end)
 			if err := each(newArray(lines(string(grown[:end]))...), c.emit); err != nil {
@@ -195,6 +196,7 @@ func (c *call) follow(files []string, sizes []int64) error {
 	}
 }
 
+// readFrom returns the bytes of a file from an offset.
 func (r *run) readFrom(name string, offset int64) ([]byte, error) {
 	f, err := r.m.Root.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -254,6 +256,7 @@ func putContent(c *call, adding bool) error {
 	return nil
 }
 
+// putFile writes the values of a call to a file, or appends them.
 func (c *call) putFile(file, encoding string, adding bool) error {
 	if info, err := c.m.Root.Stat(file); err == nil && info.Mode()&0o200 == 0 {
 		if !c.is("force") {
@@ -271,11 +274,11 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 	var b strings.Builder
 	var values []any
 	for _, v := range list(c.given["value"]) {
-		if a, isArray := v.(*array); !isArray || growing(a) {
+		if a, isArray := v.(*array); !isArray || canGrow(a) {
 			values = append(values, v)
 			continue
 		}
-		for _, item := range list(v) { // a list in it is written by its type
+		for _, item := range list(v) { // a list within the list is written as the name of its type
 			if _, isArray := item.(*array); isArray {
 				item = kindOf(item)
 			}
@@ -304,7 +307,7 @@ func (c *call) putFile(file, encoding string, adding bool) error {
 	return c.writeFile(file, encode(b.String(), encoding, !adding || c.isEmpty(file)), adding)
 }
 
-// encodingOfFile returns the encoding that the byte order mark of a file names.
+// encodingOfFile returns the encoding of a file's byte order mark, or "default".
 func (r *run) encodingOfFile(file string) string {
 	head, err := r.readFrom(file, 0)
 	switch {
@@ -330,7 +333,7 @@ func clearContent(c *call) error {
 	})
 }
 
-// selectString searches lines of the pipeline or of files.
+// selectString searches the lines of the pipeline or of files.
 func selectString(c *call) error {
 	var sources []any
 	line := func(file, name string, n int, text any) {
@@ -353,7 +356,7 @@ func selectString(c *call) error {
 			if err := c.fault(f); err != nil {
 				return err
 			}
-		default: // it ends the statement, whatever -ErrorAction says
+		default: // this failure ends the statement with all values of -ErrorAction
 			f := c.notFound(c.path(name))
 			f.stops = true
 			return f
@@ -380,8 +383,8 @@ func selectString(c *call) error {
 	return c.search(sources)
 }
 
-// around returns how many lines -Context asks for before a match and behind it.
-func (c *call) around() (before, behind int, err error) {
+// contextLines returns the numbers of lines before and after a match that -Context names.
+func (c *call) contextLines() (before, behind int, err error) {
 	for i, v := range list(c.given["context"]) {
 		n, err := c.integer(v)
 		if err != nil || n < 0 || i > 1 {
@@ -395,7 +398,7 @@ func (c *call) around() (before, behind int, err error) {
 	return before, behind, nil
 }
 
-// matchLine is a line of a match as the console shows it: with its file and number where it has them.
+// matchLine returns a line of a match as the console shows it: with file and line number, if it is from a file.
 func matchLine(o *object) string {
 	at, _ := o.get("Path")
 	line, _ := o.get("Line")
@@ -405,7 +408,7 @@ func matchLine(o *object) string {
 	return text(at) + ":" + text(o.read("LineNumber")) + ":" + text(line)
 }
 
-// inContext gives a match the lines around it.
+// inContext adds the lines around a match to it.
 func inContext(sources []any, i, before, behind int) {
 	o, _ := sources[i].(*object)
 	at, _ := o.get("Path")
@@ -428,9 +431,10 @@ func inContext(sources []any, i, before, behind int) {
 	o.set("text", strings.TrimSuffix(shown, "\r\n"))
 }
 
+// search emits the lines that match a pattern of Select-String.
 func (c *call) search(sources []any) error {
 	found := false
-	before, behind, err := c.around()
+	before, behind, err := c.contextLines()
 	if err != nil {
 		return err
 	}
@@ -464,7 +468,7 @@ func (c *call) search(sources []any) error {
 				m, err = re.FindNextMatch(m)
 			}
 			if err != nil {
-				return late(err)
+				return searchLimit(err)
 			}
 			if matched != "" {
 				break

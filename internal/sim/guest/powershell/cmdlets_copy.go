@@ -2,8 +2,8 @@ package powershell
 
 import (
 	"cmp"
-	"crypto/md5"  // scripts hash with it
-	"crypto/sha1" // scripts hash with it
+	"crypto/md5"  // scripts compute MD5 hashes
+	"crypto/sha1" // scripts compute SHA-1 hashes
 	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 func copyItem(c *call) error {
-	if !c.has("destination") && c.piped && len(c.textsOf("path")) == 1 { // files | Copy-Item DIR
+	if !c.has("destination") && c.piped && len(c.textsOf("path")) == 1 { // files | Copy-Item DIR: the argument is the destination
 		c.given["destination"] = c.given["path"]
 		delete(c.given, "path")
 	}
@@ -36,6 +36,7 @@ func copyItem(c *call) error {
 	})
 }
 
+// copyTree copies a file, or a folder with its content.
 func (c *call) copyTree(from, to string, depth int) error {
 	if err := c.step(); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (c *call) copyTree(from, to string, depth int) error {
 	if strings.HasPrefix(strings.ToLower(to)+`\`, strings.ToLower(from)+`\`) || depth > maxDepth {
 		return broken("System.IO.IOException", "CopyError", "Container cannot be copied onto existing leaf item, or into itself: %s", to)
 	}
-	if c.m.Root.IsDir(to) && !c.is("force") { // what is in it is copied all the same
+	if c.m.Root.IsDir(to) && !c.is("force") { // the folder's content is copied nevertheless
 		f := broken("System.IO.IOException", "DirectoryExist", "An item with the specified name %s already exists.", to)
 		f.category, f.target = "ResourceExists", to
 		if err := c.fault(f); err != nil {
@@ -114,7 +115,7 @@ func (c *call) moveFile(from, to string) error {
 	return c.passed(to)
 }
 
-// passed emits a file where -PassThru asks for it.
+// passed emits a file if -PassThru is given.
 func (c *call) passed(at string) error {
 	if !c.is("passthru") {
 		return nil
@@ -161,7 +162,7 @@ func setItem(c *call) error {
 	return lacking("Set-Item on %s", c.textOf("path"))
 }
 
-// hashes are the algorithms of Get-FileHash and of the classes in System.Security.Cryptography.
+// hashes are the hash algorithms of Get-FileHash and of the classes in System.Security.Cryptography.
 var hashes = map[string]func() hash.Hash{
 	"SHA256": sha256.New, "SHA1": sha1.New, "SHA384": sha512.New384, "SHA512": sha512.New, "MD5": md5.New,
 }
@@ -186,8 +187,7 @@ func getFileHash(c *call) error {
 	})
 }
 
-// getAuthenticodeSignature returns who signed the file of a program. A file that takes the
-// place of one names its signer; no other is signed.
+// getAuthenticodeSignature emits the signature of a file. Only the files of simulated programs with a signer are signed.
 func getAuthenticodeSignature(c *call) error {
 	at := c.path(c.textOf("filepath"))
 	if !c.m.Root.Exists(at) {
@@ -203,7 +203,7 @@ func getAuthenticodeSignature(c *call) error {
 		"SignerCertificate", certificate, "Status", status, "StatusMessage", message, "Path", at))
 }
 
-// within returns the path of a file below a folder, or the path itself where it is none.
+// within returns the path of a file in the folder at to. If to is not a folder, it returns to as an absolute path.
 func (r *run) within(to, file string) string {
 	if to = r.path(to); r.m.Root.IsDir(to) {
 		return combine(to, base(file))
@@ -211,8 +211,8 @@ func (r *run) within(to, file string) string {
 	return to
 }
 
-// eachName runs for each path with what a parameter says for it: a text, or what a script block makes of the object of the pipeline, or a
-// property of its name.
+// eachName calls f for each path, with the text of a parameter for the path: the parameter's value, the output
+// of its script block for the pipeline's object, or the object's property of that name.
 func (c *call) eachName(parameter string, f func(name, own string) error) error {
 	i := -1
 	return every(c, c.names(), func(name string) error {

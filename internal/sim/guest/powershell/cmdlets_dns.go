@@ -12,10 +12,10 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// connectTimeout bounds a connection that Test-NetConnection tries.
+// connectTimeout bounds a connection attempt of Test-NetConnection.
 const connectTimeout = 5 * time.Second
 
-// resolveName answers a name as the guest's resolver does.
+// resolveName resolves a name as the guest's resolver does.
 func resolveName(c *call) error {
 	name, kind := c.textOf("name"), strings.ToUpper(c.textOf("type"))
 	if kind != "" && kind != "A" && kind != "A_AAAA" && kind != "UNKNOWN" {
@@ -46,10 +46,10 @@ func resolveName(c *call) error {
 	return nil
 }
 
-// commonPorts are those of -CommonTCPPort.
+// commonPorts are the ports of -CommonTCPPort.
 var commonPorts = map[string]int{"http": 80, "rdp": 3389, "smb": 445, "winrm": 5985}
 
-// testConnection tries what the guest reaches: a port, or pings.
+// testConnection tests a connection to a host from the guest: to a port, or by a ping.
 func testConnection(c *call) error {
 	level := strings.ToLower(c.textOf("informationlevel"))
 	if level != "" && level != "quiet" && level != "detailed" {
@@ -57,7 +57,7 @@ func testConnection(c *call) error {
 	}
 	name := c.textOf("computername")
 	if name == "" {
-		name = "internetbeacon.msedge.net" // which the real one asks
+		name = "internetbeacon.msedge.net" // the default host of the real cmdlet
 	}
 	port, err := c.integerOf("port", 0)
 	if err != nil {
@@ -102,14 +102,14 @@ func testConnection(c *call) error {
 	return c.emit(system("NetworkTestResults", shown, values...))
 }
 
-// tryPort connects to a port.
+// tryPort returns an error if a port does not accept connections.
 func (c *call) tryPort(ip netip.Addr, port int) error {
 	v := c.m.Pulse.Get()
 	if !v.Network || ip.String() == metadataIP && !v.Metadata {
 		return errors.New("the machine's network is down")
 	}
 	if ip.String() == metadataIP && !c.m.Image.Container {
-		return nil // it answers each machine, on any port that is asked for
+		return nil // the metadata service answers every virtual machine, on every port
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, connectTimeout)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/sim/domain"
 )
 
-// workgroup is the one that a machine without a domain is in.
+// workgroup is the workgroup of a machine outside of domains.
 const workgroup = "WORKGROUP"
 
 var domainCmdlets = []cmdlet{
@@ -19,7 +19,7 @@ var domainCmdlets = []cmdlet{
 	{name: "Test-ADServiceAccount", parameters: "Identity:0", run: testAccount},
 }
 
-// netBIOSName is how many characters a computer's NetBIOS name has.
+// netBIOSName is the maximum length of a computer's NetBIOS name.
 const netBIOSName = 15
 
 // joinError returns the failure of a domain join, with the message of the Windows system error.
@@ -43,7 +43,7 @@ func addComputer(c *call) error {
 			"Cannot add computer '%s' to domain '%s' because it is already in that domain.", strings.ToUpper(c.m.ComputerName), now))
 	}
 	if name := c.textOf("newname"); len(name) > netBIOSName && !c.is("force") {
-		// PowerShell asks whether it may, and a script has no answer.
+		// Windows asks for confirmation on the console; a script has no answer.
 		return c.fault(broken("System.InvalidOperationException", "FailToRenameComputer",
 			"The NetBIOS name of the computer is limited to 15 bytes, which is 15 characters in this case. The "+
 				"NetBIOS name will be shortened to "+
@@ -68,10 +68,10 @@ func addComputer(c *call) error {
 			return err
 		}
 	}
-	return c.restarts()
+	return c.finishChange()
 }
 
-// credential reads -Credential. Without one Windows asks for it, which a script cannot answer.
+// credential returns the value of -Credential. Without it Windows asks on the console, so the call is refused.
 func (c *call) credential() (domain.Credential, error) {
 	if err := c.need("credential"); err != nil {
 		return domain.Credential{}, err
@@ -84,7 +84,7 @@ func (c *call) credential() (domain.Credential, error) {
 	return domain.Credential{User: text(o.read("UserName")), Password: hidden.text}, nil
 }
 
-// testChannel reports whether the domain knows the machine.
+// testChannel emits whether the domain trusts the machine. -Repair joins the domain again, and emits whether that succeeded.
 func testChannel(c *call) error {
 	if c.m.Domain() == "" {
 		return c.fault(broken("System.InvalidOperationException", "NotInDomain",
@@ -101,12 +101,12 @@ func testChannel(c *call) error {
 	return c.emit(c.m.Trusted() == nil)
 }
 
-// account asks for the password of a gMSA as the machine.
+// account requests the password of a gMSA as the machine, and returns an error if the machine cannot get it.
 func (c *call) account() error {
 	return c.m.ManagedPassword(c.m.Domain(), strings.TrimSuffix(c.textOf("identity"), "$"), nil)
 }
 
-// installAccount fails as it does on a computer that may not have the password.
+// installAccount fails as the real cmdlet does if the machine cannot get the account's password.
 func installAccount(c *call) error {
 	if err := c.needInput("identity"); err != nil {
 		return err
@@ -121,7 +121,7 @@ func installAccount(c *call) error {
 		"Cannot install service account. Error Message: '%v'", err))
 }
 
-// testAccount reports whether the machine can use a gMSA, and in a warning why not.
+// testAccount emits whether the machine can use a gMSA, and writes the reason to a warning if not.
 func testAccount(c *call) error {
 	if err := c.needInput("identity"); err != nil {
 		return err

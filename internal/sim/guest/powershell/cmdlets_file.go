@@ -30,7 +30,7 @@ var fileCmdlets = []cmdlet{
 	{name: "Get-AuthenticodeSignature", parameters: "FilePath%:0", run: getAuthenticodeSignature},
 }
 
-// fileObject describes a file or folder.
+// fileObject returns the object for a file or folder.
 func (r *run) fileObject(at string) (*object, error) {
 	info, err := r.m.Root.Stat(at)
 	if err != nil {
@@ -39,6 +39,7 @@ func (r *run) fileObject(at string) (*object, error) {
 	return describe(at, info), nil
 }
 
+// describe returns the object for a file or folder with known properties.
 func describe(at string, info fs.FileInfo) *object {
 	shown := []string{"Mode", "LastWriteTime", "Length", "Name"}
 	kind, mode, length := kindFile, "-a----", any(info.Size())
@@ -64,12 +65,13 @@ func describe(at string, info fs.FileInfo) *object {
 	return o
 }
 
+// fileProperty returns a computed property of a file or folder; the result is false for other names.
 func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 	switch low {
 	case "directory", "parent":
 		dir, err := r.fileObject(parent(text(o.read("FullName"))))
 		if err != nil {
-			return nil, true, nil // the root has none
+			return nil, true, nil // the root folder has no parent
 		}
 		return dir, true, nil
 	case "exists":
@@ -89,11 +91,12 @@ func (r *run) fileProperty(o *object, low string) (any, bool, error) {
 	return nil, false, nil
 }
 
+// fileCall runs a method of a file or folder.
 func (r *run) fileCall(o *object, name, low string, args []any) (any, error) {
 	at := text(o.read("FullName"))
 	switch {
 	case low == "delete" && o.kind == kindDirectory:
-		return void{}, r.removeFolder(at, truth(first2(args)))
+		return void{}, r.removeFolder(at, truth(firstOf(args)))
 	case low == "delete":
 		return void{}, r.removeFile(at)
 	case low == "refresh":
@@ -114,13 +117,13 @@ func (r *run) fileCall(o *object, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
-// isPattern reports a path with wildcards, for which it is no error that nothing matches.
+// isPattern reports whether a path has wildcards, so that it may match nothing without an error.
 func (c *call) isPattern(name string) bool {
 	return !c.literals[name] && strings.ContainsAny(name, "*?[") && c.noDrive(name) == ""
 }
 
-// glob resolves the wildcards of a path, unless it is a literal one, and applies -Include, -Exclude
-// and -Filter.
+// glob returns the files that match a path and that -Include, -Exclude and -Filter let pass. The path may be
+// literal. For Get-ChildItem the filters do not apply here.
 func (c *call) glob(name string) []string {
 	var found []string
 	if c.literals[name] || c.has("literalpath") && !c.has("path") {
@@ -133,15 +136,15 @@ func (c *call) glob(name string) []string {
 	if c.cmd.name == "Get-ChildItem" {
 		return found
 	}
-	return slices.DeleteFunc(found, func(at string) bool { return !c.passes(base(at)) })
+	return slices.DeleteFunc(found, func(at string) bool { return !c.passesFilters(base(at)) })
 }
 
-// passes reports whether -Filter, -Include and -Exclude let a name pass.
-func (c *call) passes(name string) bool {
+// passesFilters reports whether -Filter, -Include and -Exclude let a name pass.
+func (c *call) passesFilters(name string) bool {
 	matches := func(parameter string) bool {
 		return slices.ContainsFunc(c.textsOf(parameter), func(p string) bool {
 			yes, err := like(name, p, false)
-			if parameter == "filter" && err == nil && !yes { // as the file system matches: ?* also means nothing
+			if parameter == "filter" && err == nil && !yes { // the file system's own patterns apply: ?* also matches an empty text
 				yes, err = like(name, strings.ReplaceAll(p, "?*", "*"), false)
 			}
 			return err == nil && yes
@@ -150,7 +153,7 @@ func (c *call) passes(name string) bool {
 	return (!c.has("filter") || matches("filter")) && (!c.has("include") || matches("include")) && !matches("exclude")
 }
 
-// names returns the paths that a cmdlet is given: by name, or from the pipeline.
+// names returns the paths of a call: its arguments, or its pipeline input.
 func (c *call) names() []string {
 	c.literals = map[string]bool{}
 	out := append(c.textsOf("path"), c.textsOf("literalpath")...)
@@ -177,7 +180,7 @@ func (c *call) names() []string {
 	return out
 }
 
-// driveItem returns what a drive of the session has under a name, or nothing.
+// driveItem returns the item of a drive such as env: with a name, or nil.
 func (c *call) driveItem(drive, name string) *object {
 	low := strings.ToLower(name)
 	switch drive {
@@ -221,7 +224,7 @@ func getItem(c *call) error {
 
 func getChildItem(c *call) error {
 	if c.is("hidden") {
-		return nil // no file of the image is hidden
+		return nil // the image has no hidden files
 	}
 	names := c.names()
 	if len(names) == 0 {
@@ -253,23 +256,23 @@ func getChildItem(c *call) error {
 		only := pattern && len(c.glob(name)) != 1
 		return c.files(name, func(at string) error {
 			if c.has("include") && !c.is("recurse") && !pattern {
-				return nil // -Include is for the last part of the path
+				return nil // -Include applies to the last part of the path
 			}
 			if c.root = at; only || !c.m.Root.IsDir(at) {
 				c.root = parent(at)
 			}
-			return c.below(at, depth, !only)
+			return c.listFolder(at, depth, !only)
 		})
 	})
 }
 
-// below lists the content of a folder; the matches of a pattern are listed themselves.
-func (c *call) below(at string, depth int, open bool) error {
+// listFolder emits the content of a folder, and of its folders down to depth more levels. Without open it also emits the folder itself.
+func (c *call) listFolder(at string, depth int, open bool) error {
 	if err := c.step(); err != nil {
 		return err
 	}
 	if !open || !c.m.Root.IsDir(at) {
-		if err := c.child(at); err != nil || !c.m.Root.IsDir(at) || depth == 0 {
+		if err := c.emitEntry(at); err != nil || !c.m.Root.IsDir(at) || depth == 0 {
 			return err
 		}
 	}
@@ -284,7 +287,7 @@ func (c *call) below(at string, depth int, open bool) error {
 				continue
 			}
 			inner := combine(at, e.Name())
-			if err := c.child(inner); err != nil {
+			if err := c.emitEntry(inner); err != nil {
 				return err
 			}
 			if dir {
@@ -300,23 +303,23 @@ func (c *call) below(at string, depth int, open bool) error {
 		if err != nil || len(entries) == 0 {
 			continue
 		}
-		if err := c.below(dir, depth-1, true); err != nil {
+		if err := c.listFolder(dir, depth-1, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// child emits one entry if the filters let it pass.
-func (c *call) child(at string) error {
+// emitEntry emits an entry if the filters let it pass.
+func (c *call) emitEntry(at string) error {
 	info, err := c.m.Root.Stat(at)
 	if err != nil {
-		return nil // a link to nowhere
+		return nil // the entry is a link without a target
 	}
 	if c.is("file") && info.IsDir() || c.is("directory") && !info.IsDir() {
 		return nil
 	}
-	if !c.passes(base(at)) {
+	if !c.passesFilters(base(at)) {
 		return nil
 	}
 	if c.is("name") {
@@ -356,6 +359,7 @@ func newItem(c *call) error {
 	})
 }
 
+// newFile creates the file, folder or link of New-Item.
 func (c *call) newFile(at string) error {
 	kind := strings.ToLower(c.textOf("itemtype"))
 	folder := kind != "" && strings.HasPrefix("directory", kind) || kind == "container"
@@ -400,7 +404,7 @@ func (c *call) newFile(at string) error {
 	}
 	o, err := c.fileObject(at)
 	if err != nil {
-		return nil // a link that leads nowhere yet
+		return nil // the entry is a link without a target
 	}
 	return c.emit(o)
 }
@@ -447,8 +451,7 @@ func (c *call) removeFile(at string) error {
 	}
 	if info.IsDir() && !c.is("recurse") {
 		if entries, err := c.m.Root.ReadDir(at); err == nil && len(entries) > 0 {
-			// Windows asks for confirmation on a console; a script without a console gets an
-			// error.
+			// Windows asks for confirmation on a console; a script without a console gets an error.
 			return broken("PSInvalidOperationException", "RemoveItemNonInteractive", "Windows PowerShell is in "+
 				"NonInteractive mode. Read and Prompt functionality is not available. The item at %s has "+
 				"children and the Recurse parameter was not specified.", at)
@@ -465,7 +468,8 @@ func (c *call) removeFile(at string) error {
 	return diskError(c.m.Root.RemoveAll(at), at)
 }
 
-// removeTree removes a folder but for what -Exclude names within, and reports whether something is left.
+// removeTree removes the content of a folder except for the entries that -Exclude names, then the folder if it
+// is empty. left reports whether entries remain.
 func (c *call) removeTree(at string) (left bool, err error) {
 	entries, err := c.m.Root.ReadDir(at)
 	for _, e := range entries {
@@ -483,11 +487,11 @@ func (c *call) removeTree(at string) (left bool, err error) {
 	return false, diskError(c.m.Root.RemoveAll(at), at)
 }
 
-// files runs for each file that a path leads to; what comes before its first wildcard must lead to one.
+// files calls f for each file that a path matches. The path, or its folder before the first wildcard, must exist.
 func (c *call) files(name string, f func(at string) error) error {
 	found := c.glob(name)
 	at := c.path(name)
-	if len(found) == 0 && c.isPattern(name) { // the folder before the first wildcard must be there
+	if len(found) == 0 && c.isPattern(name) { // the folder before the first wildcard must exist
 		at = parent(at[:strings.IndexAny(at, "*?[")] + "x")
 	}
 	if len(found) == 0 && !c.m.Root.Exists(at) {

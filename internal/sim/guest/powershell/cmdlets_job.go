@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// jobCmdlets are background jobs (about_Jobs). A guest runs a job to its end where it starts.
+// jobCmdlets are the cmdlets of background jobs (about_Jobs). A guest runs a job to its end before Start-Job returns.
 var jobCmdlets = []cmdlet{
 	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList|Args Name% InitializationScript InputObject", ending: true, run: startJob},
 	{name: "Receive-Job", parameters: "Job:0 Name% Id Keep? Wait? AutoRemoveJob?", run: eachJob(receiveJob)},
@@ -19,7 +19,7 @@ var jobCmdlets = []cmdlet{
 	})},
 }
 
-// job is what a job has written, by the streams.
+// job is the object of a job and the output of its streams.
 type job struct {
 	shown   *object
 	records []record
@@ -35,10 +35,11 @@ type jobList struct {
 	last int64
 }
 
-// sessionSize is what the variables of a session take, in bytes.
+// sessionSize is the memory that a session's own variables use, in bytes.
 const sessionSize = 8 << 10
 
-// startJob runs a block in a session of its own: it sees nothing of the caller but its arguments and $using:.
+// startJob runs a script block in a new session. The block sees only its arguments, and the caller's variables
+// through $using:.
 func startJob(c *call) error {
 	f, ok := c.given["scriptblock"].(function)
 	prepare, prepares := c.given["initializationscript"].(function)
@@ -72,7 +73,7 @@ func startJob(c *call) error {
 	var err error
 	if prepares {
 		prepare.home, prepare.file = nil, ""
-		err = (&functionStage{r: inner, f: prepare, out: keep(1), dot: true}).all(nil)
+		err = (&functionStage{r: inner, f: prepare, out: keep(1), dot: true}).runAll(nil)
 	}
 	if err == nil {
 		err = inner.callFunction(f, unnamed(list(c.given["argumentlist"])...), c.objects("inputobject"), keep(1))
@@ -85,7 +86,7 @@ func startJob(c *call) error {
 		reason = fault.exception
 		err = keep(2)(fault)
 	}
-	if _, exits := err.(exitSignal); err != nil && !exits { // it is never wrapped
+	if _, exits := err.(exitSignal); err != nil && !exits { // signals are never wrapped
 		return err
 	}
 	state, _ := j.shown.get("State")
@@ -97,11 +98,11 @@ func startJob(c *call) error {
 	return c.emit(j.shown)
 }
 
-// eachJob runs for the jobs that are named, or for all of them.
+// eachJob returns a cmdlet that calls one for each job that its parameters name, or for all jobs.
 func eachJob(one func(*call, *job) error) func(*call) error {
 	return func(c *call) error {
 		given, found := c.objects("job"), false
-		if id, ok := c.given["id"]; ok && !isNumber(first2(list(id))) { // the first argument that is no number is a name
+		if id, ok := c.given["id"]; ok && !isNumber(firstOf(list(id))) { // if the first argument is not a number, it is a name
 			c.given["name"] = id
 			delete(c.given, "id")
 		}
@@ -141,7 +142,7 @@ func eachJob(one func(*call, *job) error) func(*call) error {
 	}
 }
 
-// receiveJob passes on what a job has written, once.
+// receiveJob emits the output of a job, and discards it unless -Keep is given.
 func receiveJob(c *call, j *job) error {
 	records := j.records
 	if !c.is("keep") {

@@ -43,7 +43,7 @@ func convertToJSON(c *call) error {
 	return c.emit(b.String())
 }
 
-// isCode reports script blocks and types, whose properties only the real ones have.
+// isCode reports whether a value is a script block, a type or a formatted object, whose properties are not simulated.
 func isCode(v any) bool {
 	switch v := v.(type) {
 	case function, typeValue:
@@ -54,8 +54,8 @@ func isCode(v any) bool {
 	return false
 }
 
-// writeJSON writes as ConvertTo-Json of Windows PowerShell does: two blanks behind a
-// colon, and four columns in.
+// writeJSON writes a value in the format of Windows PowerShell's ConvertTo-Json: two blanks after a colon, and
+// nested values indented by four columns more than the position of their name.
 func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 	switch v := v.(type) {
 	case nil:
@@ -97,7 +97,7 @@ func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 		if depth < 0 {
 			break
 		}
-		names, values := pairs(v)
+		names, values := namesAndValues(v)
 		if names == nil && values == nil {
 			break
 		}
@@ -113,8 +113,9 @@ func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
 	b.WriteString(quoteJSON(text(v)))
 }
 
-// pairs returns the names and values of an object; nil for one that is text.
-func pairs(v any) ([]string, []any) {
+// namesAndValues returns the names and values of an object's or hashtable's properties; both are nil for an object that
+// is written as a text.
+func namesAndValues(v any) ([]string, []any) {
 	names, values := []string{}, []any{}
 	switch v := v.(type) {
 	case *hashtable:
@@ -126,7 +127,7 @@ func pairs(v any) ([]string, []any) {
 			return nil, nil
 		}
 		members := v.members()
-		if v.kind == kindIPAddress { // what PowerShell adds to a type comes last in JSON
+		if v.kind == kindIPAddress { // the property that PowerShell adds to the type is the last one in JSON
 			members = append(members[1:], members[0])
 		}
 		for _, f := range members {
@@ -136,6 +137,7 @@ func pairs(v any) ([]string, []any) {
 	return names, values
 }
 
+// writeItems writes the items of a JSON array or object between open and shut. one writes an item.
 func writeItems(b *strings.Builder, open, shut string, n, indent int, compress bool, one func(i, indent int)) {
 	b.WriteString(open)
 	for i := range n {
@@ -156,6 +158,7 @@ func writeItems(b *strings.Builder, open, shut string, n, indent int, compress b
 	b.WriteString(shut)
 }
 
+// quoteJSON returns a text as a JSON string, with the escapes of Windows PowerShell.
 func quoteJSON(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -181,7 +184,7 @@ func quoteJSON(s string) string {
 
 func convertFromJSON(c *call) error {
 	parts := inputTexts(c.objects("inputobject"))
-	if len(parts) > 1 { // the first line says whether each is a document
+	if len(parts) > 1 { // if the first line is a document, each line is one
 		if _, err := c.fromJSON([]byte(parts[0])); failed(err) != nil {
 			parts = []string{strings.Join(parts, "\n")}
 		} else if err != nil {
@@ -206,6 +209,7 @@ func convertFromJSON(c *call) error {
 	return nil
 }
 
+// fromJSON returns the value of a JSON document.
 func (r *run) fromJSON(data []byte) (any, error) {
 	if err := r.take(4 * len(data)); err != nil {
 		return nil, err
@@ -218,7 +222,7 @@ func (r *run) fromJSON(data []byte) (any, error) {
 			err = errors.New("more text follows")
 		}
 	}
-	if _, twice := err.(twoCases); twice { // it is never wrapped
+	if _, twice := err.(caseConflict); twice { // this error is never wrapped
 		return nil, broken("System.InvalidOperationException", "DuplicateKeysInJsonString", "%s", err.Error())
 	}
 	if err != nil {
@@ -229,16 +233,16 @@ func (r *run) fromJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// twoCases are names of one object that differ in case alone.
-type twoCases [2]string
+// caseConflict are two names of an object's members that differ only in case.
+type caseConflict [2]string
 
-// Error is what ConvertFrom-Json says.
-func (t twoCases) Error() string {
+// Error returns the message of ConvertFrom-Json.
+func (t caseConflict) Error() string {
 	return fmt.Sprintf("Cannot convert the JSON string because a dictionary that was converted from the string contains the duplicated keys "+
 		"'%s' and '%s'.", t[0], t[1])
 }
 
-// readJSON keeps the order of members.
+// readJSON reads a value. Members keep their order.
 func readJSON(d *json.Decoder, depth int) (any, error) {
 	t, err := d.Token()
 	if err != nil {
@@ -273,7 +277,7 @@ func readJSON(d *json.Decoder, depth int) (any, error) {
 			}
 			name := fmt.Sprint(key)
 			if i := slices.IndexFunc(o.fields, func(f field) bool { return strings.EqualFold(f.name, name) }); i >= 0 && o.fields[i].name != name {
-				return nil, twoCases{o.fields[i].name, name}
+				return nil, caseConflict{o.fields[i].name, name}
 			}
 			o.set(name, v)
 		}

@@ -35,7 +35,8 @@ var languageCmdlets = []cmdlet{
 	{name: "Get-Host", byProperty: true, parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
 }
 
-// variableScope returns the scope that -Scope names: a name, or how many scopes out.
+// variableScope returns the scope that -Scope names: by name, or by the number of scopes from the current
+// scope outwards. It is nil without -Scope.
 func (c *call) variableScope() (*scope, error) {
 	name := strings.ToLower(c.textOf("scope"))
 	if n, err := strconv.Atoi(name); err == nil && n >= 0 {
@@ -117,7 +118,8 @@ func variableObject(name string, v any) *object {
 	return tabled("System.Management.Automation.PSVariable", 2, "Name", name, "Value", plain(v))
 }
 
-// variables are the cells of the variables that match a name, by their keys.
+// variables returns the cells of the variables that match a pattern, by name in lower case: in the scope only,
+// or in all scopes if only is nil.
 func (c *call) variables(name string, only *scope) (map[string]*cell, error) {
 	cells := map[string]*cell{}
 	at, low, _ := c.scopeOf(strings.ToLower(name))
@@ -140,7 +142,7 @@ func (c *call) variables(name string, only *scope) (map[string]*cell, error) {
 	return cells, nil
 }
 
-// eachVariable runs for the variables that the names of a call name, in their order; key is a variable's name in lower case.
+// eachVariable calls f for each variable that the call names, in order. key is the variable's name in lower case.
 func (c *call) eachVariable(f func(shown, key string, v *cell) error) error {
 	only, err := c.variableScope()
 	if err != nil {
@@ -269,7 +271,7 @@ func invokeExpression(c *call) error {
 			outer := c.ctx
 			c.ctx = ctx
 			block, _ := f.(function)
-			err = (&functionStage{r: c.run, f: block, out: c.emit, dot: true}).all(nil)
+			err = (&functionStage{r: c.run, f: block, out: c.emit, dot: true}).runAll(nil)
 			c.ctx = outer
 		}
 		c.calls--
@@ -301,7 +303,7 @@ func invokeCommand(c *call) error {
 	return c.callFunction(f, unnamed(list(c.given["argumentlist"])...), input, c.emit)
 }
 
-// getCommand finds functions, aliases, cmdlets of the table and programs.
+// getCommand emits functions, aliases, cmdlets and programs.
 func getCommand(c *call) error {
 	if c.has("module") {
 		m := c.modules[strings.ToLower(c.textOf("module"))]
@@ -310,7 +312,7 @@ func getCommand(c *call) error {
 		}
 		return every(c, append(slices.Clone(m.aliases), m.functions...), func(key string) error {
 			o := c.commandObject(key)
-			kind := text(o.read("CommandType")) // aliases come where they are asked for
+			kind := text(o.read("CommandType")) // aliases come only if -CommandType names them
 			if c.has("commandtype") && !strings.EqualFold(kind, c.textOf("commandtype")) || !c.has("commandtype") && kind == "Alias" {
 				return nil
 			}
@@ -336,6 +338,7 @@ func getCommand(c *call) error {
 	})
 }
 
+// commandObject returns the object of Get-Command for a command with a name, or nil.
 func (r *run) commandObject(name string) *object {
 	low := strings.ToLower(name)
 	shown := []string{"CommandType", "Name", "Version", "Source"}
@@ -367,7 +370,7 @@ func (r *run) commandObject(name string) *object {
 	return nil
 }
 
-// commandParameters are the parameters of a function or cmdlet by their names, as Get-Command has them.
+// commandParameters returns the parameters of a function or cmdlet as Get-Command shows them, by name.
 func commandParameters(o *object) (any, bool, error) {
 	name, _ := o.get("Name")
 	var names []string
@@ -405,7 +408,7 @@ func measureCommand(c *call) error {
 		return c.need("expression")
 	}
 	from := c.now()
-	if err := c.item1(f, nil, func(any) error { return nil }); err != nil {
+	if err := c.runItem(f, nil, func(any) error { return nil }); err != nil {
 		return err
 	}
 	return c.emit(c.now().Sub(from))
@@ -439,7 +442,7 @@ func startSleep(c *call) error {
 	return err
 }
 
-// needInput binds a parameter to the pipeline's objects unless the command line sets it.
+// needInput binds the pipeline's objects to a parameter that has no argument. It returns an error if there are none.
 func (c *call) needInput(name string) error {
 	if !c.has(name) && len(c.input) > 0 {
 		c.given[name] = single(c.input)
@@ -447,10 +450,11 @@ func (c *call) needInput(name string) error {
 	return c.need(name)
 }
 
+// inputTexts returns values as the texts to which a parameter converts them.
 func inputTexts(in []any) []string {
 	var out []string
 	for _, v := range in {
-		if t, ok := v.(time.Time); ok { // a parameter converts by the culture
+		if t, ok := v.(time.Time); ok { // the binding converts a date by the culture
 			v = cellText(t)
 		}
 		out = append(out, text(v))
@@ -466,7 +470,7 @@ func startProcess(c *call) error {
 	}
 	take := split
 	if strings.TrimSuffix(strings.ToLower(base(name)), ".exe") == "cmd" {
-		take = strings.Fields // it reads its line itself
+		take = strings.Fields // cmd splits its command line itself
 	}
 	var args []argumentValue
 	for _, a := range c.textsOf("argumentlist") {

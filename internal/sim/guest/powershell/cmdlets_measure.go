@@ -88,7 +88,8 @@ func measureObject(c *call) error {
 	return every(c, names, func(name any) error { return c.measure(values, name) })
 }
 
-// measure emits the sum and the ends of some values, or of one of their properties. The ends are those of whatever has an order.
+// measure emits the count, the sum, the average, and the largest and smallest of the values, or of one of
+// their properties. The largest and smallest need not be numbers.
 func (c *call) measure(values []any, name any) error {
 	count, sum, numeric, failure := 0, 0.0, true, error(nil)
 	var low, high any
@@ -99,7 +100,7 @@ func (c *call) measure(values []any, name any) error {
 			if err != nil {
 				return err
 			}
-			if _, has := c.ownProperty(v, text(name)); has && got == nil { // it counts, and adds nothing
+			if _, has := c.ownProperty(v, text(name)); has && got == nil { // the value counts, and adds nothing to the sum
 				count++
 			}
 			v = got
@@ -154,6 +155,7 @@ func (c *call) measure(values []any, name any) error {
 	return c.emit(o)
 }
 
+// measureText emits the numbers of lines, words and characters of texts.
 func measureText(c *call, values []any) error {
 	count, words, characters := int64(0), int64(0), int64(0)
 	for _, v := range values {
@@ -172,7 +174,7 @@ func measureText(c *call, values []any) error {
 		counted("character", characters), "Property", nil))
 }
 
-// measured is a value in a message about measuring it.
+// measured returns a value as messages about measurements show it.
 func measured(v any) string {
 	_, isTable := v.(*hashtable)
 	t, isType := v.(typeValue)
@@ -190,7 +192,7 @@ func measured(v any) string {
 func getUnique(c *call) error {
 	for i, v := range c.input {
 		if i > 0 && (text(v) == text(c.input[i-1]) || isCustom(v) && isCustom(c.input[i-1])) {
-			continue // objects without an order are alike
+			continue // objects that a script made are equal, because their text is empty
 		}
 		if err := c.emit(v); err != nil {
 			return err
@@ -199,8 +201,9 @@ func getUnique(c *call) error {
 	return nil
 }
 
-// compareObject matches each object with one of the other side: by its properties, or as -eq does; objects without a text of their own are
-// alike.
+// compareObject pairs each object of one side with an equal object of the other side, and emits the objects
+// without a partner. Objects are compared by the named properties, or as -eq does; objects that a script made
+// are all equal, because their text is empty.
 func compareObject(c *call) error {
 	left, right := list(c.given["referenceobject"]), c.objects("differenceobject")
 	names := list(c.given["property"])

@@ -21,12 +21,12 @@ var memberCmdlets = []cmdlet{
 	}},
 }
 
-// simulatedAssemblies are those whose types the simulation has, as far as it has any.
+// simulatedAssemblies are the assemblies that Add-Type accepts. Some of their types are simulated.
 const simulatedAssemblies = " system system.core system.io.compression system.io.compression.filesystem system.web " +
 	"system.net.http system.security " +
 	"system.serviceprocess system.xml mscorlib "
 
-// addType takes assemblies whose types are simulated; code in C# is compiled nowhere.
+// addType accepts the simulated assemblies. Code in C# is refused by name.
 func addType(c *call) error {
 	if !c.has("assemblyname") {
 		return lacking("compiled code (Add-Type)")
@@ -41,7 +41,7 @@ func addType(c *call) error {
 	return nil
 }
 
-// getMember lists the properties of values, and the methods that script made.
+// getMember emits the properties of values, and the methods of objects that a script made.
 func getMember(c *call) error {
 	kinds := strings.ToLower(strings.Join(c.textsOf("membertype"), " "))
 	values := slices.DeleteFunc(slices.Clone(c.items()), func(v any) bool { return v == nil })
@@ -100,12 +100,12 @@ func getMember(c *call) error {
 	return nil
 }
 
-// shortTypes are the types that definitions name by their short names.
+// shortTypes are the types that the definitions of members name by their short names.
 var shortTypes = map[string]string{"System.String": "string", "System.Int32": "int", "System.Int64": "long", "System.Boolean": "bool",
 	"System.Double": "double", "System.Object[]": "Object[]", "System.DateTime": "datetime", "System.Char": "char",
 	"System.Collections.Hashtable": "hashtable"}
 
-// customMethods are those of an object of script.
+// customMethods are the methods of an object that a script made.
 var customMethods = []field{
 	{"Equals", scripted{kind: "Method", alias: "bool Equals(System.Object obj)"}},
 	{"GetHashCode", scripted{kind: "Method", alias: "int GetHashCode()"}},
@@ -113,6 +113,7 @@ var customMethods = []field{
 	{"ToString", scripted{kind: "Method", alias: "string ToString()"}},
 }
 
+// definitionOf returns the definition of a member as Get-Member shows it.
 func definitionOf(f field, kind string) string {
 	switch s, _ := f.value.(scripted); s.kind {
 	case "Method":

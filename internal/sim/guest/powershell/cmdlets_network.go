@@ -43,7 +43,7 @@ var networkCmdlets = []cmdlet{
 
 func (r *run) mac() string { return strings.ToUpper(strings.ReplaceAll(r.m.MAC(), ":", "-")) }
 
-// adapter returns the name of the network adapter that has the machine's addresses.
+// adapter returns the name and index of the network adapter with the machine's addresses.
 func (r *run) adapter() (name string, index int64) {
 	if name = r.m.Adapter(); name != "Ethernet" {
 		return name, 9
@@ -69,8 +69,8 @@ func getAdapter(c *call) error {
 	}, "MSFT_NetAdapter")
 }
 
-// pickInstances emits the instances whose properties match the parameters, which may be patterns.
-// A name without a pattern that matches no instance is an error.
+// pickInstances emits the instances whose properties match the patterns of the parameters; by has the property
+// of each parameter. A name without wildcards that matches no instance is an error.
 func (c *call) pickInstances(all []*object, by map[string]string, class string) error {
 	found := 0
 	err := every(c, all, func(o *object) error {
@@ -163,7 +163,7 @@ func setInterface(c *call) error {
 	if err != nil {
 		return err
 	}
-	if mtu < 352 || mtu > 65535 { // 352 is the least that Windows takes for IPv4
+	if mtu < 352 || mtu > 65535 { // 352 is the smallest MTU that Windows accepts for IPv4
 		return c.systemError(87, "The parameter is incorrect.")
 	}
 	return c.m.Pulse.Edit(func(v *machine.Vitals) { v.MTU = mtu })
@@ -183,8 +183,8 @@ func getRoute(c *call) error {
 		map[string]string{"interfacealias": "InterfaceAlias", "addressfamily": "AddressFamily"}, "MSFT_NetRoute")
 }
 
-// getConnection outputs the open connections, and those that no server has answered; the
-// remote ends of open ones are not simulated.
+// getConnection emits the established connections and the unanswered connection attempts. The remote ends of
+// established connections are not simulated.
 func getConnection(c *call) error {
 	v, port := c.m.Pulse.Get(), int64(65535)
 	show := func(state string, more ...any) error {
@@ -254,6 +254,7 @@ func getDNS(c *call) error {
 	}, "MSFT_DNSClientServerAddress")
 }
 
+// rulesKey is the registry key of the firewall rules.
 const rulesKey = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy\FirewallRules`
 
 func newRule(c *call) error {
@@ -283,6 +284,7 @@ func newRule(c *call) error {
 	return c.emit(ruleObject(name, rule))
 }
 
+// ruleObject returns the object of a firewall rule, from its text in the registry.
 func ruleObject(name, rule string) *object {
 	o := system("Microsoft.Management.Infrastructure.CimInstance#root/standardcimv2/MSFT_NetFirewallRule",
 		[]string{"Name", "DisplayName", "Enabled", "Direction", "Action"}, "Name", name)
@@ -309,6 +311,7 @@ func getRule(c *call) error {
 	}, "MSFT_NetFirewallRule")
 }
 
+// getHNS emits the HNS networks.
 func getHNS(c *call) error {
 	address := ""
 	if c.m.Pulse.Get().ManagementIP {
@@ -329,7 +332,7 @@ func getHNS(c *call) error {
 	})
 }
 
-// subnetsOf gives the subnets of a network: an overlay's number is a policy of them.
+// subnetsOf returns the subnets of a network. The number of an overlay network is a policy of its subnet.
 func subnetsOf(n machine.HNSNetwork) *array {
 	out := newArray()
 	for _, s := range n.Subnets {
@@ -344,17 +347,18 @@ func subnetsOf(n machine.HNSNetwork) *array {
 	return out
 }
 
-// policiesOf gives the policies that a CNI configuration has for endpoints.
+// policiesOf returns the endpoint policies of a CNI configuration.
 func (r *run) policiesOf(p machine.HNSPolicy) *array {
 	out := newArray()
 	for _, data := range p.Policies {
-		if v, err := r.fromJSON(data); err == nil { // one that is broken was no policy
+		if v, err := r.fromJSON(data); err == nil { // HNS ignores a policy that is not valid JSON
 			out.items = append(out.items, v)
 		}
 	}
 	return out
 }
 
+// newHNS adds an HNS network.
 func newHNS(c *call) error {
 	name := cmp.Or(c.textOf("name"), c.textOf("type"))
 	if name == "" {
@@ -363,7 +367,7 @@ func newHNS(c *call) error {
 	n := machine.HNSNetwork{Name: name, Type: cmp.Or(c.textOf("type"), machine.Overlay)}
 	if c.has("addressprefix") {
 		s, ok := c.newSubnet()
-		if !ok { // HNS does not say which
+		if !ok { // the error of HNS does not name the parameter
 			return c.fault(broken("System.Runtime.InteropServices.COMException", "HnsCall", "HNS failed with error : The parameter is incorrect. "))
 		}
 		n.Subnets = []machine.HNSSubnet{s}
@@ -375,7 +379,7 @@ func newHNS(c *call) error {
 		"Subnets", subnetsOf(n), "State", int64(1)))
 }
 
-// newSubnet returns the subnet that New-HnsNetwork is given, if HNS takes it.
+// newSubnet returns the subnet that the parameters of New-HnsNetwork describe; ok is false if HNS would refuse it.
 func (c *call) newSubnet() (s machine.HNSSubnet, ok bool) {
 	prefix, err := netip.ParsePrefix(c.textOf("addressprefix"))
 	if err != nil {
@@ -401,7 +405,7 @@ func (c *call) newSubnet() (s machine.HNSSubnet, ok bool) {
 	return s, true
 }
 
-// getEndpoint gives the HNS endpoints of pods, of Services' backends on other nodes, and those that crashed pods have left.
+// getEndpoint emits the HNS endpoints of pods, of backends on other nodes, and the stale endpoints of crashed pods.
 func getEndpoint(c *call) error {
 	shown := []string{"ID", "Name", "VirtualNetworkName", "MacAddress", "IPAddress", "IsRemoteEndpoint", "State"}
 	network, _ := c.m.PodNetwork()
@@ -440,7 +444,8 @@ func getEndpoint(c *call) error {
 	return nil
 }
 
-// removeEndpoint removes endpoints that crashed pods have left. Those of pods that run are the runtime's.
+// removeEndpoint removes stale endpoints of crashed pods. The container runtime owns the endpoints of running
+// pods, so they are refused.
 func removeEndpoint(c *call) error {
 	stale := 0
 	for _, v := range append(list(c.given["inputobject"]), c.input...) {
@@ -456,13 +461,13 @@ func removeEndpoint(c *call) error {
 	return diskError(c.m.Pulse.Edit(func(v *machine.Vitals) { v.StaleEndpoints = max(v.StaleEndpoints-stale, 0) }), "HNS")
 }
 
-// podMAC returns the hardware address that Windows' overlay gives a pod: a prefix, and the pod's address.
+// podMAC returns the hardware address of a pod in a Windows overlay network: a fixed prefix and the pod's IP address.
 func podMAC(ip netip.Addr) string {
 	b := ip.AsSlice()
 	return fmt.Sprintf("0E-2A-%02X-%02X-%02X-%02X", b[len(b)-4], b[len(b)-3], b[len(b)-2], b[len(b)-1])
 }
 
-// getPolicyList gives the load balancers that kube-proxy has made of Services.
+// getPolicyList emits the load balancers that kube-proxy created for Services.
 func getPolicyList(c *call) error {
 	for _, b := range c.m.HNSBalancers() {
 		if err := c.step(); err != nil {
@@ -485,13 +490,13 @@ func getPolicyList(c *call) error {
 	return nil
 }
 
-// noInstance is the failure of a cmdlet of CIM whose class has no instance of a name.
+// noInstance returns the failure of a CIM cmdlet whose class has no instance with a property's value.
 func noInstance(command, class, property, name string) error {
 	return broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException", "CmdletizationQuery_NotFound_"+property+","+command,
 		"No %s objects found with property '%s' equal to '%s'.  Verify the value of the property and retry.", class, property, name)
 }
 
-// systemError is the failure of a cmdlet of CIM with the number of an error of Windows.
+// systemError reports the failure of a CIM cmdlet with the number of a Windows error.
 func (c *call) systemError(number int, format string, a ...any) error {
 	return c.fault(broken("Microsoft.Management.Infrastructure.CimException", fmt.Sprintf("Windows System Error %d,%s", number, c.cmd.name),
 		format, a...))

@@ -36,12 +36,12 @@ func newObject(c *call) error {
 		return lacking("COM objects (New-Object -ComObject %s)", c.textOf("comobject"))
 	}
 	kind := typeKey(c.textOf("typename"))
-	o, err := c.make(kind, list(c.given["argumentlist"]))
+	o, err := c.construct(kind, list(c.given["argumentlist"]))
 	if b, ok := c.given["argumentlist"].([]byte); ok {
-		o, err = c.make(kind, []any{b})
+		o, err = c.construct(kind, []any{b})
 	}
 	if f := failed(err); f != nil {
-		if !strings.HasPrefix(f.exception.kind, "System.Management.Automation.") { // the constructor threw it
+		if !strings.HasPrefix(f.exception.kind, "System.Management.Automation.") { // the constructor threw it, and not PowerShell
 			f = wrapped(f, ".ctor", len(list(c.given["argumentlist"])))
 			f.id, f.category = "ConstructorInvokedThrowException", "InvalidOperation"
 		}
@@ -65,7 +65,7 @@ func newObject(c *call) error {
 	return c.emit(o)
 }
 
-// addMember is Add-Member for notes, script properties, script methods and aliases.
+// addMember is Add-Member for note properties, script properties, script methods and alias properties.
 func addMember(c *call) error {
 	var members []field
 	add := func(v any) {
@@ -104,7 +104,7 @@ func addMember(c *call) error {
 		o, ok := v.(*object)
 		if !ok {
 			if !c.is("passthru") {
-				continue // the wrapper of a value is gone with the pipeline
+				continue // without -PassThru the object with the member has no reference, so nothing is to be done
 			}
 			if err := c.emit(withMembers(v, custom(members...))); err != nil {
 				return err
@@ -133,7 +133,7 @@ func addMember(c *call) error {
 	return nil
 }
 
-// withMembers returns a value with members of its own, as an object that reads as the value.
+// withMembers returns a value with additional members, as an object with the value's text.
 func withMembers(v any, more *object) any {
 	if o, ok := v.(*object); ok {
 		copied := *o
@@ -151,7 +151,8 @@ func convertToCSV(c *call) error {
 	return each(newArray(lines(text)...), c.emit)
 }
 
-// csvText returns objects as CSV: a line for the type, one for the names, one for each object.
+// csvText returns objects as CSV: a line for the type if typed is set, a line for the names if heads is set,
+// and a line for each object.
 func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 	var b bytes.Buffer
 	var names []string
@@ -171,7 +172,7 @@ func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 		if !ok {
 			o = propertiesOf(v)
 			if len(o.fields) == 0 {
-				if names == nil { // the first object names the columns
+				if names == nil { // the first object defines the columns
 					return "", nil
 				}
 				continue
@@ -209,7 +210,7 @@ func (c *call) csvText(values []any, typed, heads bool) (string, error) {
 	return b.String(), nil
 }
 
-// csvCell is a value in CSV: a list reads as its type.
+// csvCell returns the text of a value in a CSV cell. A list becomes the name of its type, as in PowerShell.
 func csvCell(v any) string {
 	switch v := v.(type) {
 	case *array, []byte:
@@ -227,14 +228,14 @@ func exportCSV(c *call) error {
 	}
 	if !c.has("literalpath") {
 		var err error
-		if name, err = c.written(name); err != nil {
+		if name, err = c.outputPath(name); err != nil {
 			return err
 		}
 	}
 	at := c.path(name)
 	there := c.m.Root.Exists(at)
 	if there && c.is("noclobber") && !c.is("append") {
-		return clobbers(at)
+		return noClobberFailure(at)
 	}
 	if yes, err := c.should("Export-Csv", name); err != nil || !yes {
 		return err
@@ -289,7 +290,7 @@ func convertFromCSV(c *call) error {
 	return nil
 }
 
-// readCSV emits an object for each record of a CSV. Where there are no heads yet, the first record has them.
+// readCSV emits an object for each record of a CSV text. If heads is empty, the first record sets it.
 func (c *call) readCSV(s string, heads *[]string) error {
 	delimiter := byte(',')
 	if d := c.textOf("delimiter"); len(d) == 1 {
@@ -340,13 +341,14 @@ func (c *call) readCSV(s string, heads *[]string) error {
 	return nil
 }
 
-// csvRecord reads a record and returns what follows it (Import-Csv): blanks before a field go, and those behind a quoted one; a quote
-// within a field is one of its characters, and an empty field at the end of the text is none.
+// csvRecord returns the fields of a record and the text after it, as Import-Csv reads them. Blanks before a
+// field and after a quoted field are dropped, a quote within an unquoted field is a character of it, and an
+// empty field at the end of the text is ignored.
 func csvRecord(s string, delimiter byte) (fields []string, rest string) {
 	var field []byte
 	i, quoted := 0, false
 	add := func() { fields, field = append(fields, string(field)), nil }
-	// tail reads the rest of a field, and reports the end of the record.
+	// tail reads the rest of a field, and reports whether the record ends.
 	tail := func(blanks bool) bool {
 		n := strings.IndexAny(s[i:], string(rune(delimiter))+"\r\n")
 		if n < 0 {
@@ -462,14 +464,14 @@ func getDate(c *call) error {
 	})
 }
 
-// unixFormats are the parts of Get-Date -UFormat as .NET writes them.
+// unixFormats are the .NET formats of the specifiers of Get-Date -UFormat.
 var unixFormats = map[byte]string{
 	'Y': "yyyy", 'y': "yy", 'm': "MM", 'd': "dd", 'H': "HH", 'I': "hh", 'M': "mm", 'S': "ss", 'p': "tt", 'A': "dddd", 'a': "ddd", 'B': "MMMM",
 	'b': "MMM", 'h': "MMM", 'F': "yyyy-MM-dd", 'T': "HH:mm:ss", 'X': "HH:mm:ss", 'R': "HH:mm", 'D': "MM/dd/yy", 'x': "MM/dd/yy",
 	'r': "hh:mm:ss tt", 'c': "ddd dd MMM yyyy HH:mm:ss", 'Z': "zz",
 }
 
-// unixFormat writes a date by -UFormat. A + before the format is allowed.
+// unixFormat returns a date in a format of -UFormat, which may start with +.
 func unixFormat(t time.Time, format string) (string, error) {
 	var b strings.Builder
 	format = strings.TrimPrefix(format, "+")
@@ -483,10 +485,10 @@ func unixFormat(t time.Time, format string) (string, error) {
 		case known:
 			s, err := english.Date(t, zoneOf(t), form)
 			if err != nil {
-				return "", threw(err)
+				return "", formatException(err)
 			}
 			b.WriteString(s)
-		case format[i] == 's': // 5.1 writes the part of a second as well
+		case format[i] == 's': // Windows PowerShell 5.1 also writes the fraction of the second
 			fmt.Fprintf(&b, "%d.%05d", t.Unix(), t.Nanosecond()/1e4)
 		case format[i] == 'j':
 			fmt.Fprintf(&b, "%d", t.YearDay())
@@ -514,7 +516,7 @@ func newTimeSpan(c *call) error {
 		if err != nil {
 			return err
 		}
-		d, err := c.times("-", to, from)
+		d, err := c.dateArithmetic("-", to, from)
 		if err != nil {
 			return err
 		}
@@ -553,7 +555,7 @@ func newTimeSpan(c *call) error {
 	return c.emit(d)
 }
 
-// date emits a date as the parameters of Get-Date change and format it; without one it is now.
+// date emits a date, changed and formatted by the parameters of Get-Date. Without a date it uses the current time.
 func (c *call) date(given any) error {
 	t := c.now()
 	if given != nil || c.has("date") {
@@ -594,7 +596,7 @@ func (c *call) date(given any) error {
 		s, err = english.Date(t, zoneOf(t), format)
 	}
 	if err != nil {
-		return threw(err)
+		return formatException(err)
 	}
 	return c.emit(s)
 }

@@ -37,7 +37,7 @@ var outputCmdlets = []cmdlet{
 	{name: "Format-List", parameters: "Property:0* Force?~ InputObject Expand~ GroupBy", run: formatList},
 }
 
-// objects returns the objects of the pipeline, or the values of a parameter if it is set.
+// objects returns the items of a parameter's value, or the pipeline's objects if the parameter is not set.
 func (c *call) objects(name string) []any {
 	if !c.piped && c.has(name) {
 		return list(c.given[name])
@@ -45,7 +45,7 @@ func (c *call) objects(name string) []any {
 	return c.input
 }
 
-// items returns the objects of the pipeline. What -InputObject gives is one object, also if it is a list.
+// items returns the pipeline's objects. The value of -InputObject is one object, even if it is a list.
 func (c *call) items() []any {
 	if !c.piped && c.has("inputobject") {
 		return []any{c.given["inputobject"]}
@@ -74,13 +74,14 @@ func writeHost(c *call) error {
 }
 
 func writeHostEach(c *call, v any) error {
-	if h, ok := v.(*hashtable); ok { // an argument is read entry by entry, and what is piped is not
+	if h, ok := v.(*hashtable); ok { // a piped hashtable is written as the name of its type, unlike an argument
 		v = kindOf(h)
 	}
 	c.given["object"] = v
 	return writeHostLine(c)
 }
 
+// writeHostLine writes the value of -Object to the information stream, which the console shows.
 func writeHostLine(c *call) error {
 	separator := " "
 	if c.has("separator") {
@@ -130,12 +131,12 @@ func writeHostLine(c *call) error {
 	c.keepOwn(6, message)
 	data := system("System.Management.Automation.HostInformationMessage", nil, "Message", message, "NoNewLine", c.is("nonewline"), "text",
 		message)
-	return c.inform(data, c.wanted("informationpreference") != "ignore", line)
+	return c.inform(data, c.preferenceAction("informationpreference") != "ignore", line)
 }
 
 func writeInformation(c *call) error {
 	data := c.given["messagedata"]
-	action := c.wanted("informationpreference")
+	action := c.preferenceAction("informationpreference")
 	if action == "stop" {
 		return broken("ActionPreferenceStopException", "ActionPreferenceStop", "The running command stopped because the preference "+
 			"variable \"InformationPreference\" or common parameter is set to Stop: %s", text(data))
@@ -147,28 +148,29 @@ func writeInformation(c *call) error {
 	return c.inform(data, action == "continue", text(data)+"\r\n")
 }
 
-// wanted is the action of a preference, or of the common parameter for it.
-func (c *call) wanted(preference string) string {
+// preferenceAction returns the action of a preference variable, which a common parameter of the call can override, in lower case.
+func (c *call) preferenceAction(preference string) string {
 	if v, ok := c.common.preferences[preference]; ok {
 		return strings.ToLower(text(v))
 	}
 	return c.preference(preference)
 }
 
-// keepOwn puts a record into the cmdlet's own variable of a common parameter.
+// keepOwn appends a record to the list of the call's own common parameter, such as -WarningVariable.
 func (c *call) keepOwn(stream int, v any) {
 	if a := c.common.kept[stream]; a != nil {
 		a.items = append(a.items, v)
 	}
 }
 
+// writeStream returns the cmdlet that writes messages to a stream with a number.
 func writeStream(stream int) func(*call) error {
 	return func(c *call) error {
 		messages, k := c.input, streamKinds[stream]
 		if c.has("message") {
 			messages = append(messages, c.given["message"])
 		}
-		action := c.wanted(strings.ToLower(k.preference))
+		action := c.preferenceAction(strings.ToLower(k.preference))
 		for _, message := range inputTexts(messages) {
 			if action != "ignore" && (stream == 3 || action != "silentlycontinue") {
 				c.keepOwn(stream, system(k.kind, nil, "Message", message, "text", message))
@@ -181,10 +183,12 @@ func writeStream(stream int) func(*call) error {
 	}
 }
 
-// warn writes a warning of a cmdlet's own.
-func (c *call) warn(message string) error { return c.note(3, message, c.wanted("warningpreference")) }
+// warn writes a warning of the cmdlet itself.
+func (c *call) warn(message string) error {
+	return c.note(3, message, c.preferenceAction("warningpreference"))
+}
 
-// writeError is Write-Error: a message, an exception or a record becomes an error of the caller.
+// writeError is Write-Error: it reports a message, an exception or an error record as an error of the caller.
 func writeError(c *call) error {
 	messages := c.input
 	if c.has("message") {
@@ -248,7 +252,7 @@ func writeError(c *call) error {
 	return nil
 }
 
-// invoked returns the function or the script that Write-Error speaks for.
+// invoked returns the name of the function or script that called Write-Error, which the error names.
 func (c *call) invoked() string {
 	for s := c.scope; s != nil; s = s.parent {
 		if o, ok := s.vars["myinvocation"].valueOr().(*object); ok {
@@ -279,7 +283,7 @@ func showEnd(c *call) error {
 	return nil
 }
 
-// printed is how objects are shown, as text.
+// printedText returns the text that the console shows for objects.
 func (r *run) printedText(values []any) (string, error) {
 	var b strings.Builder
 	p := &printer{r: r, to: &b}
@@ -295,8 +299,8 @@ func (r *run) printedText(values []any) (string, error) {
 	return b.String(), r.take(b.Len())
 }
 
-// wide is how objects are shown in lines of -Width.
-func (c *call) wide(values []any) (string, error) {
+// printedWide returns the text of objects in lines of -Width.
+func (c *call) printedWide(values []any) (string, error) {
 	width, err := c.integerOf("width", 0)
 	if err != nil {
 		return "", err
@@ -308,7 +312,7 @@ func (c *call) wide(values []any) (string, error) {
 }
 
 func outString(c *call) error {
-	s, err := c.wide(c.objects("inputobject"))
+	s, err := c.printedWide(c.objects("inputobject"))
 	if err != nil {
 		return err
 	}
@@ -318,14 +322,14 @@ func outString(c *call) error {
 	return c.emit(s)
 }
 
-// clobbers is what -NoClobber says of a file; it ends the statement.
-func clobbers(at string) error {
+// noClobberFailure returns the failure of -NoClobber for a file that exists. It ends the statement.
+func noClobberFailure(at string) error {
 	f := broken("System.IO.IOException", "NoClobber", "The file '%s' already exists.", at)
 	f.category, f.target, f.stops = "ResourceExists", at, true
 	return f
 }
 
-// output is the file that a cmdlet writes.
+// output returns the path of the file that a cmdlet writes.
 func (c *call) output() (string, error) {
 	if c.has("literalpath") {
 		return c.textOf("literalpath"), nil
@@ -333,7 +337,7 @@ func (c *call) output() (string, error) {
 	if err := c.need("filepath"); err != nil {
 		return "", err
 	}
-	return c.written(c.textOf("filepath"))
+	return c.outputPath(c.textOf("filepath"))
 }
 
 func outFile(c *call) error {
@@ -342,12 +346,12 @@ func outFile(c *call) error {
 		return err
 	}
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(c.path(name)) {
-		return clobbers(c.path(name))
+		return noClobberFailure(c.path(name))
 	}
 	if yes, err := c.should("Output to File", name); err != nil || !yes {
 		return err
 	}
-	s, err := c.wide(c.objects("inputobject"))
+	s, err := c.printedWide(c.objects("inputobject"))
 	if err != nil {
 		return err
 	}
@@ -369,7 +373,7 @@ func teeObject(c *call) error {
 		return each(newArray(c.input...), c.emit)
 	}
 	if len(c.input) == 0 {
-		return nil // the file stays as it is
+		return nil // without input the file stays as it is
 	}
 	s, err := c.printedText(c.input)
 	if err != nil {
@@ -388,8 +392,8 @@ func teeObject(c *call) error {
 	return each(newArray(c.input...), c.emit)
 }
 
-// formatted passes lines on that no cmdlet changes any more, as Format-Table does: the objects of a start, of a group, of each row and
-// of their ends, of which the first has the lines. What has no rows is one object.
+// formatted emits the objects of a Format cmdlet as PowerShell does: for the start, a group, each of its rows,
+// and the ends. The first object has the rendering; a rendering without rows is a single object.
 func (c *call) formatted(s rendering, rows int) error {
 	parts := slices.Repeat([]string{"FormatEntryData"}, max(rows, 1))
 	if rows > 0 {
@@ -405,7 +409,7 @@ func (c *call) formatted(s rendering, rows int) error {
 	return nil
 }
 
-// asIs renders a text in any width.
+// asIs returns a rendering of a text that is the same for all widths.
 func asIs(s string) rendering { return func(int) string { return s } }
 
 func formatTable(c *call) error {
@@ -435,7 +439,7 @@ func formatWide(c *call) error {
 				out.WriteString("\r\n")
 			}
 			width := max(room/columns, 1)
-			if i%columns < room%columns { // the first ones have what is left
+			if i%columns < room%columns { // the first columns get the remaining width
 				width++
 			}
 			cell := cut(cellText(o.read(name)), width)
@@ -449,7 +453,8 @@ func formatList(c *call) error {
 	return c.format(func(rows []*object, v view) string { return asList(rows, v.names, v.room) })
 }
 
-// format renders the objects by their kinds, and by -GroupBy. What is no object is shown as text.
+// format renders the objects in groups of the same kind and of the same value of -GroupBy. Values without
+// properties are rendered as text.
 func (c *call) format(render func([]*object, view) string) error {
 	var rows []*object
 	var shown view
@@ -465,7 +470,7 @@ func (c *call) format(render func([]*object, view) string) error {
 	}
 	var values []any
 	for _, v := range c.objects("inputobject") {
-		if h, ok := v.(*hashtable); ok && c.has("property") { // its entries are the rows
+		if h, ok := v.(*hashtable); ok && c.has("property") { // the entries of the hashtable are the rows
 			for _, entry := range h.entries() {
 				values = append(values, entry)
 			}
@@ -500,14 +505,14 @@ func (c *call) format(render func([]*object, view) string) error {
 				return err
 			}
 			if strings.EqualFold(c.cmd.name, "Format-List") {
-				o = c.present(o, v)
+				o = c.withoutMissing(o, v)
 			}
 			own, next = []*object{o}, view{kind: "chosen"}
 			for _, f := range o.fields {
 				next.names = append(next.names, f.name)
 			}
-		} else if asList := strings.EqualFold(c.cmd.name, "Format-List"); asList && len(own) > 0 && standing[own[0].kind] != "" {
-			next.names = strings.Fields(standing[own[0].kind])
+		} else if asList := strings.EqualFold(c.cmd.name, "Format-List"); asList && len(own) > 0 && defaultProperties[own[0].kind] != "" {
+			next.names = strings.Fields(defaultProperties[own[0].kind])
 			if own[0].kind == kindEntry {
 				next.names = []string{"Name", "Value"}
 			}
@@ -525,7 +530,7 @@ func (c *call) format(render func([]*object, view) string) error {
 				return err
 			}
 			parts := 0
-			if _, isDate := v.(time.Time); isDate { // it has a view, and no text of its own
+			if _, isDate := v.(time.Time); isDate { // a date has a view, and is not shown as a text
 				if c.cmd.name == "Format-Table" {
 					return lacking("Format-Table of a date; choose properties")
 				}
@@ -554,7 +559,8 @@ func (c *call) format(render func([]*object, view) string) error {
 	return flush()
 }
 
-// asExpanded reports values that are text and show chosen properties all the same: errors and exceptions, and a text with *.
+// asExpanded reports whether a value that is usually shown as text shows chosen properties: an error, an
+// exception, or a text with the property *.
 func asExpanded(v, properties any) bool {
 	switch v.(type) {
 	case *failure, exception, *object:
@@ -566,14 +572,14 @@ func asExpanded(v, properties any) bool {
 	return false
 }
 
-// isScalar reports values without properties to show.
+// isScalar reports whether a value has no properties that the console shows.
 func isScalar(v any) bool {
 	rows, _ := displayed(v)
 	return rows == nil
 }
 
-// present drops chosen properties that an object does not have.
-func (c *call) present(o *object, of any) *object {
+// withoutMissing returns an object without the chosen properties that its source does not have.
+func (c *call) withoutMissing(o *object, of any) *object {
 	source, ok := of.(*object)
 	if !ok {
 		return o
@@ -590,7 +596,7 @@ func (c *call) present(o *object, of any) *object {
 	return out
 }
 
-// calculated returns the name and the value of a property that a name, a script block or a table asks for.
+// calculated returns the name and value of a property that a name, a script block or a hashtable defines.
 func (r *run) calculated(by, v any) (string, any, error) {
 	switch by := by.(type) {
 	case *hashtable:
@@ -603,7 +609,7 @@ func (r *run) calculated(by, v any) (string, any, error) {
 	return text(by), value, err
 }
 
-// pick makes an object of some properties: names, patterns, or computed ones.
+// pick returns an object with the chosen properties of a value: by name, by pattern, or computed.
 func (r *run) pick(v any, names []any) (*object, error) {
 	out := custom()
 	for _, n := range names {
@@ -652,7 +658,7 @@ func (r *run) pick(v any, names []any) (*object, error) {
 	return out, r.take(32 * len(out.fields))
 }
 
-// computed is @{Name=...; Expression={...}}.
+// computed returns the name and value of a computed property, such as @{Name=...; Expression={...}}.
 func (r *run) computed(h *hashtable, v any) (string, any, error) {
 	name, form, align, expression, width := "", "", "", any(nil), 0
 	for k, value := range h.all() {
@@ -682,7 +688,7 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			return name, nil, err
 		}
 		r.remember(failed(err))
-		value = nil // an expression that fails is null
+		value = nil // the value of an expression that fails is null
 	}
 	if form != "" || align != "" || width > 0 {
 		right := isRight(value)
@@ -697,7 +703,7 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 			}
 		}
 		cell := formattedCell{cellText(value), right && align == "" || align == "right"}
-		if width > 0 { // neither wider nor less wide
+		if width > 0 { // the cell has exactly this width
 			cell.text = cut(cell.text, width)
 			if fill := strings.Repeat(" ", max(width-len([]rune(cell.text)), 0)); cell.right {
 				cell.text = fill + cell.text
@@ -710,8 +716,8 @@ func (r *run) computed(h *hashtable, v any) (string, any, error) {
 	return name, value, nil
 }
 
-// apply returns the output of a script block for one item.
+// apply returns the output of a script block with an item as $_.
 func (r *run) apply(f function, v any) (any, error) {
-	items, err := r.gather(func(out sink) error { return r.item1(f, v, out) })
+	items, err := r.gather(func(out sink) error { return r.runItem(f, v, out) })
 	return plain(single(items)), err
 }

@@ -27,7 +27,7 @@ func pathObject(dir string) *object {
 	return tabled(kindPath, 1, "Path", dir, "ProviderPath", dir, "Provider", "FileSystem", "Drive", dir[:1])
 }
 
-// path makes a path absolute against the current location.
+// path returns a path as an absolute path, relative to the current location.
 func (r *run) path(name string) string {
 	name = strings.TrimPrefix(name, "Microsoft.PowerShell.Core\\FileSystem::")
 	name = strings.TrimPrefix(name, "FileSystem::")
@@ -41,7 +41,7 @@ func (r *run) path(name string) string {
 	return r.m.Root.Abs(r.dir, name)
 }
 
-// qualifier returns the drive that a path names: what is before a colon in its first part.
+// qualifier returns the text before the first colon of a path, usually a drive, or "".
 func qualifier(name string) string {
 	head, _, ok := strings.Cut(name, ":")
 	if !ok {
@@ -50,7 +50,7 @@ func qualifier(name string) string {
 	return head
 }
 
-// noDrive returns the drive of a path where there is no drive of that name.
+// noDrive returns the drive of a path if no such drive exists, else "".
 func (r *run) noDrive(name string) string {
 	head := qualifier(name)
 	if provider, _ := drive(name); provider != "" || len(head) == 1 && r.m.Root.Exists(head+`:\`) {
@@ -65,8 +65,7 @@ func noDriveError(head string) *failure {
 	return f
 }
 
-// drive returns the provider of a path: empty for files, otherwise hklm, env, cert and so
-// on.
+// drive returns the provider of a path and the rest of the path: registry, env, cert and so on, or "" for files.
 func drive(name string) (provider, rest string) {
 	low := strings.ToLower(name)
 	for _, prefix := range []string{`registry::`, `microsoft.powershell.core\registry::`} {
@@ -97,10 +96,10 @@ func (r *run) notFound(name string) *failure {
 func missingItem(name string) *failure {
 	f := broken("ItemNotFoundException", "PathNotFound", "Cannot find path '%s' because it does not exist.", name)
 	f.target = name
-	return f.with("ItemName", name)
+	return f.withProperty("ItemName", name)
 }
 
-// diskError words an error of the guest's disk.
+// diskError returns the failure of PowerShell for an error of the guest's file system.
 func diskError(err error, name string) error {
 	switch {
 	case err == nil:
@@ -121,7 +120,7 @@ func diskError(err error, name string) error {
 	return thrown("IO.IOException", "The path '%s' cannot be used: %v", name, errors.Unwrap(err))
 }
 
-// openFailure is an error of a file that output goes to.
+// openFailure makes an error one of opening an output file.
 func openFailure(err error) error {
 	if f := failed(err); f != nil && f.id != "DriveNotFound" {
 		f.id, f.category = "FileOpenFailure,Microsoft.PowerShell.Commands.OutFileCommand", "OpenError"
@@ -205,7 +204,7 @@ func splitPath(c *call) error {
 		case c.is("isabsolute"):
 			return c.emit(len(p) > 2 && p[1] == ':' || strings.HasPrefix(p, `\\`))
 		}
-		if qualified && strings.Contains(head, `\`) { // what is before the colon is no drive, and has no parent
+		if qualified && strings.Contains(head, `\`) { // the text before the colon is not a drive, and is dropped
 			p = rest
 		}
 		return c.emit(parent(p))
@@ -213,12 +212,15 @@ func splitPath(c *call) error {
 }
 
 func resolvePath(c *call) error {
-	return c.resolved(func(file string) error { return c.emit(pathObject(file)) })
+	return c.eachResolved(func(file string) error { return c.emit(pathObject(file)) })
 }
 
-func convertPath(c *call) error { return c.resolved(func(file string) error { return c.emit(file) }) }
+func convertPath(c *call) error {
+	return c.eachResolved(func(file string) error { return c.emit(file) })
+}
 
-func (c *call) resolved(f func(string) error) error {
+// eachResolved calls f for each existing path that the paths of a call match.
+func (c *call) eachResolved(f func(string) error) error {
 	return every(c, c.names(), func(name string) error {
 		found := c.glob(name)
 		if len(found) == 0 {
@@ -241,7 +243,7 @@ func testPath(c *call) error {
 		if c.is("isvalid") {
 			yes = !strings.ContainsAny(text(n), "\"<>|") && c.noDrive(text(n)) == ""
 		} else {
-			yes, err = c.there(text(n))
+			yes, err = c.exists(text(n))
 		}
 		if err == nil {
 			err = c.emit(yes)
@@ -253,8 +255,8 @@ func testPath(c *call) error {
 	return nil
 }
 
-// there reports whether a path of any provider leads to something.
-func (c *call) there(name string) (bool, error) {
+// exists reports whether an item with a path exists, in any provider.
+func (c *call) exists(name string) (bool, error) {
 	switch provider, rest := drive(name); provider {
 	case "registry":
 		_, ok := c.m.Registry().Key(rest)
@@ -301,7 +303,7 @@ func (c *call) there(name string) (bool, error) {
 	return len(found) > 0, nil
 }
 
-// glob resolves wildcards, folder by folder. A path without wildcards is returned if it exists.
+// glob returns the paths that match a pattern with wildcards. A path without wildcards is returned if it exists.
 func (r *run) glob(pattern string) []string {
 	at := r.path(pattern)
 	if !strings.ContainsAny(pattern, "*?[") {

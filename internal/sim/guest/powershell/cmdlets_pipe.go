@@ -31,6 +31,7 @@ var pipeCmdlets = []cmdlet{
 		"ExcludeDifferent? PassThru? CaseSensitive?", run: compareObject},
 }
 
+// blocks returns the script blocks in a value.
 func blocks(v any) []function {
 	var out []function
 	for _, item := range list(v) {
@@ -41,7 +42,7 @@ func blocks(v any) []function {
 	return out
 }
 
-// foreachState are the blocks of a ForEach-Object.
+// foreachState has the script blocks of a ForEach-Object.
 type foreachState struct{ begin, process, end []function }
 
 func foreachStart(c *call) error {
@@ -60,7 +61,7 @@ func foreachStart(c *call) error {
 		return c.need("process")
 	}
 	for _, f := range append(slices.Clone(s.begin), processBegins(s.process)...) {
-		if err := c.item1(f, nil, c.emit); err != nil {
+		if err := c.runItem(f, nil, c.emit); err != nil {
 			return err
 		}
 	}
@@ -68,7 +69,7 @@ func foreachStart(c *call) error {
 	return nil
 }
 
-// processBegins returns the begin blocks of script blocks that have them.
+// processBegins returns the begin blocks of script blocks, as script blocks of their own.
 func processBegins(all []function) []function {
 	var out []function
 	for _, f := range all {
@@ -86,22 +87,22 @@ func foreachEach(c *call, v any) error {
 		return c.eachMember(v)
 	}
 	for _, f := range s.process {
-		if err := c.item1(f, v, c.emit); err != nil {
-			return c.signed(err)
+		if err := c.runItem(f, v, c.emit); err != nil {
+			return c.withClass(err)
 		}
 	}
 	return nil
 }
 
-// signed puts the cmdlet's class into the id of a failure of its script block, other than one that is thrown.
-func (c *call) signed(err error) error {
+// withClass appends the cmdlet's class to the id of a failure of its script block, except for a failure of throw.
+func (c *call) withClass(err error) error {
 	if f := failed(err); f != nil && f.category != "OperationStopped" && !strings.Contains(f.id, ",") {
 		f.id += "," + c.cmd.class()
 	}
 	return err
 }
 
-// eachMember is ForEach-Object NAME: a property or a method without arguments.
+// eachMember is ForEach-Object NAME: it emits a property, or calls a method.
 func (c *call) eachMember(v any) error {
 	words := list(c.given["process"])
 	if len(words) == 0 {
@@ -116,7 +117,7 @@ func (c *call) eachMember(v any) error {
 		if o, ok := v.(*object); ok {
 			_, own = o.get(name)
 		}
-		if !own { // what the language gives every value is none of its members
+		if !own { // Count and Length, which the language adds to every value, are not members here
 			return c.emit(nil)
 		}
 	}
@@ -150,7 +151,7 @@ func foreachEnd(c *call) error {
 		}
 	}
 	for _, f := range s.end {
-		if err := c.item1(f, nil, c.emit); err != nil {
+		if err := c.runItem(f, nil, c.emit); err != nil {
 			return err
 		}
 	}
@@ -164,7 +165,7 @@ func whereEach(c *call, v any) error {
 	if f, ok := c.given["filterscript"].(function); ok {
 		yes, err := c.apply(f, v)
 		if err != nil || !truth(yes) {
-			return c.signed(err)
+			return c.withClass(err)
 		}
 		return c.emit(v)
 	}
@@ -202,13 +203,13 @@ func whereEach(c *call, v any) error {
 	return nil
 }
 
-// selectState is the state of Select-Object between the items of its pipeline.
+// selectState is the state of Select-Object between the objects of its pipeline.
 type selectState struct {
 	kept       []any
 	seen, sent int
 	first      int
 	skip       int
-	// chosen is the output so far where -Unique compares it, out takes what is left.
+	// chosen are the objects that -Unique compares at the end; out takes the distinct objects.
 	chosen []any
 	out    sink
 }
@@ -237,7 +238,7 @@ func selectEach(c *call, v any) error {
 	if o, ok := v.(*object); ok && isFormatted(o) {
 		return lacking("Select-Object of what a Format cmdlet made")
 	}
-	if s.sent < s.first && c.has("last") { // the first ones and the last ones
+	if s.sent < s.first && c.has("last") { // -First and -Last together select objects at both ends
 		s.sent++
 		return c.selected(v)
 	}
@@ -310,7 +311,7 @@ func selectEnd(c *call) error {
 	return nil
 }
 
-// distinct removes repeated values, compared by the selected properties.
+// distinct returns the values without duplicates, compared by the selected properties.
 func (c *call) distinct(values []any) []any {
 	seen := map[string]bool{}
 	var out []any
@@ -320,7 +321,7 @@ func (c *call) distinct(values []any) []any {
 		}
 		key := kindOf(v) + " " + text(v)
 		if isCustom(v) && !c.has("property") {
-			key = "" // they compare by their own ToString, which is empty
+			key = "" // objects that a script made compare by their own ToString, which is empty
 		} else if o, ok := v.(*object); ok {
 			key = objectText(&object{kind: customKind, fields: o.fields}, 0)
 		}
@@ -332,7 +333,7 @@ func (c *call) distinct(values []any) []any {
 	return out
 }
 
-// selected passes a value, its properties or one of them on.
+// selected emits the selected properties of a value, the value of one of them, or the value itself.
 func (c *call) selected(v any) error {
 	switch {
 	case c.has("expandproperty"):
@@ -365,7 +366,7 @@ func (c *call) selected(v any) error {
 			return err
 		}
 		return each(got, func(item any) error {
-			if o, ok := item.(*object); ok && !o.closed { // the properties become its own
+			if o, ok := item.(*object); ok && !o.closed { // the object gets the properties itself
 				for _, f := range more.fields {
 					o.set(f.name, f.value)
 				}
@@ -389,12 +390,13 @@ func (c *call) selected(v any) error {
 	return c.emit(v)
 }
 
-// sortKey is a property to sort by.
+// sortKey is a value to sort by.
 type sortKey struct {
 	value      any
 	descending bool
 }
 
+// sortKeys returns the keys that -Property names.
 func (c *call) sortKeys() []sortKey {
 	var out []sortKey
 	for _, p := range list(c.given["property"]) {
@@ -467,7 +469,7 @@ func sortObject(c *call) error {
 	return nil
 }
 
-// rank orders any two values.
+// rank compares any two values.
 func (c *call) rank(x, y any, failure *error) int {
 	_, numX := float(x)
 	_, numY := float(y)
@@ -479,7 +481,7 @@ func (c *call) rank(x, y any, failure *error) int {
 		}
 	}
 	n, err := c.order(x, y, false)
-	if failed(err) != nil { // what has no order is ordered by its text, which an object that script made has not
+	if failed(err) != nil { // values without an order are compared by their text, which is empty for an object that a script made
 		own := func(v any) string {
 			if isCustom(v) {
 				return ""

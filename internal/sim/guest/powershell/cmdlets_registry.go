@@ -20,7 +20,7 @@ var registryCmdlets = []cmdlet{
 	{name: "Remove-ItemProperty", parameters: "Path%!:0 Name%:1 LiteralPath|PSPath%! Force?~", run: removeProperty},
 }
 
-// valueText returns a registry value as a value of PowerShell.
+// valueText returns the value of a registry value in PowerShell's type for it.
 func valueText(v machine.Value) any {
 	switch v.Kind {
 	case "DWord", "QWord":
@@ -36,8 +36,8 @@ func valueText(v machine.Value) any {
 	return v.Text
 }
 
-// long returns a key's path with the full name of its root.
-func long(path string) string {
+// fullKey returns a key's path with the full name of its root, such as HKEY_LOCAL_MACHINE.
+func fullKey(path string) string {
 	head, rest, nested := strings.Cut(machine.CleanKey(path), `\`)
 	full := map[string]string{
 		"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKCR": "HKEY_CLASSES_ROOT", "HKU": "HKEY_USERS",
@@ -55,17 +55,18 @@ func keyError(err error, path string) error {
 	if err == nil {
 		return nil
 	}
-	return missingItem(long(path))
+	return missingItem(fullKey(path))
 }
 
+// keyObject returns the object of a registry key; the result is false if the key does not exist.
 func (c *call) keyObject(path string) (*object, bool) {
 	k, ok := c.m.Registry().Key(path)
 	if !ok {
 		return nil, false
 	}
-	o := system(kindKey, []string{"Name", "Property"}, "Name", long(path), "PSChildName", base(k.Path), "PSPath",
-		`Microsoft.PowerShell.Core\Registry::`+long(path), "PSParentPath",
-		`Microsoft.PowerShell.Core\Registry::`+parent(long(path)), "PSProvider",
+	o := system(kindKey, []string{"Name", "Property"}, "Name", fullKey(path), "PSChildName", base(k.Path), "PSPath",
+		`Microsoft.PowerShell.Core\Registry::`+fullKey(path), "PSParentPath",
+		`Microsoft.PowerShell.Core\Registry::`+parent(fullKey(path)), "PSProvider",
 		`Microsoft.PowerShell.Core\Registry`)
 	o.set("Property", textArray(valueNames(k)))
 	o.set("ValueCount", int64(len(k.Values)))
@@ -77,18 +78,19 @@ func valueNames(k machine.Key) []string { return slices.Sorted(maps.Keys(k.Value
 func (c *call) emitKey(path string) error {
 	o, ok := c.keyObject(path)
 	if !ok {
-		return missingItem(long(path))
+		return missingItem(fullKey(path))
 	}
 	return c.emit(o)
 }
 
+// childKeys emits the keys below a registry key.
 func (c *call) childKeys(path string) error {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, `\*`), "/*")
 	if strings.ContainsAny(path, "*?") {
 		return lacking("wildcards in keys of the registry")
 	}
 	if _, ok := c.m.Registry().Key(path); !ok {
-		return missingItem(long(path))
+		return missingItem(fullKey(path))
 	}
 	return every(c, c.m.Registry().Children(path), func(name string) error {
 		err := c.emitKey(path + `\` + name)
@@ -99,13 +101,14 @@ func (c *call) childKeys(path string) error {
 	})
 }
 
+// newKey creates a registry key and emits it.
 func (c *call) newKey(path string) error {
 	registry := c.m.Registry()
 	if _, ok := registry.Key(path); ok {
 		if !c.is("force") {
 			return broken("System.IO.IOException", "ResourceExists", "A key in this path already exists.")
 		}
-		if err := registry.Delete(path); err != nil { // with -Force the key is made new
+		if err := registry.Delete(path); err != nil { // with -Force the key is created again
 			return keyError(err, path)
 		}
 	} else if _, ok := registry.Key(parent(path)); !ok && !c.is("force") {
@@ -122,7 +125,7 @@ func (c *call) newKey(path string) error {
 	return c.emitKey(path)
 }
 
-// eachKey runs for each key that a cmdlet is given, and for files where there is something to do with them.
+// eachKey calls key for each registry key that a call names, and file for each file. A nil file refuses files.
 func (c *call) eachKey(key, file func(path string) error) error {
 	return every(c, c.names(), func(name string) error {
 		provider, path := drive(name)
@@ -139,16 +142,16 @@ func (c *call) eachKey(key, file func(path string) error) error {
 			return lacking("wildcards in keys of the registry")
 		}
 		if _, ok := c.m.Registry().Key(path); !ok {
-			return missingItem(long(path))
+			return missingItem(fullKey(path))
 		}
 		return key(path)
 	})
 }
 
-// noValue is the failure of a value that a key does not have.
+// noValue returns the failure for a value that a key does not have.
 func noValue(path, name string) error {
 	return broken("PSArgumentException", "System.Management.Automation.PSArgumentException", "Property %s does not exist at path %s.", name,
-		long(path))
+		fullKey(path))
 }
 
 func getItemProperty(c *call) error {
@@ -163,7 +166,7 @@ func getItemProperty(c *call) error {
 		if c.has("name") && len(o.fields) == 0 {
 			return noValue(path, c.textOf("name"))
 		}
-		o.set("PSPath", `Microsoft.PowerShell.Core\Registry::`+long(path))
+		o.set("PSPath", `Microsoft.PowerShell.Core\Registry::`+fullKey(path))
 		o.set("PSChildName", base(path))
 		return c.emit(o)
 	}, c.emitFile)
@@ -181,6 +184,7 @@ func getItemPropertyValue(c *call) error {
 	}, nil)
 }
 
+// putProperty sets a value of a registry key or a property of a file. If existing is false, the value must be new or -Force given.
 func putProperty(c *call, existing bool) error {
 	return c.eachKey(func(path string) error {
 		registry, name := c.m.Registry(), c.textOf("name")
@@ -195,12 +199,12 @@ func putProperty(c *call, existing bool) error {
 		if err := registry.Set(path, name, v); err != nil || existing {
 			return diskError(err, path)
 		}
-		return c.emit(custom(field{name, valueText(v)}, field{"PSPath", `Microsoft.PowerShell.Core\Registry::` + long(path)},
+		return c.emit(custom(field{name, valueText(v)}, field{"PSPath", `Microsoft.PowerShell.Core\Registry::` + fullKey(path)},
 			field{"PSChildName", base(path)}))
 	}, c.fileAttribute)
 }
 
-// fileAttribute sets a property of a file that the guest keeps.
+// fileAttribute sets a time or IsReadOnly of a file.
 func (c *call) fileAttribute(file string) error {
 	o, err := c.fileObject(file)
 	if err != nil {
@@ -216,8 +220,8 @@ func (c *call) fileAttribute(file string) error {
 	return diskError(c.m.Root.Chmod(file, mode), file)
 }
 
-// registryValue returns the value that a cmdlet writes, in the type it names or the value's
-// own.
+// registryValue returns the registry value that a cmdlet writes. Its kind is that of the parameter -Type or
+// -PropertyType, of the old value, or of the given value's type.
 func (c *call) registryValue(old machine.Value, there bool) (machine.Value, error) {
 	given := c.given["value"]
 	kind := c.textOf("type") + c.textOf("propertytype")
@@ -246,7 +250,7 @@ func (c *call) registryValue(old machine.Value, there bool) (machine.Value, erro
 	case "DWord", "QWord":
 		n, err := c.integer(given)
 		if err != nil {
-			return v, named(c.cmd.name, broken("PSInvalidCastException", "System.InvalidCastException",
+			return v, withCommand(c.cmd.name, broken("PSInvalidCastException", "System.InvalidCastException",
 				"Cannot convert value \"%s\" to type \"System.Int32\".", text(given)))
 		}
 		v.Text = strconv.FormatInt(n, 10)

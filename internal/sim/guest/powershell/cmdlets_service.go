@@ -23,7 +23,7 @@ var serviceCmdlets = []cmdlet{
 	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName% Force?~ InputObject", run: stopProcess},
 }
 
-// Rewritten states of a service.
+// state returns the name of a service's state. Only Running and Stopped are simulated.
 func state(s machine.Service) string {
 	if s.Running {
 		return "Running"
@@ -36,8 +36,7 @@ func serviceObject(s machine.Service) *object {
 		s.Name, "BinaryPathName", s.Path, "CanStop", s.Running, "MachineName", ".")
 }
 
-// services returns the services that a cmdlet's parameters name, by patterns, or the
-// services in its pipeline input.
+// services returns the services that the patterns of the parameters or the pipeline's objects name.
 func (c *call) services() ([]machine.Service, error) {
 	names := c.textsOf("name")
 	for _, v := range append(list(c.given["inputobject"]), c.input...) {
@@ -105,6 +104,7 @@ func getService(c *call) error {
 	})
 }
 
+// serviceVerb starts, stops or restarts services, depending on the name of the cmdlet.
 func serviceVerb(c *call) error {
 	rows, err := c.services()
 	if err != nil {
@@ -201,6 +201,7 @@ func newService(c *call) error {
 	return c.emit(serviceObject(row))
 }
 
+// serviceCall runs a method of a service.
 func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) {
 	id := text(o.read("Name"))
 	var err error
@@ -237,6 +238,7 @@ func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) 
 	return void{}, nil
 }
 
+// processes returns the processes of services, of PowerShell itself and of pods.
 func (r *run) processes() []*object {
 	var out []*object
 	add := func(id any, name, path string) {
@@ -253,7 +255,7 @@ func (r *run) processes() []*object {
 			id += 4
 		}
 	}
-	if v, ok := r.lookup("pid"); ok { // PowerShell itself
+	if v, ok := r.lookup("pid"); ok { // PowerShell's own process
 		add(v, "powershell", "")
 	}
 	for _, p := range r.m.PodProcesses() {
@@ -262,7 +264,8 @@ func (r *run) processes() []*object {
 	return out
 }
 
-// processesOf runs for the processes with an Id or a name.
+// processesOf calls run for each process whose property by, an Id or ProcessName, is wanted. A process that is
+// not found is an error.
 func (c *call) processesOf(by string, wanted []any, run func(*object) error) error {
 	for _, v := range wanted {
 		found := by == "ProcessName" && strings.ContainsAny(text(v), "*?")
@@ -311,7 +314,7 @@ func getProcess(c *call) error {
 	return c.processesOf("ProcessName", names, show)
 }
 
-// stopProcess ends the process of a service, which stops, or starts again by its recovery, or one of a pod.
+// stopProcess ends the processes of pods and services. A service stops, or starts again by its recovery actions.
 func stopProcess(c *call) error {
 	end := func(p *object) error {
 		name, _ := p.get("ProcessName")
@@ -341,7 +344,7 @@ func stopProcess(c *call) error {
 	return c.processesOf("ProcessName", list(c.given["name"]), end)
 }
 
-// passedService emits a service where -PassThru asks for it.
+// passedService emits a service if -PassThru is given.
 func (c *call) passedService(name string) error {
 	if !c.is("passthru") {
 		return nil
@@ -350,7 +353,7 @@ func (c *call) passedService(name string) error {
 	return c.emit(serviceObject(row))
 }
 
-// startType folds the spellings of PowerShell; a parameter that is not given is the other one.
+// startType returns the start type of -StartupType, or otherwise if the parameter is not given.
 func (c *call) startType(otherwise string) (string, error) {
 	switch given := c.textOf("startuptype"); strings.ToLower(given) {
 	case "automatic", "auto", "automaticdelayedstart", "2":

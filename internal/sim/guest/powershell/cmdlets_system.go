@@ -59,11 +59,11 @@ func renameComputer(c *call) error {
 	if err := c.m.SetHostname(name); err != nil {
 		return broken("System.InvalidOperationException", "FailToRenameComputer", "Fail to rename computer to '%s': %v", name, err)
 	}
-	return c.restarts()
+	return c.finishChange()
 }
 
-// restarts is the end of a change that a restart completes.
-func (c *call) restarts() error {
+// finishChange ends a change that takes effect with a restart: it requests the restart if -Restart is given, else it writes a warning.
+func (c *call) finishChange() error {
 	if c.is("restart") {
 		c.m.RequestReboot()
 		return nil
@@ -112,7 +112,7 @@ func getVolume(c *call) error {
 	return c.pickInstances([]*object{o}, map[string]string{"driveletter": "DriveLetter"}, "MSFT_Volume")
 }
 
-// getBitLocker gives the system volume, which no image of Azure encrypts inside of the guest.
+// getBitLocker emits the system volume. Windows in an image of Azure does not encrypt it.
 func getBitLocker(c *call) error {
 	o := system("Microsoft.BitLocker.Structures.BitLockerVolume",
 		[]string{"VolumeType", "MountPoint", "CapacityGB", "VolumeStatus", "EncryptionPercentage",
@@ -144,10 +144,10 @@ func getDrive(c *call) error {
 	})
 }
 
-// featuresKey keeps the features that scripts have installed.
+// featuresKey is the registry key that records the features that scripts installed.
 const featuresKey = `HKLM\SOFTWARE\Microsoft\casement\Features`
 
-// imageFeatures are the Windows features of the image and whether each is installed.
+// imageFeatures are the Windows features that the simulation knows, with true for those that the image has installed.
 var imageFeatures = map[string]bool{"containers": true, "hyper-v": false, "telnet-client": false,
 	"web-server": false, "rsat-ad-powershell": false, "fs-smb1": false, "windows-defender": true,
 	"powershell": true, "net-framework-45-core": true, "wow64-support": true, "snmp-service": false,
@@ -186,7 +186,7 @@ func getOptional(c *call) error {
 	})
 }
 
-// installFeature keeps that a feature is installed. Those that need it ask for a restart.
+// installFeature records features as installed. Some features need a restart.
 func installFeature(c *call) error {
 	names := append(c.textsOf("name"), c.textsOf("featurename")...)
 	for _, v := range c.input {
@@ -223,7 +223,8 @@ func installFeature(c *call) error {
 		map[bool]string{true: "Success", false: "NoChangeNeeded"}[changed], "FeatureResult", newArray()))
 }
 
-// capabilities are the Windows capabilities of the image and whether each is installed.
+// capabilities are the Windows capabilities of the image and whether each is installed. OpenSSH.Server is
+// installed if the service sshd exists.
 var capabilities = map[string]bool{"openssh.server~~~~0.0.1.0": true, "openssh.client~~~~0.0.1.0": true}
 
 func getCapability(c *call) error {
@@ -249,7 +250,7 @@ func getCapability(c *call) error {
 	return nil
 }
 
-// addPackage notes that an application is installed for the user who runs the script.
+// addPackage records an application as installed for the user who runs the script.
 func addPackage(c *call) error {
 	if err := c.need("path"); err != nil {
 		return err
@@ -271,7 +272,7 @@ func addCapability(c *call) error {
 	return c.emit(imageChange(false))
 }
 
-// getInstance answers for the few classes of WMI that bootstrap scripts ask.
+// getInstance emits instances of the WMI classes that bootstrap scripts query.
 func getInstance(c *call) error {
 	class := c.textOf("classname") + c.textOf("class")
 	if c.has("query") {
@@ -315,7 +316,7 @@ func firstParts(s string, n int) []string {
 	return parts[:min(n, len(parts))]
 }
 
-// processInstances gives the processes of pods and, without their command lines, of services.
+// processInstances emits the processes. Only processes of pods have a command line.
 func (c *call) processInstances(wanted string) error {
 	lines := map[any]string{}
 	for _, p := range c.m.PodProcesses() {
@@ -331,6 +332,7 @@ func (c *call) processInstances(wanted string) error {
 	})
 }
 
+// serviceInstances emits the services as instances of Win32_Service.
 func (c *call) serviceInstances(wanted string) error {
 	return every(c, c.m.Services.List(), func(s machine.Service) error {
 		if wanted != "" && !strings.EqualFold(s.Name, wanted) {
@@ -342,9 +344,8 @@ func (c *call) serviceInstances(wanted string) error {
 	})
 }
 
-// restart reports whether a script is the image's own, which makes the kubelet's service
-// again with the flags of kubeadm.
-func restart(r *run, file string) bool {
+// isKubeletRestart reports whether a script is the image's own script that restarts the kubelet.
+func isKubeletRestart(r *run, file string) bool {
 	return strings.EqualFold(file, `C:\k\RestartKubelet.ps1`) && r.m.Root.Exists(file)
 }
 
@@ -355,7 +356,7 @@ func (r *run) restartKubelet() error {
 	return nil
 }
 
-// eachFeature runs for Windows features by their names, which the image must have.
+// eachFeature calls f for each Windows feature. A feature that the image does not have is refused by name.
 func (c *call) eachFeature(names []string, f func(name string, installed bool) error) error {
 	return every(c, names, func(n string) error {
 		known, installed := c.feature(n)
@@ -366,7 +367,7 @@ func (c *call) eachFeature(names []string, f func(name string, installed bool) e
 	})
 }
 
-// imageChange is what changes of the image by DISM give.
+// imageChange returns the result object of a DISM cmdlet that changes the image.
 func imageChange(restart bool) *object {
 	return tabled("Microsoft.Dism.Commands.ImageObject", 2, "Online", true, "RestartNeeded", restart)
 }

@@ -25,8 +25,7 @@ var taskCmdlets = []cmdlet{
 	{name: "Unregister-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: unregisterTask},
 }
 
-// taskPart returns a cmdlet that makes a part of a scheduled task, such as its trigger, from the
-// named parameters.
+// taskPart returns a cmdlet that emits a part of a scheduled task, such as its trigger, with the values of the named parameters.
 func taskPart(kept ...string) func(*call) error {
 	return func(c *call) error {
 		o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_Task", nil)
@@ -44,7 +43,7 @@ type task struct {
 	AtStartup         bool
 }
 
-// registerTask keeps a task. Its triggers are not simulated: nothing runs it.
+// registerTask stores a scheduled task. Triggers are not simulated: nothing starts the task.
 func registerTask(c *call) error {
 	name := c.textOf("taskname")
 	if _, ok := c.m.Registry().Key(machine.TasksKey + `\` + name); ok && !c.is("force") {

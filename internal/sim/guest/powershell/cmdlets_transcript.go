@@ -6,20 +6,20 @@ import (
 	"math/rand/v2"
 )
 
-// transcript is a file that takes what the host shows, and the streams that it came between.
+// transcript is a transcript's file, and the session's output streams before Start-Transcript replaced them.
 type transcript struct {
 	file           string
 	stdout, stderr io.Writer
 }
 
-// transcribed writes to a stream of the host and to the file of a transcript.
-type transcribed struct {
+// transcriptWriter is a writer to an output stream of the host and to the file of a transcript.
+type transcriptWriter struct {
 	r    *run
 	to   io.Writer
 	file string
 }
 
-func (t transcribed) Write(p []byte) (int, error) {
+func (t transcriptWriter) Write(p []byte) (int, error) {
 	n, err := t.to.Write(p)
 	if err == nil {
 		err = t.r.writeFile(t.file, p, true)
@@ -48,7 +48,7 @@ func startTranscript(c *call) error {
 	}
 	file := c.path(name)
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(file) {
-		return clobbers(file)
+		return noClobberFailure(file)
 	}
 	if yes, err := c.should("Start-Transcript", file); err != nil || !yes {
 		return err
@@ -64,7 +64,7 @@ func startTranscript(c *call) error {
 	}
 	s := &c.session
 	c.transcripts = append(c.transcripts, transcript{file, s.Stdout, s.Stderr})
-	s.Stdout, s.Stderr = transcribed{c.run, s.Stdout, file}, transcribed{c.run, s.Stderr, file}
+	s.Stdout, s.Stderr = transcriptWriter{c.run, s.Stdout, file}, transcriptWriter{c.run, s.Stderr, file}
 	return c.emit("Transcript started, output file is " + name)
 }
 

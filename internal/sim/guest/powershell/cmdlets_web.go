@@ -18,8 +18,8 @@ var webCmdlets = []cmdlet{
 		"TransferType~ RetryInterval~ RetryTimeout~", run: startTransfer},
 }
 
-// ask makes a request. An answer that refuses is an error with the answer as details.
-func (r *run) ask(q Request) (Answer, error) {
+// sendRequest sends a request. A response with a status other than 2xx is an error with the response's body as details.
+func (r *run) sendRequest(q Request) (Answer, error) {
 	a, err := r.host.Ask(r.ctx, q)
 	if err != nil {
 		if r.ctx.Err() != nil {
@@ -42,7 +42,7 @@ func webFailure(format string, a ...any) *failure {
 	return broken("System.Net.WebException", "WebCmdletWebResponseException", format, a...)
 }
 
-// request reads the parameters of the two cmdlets.
+// request returns the request that the parameters of Invoke-WebRequest or Invoke-RestMethod describe.
 func (c *call) request() (Request, error) {
 	if err := c.needInput("uri"); err != nil {
 		return Request{}, err
@@ -87,7 +87,7 @@ func invokeWeb(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.ask(q)
+	a, err := c.sendRequest(q)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func invokeRest(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.ask(q)
+	a, err := c.sendRequest(q)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func invokeRest(c *call) error {
 func startTransfer(c *call) error {
 	to := cmp.Or(c.textOf("destination"), c.dir)
 	for _, source := range c.textsOf("source") {
-		a, err := c.ask(Request{Method: http.MethodGet, URL: source, Headers: map[string]string{}})
+		a, err := c.sendRequest(Request{Method: http.MethodGet, URL: source, Headers: map[string]string{}})
 		if err == nil {
 			err = c.writeFile(c.within(to, source), a.Body, false)
 		}
@@ -151,7 +151,7 @@ var userCmdlets = []cmdlet{
 		"PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^", run: newUser},
 }
 
-// unanswered is what a question of a console is to a script.
+// unanswered returns the error of a question on the console, which a script cannot answer.
 func unanswered(*call) error {
 	return broken("PSInvalidOperationException", "InvalidOperation",
 		"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// addMonths keeps the day within its month, as .NET does.
+// addMonths adds months to a date. The day does not leave its month, as in .NET.
 func addMonths(t time.Time, n int) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
 	return first.AddDate(0, 0, min(t.Day(), first.AddDate(0, 1, -1).Day())-1)
 }
 
+// timeCall runs a method of a date.
 func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	if low == "compareto" && len(args) == 1 {
 		o, err := toTime(args[0])
@@ -22,7 +23,7 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		if len(args) != 1 {
 			return nil, noOverload(name, len(args))
 		}
-		return r.times(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
+		return r.dateArithmetic(map[string]string{"add": "+", "subtract": "-"}[low], t, firstOf(args))
 	}
 	if unit, ok := map[string]time.Duration{
 		"adddays": 24 * time.Hour, "addhours": time.Hour, "addminutes": time.Minute, "addseconds": time.Second,
@@ -37,7 +38,7 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 		return dated(t, spec), nil
 	}
 	if low == "touniversaltime" && len(args) == 0 {
-		return t.In(utcZone), nil // the machine's zone is UTC
+		return t.In(utcZone), nil // the machine's time zone is UTC
 	}
 	if low == "tolocaltime" && len(args) == 0 {
 		return t.In(localZone), nil
@@ -62,13 +63,13 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(t, name)
 }
 
-// growing reports lists that can grow.
-func growing(a *array) bool {
+// canGrow reports whether items can be added to a list.
+func canGrow(a *array) bool {
 	return a.kind != kindEnumerator && (strings.Contains(a.kind, "List") || strings.Contains(a.kind, "Queue") ||
 		strings.Contains(a.kind, "Stack") || strings.Contains(a.kind, "HashSet"))
 }
 
-// addTo puts a value into a list, as one of the list's type. It reports whether a set took it.
+// addTo converts a value to the type of a list's items, and adds it to the list. It reports false if a set has the value already.
 func (r *run) addTo(a *array, v any) (bool, error) {
 	if a.item != "" && a.item != "object" && a.item != "psobject" {
 		converted, err := r.convert(a.item, v)
@@ -84,14 +85,15 @@ func (r *run) addTo(a *array, v any) (bool, error) {
 	if strings.Contains(a.kind, "HashSet") && indexIn(a, v) >= 0 {
 		return false, nil
 	}
-	if a.items = append(a.items, v); strings.Contains(a.kind, "Stack") { // its first item is the last one that came
+	if a.items = append(a.items, v); strings.Contains(a.kind, "Stack") { // the first item of a stack is the newest
 		copy(a.items[1:], a.items)
 		a.items[0] = v
 	}
 	return true, r.take(16)
 }
 
-// listMembers are methods of .NET's lists and sets that the simulation has not; no item is asked for them.
+// listMembers are methods of .NET's lists and sets that the simulation does not have. They are refused by
+// name, and not called on each item as other names are.
 const listMembers = " symmetricexceptwith ispropersubsetof ispropersupersetof removewhere trygetvalue binarysearch convertall findlast " +
 	"findlastindex findindex asreadonly ensurecapacity setrange trypeek trypop trydequeue "
 
@@ -99,6 +101,7 @@ func indexIn(a *array, v any) int {
 	return slices.IndexFunc(a.items, func(item any) bool { return equal(item, v, !a.fold) && kindOf(item) == kindOf(v) })
 }
 
+// listCall runs a method of a list.
 func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	if a.owner != nil && a.kind == kindTypeNames {
 		if i, err := r.number(args, 0); low == "insert" && err == nil && i == 0 && len(args) == 2 && a.owner.named == "" {
@@ -113,15 +116,15 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	}
 	switch low {
 	case "contains":
-		return indexIn(a, first2(args)) >= 0, nil
+		return indexIn(a, firstOf(args)) >= 0, nil
 	case "indexof":
-		return int64(indexIn(a, first2(args))), nil
+		return int64(indexIn(a, firstOf(args))), nil
 	case "lastindexof":
-		if !growing(a) {
+		if !canGrow(a) {
 			break
 		}
 		for i := len(a.items) - 1; i >= 0; i-- {
-			if equal(a.items[i], first2(args), true) {
+			if equal(a.items[i], firstOf(args), true) {
 				return int64(i), nil
 			}
 		}
@@ -141,7 +144,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		}
 		return out, nil
 	case "getvalue":
-		v, _, err := r.item(a, first2(args))
+		v, _, err := r.item(a, firstOf(args))
 		return v, err
 	case "setvalue":
 		i, err := r.number(args, 1)
@@ -160,7 +163,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		if low == "where" || !strings.Contains(a.kind, "List`1") {
 			return r.eachCall(a, low, args)
 		}
-		if block, ok := first2(args).(function); ok { // the list's own: it has no $_ and returns nothing
+		if block, ok := firstOf(args).(function); ok { // the method of the list itself has no $_ and returns nothing
 			for _, item := range a.items {
 				err := r.callFunction(block, unnamed(item), nil, func(any) error { return nil })
 				if err != nil {
@@ -170,7 +173,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 			return void{}, nil
 		}
 	case "copyto":
-		if to, ok := first2(args).(*array); ok {
+		if to, ok := firstOf(args).(*array); ok {
 			i, err := r.number(args, 1)
 			if err != nil || i < 0 || i+len(a.items) > len(to.items) {
 				return nil, thrown("ArgumentException", "Destination array was not long enough.")
@@ -179,8 +182,8 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 			return void{}, nil
 		}
 	}
-	if growing(a) {
-		if v, ok, err := r.change(a, low, args); ok || err != nil {
+	if canGrow(a) {
+		if v, ok, err := r.changeList(a, low, args); ok || err != nil {
 			return v, err
 		}
 	} else if low == "add" || low == "remove" || low == "insert" || low == "removeat" || low == "clear" {
@@ -189,10 +192,10 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 		}
 		return nil, thrown("NotSupportedException", "Collection was of a fixed size.")
 	}
-	if growing(a) && hasPrefix(listMembers, name+" ") {
+	if canGrow(a) && hasPrefix(listMembers, name+" ") {
 		return nil, lacking("the method %s of %s", name, kindOf(a))
 	}
-	// A method of each item.
+	// The list does not have the method, so it is called on each item.
 	var out []any
 	if len(a.items) == 0 {
 		return nil, methodMissing(kindOf(a), name)
@@ -209,7 +212,7 @@ func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
 	return single(out), nil
 }
 
-// propertiesCall is a method of PSObject.Properties.
+// propertiesCall runs a method of PSObject.Properties.
 func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error) {
 	switch low {
 	case "remove":
@@ -220,15 +223,15 @@ func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error
 		})
 		return void{}, nil
 	case "add":
-		o, ok := first2(args).(*object)
+		o, ok := firstOf(args).(*object)
 		if !ok {
-			return nil, lacking("Properties.Add() of %s", kindOf(first2(args)))
+			return nil, lacking("Properties.Add() of %s", kindOf(firstOf(args)))
 		}
 		a.owner.set(text(o.read("Name")), o.read("Value"))
 		a.items = append(a.items, o)
 		return void{}, nil
 	case "item":
-		v, _, err := r.item(a, first2(args))
+		v, _, err := r.item(a, firstOf(args))
 		return v, err
 	case "match":
 		out := newArray()
@@ -247,18 +250,18 @@ func (r *run) propertiesCall(a *array, name, low string, args []any) (any, error
 	return nil, r.noMethod(a, name)
 }
 
-// eachCall is ForEach and Where of lists (about_Arrays).
+// eachCall runs ForEach or Where of a list (about_Arrays).
 func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 	out := newArray()
 	out.kind = "System.Collections.ObjectModel.Collection`1"
-	f, ok := first2(args).(function)
+	f, ok := firstOf(args).(function)
 	if low == "foreach" {
 		for _, item := range a.items {
 			var given []any
 			var err error
-			switch by := first2(args).(type) {
+			switch by := firstOf(args).(type) {
 			case function:
-				given, err = r.gather(func(to sink) error { return r.item1(by, item, to) })
+				given, err = r.gather(func(to sink) error { return r.runItem(by, item, to) })
 			case typeValue:
 				v, failure := r.convert(by.name, item)
 				given, err = []any{v}, failure
@@ -326,7 +329,7 @@ func (r *run) eachCall(a *array, low string, args []any) (any, error) {
 	return out, nil
 }
 
-// memberOrMethod reads a property, or calls a method of that name.
+// memberOrMethod returns a property, or calls the method with the name.
 func (r *run) memberOrMethod(v any, name string, args []any) (any, error) {
 	if o, ok := v.(*object); ok && len(args) == 0 {
 		if got, has := o.get(name); has {
@@ -341,8 +344,8 @@ func (r *run) memberOrMethod(v any, name string, args []any) (any, error) {
 	return r.call(v, name, args)
 }
 
-// change alters a list that can grow; ok is false where the list has no such method.
-func (r *run) change(a *array, low string, args []any) (any, bool, error) {
+// changeList runs a method that changes a list; ok is false if the list has no such method.
+func (r *run) changeList(a *array, low string, args []any) (any, bool, error) {
 	if len(a.items) >= maxItems {
 		return nil, true, &LimitError{"makes a list of more than a million items"}
 	}
@@ -359,7 +362,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 				"Index was out of range. Must be non-negative and less than the size of the collection.\r\nParameter name: index")
 		}
 	}
-	block, _ := first2(args).(function)
+	block, _ := firstOf(args).(function)
 	holds := func(v any) (bool, error) {
 		given, err := r.gather(func(to sink) error {
 			return r.callFunction(block, unnamed(v), nil, to)
@@ -371,7 +374,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 		if len(args) != 1 {
 			return nil, true, noOverload(low, len(args))
 		}
-		took, err := r.addTo(a, first2(args))
+		took, err := r.addTo(a, firstOf(args))
 		switch {
 		case err != nil:
 			return nil, true, err
@@ -381,7 +384,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 			return int64(len(a.items) - 1), true, nil
 		}
 	case "addrange", "unionwith":
-		for _, item := range list(first2(args)) {
+		for _, item := range list(firstOf(args)) {
 			if _, err := r.addTo(a, item); err != nil {
 				return nil, true, err
 			}
@@ -390,7 +393,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 		if !strings.Contains(a.kind, "HashSet") {
 			return nil, false, nil
 		}
-		other := newArray(list(first2(args))...)
+		other := newArray(list(firstOf(args))...)
 		within := func(one, of *array) bool {
 			return !slices.ContainsFunc(one.items, func(v any) bool { return indexIn(of, v) < 0 })
 		}
@@ -406,7 +409,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 		}
 		a.items = slices.DeleteFunc(a.items, func(v any) bool { return (indexIn(other, v) >= 0) == (low == "exceptwith") })
 	case "remove":
-		i := indexIn(a, first2(args))
+		i := indexIn(a, firstOf(args))
 		if i >= 0 {
 			a.items = append(a.items[:i:i], a.items[i+1:]...)
 		}
@@ -506,7 +509,7 @@ func (r *run) change(a *array, low string, args []any) (any, bool, error) {
 	return void{}, true, nil
 }
 
-// putKey sets the value of a key, as one of the table's type.
+// putKey converts a value to the type of a table's values, and sets it as the value of a key.
 func (r *run) putKey(h *hashtable, key, v any) error {
 	if h.item != "" {
 		typed, err := r.convert(h.item, v)
@@ -519,12 +522,12 @@ func (r *run) putKey(h *hashtable, key, v any) error {
 	return r.take(32)
 }
 
-// addedTwice is the failure of a key that a table has.
-func addedTwice(key any) *failure {
+// duplicateKey returns the failure of adding a key that a table has already.
+func duplicateKey(key any) *failure {
 	return thrown("ArgumentException", "Item has already been added. Key in dictionary: '%[1]s'  Key being added: '%[1]s'", text(key))
 }
 
-// entries are the keys with their values, as objects.
+// entries returns the keys and values as objects.
 func (h *hashtable) entries() []*object {
 	out := make([]*object, 0, len(h.keys))
 	for k, v := range h.all() {
@@ -537,38 +540,39 @@ func (h *hashtable) entries() []*object {
 	return out
 }
 
+// hashCall runs a method of a hashtable or dictionary.
 func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) {
 	switch low {
 	case "contains", "containskey":
 		if low == "containskey" && strings.HasSuffix(kindOf(h), "OrderedDictionary") {
 			return nil, methodMissing(kindOf(h), name)
 		}
-		_, ok := h.get(first2(args))
+		_, ok := h.get(firstOf(args))
 		return ok, nil
 	case "containsvalue":
-		return indexIn(newArray(slices.Collect(maps.Values(h.values))...), first2(args)) >= 0, nil
+		return indexIn(newArray(slices.Collect(maps.Values(h.values))...), firstOf(args)) >= 0, nil
 	case "add":
 		if len(args) != 2 {
 			break
 		}
 		if _, ok := h.get(args[0]); ok {
-			return nil, addedTwice(args[0])
+			return nil, duplicateKey(args[0])
 		}
-		return void{}, unfit(r.putKey(h, args[0], args[1]), "value", args[1], name)
+		return void{}, unfitArgument(r.putKey(h, args[0], args[1]), "value", args[1], name)
 	case "insert":
 		i, err := r.number(args, 0)
 		if err != nil || !h.ordered || len(args) != 3 || i < 0 || i > len(h.keys) {
 			break
 		}
 		if _, ok := h.get(args[1]); ok {
-			return nil, addedTwice(args[1])
+			return nil, duplicateKey(args[1])
 		}
 		h.set(args[1], args[2])
 		h.keys = slices.Insert(h.keys[:len(h.keys)-1], i, h.keys[len(h.keys)-1])
 		return void{}, r.take(32)
 	case "remove":
-		_, had := h.get(first2(args))
-		h.remove(first2(args))
+		_, had := h.get(firstOf(args))
+		h.remove(firstOf(args))
 		if h.kind != "" {
 			return had, nil
 		}
@@ -593,7 +597,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		}
 		return h.read(h.keys[i]), nil
 	case "trygetvalue":
-		to, isRef := first2(args[min(1, len(args)):]).(*reference)
+		to, isRef := firstOf(args[min(1, len(args)):]).(*reference)
 		if !isRef {
 			break
 		}
@@ -604,7 +608,7 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		to.put(v)
 		return has, nil
 	case "item", "get_item":
-		return h.read(first2(args)), nil
+		return h.read(firstOf(args)), nil
 	case "set_item":
 		if len(args) == 2 {
 			return void{}, r.putKey(h, args[0], args[1])

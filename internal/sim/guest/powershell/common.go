@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// commonShown are the parameters of every cmdlet and advanced function (about_CommonParameters) as $PSBoundParameters names them,
-// commonAliases their aliases.
+// commonShown are the parameters of every cmdlet and advanced function (about_CommonParameters) in the case of
+// $PSBoundParameters, by name in lower case; commonAliases are their aliases.
 var (
 	commonShown = map[string]string{
 		"erroraction": "ErrorAction", "errorvariable": "ErrorVariable", "warningaction": "WarningAction",
@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// commonName returns the common parameter that a name or the start of one is, or nothing.
+// commonName returns the common parameter with a name, an alias or an unambiguous prefix, or "".
 func commonName(name string) string {
 	low := strings.ToLower(name)
 	if kind, ok := commonAliases[low]; ok {
@@ -45,11 +45,11 @@ func commonSwitch(kind string) bool {
 	return kind == "verbose" || kind == "debug" || kind == "whatif" || kind == "confirm"
 }
 
-// commonParameters are those that a call has.
+// commonParameters are the common parameters of one call.
 type commonParameters struct {
-	// preferences are the variables that they set within the call, by name.
+	// preferences are the preference variables that the parameters set for the call, by name.
 	preferences map[string]any
-	// kept are the lists of -ErrorVariable, -WarningVariable and -InformationVariable, by stream.
+	// kept are the lists of -ErrorVariable, -WarningVariable and -InformationVariable, by stream number.
 	kept [7]*array
 	// out is the list of -OutVariable.
 	out *array
@@ -57,7 +57,8 @@ type commonParameters struct {
 	item *cell
 }
 
-// take takes the common parameter that arguments begin with, and says how many of them it is.
+// take sets the common parameter kind, with which the arguments start. It returns its value and the number of
+// arguments that it uses.
 func (p *commonParameters) take(r *run, command, kind string, args []argumentValue) (value any, taken int, err error) {
 	a, taken := args[0], 1
 	switch {
@@ -73,7 +74,7 @@ func (p *commonParameters) take(r *run, command, kind string, args []argumentVal
 	return a.value, taken, p.set(r, command, kind, a)
 }
 
-// set takes a common parameter with its value. Its variables are those of the caller.
+// set sets a common parameter. The variables that its value names are in the caller's scope.
 func (p *commonParameters) set(r *run, command, kind string, a argumentValue) error {
 	if p.preferences == nil {
 		p.preferences = map[string]any{}
@@ -83,7 +84,7 @@ func (p *commonParameters) set(r *run, command, kind string, a argumentValue) er
 	case "erroraction", "warningaction", "informationaction":
 		action, err := toEnumeration("management.automation.actionpreference", a.value)
 		if err != nil {
-			return named(command, unbindable(commonShown[kind], "%s", err))
+			return withCommand(command, unbindable(commonShown[kind], "%s", err))
 		}
 		p.preferences[map[string]string{"erroraction": "erroractionpreference", "warningaction": "warningpreference",
 			"informationaction": "informationpreference"}[kind]] = text(action)
@@ -110,7 +111,8 @@ func (p *commonParameters) set(r *run, command, kind string, a argumentValue) er
 	return nil
 }
 
-// keptIn returns the list of a variable that a common parameter names; + adds to what it has.
+// keptIn returns the list that a common parameter such as -ErrorVariable fills, and assigns it to the variable
+// that v names. With + before the name, the list keeps the variable's old values.
 func (r *run) keptIn(v any) *array {
 	name, adding := strings.CutPrefix(strings.ToLower(text(v)), "+")
 	if adding {
@@ -129,7 +131,7 @@ func (r *run) keptIn(v any) *array {
 	return a
 }
 
-// enter puts the preferences into the scope of a call.
+// enter sets the preferences in the scope of a call.
 func (p *commonParameters) enter(to *scope) {
 	for name, value := range p.preferences {
 		to.vars[name] = &cell{value: value}
@@ -137,7 +139,7 @@ func (p *commonParameters) enter(to *scope) {
 	to.kept = p.kept
 }
 
-// sink puts what goes out into -OutVariable and -PipelineVariable as well.
+// sink returns a sink that also sets -OutVariable and -PipelineVariable.
 func (p *commonParameters) sink(out sink) sink {
 	if p.out == nil && p.item == nil {
 		return out
@@ -153,7 +155,7 @@ func (p *commonParameters) sink(out sink) sink {
 	}
 }
 
-// keep puts a record of a stream into the lists of the calls that it comes through.
+// keep appends a record of a stream to the lists of all calls that are in progress.
 func (r *run) keep(stream int, v any) {
 	seen := map[*array]bool{}
 	for s := r.scope; s != nil; s = s.outer() {
@@ -164,7 +166,7 @@ func (r *run) keep(stream int, v any) {
 	}
 }
 
-// report is an error that does not end what reports it, unless the action is stop.
+// report reports an error whose command continues, unless the action is stop.
 func (r *run) report(f *failure, action string) error {
 	if action == "stop" {
 		return f.stop()
@@ -180,15 +182,14 @@ func (r *run) report(f *failure, action string) error {
 	return r.show(f)
 }
 
-// streamKinds are the records of streams with their preference variables and their marks on the
-// console.
+// streamKinds are the record types of the streams, with their preference variables and the prefixes that the console shows.
 var streamKinds = map[int]struct{ kind, preference, mark string }{
 	3: {"System.Management.Automation.WarningRecord", "WarningPreference", "WARNING: "},
 	4: {"System.Management.Automation.VerboseRecord", "VerbosePreference", "VERBOSE: "},
 	5: {"System.Management.Automation.DebugRecord", "DebugPreference", "DEBUG: "},
 }
 
-// note writes a message to the stream of warnings, verbose or debug messages.
+// note writes a warning, verbose or debug message.
 func (r *run) note(stream int, message, action string) error {
 	k := streamKinds[stream]
 	if action == "" {
@@ -217,7 +218,7 @@ func (r *run) note(stream int, message, action string) error {
 	return r.ctx.Err()
 }
 
-// inform writes to the stream of information; it is shown where shown says so.
+// inform writes a record to the information stream. The console shows line if shown is set.
 func (r *run) inform(data any, shown bool, line string) error {
 	record := system("System.Management.Automation.InformationRecord", nil, "MessageData", data, "Source", r.file, "text", text(data))
 	r.keep(6, record)
@@ -230,15 +231,16 @@ func (r *run) inform(data any, shown bool, line string) error {
 	return r.ctx.Err()
 }
 
-// impacts are the levels of ConfirmImpact and $ConfirmPreference: a question is asked where the one reaches the other.
+// impacts are the levels of ConfirmImpact and $ConfirmPreference. A command asks for confirmation if its
+// impact is at least the preference.
 var impacts = map[string]int{"low": 1, "medium": 2, "high": 3}
 
-// should asks whether a change is to be made: -WhatIf says what it would be.
+// should reports whether a change is to be made. With -WhatIf it describes the change and returns false.
 func (r *run) should(operation, target string) (bool, error) {
 	return r.asked("Performing the operation \""+operation+"\" on target \""+target+"\".", impacts["medium"])
 }
 
-// asked is should with a message and an impact of its own. The question of -Confirm gets no answer.
+// asked is like should, with a message and an impact. A question of -Confirm is refused by name, because no one can answer it.
 func (r *run) asked(message string, impact int) (bool, error) {
 	if v, _ := r.lookup("whatifpreference"); truth(v) {
 		r.print(r.session.Stdout, "What if: "+message+"\r\n")
@@ -250,7 +252,7 @@ func (r *run) asked(message string, impact int) (bool, error) {
 	return true, r.note(4, message, "")
 }
 
-// should is the question of a cmdlet, which has common parameters of its own.
+// should reports whether a cmdlet is to make a change. The cmdlet's common parameters apply.
 func (c *call) should(operation, target string) (bool, error) {
 	if len(c.common.preferences) == 0 {
 		return c.run.should(operation, target)

@@ -12,12 +12,12 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// accelerators are the short names by which a type reads in a text.
+// accelerators are the short names of types that PowerShell writes when a type becomes text.
 const accelerators = " array " +
 	"bool byte char cultureinfo datetime decimal double float guid hashtable int ipaddress long ordered pscredential " +
 	"psobject ref regex sbyte scriptblock securestring short string switch timespan type uint ulong uri ushort version void xml object "
 
-// shortName is how a type reads in a text.
+// shortName returns the text of a type: its short name, if it has one.
 func shortName(key string) string {
 	if base, ok := strings.CutSuffix(key, "[]"); ok {
 		return shortName(base) + "[]"
@@ -42,7 +42,7 @@ func shortName(key string) string {
 	return full
 }
 
-// typeName returns a type's full name.
+// typeName returns the full name of a type.
 func typeName(name string) string {
 	if base, ok := strings.CutSuffix(name, "[]"); ok {
 		return typeName(base) + "[]"
@@ -59,11 +59,11 @@ func typeName(name string) string {
 	return name
 }
 
-// cannot is the failure of a conversion that PowerShell does not know.
-func cannot(v any, kind string) error {
+// cannotConvert returns the failure of a conversion that does not exist.
+func cannotConvert(v any, kind string) error {
 	full := typeName(kind)
 	basic := isValueType(kind) && kind != "timespan" || kind == "bool" || kind == "decimal"
-	convertible := false // what is IConvertible throws another exception
+	convertible := false // an IConvertible value throws another exception
 	switch v.(type) {
 	case int64, float64, short, sized, decimal:
 		convertible = basic
@@ -75,31 +75,31 @@ func cannot(v any, kind string) error {
 		if basic {
 			from, to = strings.TrimPrefix(from, "System."), strings.TrimPrefix(to, "System.")
 		}
-		return unread("InvalidCastIConvertible", v, kind, "Invalid cast from '"+from+"' to '"+to+"'.")
+		return parseFailure("InvalidCastIConvertible", v, kind, "Invalid cast from '"+from+"' to '"+to+"'.")
 	}
 	if isList(v) {
-		return uncast("ConvertToFinalInvalidCastException", "Cannot convert the \"%[1]s\" value of type \"%[1]s\" to type \"%[2]s\".",
+		return castFailure("ConvertToFinalInvalidCastException", "Cannot convert the \"%[1]s\" value of type \"%[1]s\" to type \"%[2]s\".",
 			kindOf(v), full)
 	}
-	return uncast("ConvertToFinalInvalidCastException", "Cannot convert the \"%s\" value of type \"%s\" to type \"%s\".",
+	return castFailure("ConvertToFinalInvalidCastException", "Cannot convert the \"%s\" value of type \"%s\" to type \"%s\".",
 		text(v), kindOf(v), typeName(kind))
 }
 
-// uncast is a failed cast.
-func uncast(id, format string, a ...any) *failure {
+// castFailure returns the failure of a cast.
+func castFailure(id, format string, a ...any) *failure {
 	f := broken("RuntimeException", id, format, a...)
 	f.category = "InvalidArgument"
 	f.exception.inner = &exception{kind: kindInvalidCast, message: f.exception.message}
 	return f
 }
 
-// unread is the failure of a conversion in which a method of .NET throws.
-func unread(id string, v any, kind, why string) error {
+// parseFailure returns the failure of a conversion in which a method of .NET throws an exception.
+func parseFailure(id string, v any, kind, why string) error {
 	shown := text(v)
 	if _, ok := v.(time.Time); ok {
 		shown = cellText(v)
 	}
-	return uncast(id, "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", shown, typeName(kind), why)
+	return castFailure(id, "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", shown, typeName(kind), why)
 }
 
 const (
@@ -107,7 +107,7 @@ const (
 	cultureThrew = "InvalidCastParseTargetInvocationWithFormatProvider"
 )
 
-// convert returns a cast to a type in lower case.
+// convert returns a value converted to a type, whose name is in lower case.
 func (r *run) convert(kind string, v any) (any, error) {
 	v = plain(v)
 	if base, ok := strings.CutSuffix(kind, "[]"); ok {
@@ -120,7 +120,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 		return r.convert(strings.TrimSuffix(base, "]"), v)
 	}
 	if h, ok := v.(*hashtable); ok && (kind == "datetime" || kind == "version" || kind == "guid" || kind == "timespan" || kind == "decimal") {
-		if len(h.keys) > 0 { // the properties of a new object
+		if len(h.keys) > 0 { // the keys of the hashtable are the properties of a new object
 			return nil, broken("RuntimeException", "ObjectCreationError", "Cannot create object of type \"%[1]s\". The property '%[2]s' was not "+
 				"found for the '%[1]s' object. There is no settable property available.", typeName(kind), text(h.keys[0]))
 		}
@@ -130,7 +130,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 		return zero(parameter{kinds: []string{kind}}), nil
 	}
 	if v == nil {
-		if null, err := ofNull(kind); null || err != nil {
+		if null, err := nullStays(kind); null || err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +153,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 		return toFloat(kind, v)
 	case "bool", "boolean", "switch", "management.automation.switchparameter":
 		if _, ok := v.(bool); !ok && v != nil && kind != "bool" && kind != "boolean" {
-			return nil, cannot(v, kind)
+			return nil, cannotConvert(v, kind)
 		}
 		return truth(v), nil
 	case "ref", "management.automation.psreference":
@@ -172,17 +172,17 @@ func (r *run) convert(kind string, v any) (any, error) {
 			return g, nil
 		}
 		if !readable(v) {
-			return nil, cannot(v, kind)
+			return nil, cannotConvert(v, kind)
 		}
 		return toGUID(text(v))
 	case "version":
 		_, ready := v.(version)
 		if o, ok := v.(*object); !readable(v) && !ready && !(ok && o.kind == "System.Version") {
-			return nil, cannot(v, kind)
+			return nil, cannotConvert(v, kind)
 		}
 		return toVersion(text(v))
 	case "array":
-		if a, ok := v.(*array); ok && !growing(a) {
+		if a, ok := v.(*array); ok && !canGrow(a) {
 			return a, nil
 		}
 		return newArray(list(v)...), nil
@@ -203,19 +203,19 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if ok {
 			return v, nil
 		}
-		return nil, cannot(v, kind)
+		return nil, cannotConvert(v, kind)
 	case "pscustomobject", "management.automation.pscustomobject":
 		return customOf(v), nil
 	case "scriptblock", "securestring", "security.securestring":
 		if isType(v, kind) {
 			return v, nil
 		}
-		return nil, cannot(v, kind)
+		return nil, cannotConvert(v, kind)
 	case "void":
 		return void{}, nil
 	case "uri":
 		if o, ok := v.(*object); !readable(v) && !(ok && o.kind == kindUri) {
-			return nil, cannot(v, kind)
+			return nil, cannotConvert(v, kind)
 		}
 		return uriOf(text(v), false)
 	case "datetimeoffset":
@@ -231,16 +231,16 @@ func (r *run) convert(kind string, v any) (any, error) {
 			return o, nil
 		}
 		if !readable(v) {
-			return nil, cannot(v, kind)
+			return nil, cannotConvert(v, kind)
 		}
 		o, err := regexObject([]any{text(v)})
 		if failed(err) != nil {
-			err = uncast("InvalidCastFromStringToRegex", "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", text(v), kindRegex,
+			err = castFailure("InvalidCastFromStringToRegex", "Cannot convert value \"%s\" to type \"%s\". Error: \"%s\"", text(v), kindRegex,
 				failed(err).exception.message)
 		}
 		return o, err
 	case "collections.arraylist":
-		if _, ok := v.(char); ok { // it is how many items there is room for
+		if _, ok := v.(char); ok { // a number is the capacity of the list
 			v = newArray()
 		}
 		if a, ok := v.(*array); ok && a.kind == "System.Collections.ArrayList" {
@@ -254,7 +254,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 			v = entries
 		}
 		if !isList(v) {
-			return nil, cannot(v, kind)
+			return nil, cannotConvert(v, kind)
 		}
 		a := newArray(append([]any(nil), list(v)...)...)
 		a.kind = "System.Collections.ArrayList"
@@ -265,12 +265,12 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		if _, ok := v.(string); !ok {
 			if readable(v) {
-				return nil, uncast("InvalidCastFromStringToType", "Cannot convert the \"%s\" value of type \"System.String\" to type "+
+				return nil, castFailure("InvalidCastFromStringToType", "Cannot convert the \"%s\" value of type \"System.String\" to type "+
 					"\"System.Type\".", text(v))
 			}
-			return nil, cannot(v, kind)
+			return nil, cannotConvert(v, kind)
 		}
-		return typeValue{typeKey(text(v))}, known(typeKey(text(v)))
+		return typeValue{typeKey(text(v))}, checkType(typeKey(text(v)))
 	case "cultureinfo", "globalization.cultureinfo":
 		if o, ok := v.(*object); ok && o.kind == kindCulture {
 			return o, nil
@@ -306,7 +306,7 @@ func (r *run) convert(kind string, v any) (any, error) {
 		}
 		return a, nil
 	}
-	if err := known(kind); err != nil {
+	if err := checkType(kind); err != nil {
 		return nil, err
 	}
 	if s, ok := v.(string); ok && exceptionType(kind) {
@@ -316,34 +316,34 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if e.is(kind) {
 			return e, nil
 		}
-		return nil, cannot(v, kind)
+		return nil, cannotConvert(v, kind)
 	}
 	return nil, lacking("a cast to [%s]", kind)
 }
 
-// unfilled are the types that make a value of null themselves.
-const unfilled = " string bool boolean switch management.automation.switchparameter char decimal double float single void long int64 " +
-	"uint64 ulong ref management.automation.psreference object psobject xml "
+// nullConvertible are the types to which null is converted, instead of staying null.
+const nullConvertible = " string bool boolean switch management.automation.switchparameter char decimal double float single void " +
+	"long int64 uint64 ulong ref management.automation.psreference object psobject xml "
 
-// ofNull reports a type of which null stays null, or why it cannot.
-func ofNull(kind string) (bool, error) {
+// nullStays reports whether null converted to a type stays null. It returns an error if the conversion is not possible.
+func nullStays(kind string) (bool, error) {
 	if _, isEnum := enumerationTypes[kind]; isEnum {
-		return false, uncast("nullToEnumInvalidCast", "Cannot convert null to type \"%s\" due to enumeration values that are not valid.",
+		return false, castFailure("nullToEnumInvalidCast", "Cannot convert null to type \"%s\" due to enumeration values that are not valid.",
 			typeName(kind))
 	}
 	if kind == "datetime" || kind == "timespan" || kind == "guid" {
-		return false, uncast("nullToObjectInvalidCast", "Cannot convert null to type \"%s\".", typeName(kind))
+		return false, castFailure("nullToObjectInvalidCast", "Cannot convert null to type \"%s\".", typeName(kind))
 	}
-	if _, whole := ranges[kind]; whole || strings.Contains(unfilled, " "+kind+" ") {
+	if _, whole := ranges[kind]; whole || strings.Contains(nullConvertible, " "+kind+" ") {
 		return false, nil
 	}
 	if strings.HasPrefix(kind, "collections.") {
 		return true, nil
 	}
-	return true, known(kind)
+	return true, checkType(kind)
 }
 
-// readable reports values that a type with a constructor or a method of one text reads: texts and numbers.
+// readable reports whether a value is a text or a number, which many types of .NET parse.
 func readable(v any) bool {
 	switch v.(type) {
 	case string, int64, float64, short, sized, decimal:
@@ -352,6 +352,7 @@ func readable(v any) bool {
 	return false
 }
 
+// convertAll returns the items of a value converted to a type, as an array of the type.
 func (r *run) convertAll(kind string, v any) (any, error) {
 	if v == nil {
 		return nil, nil
@@ -380,7 +381,7 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 		c, err := r.convert(kind, item)
 		_, isText := v.(string)
 		if f := failed(err); f != nil && isText {
-			return nil, unread("InvalidCastExceptionScalarToArray", v, kind+"[]", f.exception.message)
+			return nil, parseFailure("InvalidCastExceptionScalarToArray", v, kind+"[]", f.exception.message)
 		} else if err != nil {
 			return nil, err
 		}
@@ -404,7 +405,7 @@ var ranges = map[string][2]float64{
 	"short": {math.MinInt16, math.MaxInt16},
 }
 
-// bounded converts to an integer of a size. Halves go to the even neighbour.
+// bounded converts a value to a whole number type. Halves are rounded to the even neighbour.
 func (r *run) bounded(kind string, v any) (any, error) {
 	if s, ok := v.(string); ok && kind == "uint64" {
 		if n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64); err == nil {
@@ -412,14 +413,14 @@ func (r *run) bounded(kind string, v any) (any, error) {
 		}
 	}
 	if isList(v) {
-		return nil, cannot(v, kind)
+		return nil, cannotConvert(v, kind)
 	}
 	n, err := r.integer(v)
 	if failed(err) != nil {
 		if _, isText := v.(string); isText {
-			return nil, unread("InvalidCastFromStringToInteger", v, kind, "Input string was not in a correct format.")
+			return nil, parseFailure("InvalidCastFromStringToInteger", v, kind, "Input string was not in a correct format.")
 		}
-		return nil, cannot(v, kind)
+		return nil, cannotConvert(v, kind)
 	} else if err != nil {
 		return nil, err
 	}
@@ -428,12 +429,12 @@ func (r *run) bounded(kind string, v any) (any, error) {
 		if _, isText := v.(string); isText {
 			id = "InvalidCastFromStringToInteger"
 		}
-		return nil, unread(id, v, kind, "Value was either too large or too small for an "+limitName(kind)+".")
+		return nil, parseFailure(id, v, kind, "Value was either too large or too small for an "+limitName(kind)+".")
 	}
 	return sizedOf(strings.TrimPrefix(typeName(kind), "System."), n), nil
 }
 
-// limitName is how the messages of .NET call a type of whole numbers.
+// limitName returns the name of a whole number type in .NET's messages about its limits.
 func limitName(kind string) string {
 	switch kind {
 	case "byte":
@@ -468,6 +469,7 @@ func toDecimal(v any) (any, error) {
 	return toFloat("decimal", v)
 }
 
+// integer returns a value as a whole number. Halves are rounded to the even neighbour.
 func (r *run) integer(v any) (int64, error) {
 	if e, ok := v.(*array); ok && len(e.items) == 1 {
 		v = e.items[0]
@@ -484,12 +486,12 @@ func (r *run) integer(v any) (int64, error) {
 	case decimal:
 		whole := n.round(0).n
 		if !whole.IsInt64() {
-			return 0, cannot(v, "int64")
+			return 0, cannotConvert(v, "int64")
 		}
 		return whole.Int64(), nil
 	case float64:
 		if math.IsNaN(n) || math.Abs(n) >= 1<<63 {
-			return 0, cannot(v, "int64")
+			return 0, cannotConvert(v, "int64")
 		}
 		return int64(math.RoundToEven(n)), nil
 	}
@@ -500,9 +502,9 @@ func toFloat(kind string, v any) (any, error) {
 	f, ok := float(v)
 	if !ok && v != nil {
 		if _, isText := v.(string); !isText {
-			return nil, cannot(v, kind)
+			return nil, cannotConvert(v, kind)
 		}
-		return nil, unread(map[bool]string{true: "InvalidCastFromStringToDecimal", false: "InvalidCastFromStringToDoubleOrSingle"}[kind ==
+		return nil, parseFailure(map[bool]string{true: "InvalidCastFromStringToDecimal", false: "InvalidCastFromStringToDoubleOrSingle"}[kind ==
 			"decimal"], v, kind, "Input string was not in a correct format.")
 	}
 	if kind == "single" || kind == "float" {
@@ -511,7 +513,7 @@ func toFloat(kind string, v any) (any, error) {
 	return f, nil
 }
 
-// parseNumber reads a number within a text, as casts do.
+// parseNumber returns the number in a text, as casts read it.
 func parseNumber(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -551,9 +553,9 @@ func toChar(v any) (any, error) {
 		if runes := []rune(v); len(runes) == 1 {
 			return char(runes[0]), nil
 		}
-		return nil, unread(parseThrew, v, "char", "String must be exactly one character long.")
+		return nil, parseFailure(parseThrew, v, "char", "String must be exactly one character long.")
 	}
-	return nil, cannot(v, "char")
+	return nil, cannotConvert(v, "char")
 }
 
 func toTime(v any) (time.Time, error) {
@@ -566,7 +568,7 @@ func toTime(v any) (time.Time, error) {
 		return toTime(int64(v))
 	case int64:
 		if v < 0 {
-			return time.Time{}, unread("InvalidCastConstructorException", v, "datetime", "Ticks must be between DateTime.MinValue.Ticks and "+
+			return time.Time{}, parseFailure("InvalidCastConstructorException", v, "datetime", "Ticks must be between DateTime.MinValue.Ticks and "+
 				"DateTime.MaxValue.Ticks.\r\nParameter name: ticks")
 		}
 		return fromTicks(v), nil
@@ -578,9 +580,9 @@ func toTime(v any) (time.Time, error) {
 		}
 	}
 	if _, isText := v.(string); !isText {
-		return time.Time{}, cannot(v, "datetime")
+		return time.Time{}, cannotConvert(v, "datetime")
 	}
-	return time.Time{}, unread(cultureThrew, v, "datetime", "String was not recognized as a valid DateTime.")
+	return time.Time{}, parseFailure(cultureThrew, v, "datetime", "String was not recognized as a valid DateTime.")
 }
 
 func toSpan(v any) (time.Duration, error) {
@@ -599,37 +601,37 @@ func toSpan(v any) (time.Duration, error) {
 		if d, ok := dotnet.ParseSpan(v); ok {
 			return d, nil
 		}
-		return 0, unread(cultureThrew, v, "timespan", "String '"+v+"' was not recognized as a valid TimeSpan.")
+		return 0, parseFailure(cultureThrew, v, "timespan", "String '"+v+"' was not recognized as a valid TimeSpan.")
 	}
-	return 0, cannot(v, "timespan")
+	return 0, cannotConvert(v, "timespan")
 }
 
-// toGUID reads 32 hexadecimal digits, with or without dashes and braces.
+// toGUID parses 32 hexadecimal digits, with or without dashes and braces.
 func toGUID(s string) (any, error) {
 	digits := strings.ToLower(strings.Trim(strings.TrimSpace(s), "{}()"))
 	if len(digits) == 36 && strings.Count(digits, "-") == 4 {
 		digits = strings.ReplaceAll(digits, "-", "")
 	}
 	if _, err := hex.DecodeString(digits); err != nil || len(digits) != 32 {
-		return nil, unread(cultureThrew, s, "guid", "Guid should contain 32 digits with 4 dashes (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).")
+		return nil, parseFailure(cultureThrew, s, "guid", "Guid should contain 32 digits with 4 dashes (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).")
 	}
 	return guid(digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]), nil
 }
 
-// toVersion reads two to four numbers.
+// toVersion parses two to four numbers with dots between them.
 func toVersion(s string) (any, error) {
 	parts := strings.Split(s, ".")
 	o := system("System.Version", nil)
 	names := []string{"Major", "Minor", "Build", "Revision"}
 	if len(parts) < 2 || len(parts) > 4 {
-		return nil, unread(parseThrew, s, "version", "Version string portion was too short or too long.\r\nParameter name: input")
+		return nil, parseFailure(parseThrew, s, "version", "Version string portion was too short or too long.\r\nParameter name: input")
 	}
 	for i, name := range names {
 		n := int64(-1)
 		if i < len(parts) {
 			v, err := strconv.ParseUint(parts[i], 10, 31)
 			if err != nil {
-				return nil, unread(parseThrew, s, "version", "Input string was not in a correct format.")
+				return nil, parseFailure(parseThrew, s, "version", "Input string was not in a correct format.")
 			}
 			n = int64(v)
 		}
@@ -651,7 +653,7 @@ func versionText(v any) any {
 	return v
 }
 
-// orderVersions compares numbers between dots.
+// orderVersions returns -1, 0 or 1 if version a is lower than, equal to or higher than b.
 func orderVersions(a, b string) int {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(x), len(y)) {
@@ -669,11 +671,12 @@ func orderVersions(a, b string) int {
 	return 0
 }
 
+// toAddress converts a number, bytes or a text to an IPAddress.
 func toAddress(v any) (any, error) {
 	if c, ok := v.(char); ok {
 		v = int64(c)
 	}
-	if n, _, ok := wholeOf(v); ok && n >= 0 && n <= math.MaxUint32 { // its bytes, the lowest first
+	if n, _, ok := wholeOf(v); ok && n >= 0 && n <= math.MaxUint32 { // the lowest byte of the number is the first byte of the address
 		v = netip.AddrFrom4([4]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}).String()
 	}
 	if b, ok := v.([]byte); ok {
@@ -682,18 +685,18 @@ func toAddress(v any) (any, error) {
 		}
 	}
 	if o, ok := v.(*object); !readable(v) && !(ok && o.kind == kindIPAddress) {
-		return nil, cannot(v, "ipaddress")
+		return nil, cannotConvert(v, "ipaddress")
 	}
 	written := text(v)
-	if n, err := strconv.ParseUint(written, 10, 32); err == nil { // one number is the whole address
+	if n, err := strconv.ParseUint(written, 10, 32); err == nil { // a single decimal number is the whole address
 		written = netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String()
 	}
-	if parts := strings.Split(written, "."); len(parts) == 2 || len(parts) == 3 { // the last part has the bytes that are missing
+	if parts := strings.Split(written, "."); len(parts) == 2 || len(parts) == 3 { // the last part has the missing bytes
 		written = strings.Join(parts[:len(parts)-1], ".") + strings.Repeat(".0", 4-len(parts)) + "." + parts[len(parts)-1]
 	}
 	a, err := netip.ParseAddr(written)
 	if err != nil {
-		return nil, unread(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")
+		return nil, parseFailure(parseThrew, v, "net.ipaddress", "An invalid IP address was specified.")
 	}
 	family := enumerationOf("net.sockets.addressfamily", 2)
 	if a.Is6() {

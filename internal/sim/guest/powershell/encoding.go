@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// encode encodes text as Windows PowerShell does. start adds the byte order mark of the encodings
-// that have one.
+// encode returns text in an encoding of Windows PowerShell. With start it includes the byte order mark, if the encoding has one.
 func encode(s, encoding string, start bool) []byte {
 	switch strings.ToLower(encoding) {
 	case "unicode", "string", "unknown", "utf-16", "utf-16le":
@@ -31,15 +30,15 @@ func encode(s, encoding string, start bool) []byte {
 			return append([]byte{0xef, 0xbb, 0xbf}, s...)
 		}
 	case "ascii":
-		return narrow(s, 127)
+		return singleByte(s, 127)
 	case "default", "ansi", "oem", "":
-		return narrow(s, 255)
+		return singleByte(s, 255)
 	}
 	return []byte(s)
 }
 
-// narrow is text in one byte a letter, with ? for those above a last one.
-func narrow(s string, last rune) []byte {
+// singleByte returns text with one byte per character. Characters above last become ?.
+func singleByte(s string, last rune) []byte {
 	out := make([]byte, 0, len(s))
 	for _, c := range s {
 		if c > last {
@@ -70,7 +69,7 @@ func fromUTF16(b []byte, o endian.ByteOrder) string {
 	return string(utf16.Decode(units))
 }
 
-// decode returns a file's text by its mark, or in the machine's own encoding.
+// decode returns the text of a file: by its byte order mark, or as UTF-8 or, if that is not valid, Latin-1.
 func decode(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte{0xff, 0xfe}):
@@ -80,12 +79,12 @@ func decode(b []byte) string {
 	case bytes.HasPrefix(b, []byte{0xef, 0xbb, 0xbf}):
 		return string(b[3:])
 	case utf8.Valid(b):
-		return string(b) // most of what is without a mark; real ANSI shows other letters
+		return string(b) // Most files without a mark are UTF-8. Windows would read them in its ANSI code page.
 	}
 	return latin1(b)
 }
 
-// latin1 is text of one byte a letter.
+// latin1 returns the text of bytes in Latin-1.
 func latin1(b []byte) string {
 	out := make([]rune, len(b))
 	for i, c := range b {
@@ -94,7 +93,7 @@ func latin1(b []byte) string {
 	return string(out)
 }
 
-// decodeAs is bytes as text of an encoding that a script names.
+// decodeAs returns the text of bytes in an encoding that a script names.
 func decodeAs(b []byte, encoding string) string {
 	switch encoding {
 	case "unicode":
@@ -102,14 +101,14 @@ func decodeAs(b []byte, encoding string) string {
 	case "bigendianunicode":
 		return fromUTF16(b, endian.BigEndian)
 	case "ascii":
-		return string(narrow(latin1(b), 127))
+		return string(singleByte(latin1(b), 127))
 	case "default":
 		return latin1(b)
 	}
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }
 
-// encodingOf returns the encoding that the value of -Encoding names.
+// encodingOf returns the encoding that a value of -Encoding names, or otherwise without a value.
 func encodingOf(v any, otherwise string) (string, error) {
 	if v == nil {
 		return otherwise, nil

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// environment reads a variable of the process, the machine or the user.
+// environment returns an environment variable of the process, the machine or the user.
 func (r *run) environment(a []any) (any, error) {
 	switch strings.ToLower(at(a, 1)) {
 	case "machine", "user":
@@ -31,6 +31,7 @@ func (r *run) environment(a []any) (any, error) {
 	return nil, nil
 }
 
+// putEnvironment sets an environment variable of the process, the machine or the user. An empty value removes it.
 func (r *run) putEnvironment(name string, value any, target string) error {
 	key := machineEnvironment
 	switch strings.ToLower(target) {
@@ -46,7 +47,7 @@ func (r *run) putEnvironment(name string, value any, target string) error {
 	return r.m.Registry().Unset(key, name)
 }
 
-// expand puts variables of the environment in for %NAME%.
+// expand replaces %NAME% by the values of environment variables.
 func (r *run) expand(s string) string {
 	var b strings.Builder
 	for {
@@ -69,6 +70,7 @@ func (r *run) expand(s string) string {
 	return b.String() + s
 }
 
+// hostEntry returns the IPHostEntry of the machine. Other machines' names are refused by name.
 func (r *run) hostEntry(name string) (any, error) {
 	if name != "" && !strings.EqualFold(name, r.m.Hostname()) && !strings.EqualFold(name, "localhost") {
 		if a, err := netip.ParseAddr(name); err != nil || !a.IsValid() {
@@ -93,7 +95,7 @@ func addressesOf(v any) any {
 	return nil
 }
 
-// fileError words an error of the file system as .NET does.
+// fileError returns .NET's exception for an error of the guest's file system.
 func (r *run) fileError(err error, name string) error {
 	switch {
 	case err == nil:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// eval returns the value of an expression; nothing is null.
+// eval returns the value of an expression. Without output the value is null.
 func (r *run) eval(n node) (any, error) {
 	v, err := r.raw(n)
 	if err != nil {
@@ -15,7 +15,7 @@ func (r *run) eval(n node) (any, error) {
 	return plain(v), nil
 }
 
-// raw returns the value of an expression, which may be void.
+// raw returns the value of an expression. Without output the value is void.
 func (r *run) raw(n node) (any, error) {
 	if err := r.step(); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (r *run) raw(n node) (any, error) {
 	case scriptBlock:
 		return function{body: n.body, text: n.text, source: r.source, file: r.file, home: r.scope.home}, nil
 	case typeLiteral:
-		if err := known(n.name); err != nil {
+		if err := checkType(n.name); err != nil {
 			return nil, err
 		}
 		return typeValue{n.name}, nil
@@ -56,7 +56,7 @@ func (r *run) raw(n node) (any, error) {
 		return r.cast(n)
 	case binary:
 		return r.binary(n)
-	case validated: // only a variable that is assigned to keeps one
+	case validated: // only an assignment applies validation attributes to its variable
 		return nil, lacking("an attribute of an expression")
 	case redirected:
 		items, err := r.gather(func(out sink) error { return r.redirectedValue(n, out) })
@@ -130,7 +130,7 @@ func (r *run) subexpression(n subexpression) (any, error) {
 	if !n.list {
 		return r.collect(n.body)
 	}
-	if len(n.body) == 1 { // an array in @( ) is itself
+	if len(n.body) == 1 { // the array within @( ) is the value itself
 		if lit, ok := n.body[0].(arrayLiteral); ok {
 			return r.arrayOf(lit)
 		}
@@ -167,6 +167,7 @@ func (r *run) unary(n unary) (any, error) {
 	return r.split(n.operator == "-csplit", trimmed, newArray(`\s+`))
 }
 
+// stepped runs ++ or --, and returns the value before or after it.
 func (r *run) stepped(n step) (any, error) {
 	v, err := r.eval(n.of)
 	if err != nil {
@@ -196,7 +197,7 @@ func (r *run) stepped(n step) (any, error) {
 
 func (r *run) cast(n cast) (any, error) {
 	if n.kind == "ref" || n.kind == "management.automation.psreference" {
-		return r.refer(n.of)
+		return r.makeReference(n.of)
 	}
 	if h, ok := n.of.(hashLiteral); ok {
 		switch n.kind {
@@ -221,7 +222,7 @@ func (r *run) cast(n cast) (any, error) {
 	return out, err
 }
 
-// customOf makes an object of a hashtable.
+// customOf returns an object with the entries of a hashtable.
 func customOf(v any) any {
 	h, ok := v.(*hashtable)
 	if !ok {
@@ -252,7 +253,7 @@ func (r *run) binary(n binary) (any, error) {
 		return truth(right), err
 	}
 	if t, ok := n.right.(typeLiteral); ok && (n.operator == "-is" || n.operator == "-isnot" || n.operator == "-as") {
-		return r.typed(n.operator, left, t.name)
+		return r.typeOperator(n.operator, left, t.name)
 	}
 	right, err := r.eval(n.right)
 	if err != nil {
@@ -274,7 +275,7 @@ func (r *run) assign(a assignment) (any, error) {
 			return nil, err
 		}
 		if t, ok := a.target.(variable); ok && !strings.Contains(t.name, ":") && r.scope.vars[t.name] == nil {
-			old = nil // what is added to is a variable of the same scope
+			old = nil // += adds to a variable of the current scope only
 		}
 		if v, err = r.operate(a.operator[:1], old, plain(v)); err != nil {
 			return nil, r.located(err, a)
@@ -285,14 +286,14 @@ func (r *run) assign(a assignment) (any, error) {
 	}
 	switch n := a.value.(type) {
 	case command, pipeline:
-		_ = n // a command says itself whether it went well
+		_ = n // a command sets $? itself
 	default:
 		r.ok = true
 	}
 	return v, nil
 }
 
-// put writes into a variable, a member, an item, or several of them.
+// put assigns a value to a variable, a member, an item, or to several of them.
 func (r *run) put(target node, v any) error {
 	switch t := target.(type) {
 	case variable:
@@ -300,7 +301,7 @@ func (r *run) put(target node, v any) error {
 			return r.set("env:"+t.shown[len("env:"):], v)
 		}
 		err := r.set(t.name, v)
-		if f := failed(err); f != nil { // it is named as the script has it
+		if f := failed(err); f != nil { // the message names the variable in the script's spelling
 			f.exception.message = strings.Replace(f.exception.message, " "+t.name+" ", " "+t.shown+" ", 1)
 		}
 		return err
@@ -353,8 +354,7 @@ func (r *run) put(target node, v any) error {
 	return broken("RuntimeException", "InvalidLeftHandSide", "The assignment expression is not valid.")
 }
 
-// spread assigns the items of a list to the targets in order; the last target gets all remaining
-// items.
+// spread assigns the items of a list to the targets in order. The last target gets all remaining items.
 func (r *run) spread(t arrayLiteral, v any) error {
 	items := list(v)
 	for i, target := range t.items {
@@ -373,6 +373,7 @@ func (r *run) spread(t arrayLiteral, v any) error {
 	return nil
 }
 
+// putIndex assigns a value to an item of a list, or to a key of a hashtable.
 func (r *run) putIndex(t index, v any) error {
 	of, err := r.eval(t.of)
 	if err != nil {
@@ -407,7 +408,7 @@ func (r *run) putIndex(t index, v any) error {
 		if i < 0 || i >= int64(len(a.items)) {
 			return outOfRange()
 		}
-		if kind := a.holds(); kind != "object" {
+		if kind := a.itemType(); kind != "object" {
 			if v, err = r.convert(kind, v); err != nil {
 				return err
 			}
@@ -423,8 +424,8 @@ func (r *run) putIndex(t index, v any) error {
 	return broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
 }
 
-// holds is the type of a list's items.
-func (a *array) holds() string {
+// itemType returns the type of a list's items.
+func (a *array) itemType() string {
 	if a.item != "" {
 		return a.item
 	}
@@ -434,7 +435,7 @@ func (a *array) holds() string {
 	return "object"
 }
 
-// at returns the value of a key; of an ordered one also that of a position.
+// at returns the value of a key, or in an ordered table also the value at a position.
 func (h *hashtable) at(key any) (any, bool) {
 	v, found := h.get(key)
 	if i, isInt := key.(int64); !found && isInt && h.ordered && i >= -int64(len(h.keys)) && i < int64(len(h.keys)) {
@@ -483,7 +484,7 @@ func (r *run) index(n index) (any, error) {
 	return v, err
 }
 
-// item returns the element of a list, text or row at an index or key.
+// item returns the element of a list, text or table at an index or key. ok is false if it does not exist.
 func (r *run) item(of, by any) (v any, ok bool, err error) {
 	switch o := of.(type) {
 	case nil:
@@ -530,7 +531,7 @@ func (r *run) item(of, by any) (v any, ok bool, err error) {
 		if at, ok := pick(len(o.items)); ok {
 			return o.items[at], true, nil
 		}
-	default: // every value is a list of itself (about_Arrays)
+	default: // every other value is a list of itself (about_Arrays)
 		if i == 0 || i == -1 {
 			return of, true, nil
 		}
@@ -546,8 +547,8 @@ func outOfRange() error {
 		"Index was outside the bounds of the array.")
 }
 
-// known refuses types that the simulation has not.
-func known(name string) error {
+// checkType returns an error for a type that the simulation does not have.
+func checkType(name string) error {
 	if _, ok := typeNames[name]; ok || strings.HasSuffix(name, "[]") || strings.Contains(name, "generic.list[") ||
 		strings.Contains(name, "generic.dictionary[") || strings.HasPrefix(name, "nullable[") || exceptionType(name) {
 		return nil
@@ -564,7 +565,7 @@ func known(name string) error {
 	return nil
 }
 
-// hasStatic reports a table with a static member of a type.
+// hasStatic reports whether a table has a static member of a type.
 func hasStatic[T any](table map[string]T, kind string) bool {
 	for name := range table {
 		if strings.HasPrefix(name, kind+"::") {

@@ -6,51 +6,50 @@ import (
 	"strings"
 )
 
-// failure is an error of PowerShell: an ErrorRecord.
+// failure is an ErrorRecord, an error of PowerShell.
 type failure struct {
 	exception exception
 	id        string
-	// command is the cmdlet that reports it, or nothing.
+	// command is the name of the command that reports the failure, or "".
 	command string
 	target  any
 	details string
-	// advice is the RecommendedAction of its details.
+	// advice is the RecommendedAction of ErrorDetails.
 	advice string
-	// category is the name of an ErrorCategory; the exception's class decides where it is empty.
+	// category is the name of an ErrorCategory. If it is empty, the class of the exception decides.
 	category string
-	// source is the line of the script, stack the functions that ran.
+	// source is the line of the script, stack the stack of function calls.
 	source, stack string
 	// invoked is the name by which the failed command was called.
 	invoked string
 	line    int
 	column  int
 	script  string
-	// ends is set for terminating errors, such as of throw or ErrorAction Stop: the script ends
-	// unless it catches them.
+	// ends is set for a terminating error, such as of throw or ErrorAction Stop: the script ends unless it catches the error.
 	ends bool
-	// stopped is set where an action Stop ends it: no SilentlyContinue of a caller lets the script go on.
+	// stopped is set if an action Stop ended the command: SilentlyContinue of a caller does not let the script continue.
 	stopped bool
-	// leaves is set until the advanced function that it ends has ended; its caller goes on.
+	// leaves is set while the failure ends an advanced function, whose caller continues.
 	leaves bool
 	// quiet is set once the failure has been printed.
 	quiet bool
-	// stops is set for one that ends its statement also under an -ErrorAction of its cmdlet.
+	// stops is set for a failure that ends its statement even if the cmdlet's -ErrorAction would continue.
 	stops bool
-	// whole is set for ids that take no name of a cmdlet.
+	// whole is set if the id stays without the name of a cmdlet.
 	whole bool
 }
 
 type exception struct {
 	kind, message string
 	inner         *exception
-	// more has the properties that are of the class alone.
+	// more has additional properties of the exception's class.
 	more *object
-	// record is what the exception was thrown in.
+	// record is the error record that contains the exception.
 	record *failure
 }
 
-// with gives an exception a property of its class.
-func (f *failure) with(name string, value any) *failure {
+// withProperty sets a property of the failure's exception.
+func (f *failure) withProperty(name string, value any) *failure {
 	if f.exception.more == nil {
 		f.exception.more = custom()
 	}
@@ -58,7 +57,7 @@ func (f *failure) with(name string, value any) *failure {
 	return f
 }
 
-// is reports whether an exception is of a class or one below it.
+// is reports whether an exception's class is a class or derived from it.
 func (e exception) is(wanted string) bool {
 	for have := typeKey(e.kind); have != ""; have = baseOf(have) {
 		if have == wanted {
@@ -70,7 +69,7 @@ func (e exception) is(wanted string) bool {
 
 func (e exception) String() string { return e.kind + ": " + e.message }
 
-// Error returns the message alone.
+// Error returns the message of the exception.
 func (f *failure) Error() string { return f.exception.message }
 
 // String returns the text of the error record.
@@ -81,8 +80,8 @@ func (f *failure) String() string {
 	return f.exception.message
 }
 
-// position is where the failure is. The line of the script is named and not shown, because it can
-// hold secrets.
+// position returns the position of a failure, with file and line number. The text of the line is not shown,
+// because it can contain secrets.
 func (f *failure) position() string {
 	if f.line <= 0 {
 		return ""
@@ -94,7 +93,7 @@ func (f *failure) position() string {
 	return fmt.Sprintf("At %s%d char:%d\r\n", where, f.line, f.column)
 }
 
-// reporter is the command that a record names: Write-Error speaks for its caller.
+// reporter returns the command that an error record names. Write-Error names its caller.
 func (f *failure) reporter() string {
 	if f.command == "Write-Error" && f.invoked != "" {
 		return f.invoked
@@ -102,7 +101,7 @@ func (f *failure) reporter() string {
 	return f.command
 }
 
-// printed returns the record as the console shows it.
+// printed returns the error record as the console shows it.
 func (f *failure) printed() string {
 	var b strings.Builder
 	if f.command != "" {
@@ -124,29 +123,29 @@ func broken(kind, id, format string, a ...any) *failure {
 	return &failure{exception: exception{kind: kind, message: fmt.Sprintf(format, a...)}, id: id}
 }
 
-// stop makes a failure end the script, as an action Stop does.
+// stop makes a failure end the script, as the action Stop does.
 func (f *failure) stop() *failure {
 	f.ends, f.stopped = true, true
 	return f
 }
 
-// thrown is the failure of an exception of .NET, by its name without System, which PowerShell puts into one of its own.
+// thrown returns the failure of a .NET exception, whose class is named without System.
 func thrown(class, format string, a ...any) *failure {
 	return broken("System."+class, class[strings.LastIndexByte(class, '.')+1:], format, a...)
 }
 
-// unsimulated is the error of a feature of PowerShell that casement does not simulate. Nothing
-// catches it: the script ends with exit code 1.
+// unsimulated is the error of a feature of PowerShell that casement does not simulate. A script cannot catch
+// it, and ends with exit code 1.
 type unsimulated struct {
 	what string
-	// before is set where nothing of the script has run.
+	// before is set if nothing of the script has run.
 	before bool
 	line   int
 	column int
 	script string
 }
 
-// Error returns the name of the missing part.
+// Error returns a message with the name of the feature and the position.
 func (u *unsimulated) Error() string {
 	where := "line:"
 	if u.script != "" {
@@ -165,10 +164,10 @@ func (u *unsimulated) Error() string {
 
 func lacking(format string, a ...any) error { return &unsimulated{what: fmt.Sprintf(format, a...)} }
 
-// LimitError says which bound ended a script.
+// LimitError is the error of a script that exceeds a bound of the simulation.
 type LimitError struct{ Bound string }
 
-// Error names the bound.
+// Error returns a message with the bound.
 func (e *LimitError) Error() string {
 	return "the script was ended, because it " + e.Bound + " (a bound of the simulation)"
 }
@@ -177,7 +176,7 @@ type (
 	exitSignal   struct{ code int }
 	jumpSignal   struct{ word, label string }
 	returnSignal struct{}
-	// stopSignal ends a pipeline whose last stage needs no more input.
+	// stopSignal ends the earlier stages of a pipeline, because a stage, its owner, needs no more input.
 	stopSignal struct{ owner any }
 )
 
@@ -186,7 +185,7 @@ func (j jumpSignal) Error() string { return j.word }
 func (returnSignal) Error() string { return "return" }
 func (stopSignal) Error() string   { return "the pipeline has been stopped" }
 
-// failed returns the failure that an error is, or nil for one that is a signal or a bound.
+// failed returns the failure in an error, or nil for a signal, a bound, an unsimulated feature, or no error.
 func failed(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
@@ -194,7 +193,7 @@ func failed(err error) *failure {
 	return nil
 }
 
-// trace is the stack of calls as ScriptStackTrace has it, innermost first.
+// trace returns the stack of calls in the format of ScriptStackTrace, innermost first. line is the current line.
 func (r *run) trace(line int) string {
 	at := func(name, file string, line int) string {
 		if name == "" || name == file {
@@ -209,7 +208,7 @@ func (r *run) trace(line int) string {
 	file := r.file
 	for i := len(r.frames) - 1; i >= 0 && len(out) < 32; i-- {
 		out = append(out, at(r.frames[i].name, file, line))
-		line, _ = place(r.frames[i].source, r.frames[i].where)
+		line, _ = lineAndColumn(r.frames[i].source, r.frames[i].where)
 		file = r.frames[i].file
 	}
 	if len(r.frames) == 0 || r.frames[0].name != r.session.File {
@@ -218,19 +217,19 @@ func (r *run) trace(line int) string {
 	return strings.Join(out, "\n")
 }
 
-// located gives an error of a node its place.
+// located sets the position of a node in an error that has none, and returns the error.
 func (r *run) located(err error, n node) error {
 	if err == nil {
 		return nil
 	}
 	if f, ok := errors.AsType[*failure](err); ok && f.line == 0 {
-		f.line, f.column = place(r.source, n.at())
+		f.line, f.column = lineAndColumn(r.source, n.at())
 		f.script = r.file
 		f.stack = r.trace(f.line)
 		f.source = lineOf(r.source, f.line)
 	}
 	if u, ok := errors.AsType[*unsimulated](err); ok && u.line == 0 {
-		u.line, u.column = place(r.source, n.at())
+		u.line, u.column = lineAndColumn(r.source, n.at())
 		u.script = r.file
 	}
 	return err

@@ -14,55 +14,55 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// fileStatics are the simulated static methods of System.IO. Relative paths start at the directory
-// of the process and not at Set-Location's, as in .NET.
+// fileStatics are the simulated static methods of System.IO. As in .NET, relative paths start at the directory
+// of the process, which Set-Location does not change.
 var fileStatics = map[string]staticMethod{
 	"io.file::exists": func(r *run, a []any) (any, error) {
-		n := r.own(a, 0)
+		n := r.processPath(a, 0)
 		return r.m.Root.Exists(n) && !r.m.Root.IsDir(n), nil
 	},
-	"io.directory::exists":    func(r *run, a []any) (any, error) { return r.m.Root.IsDir(r.own(a, 0)), nil },
+	"io.directory::exists":    func(r *run, a []any) (any, error) { return r.m.Root.IsDir(r.processPath(a, 0)), nil },
 	"io.file::readalltext":    readStatic(func(data []byte) any { return decode(data) }),
 	"io.file::readallbytes":   readStatic(func(data []byte) any { return data }),
 	"io.file::readalllines":   readStatic(func(data []byte) any { return newArray(lines(decode(data))...) }),
 	"io.file::readlines":      readStatic(func(data []byte) any { return newArray(lines(decode(data))...) }),
-	"io.file::opentext":       func(r *run, a []any) (any, error) { return r.make("io.streamreader", a) },
+	"io.file::opentext":       func(r *run, a []any) (any, error) { return r.construct("io.streamreader", a) },
 	"io.file::writealltext":   func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), false) },
 	"io.file::appendalltext":  func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), true) },
 	"io.file::writealllines":  func(r *run, a []any) (any, error) { return r.writeStatic(a, joinLines(a), false) },
 	"io.file::appendalllines": func(r *run, a []any) (any, error) { return r.writeStatic(a, joinLines(a), true) },
 	"io.file::writeallbytes": func(r *run, a []any) (any, error) {
-		b, err := bytesOf(first2(a[min(1, len(a)):]))
+		b, err := bytesOf(firstOf(a[min(1, len(a)):]))
 		if err != nil {
 			return nil, err
 		}
-		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 0), b, 0o644), r.own(a, 0))
+		return void{}, r.fileError(r.m.Root.WriteFile(r.processPath(a, 0), b, 0o644), r.processPath(a, 0))
 	},
-	"io.file::delete": func(r *run, a []any) (any, error) { return void{}, r.removeFile(r.own(a, 0)) },
+	"io.file::delete": func(r *run, a []any) (any, error) { return void{}, r.removeFile(r.processPath(a, 0)) },
 	"io.file::copy": func(r *run, a []any) (any, error) {
 		data, err := r.fileOf(a)
 		if err != nil {
 			return nil, err
 		}
-		if r.m.Root.Exists(r.own(a, 1)) && !(len(a) > 2 && truth(a[2])) {
+		if r.m.Root.Exists(r.processPath(a, 1)) && !(len(a) > 2 && truth(a[2])) {
 			return nil, thrown("IO.IOException", "The file '%s' already exists.", at(a, 1))
 		}
-		return void{}, r.fileError(r.m.Root.WriteFile(r.own(a, 1), data, 0o644), r.own(a, 1))
+		return void{}, r.fileError(r.m.Root.WriteFile(r.processPath(a, 1), data, 0o644), r.processPath(a, 1))
 	},
 	"io.file::move": func(r *run, a []any) (any, error) {
-		if r.m.Root.Exists(r.own(a, 1)) {
+		if r.m.Root.Exists(r.processPath(a, 1)) {
 			return nil, thrown("IO.IOException", "Cannot create a file when that file already exists.\r\n")
 		}
-		return void{}, r.fileError(r.m.Root.Rename(r.own(a, 0), r.own(a, 1)), r.own(a, 0))
+		return void{}, r.fileError(r.m.Root.Rename(r.processPath(a, 0), r.processPath(a, 1)), r.processPath(a, 0))
 	},
 	"io.directory::createdirectory": func(r *run, a []any) (any, error) {
-		if err := r.m.Root.MkdirAll(r.own(a, 0)); err != nil {
-			return nil, r.fileError(err, r.own(a, 0))
+		if err := r.m.Root.MkdirAll(r.processPath(a, 0)); err != nil {
+			return nil, r.fileError(err, r.processPath(a, 0))
 		}
-		return r.fileObject(r.own(a, 0))
+		return r.fileObject(r.processPath(a, 0))
 	},
 	"io.directory::delete": func(r *run, a []any) (any, error) {
-		return void{}, r.removeFolder(r.own(a, 0), len(a) > 1 && truth(a[1]))
+		return void{}, r.removeFolder(r.processPath(a, 0), len(a) > 1 && truth(a[1]))
 	},
 	"io.path::combine": func(_ *run, a []any) (any, error) {
 		out := ""
@@ -79,7 +79,7 @@ var fileStatics = map[string]staticMethod{
 	"io.path::getfilenamewithoutextension": func(_ *run, a []any) (any, error) {
 		return strings.TrimSuffix(base(at(a, 0)), extension(at(a, 0))), nil
 	},
-	"io.path::getfullpath":     func(r *run, a []any) (any, error) { return r.own(a, 0), nil },
+	"io.path::getfullpath":     func(r *run, a []any) (any, error) { return r.processPath(a, 0), nil },
 	"io.path::gettemppath":     func(r *run, _ []any) (any, error) { v, _ := r.env("TEMP"); return v + `\`, nil },
 	"io.path::gettempfilename": func(r *run, _ []any) (any, error) { return r.temporary() },
 	"io.path::getrandomfilename": func(*run, []any) (any, error) {
@@ -117,12 +117,12 @@ var fileStatics = map[string]staticMethod{
 		}
 		return r.convertAll("char", "\"<>|\x00"+string(control)+":*?\\/")
 	},
-	"io.directory::getparent":           func(r *run, a []any) (any, error) { return r.fileObject(parent(r.own(a, 0))) },
+	"io.directory::getparent":           func(r *run, a []any) (any, error) { return r.fileObject(parent(r.processPath(a, 0))) },
 	"io.directory::getcurrentdirectory": func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
 }
 
-// pathed is a method that takes no empty path, which is the current folder for others; the first count arguments are paths.
-func pathed(f staticMethod, count int) staticMethod {
+// nonEmptyPaths returns a method that refuses empty paths in its first count arguments.
+func nonEmptyPaths(f staticMethod, count int) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		for i := range count {
 			if at(a, i) == "" {
@@ -133,7 +133,7 @@ func pathed(f staticMethod, count int) staticMethod {
 	}
 }
 
-// removeFile is File.Delete: it is no failure that there is no file, and a folder is none.
+// removeFile is File.Delete: a file that does not exist is not a failure, and a folder is one.
 func (r *run) removeFile(at string) error {
 	if r.m.Root.IsDir(at) {
 		return thrown("UnauthorizedAccessException", "Access to the path '%s' is denied.", at)
@@ -145,7 +145,7 @@ func (r *run) removeFile(at string) error {
 	return r.fileError(err, at)
 }
 
-// removeFolder is Directory.Delete.
+// removeFolder is Directory.Delete. With whole it also deletes the content.
 func (r *run) removeFolder(at string, whole bool) error {
 	entries, err := r.m.Root.ReadDir(at)
 	switch {
@@ -159,17 +159,18 @@ func (r *run) removeFolder(at string, whole bool) error {
 	return r.fileError(r.m.Root.RemoveAll(at), at)
 }
 
-// own returns a path of the process's own directory.
-func (r *run) own(a []any, i int) string { return r.m.Root.Abs(r.session.Dir, at(a, i)) }
+// processPath returns the argument i as an absolute path, relative to the directory of the process.
+func (r *run) processPath(a []any, i int) string { return r.m.Root.Abs(r.session.Dir, at(a, i)) }
 
 func joinLines(a []any) string {
 	var b strings.Builder
-	for _, line := range list(first2(a[min(1, len(a)):])) {
+	for _, line := range list(firstOf(a[min(1, len(a)):])) {
 		b.WriteString(text(line) + "\r\n")
 	}
 	return b.String()
 }
 
+// writeStatic writes text to the file that the first argument names, in the encoding of the third, or appends it.
 func (r *run) writeStatic(a []any, content string, adding bool) (any, error) {
 	encoding := "none"
 	if len(a) > 2 {
@@ -179,7 +180,7 @@ func (r *run) writeStatic(a []any, content string, adding bool) (any, error) {
 		}
 		encoding = text(o.read("name"))
 	}
-	file := r.own(a, 0)
+	file := r.processPath(a, 0)
 	data := encode(content, encoding, !adding || !r.m.Root.Exists(file))
 	if encoding == "none" {
 		data = []byte(content)
@@ -199,6 +200,7 @@ func (r *run) temporary() (string, error) {
 	return name, r.fileError(r.m.Root.WriteFile(name, nil, 0o644), name)
 }
 
+// combine joins two parts of a path, as Path.Combine does.
 func combine(a, b string) string {
 	switch {
 	case a == "" || strings.HasPrefix(b, `\`) || strings.HasPrefix(b, "/") || len(b) > 1 && b[1] == ':':
@@ -213,7 +215,7 @@ func combine(a, b string) string {
 
 func base(p string) string { return p[strings.LastIndexAny(p, `\/`)+1:] }
 
-// parent returns the folder of a path, or nothing.
+// parent returns the folder of a path, or "".
 func parent(p string) string {
 	i := strings.LastIndexAny(p, `\/`)
 	switch {
@@ -235,27 +237,27 @@ func extension(p string) string {
 	return ""
 }
 
-// escapeRegex escapes what a pattern gives a meaning to, as Regex.Escape does.
+// escapeRegex escapes the characters that have a meaning in patterns, as Regex.Escape does.
 func escapeRegex(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "+", `\+`, "?", `\?`, "|", `\|`, "{", `\{`, "[", `\[`, "(", `\(`, ")", `\)`, "^", `\^`,
 		"$", `\$`, ".", `\.`, "#", `\#`, " ", `\ `, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s)
 }
 
-// make is Type::new and New-Object.
-func (r *run) make(kind string, args []any) (any, error) {
+// construct returns a new object of a type, for Type::new and New-Object.
+func (r *run) construct(kind string, args []any) (any, error) {
 	switch kind {
 	case "io.memorystream":
-		b, err := bytesOf(first2(args))
+		b, err := bytesOf(firstOf(args))
 		return system(kindStream, nil, "bytes", b), err
 	case "io.compression.gzipstream":
 		return r.unzip(args)
 	case "io.streamreader":
-		if o, ok := first2(args).(*object); ok {
+		if o, ok := firstOf(args).(*object); ok {
 			data, _ := o.read("bytes").([]byte)
 			return system(kindReader, nil, "bytes", data), nil
 		}
-		data, err := r.m.Root.ReadFile(r.own(args, 0))
-		return system(kindReader, nil, "bytes", data), r.fileError(err, r.own(args, 0))
+		data, err := r.m.Root.ReadFile(r.processPath(args, 0))
+		return system(kindReader, nil, "bytes", data), r.fileError(err, r.processPath(args, 0))
 	case "text.utf8encoding":
 		name := "none"
 		if len(args) > 0 && truth(args[0]) {
@@ -268,7 +270,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 		return encodingObject("unicode")(r, nil)
 	case "text.stringbuilder":
 		return system(kindBuilder, nil, "text", at(args, 0)), nil
-	case "collections.hashtable", "hashtable": // only what PowerShell writes as a literal takes its keys in any case
+	case "collections.hashtable", "hashtable": // only a hashtable literal of PowerShell ignores the case of keys
 		h := newHash()
 		h.exact = true
 		return h, nil
@@ -288,24 +290,24 @@ func (r *run) make(kind string, args []any) (any, error) {
 	case "guid", "version", "datetime", "timespan":
 		return r.makeValue(kind, args)
 	case "pscredential", "management.automation.pscredential":
-		s, ok := first2(args[min(1, len(args)):]).(secret)
+		s, ok := firstOf(args[min(1, len(args)):]).(secret)
 		if !ok {
 			return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: password")
 		}
 		return tabled(kindCredential, 2, "UserName", at(args, 0), "Password", s), nil
 	case "security.principal.windowsprincipal":
-		return system("System.Security.Principal.WindowsPrincipal", nil, "Identity", first2(args)), nil
+		return system("System.Security.Principal.WindowsPrincipal", nil, "Identity", firstOf(args)), nil
 	case "diagnostics.stopwatch":
 		return statics["diagnostics.stopwatch::startnew"](r, nil)
 	case "string":
 		if len(args) == 2 {
-			return r.texts("*", at(args, 0), args[1])
+			return r.textArithmetic("*", at(args, 0), args[1])
 		}
-		return r.join(newArray(list(first2(args))...), "")
+		return r.join(newArray(list(firstOf(args))...), "")
 	case "regex", "text.regularexpressions.regex":
 		return regexObject(args)
 	case "random":
-		return system("System.Random", nil, "seed", first2(args)), nil
+		return system("System.Random", nil, "seed", firstOf(args)), nil
 	}
 	if exceptionType(kind) {
 		return makeException(kind, args), nil
@@ -316,7 +318,7 @@ func (r *run) make(kind string, args []any) (any, error) {
 	return nil, lacking("an object of [%s]", kind)
 }
 
-// makeException is the constructor of an exception: a message, and one within.
+// makeException returns a new exception with a message and an inner exception.
 func makeException(kind string, args []any) exception {
 	e := exception{kind: exceptionName(kind), message: "Exception of type '" + exceptionName(kind) + "' was thrown."}
 	if len(args) > 0 {
@@ -346,7 +348,7 @@ func makeException(kind string, args []any) exception {
 			e.message += "\r\nParameter name: " + name
 		}
 	case "io.filenotfoundexception":
-		if name, ok := first2(args[min(1, len(args)):]).(string); ok {
+		if name, ok := firstOf(args[min(1, len(args)):]).(string); ok {
 			e.more = custom(field{"FileName", name})
 		}
 	}
@@ -360,9 +362,10 @@ func exceptionName(kind string) string {
 	return "System." + kind
 }
 
+// makeValue returns a Guid, Version, DateTime or TimeSpan from the arguments of a constructor.
 func (r *run) makeValue(kind string, args []any) (any, error) {
 	if len(args) < 2 {
-		return r.convert(kind, first2(args))
+		return r.convert(kind, firstOf(args))
 	}
 	n := make([]int, 7)
 	for i := range min(len(args), 7) {
@@ -390,7 +393,7 @@ func (r *run) makeValue(kind string, args []any) (any, error) {
 	return nil, lacking("[%s]::new with these arguments", kind)
 }
 
-// unzip returns a GzipStream that decompresses.
+// unzip returns a GzipStream that decompresses a stream.
 func (r *run) unzip(args []any) (any, error) {
 	if len(args) != 2 || !strings.EqualFold(at(args, 1), "Decompress") {
 		return nil, lacking("compression by GzipStream")
@@ -412,7 +415,7 @@ func (r *run) unzip(args []any) (any, error) {
 	return system(kindZip, nil, "bytes", out), r.take(len(out))
 }
 
-// readStatic is a method that gives the content of a file.
+// readStatic returns a method that reads a file and converts its content.
 func readStatic(as func([]byte) any) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		data, err := r.fileOf(a)
@@ -423,19 +426,19 @@ func readStatic(as func([]byte) any) staticMethod {
 	}
 }
 
-// fileOf reads the file that the first argument names.
+// fileOf returns the content of the file that the first argument names.
 func (r *run) fileOf(a []any) ([]byte, error) {
-	data, err := r.m.Root.ReadFile(r.own(a, 0))
-	return data, r.fileError(err, r.own(a, 0))
+	data, err := r.m.Root.ReadFile(r.processPath(a, 0))
+	return data, r.fileError(err, r.processPath(a, 0))
 }
 
-// uriParts are the columns of a URI.
+// uriParts are the properties that the console shows for a URI.
 var uriParts = strings.Fields("AbsolutePath AbsoluteUri LocalPath Authority HostNameType IsDefaultPort IsFile IsLoopback PathAndQuery " +
 	"Segments IsUnc Host Port Query Fragment Scheme OriginalString DnsSafeHost IdnHost IsAbsoluteUri UserEscaped UserInfo")
 
-// uriOf reads a URI. Only an absolute one has parts.
+// uriOf parses a URI. Only an absolute URI has parts.
 func uriOf(s string, absolute bool) (any, error) {
-	if len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/') { // a path of Windows
+	if len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/') { // a Windows path becomes a file URI
 		s = "file:///" + strings.ReplaceAll(s, `\`, "/")
 	}
 	u, err := url.Parse(s)
@@ -462,7 +465,7 @@ func uriOf(s string, absolute bool) (any, error) {
 	if query != "" {
 		query = "?" + query
 	}
-	host, kind, fragment := u.Hostname(), int64(2), "" // Dns
+	host, kind, fragment := u.Hostname(), int64(2), "" // 2 is UriHostNameType.Dns
 	if a, err := netip.ParseAddr(host); err == nil {
 		kind = map[bool]int64{true: 3, false: 4}[a.Is4()]
 	}

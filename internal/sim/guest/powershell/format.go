@@ -10,10 +10,10 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// The culture of the image, and the one in which values become text within others.
+// english is the culture of the image; invariant is the culture in which values become part of a text.
 var english, invariant = dotnet.FrameworkUS(), dotnet.FrameworkInvariant()
 
-// cultureOf returns the culture that an argument of a method names.
+// cultureOf returns the culture that an argument of a method names, or english.
 func cultureOf(args []any, i int) *dotnet.Culture {
 	if i < len(args) {
 		if o, ok := args[i].(*object); ok && text(o) == "" {
@@ -23,7 +23,7 @@ func cultureOf(args []any, i int) *dotnet.Culture {
 	return english
 }
 
-// format returns the -f operator: composite formatting of .NET.
+// format applies the operator -f, which is .NET's composite formatting.
 func (r *run) format(left, right any) (any, error) {
 	form, err := r.text(left)
 	if err != nil {
@@ -36,6 +36,7 @@ func (r *run) format(left, right any) (any, error) {
 	return r.composite(form, args)
 }
 
+// composite applies a composite format of .NET to arguments.
 func (r *run) composite(form string, args []any) (any, error) {
 	size := len(form)
 	s, err := dotnet.Composite(form, len(args), func(i int, spec string) (string, error) {
@@ -57,16 +58,16 @@ func (r *run) composite(form string, args []any) (any, error) {
 	return s, cmp.Or(err, r.take(len(s)))
 }
 
-// threw makes the exception of a method of what package dotnet refuses.
-func threw(err error) error {
+// formatException converts an error of package dotnet to a FormatException.
+func formatException(err error) error {
 	if reason, ok := errors.AsType[dotnet.Error](err); ok {
 		return thrown("FormatException", "%s", reason)
 	}
 	return err
 }
 
-// formats reports values whose text has formats.
-func formats(v any) bool {
+// hasFormats reports whether a value can be formatted with a format of .NET.
+func hasFormats(v any) bool {
 	switch v.(type) {
 	case time.Time, time.Duration, guid, enumMember:
 		return true
@@ -75,7 +76,7 @@ func formats(v any) bool {
 	return is
 }
 
-// numberOf returns a number in the form in which it is formatted.
+// numberOf returns a number for formatting; the result is false for other values.
 func numberOf(v any) (dotnet.Number, bool) {
 	if n, kind, ok := wholeOf(v); ok {
 		bits := map[string]int{"SByte": 8, "Byte": 8, "Int16": 16, "UInt16": 16, "Int32": 32, "UInt32": 32}[kind]
@@ -96,14 +97,14 @@ func numberOf(v any) (dotnet.Number, bool) {
 	return dotnet.Number{}, false
 }
 
-// number returns a number's own text.
+// number returns the text of a floating point number.
 func number[F float64 | short](f F) string {
 	n, _ := numberOf(any(f))
 	s, _ := invariant.Number(n, "")
 	return s
 }
 
-// formatted returns a value in a format of .NET.
+// formatted returns a value in a .NET format and a culture.
 func (r *run) formatted(v any, spec string, c *dotnet.Culture) (string, error) {
 	switch v := v.(type) {
 	case typeValue:
@@ -115,7 +116,7 @@ func (r *run) formatted(v any, spec string, c *dotnet.Culture) (string, error) {
 	case guid:
 		return dotnet.GUID(string(v), spec)
 	case *object:
-		if spec != "" && isCustom(v) { // its values take the format
+		if spec != "" && isCustom(v) { // the format applies to the values of the object's properties
 			own := custom()
 			for _, f := range v.fields {
 				value, err := r.formatted(f.value, spec, c)
@@ -133,10 +134,11 @@ func (r *run) formatted(v any, spec string, c *dotnet.Culture) (string, error) {
 	return r.text(v)
 }
 
-// localZone and utcZone mark the kind of a date: one of the clock, one in UTC, and any other is unspecified. All
-// have the machine's zone, which is UTC.
+// localZone and utcZone are the time zones of dates whose Kind is Local or Utc; any other zone means
+// Unspecified. All of them are UTC, the machine's time zone.
 var localZone, utcZone = time.FixedZone("local", 0), time.FixedZone("utc", 0)
 
+// zoneOf returns the suffix of a date for the kind that its zone marks.
 func zoneOf(t time.Time) string {
 	switch t.Location() {
 	case localZone:
@@ -153,7 +155,7 @@ func dated(t time.Time, spec string) string {
 	return s
 }
 
-// parsed is a date that was read: with a zone it becomes one of the clock.
+// parsed returns the result of parsing a date. A date with a zone becomes a local date.
 func parsed(t time.Time, zoned bool, err error) (time.Time, error) {
 	if zoned {
 		t = t.In(localZone)

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// functionStage runs a function or a script block (language specification, chapter 8.10.7): begin
-// once, process for every item of the pipeline, end once.
+// functionStage is the stage of a function or script block (language specification, chapter 8.10.7). It runs
+// begin once, process for each item of the pipeline, and end once.
 type functionStage struct {
 	r     *run
 	f     function
 	args  []argumentValue
 	out   sink
 	piped bool
-	// dot runs in the caller's scope, at in a scope that is there already.
+	// dot is set for a block that runs in the caller's scope; at is an existing scope to run in, or nil.
 	dot bool
 	at  *scope
-	// invoked is the name by which the function was called, where the place of the call.
+	// invoked is the name by which the function was called, where the position of the call.
 	invoked string
 	where   int
 	input   []any
@@ -28,9 +28,9 @@ type functionStage struct {
 	binder  *binder
 }
 
-// scopeOf returns the scope below which a script block runs: the innermost one of the module, or of
-// the script outside of modules, that it was written in.
-func (r *run) home(f function) *scope {
+// homeScope returns the parent scope for a call of a script block: the innermost scope of the module in which
+// the block was written, or of the script if it was written outside of modules.
+func (r *run) homeScope(f function) *scope {
 	for s := r.scope; s != nil; s = s.outer() {
 		if s.home == f.home {
 			return s
@@ -42,7 +42,8 @@ func (r *run) home(f function) *scope {
 	return r.global
 }
 
-// bind makes the function's scope and puts the arguments into its parameters. A pipeline binds all its commands before the first begins.
+// bind creates the function's scope and binds the arguments. A pipeline binds the arguments of all functions
+// before the first stage begins.
 func (s *functionStage) bind() error {
 	r := s.r
 	if s.scope != nil {
@@ -53,9 +54,9 @@ func (s *functionStage) bind() error {
 	case s.at != nil:
 		s.scope = s.at
 	case s.dot:
-		s.scope = r.home(s.f)
+		s.scope = r.homeScope(s.f)
 	default:
-		s.scope = newScope(r.home(s.f))
+		s.scope = newScope(r.homeScope(s.f))
 		s.scope.caller = r.scope
 	}
 	if s.at == nil && !s.dot {
@@ -64,7 +65,7 @@ func (s *functionStage) bind() error {
 	p := s.f.body.parameters
 	if p == nil {
 		if !s.dot || len(s.args) > 0 {
-			s.scope.vars["args"] = &cell{value: newArray(loose(s.args)...)}
+			s.scope.vars["args"] = &cell{value: newArray(argsValues(s.args)...)}
 			s.scope.vars["psboundparameters"] = &cell{value: newHash()}
 		}
 	} else {
@@ -94,7 +95,7 @@ func (s *functionStage) begin() error {
 	return s.within(func() error { return s.r.guarded(s.f.body, s.f.body.begin, s.out) })
 }
 
-// outside is a sink that runs what takes the output where the run is now, and not within what gives it.
+// outside returns a sink that passes values on in the current site, and not in the site of the function that outputs them.
 func (r *run) outside(out sink) sink {
 	outer := r.site
 	outer.frames = slices.Clip(outer.frames)
@@ -106,7 +107,7 @@ func (r *run) outside(out sink) sink {
 	}
 }
 
-// within runs in the function's own scope.
+// within calls f in the function's own scope.
 func (s *functionStage) within(f func() error) error {
 	r := s.r
 	outer := r.site
@@ -118,7 +119,7 @@ func (s *functionStage) within(f func() error) error {
 		return &LimitError{"has functions that call each other too deep"}
 	}
 	err := f()
-	if _, ok := err.(returnSignal); ok { // it is never wrapped
+	if _, ok := err.(returnSignal); ok { // signals are never wrapped
 		return nil
 	}
 	if e := failed(err); e != nil && s.binder != nil {
@@ -141,7 +142,7 @@ func (s *functionStage) process(v any) error {
 		}
 		return nil
 	}
-	var refused *failure // it is none of the function's own, so that its -ErrorVariable does not have it
+	var refused *failure // the caller reports this failure, so that it is not in the function's own -ErrorVariable
 	action := ""
 	err := s.within(func() error {
 		s.scope.vars["_"], s.scope.vars["input"] = &cell{value: v}, &cell{value: enumerator([]any{v})}
@@ -155,7 +156,7 @@ func (s *functionStage) process(v any) error {
 		return s.r.guarded(s.f.body, s.f.body.process, s.out)
 	})
 	if refused != nil {
-		s.r.located(refused, position(s.where)) // it returns what it is given
+		s.r.located(refused, position(s.where)) // only the fields of refused change
 		return s.r.report(refused, action)
 	}
 	return err
@@ -165,7 +166,7 @@ func (s *functionStage) bindItem(v any) error {
 	if s.binder == nil {
 		return nil
 	}
-	return s.binder.take(v)
+	return s.binder.bindItem(v)
 }
 
 func (s *functionStage) end() error {
@@ -173,7 +174,7 @@ func (s *functionStage) end() error {
 	err := s.within(func() error {
 		if s.f.body.streams && !s.piped {
 			if err := r.guarded(s.f.body, s.f.body.process, s.out); err != nil {
-				if _, ok := err.(returnSignal); !ok { // it is never wrapped
+				if _, ok := err.(returnSignal); !ok { // signals are never wrapped
 					return err
 				}
 			}
@@ -182,17 +183,18 @@ func (s *functionStage) end() error {
 		return r.guarded(s.f.body, s.f.body.end, s.out)
 	})
 	if err == nil && s.at == nil && !s.dot {
-		r.ok = !s.scope.unwell
+		r.ok = !s.scope.wroteError
 	}
 	return err
 }
 
-// enumerator is $input: it gives its items once.
+// enumerator returns a value of $input, which yields its items once.
 func enumerator(items []any) *array { return &array{items: items, kind: kindEnumerator} }
 
+// kindEnumerator is the type of $input.
 const kindEnumerator = "System.Collections.ArrayList+ArrayListEnumeratorSimple"
 
-// invocation is $MyInvocation within a function.
+// invocation returns $MyInvocation within a function.
 func (s *functionStage) invocation() any {
 	name := base(s.f.name)
 	info := s.r.invocationInfo(system(kindCommand, nil, "Name", name, "CommandType", "Function", "Definition", s.f.text, "ScriptBlock", s.f,
@@ -203,11 +205,11 @@ func (s *functionStage) invocation() any {
 
 // callFunction runs a function in a new scope.
 func (r *run) callFunction(f function, args []argumentValue, input []any, out sink) error {
-	return (&functionStage{r: r, f: f, args: args, out: out, piped: input != nil}).all(input)
+	return (&functionStage{r: r, f: f, args: args, out: out, piped: input != nil}).runAll(input)
 }
 
-// all runs a stage with a whole input.
-func (s *functionStage) all(input []any) error {
+// runAll runs a stage from begin to end with the items of input.
+func (s *functionStage) runAll(input []any) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
@@ -219,8 +221,8 @@ func (s *functionStage) all(input []any) error {
 	return s.end()
 }
 
-// item1 runs a script block in the caller's scope with an item as $_.
-func (r *run) item1(f function, v any, out sink) error {
+// runItem runs a script block in the caller's scope, with an item as $_.
+func (r *run) runItem(f function, v any, out sink) error {
 	if err := r.step(); err != nil {
 		return err
 	}
@@ -230,17 +232,17 @@ func (r *run) item1(f function, v any, out sink) error {
 	}
 	r.source, r.file = f.source, f.file
 	if outer.scope.home != f.home {
-		r.scope = newScope(r.home(f))
+		r.scope = newScope(r.homeScope(f))
 		r.scope.caller = outer.scope
 	}
 	defer func() { r.site = outer }()
-	defer r.current(v)()
+	defer r.setCurrent(v)()
 	body := f.body.end
 	if f.body.streams {
 		body = f.body.process
 	}
 	err := r.statements(body, out)
-	if _, ok := err.(returnSignal); ok { // it is never wrapped
+	if _, ok := err.(returnSignal); ok { // signals are never wrapped
 		return nil
 	}
 	return err
@@ -248,10 +250,10 @@ func (r *run) item1(f function, v any, out sink) error {
 
 // body runs a block in the current scope: its parameters, begin, process and end.
 func (r *run) body(f function, args []argumentValue, input []any, out sink) error {
-	return (&functionStage{r: r, f: f, args: args, out: out, at: r.scope, piped: input != nil}).all(input)
+	return (&functionStage{r: r, f: f, args: args, out: out, at: r.scope, piped: input != nil}).runAll(input)
 }
 
-// guarded runs statements with the traps of their block.
+// guarded runs statements. The traps of their block handle failures.
 func (r *run) guarded(b *block, body []node, out sink) error {
 	if len(b.traps) == 0 {
 		return r.statements(body, out)
@@ -270,14 +272,14 @@ func (r *run) guarded(b *block, body []node, out sink) error {
 	return nil
 }
 
-// trapped passes a failure to a trap; after continue, the next statement runs.
+// trapped passes a failure to the block's trap for it. It returns nil if the next statement is to run.
 func (r *run) trapped(b *block, err error, out sink) error {
 	f := failed(err)
 	if f == nil {
 		return err
 	}
 	traps := slices.Clone(b.traps)
-	slices.SortStableFunc(traps, func(x, y trapStatement) int { // one for all comes last
+	slices.SortStableFunc(traps, func(x, y trapStatement) int { // a trap for all exceptions is the last one to apply
 		return cmp.Compare(strings.Compare("", x.kind), strings.Compare("", y.kind))
 	})
 	for _, t := range traps {
@@ -289,7 +291,7 @@ func (r *run) trapped(b *block, err error, out sink) error {
 		if inner := f.exception.within([]string{t.kind}); inner != nil {
 			seen.exception = *inner
 		}
-		restore := r.current(&seen)
+		restore := r.setCurrent(&seen)
 		end := r.statements(t.body, out)
 		restore()
 		if j, ok := errors.AsType[jumpSignal](end); ok {
@@ -311,14 +313,14 @@ func (r *run) trapped(b *block, err error, out sink) error {
 	return err
 }
 
-// zeros are the values of parameters that the caller does not set, by their types.
+// zeros are the values of parameters without an argument and a default, by type.
 var zeros = map[string]any{
 	"switch": false, "bool": false, "boolean": false, "int": int64(0), "int32": int64(0), "double": float64(0), "float": short(0),
 	"single": short(0), "decimal": decimal{new(big.Int), 0}, "datetime": time.Time{}, "timespan": time.Duration(0),
 	"guid": guid("00000000-0000-0000-0000-000000000000"), "string": "",
 }
 
-// zero returns the value of a parameter that the caller does not set.
+// zero returns the value of a parameter without an argument and a default.
 func zero(one parameter) any {
 	for _, kind := range one.kinds {
 		if v, ok := zeros[kind]; ok {
@@ -331,7 +333,7 @@ func zero(one parameter) any {
 	return nil
 }
 
-// castOf returns the type that a parameter's variable keeps.
+// castOf returns the type to which a parameter's variable converts its values, or otherwise if it has none.
 func castOf(one parameter, otherwise string) string {
 	for _, kind := range one.kinds {
 		if kind != "switch" && kind != "object" && kind != "psobject" {
@@ -341,8 +343,8 @@ func castOf(one parameter, otherwise string) string {
 	return otherwise
 }
 
-// loose are arguments as the values that $args has.
-func loose(args []argumentValue) []any {
+// argsValues returns arguments as the items of $args.
+func argsValues(args []argumentValue) []any {
 	out := []any{}
 	for _, a := range args {
 		if a.parameter != "" {

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// argumentValue is an argument of a command after evaluation.
+// argumentValue is an evaluated argument of a command.
 type argumentValue struct {
 	parameter string
 	value     any
-	// has is set for parameters with a value, joined for those in the form -Name:value.
+	// has is set if there is a value, joined for the form -Name:value.
 	has, joined bool
-	// text is how the argument is written, which a program gets.
+	// text is the argument in the script's spelling, which a native program gets.
 	text string
 	// bare is set for values without quotes.
 	bare bool
-	// splatted is set for what @name gives.
+	// splatted is set for an argument from @name.
 	splatted bool
-	// glued is set for values that follow their parameter without a blank.
+	// glued is set for a value that follows its parameter without a blank.
 	glued bool
 }
 
-// unnamed are values as arguments without names.
+// unnamed returns values as arguments without names.
 func unnamed(values ...any) []argumentValue {
 	out := make([]argumentValue, len(values))
 	for i, v := range values {
@@ -33,14 +33,14 @@ func unnamed(values ...any) []argumentValue {
 	return out
 }
 
-// stage takes what a pipeline gives it.
+// stage is a stage of a pipeline.
 type stage interface {
 	begin() error
 	process(v any) error
 	end() error
 }
 
-// pipeline runs stages; what the last one gives goes to out.
+// pipeline runs the stages of a pipeline. The output of the last stage goes to out.
 func (r *run) pipeline(p pipeline, out sink) error {
 	if len(p.stages) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	}
 	r.ok, r.where = true, p.at()
 	stages := make([]stage, len(p.stages))
-	// What a stage gives before all have begun waits for that.
+	// waiting are the inputs of stages that earlier stages output before all stages have begun.
 	var waiting []func() error
 	begun := false
 	next, err := out, error(nil)
@@ -62,7 +62,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 			break
 		}
 		s, failure := r.stage(c, next, i > 0)
-		if failure != nil { // of several, the first one's is reported
+		if failure != nil { // the failure of the first stage is reported
 			err = r.located(failure, c)
 			continue
 		}
@@ -94,7 +94,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	}
 	for i := 1; ; i++ {
 		if owner := stopped(err, stages); owner >= 0 {
-			i, err = max(i, owner), nil // what is before it does not go on
+			i, err = max(i, owner), nil // the stages before the owner do not continue
 		}
 		if err != nil || i >= len(stages) {
 			return err
@@ -103,7 +103,7 @@ func (r *run) pipeline(p pipeline, out sink) error {
 	}
 }
 
-// functionOf is the function that a stage runs, or nil.
+// functionOf returns the stage of a function in a pipeline, or nil for other stages.
 func functionOf(s stage) *functionStage {
 	if rs, ok := s.(*redirectedStage); ok {
 		s = rs.inner
@@ -112,7 +112,7 @@ func functionOf(s stage) *functionStage {
 	return f
 }
 
-// stopped returns which stage of a pipeline needs no more input, or -1.
+// stopped returns the index of the stage that needs no more input, or -1.
 func stopped(err error, stages []stage) int {
 	stop, ok := errors.AsType[stopSignal](err)
 	if !ok {
@@ -126,7 +126,7 @@ func stopped(err error, stages []stage) int {
 	})
 }
 
-// feed runs the first stage of a pipeline, a command that has begun or an expression.
+// feed runs the first stage of a pipeline: a command that has begun, or an expression.
 func (r *run) feed(n node, s stage, out sink) error {
 	if s != nil {
 		r.where = n.at()
@@ -142,7 +142,7 @@ func (r *run) feed(n node, s stage, out sink) error {
 	return each(v, out)
 }
 
-// redirectedValue runs an expression whose value goes to a file.
+// redirectedValue runs an expression with redirections.
 func (r *run) redirectedValue(n redirected, out sink) error {
 	to, finish, err := r.redirect(n.redirects, out)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *run) redirectedValue(n redirected, out sink) error {
 	return errors.Join(r.located(err, n), finish())
 }
 
-// stage makes the stage that a command is.
+// stage returns the stage of a command.
 func (r *run) stage(c command, out sink, piped bool) (stage, error) {
 	var to *redirection
 	finish := func() error { return nil }
@@ -180,7 +180,7 @@ func (r *run) stage(c command, out sink, piped bool) (stage, error) {
 	return &redirectedStage{r: r, inner: s, to: to, finish: finish}, nil
 }
 
-// target resolves what a command calls.
+// target returns the stage of the function, cmdlet, script or program that a command calls.
 func (r *run) target(c command, out sink, piped bool) (stage, error) {
 	name, err := r.eval(c.name)
 	if err != nil {
@@ -206,18 +206,18 @@ func (r *run) target(c command, out sink, piped bool) (stage, error) {
 		if v.kind == kindCommand {
 			name = text(v.read("Name"))
 		} else if m := moduleIn(v); m != nil && m.scope != nil && len(args) > 0 {
-			if f, ok := args[0].value.(function); ok { // it runs in the module
+			if f, ok := args[0].value.(function); ok { // the script block runs in the module
 				f.home = m.scope
 				return &functionStage{r: r, f: f, args: args[1:], out: out, piped: piped, dot: c.operator == '.', where: c.at()}, nil
 			}
 		}
 	}
-	return r.named(c, text(name), invoked, args, out, piped)
+	return r.resolve(c, text(name), invoked, args, out, piped)
 }
 
-// named finds a command by its name: a function, an alias, a cmdlet, a script or a
-// program.
-func (r *run) named(c command, name, invoked string, args []argumentValue, out sink, piped bool) (stage, error) {
+// resolve returns the stage of a command with a name: a function, an alias, a cmdlet, a script or a program.
+// invoked is the name in the script.
+func (r *run) resolve(c command, name, invoked string, args []argumentValue, out sink, piped bool) (stage, error) {
 	low := strings.ToLower(name)
 	if m, rest, ok := strings.Cut(low, `\`); ok && (r.modules[m] != nil || knownModules[m] || m == "microsoft.powershell.core") {
 		low, name = rest, name[len(m)+1:]
@@ -260,7 +260,7 @@ func (r *run) named(c command, name, invoked string, args []argumentValue, out s
 		return nil, lacking("%s", known)
 	}
 	if _, ok := r.function("get-" + low); ok || cmdlets["get-"+low] != nil {
-		return r.named(c, "Get-"+name, invoked, args, out, piped) // what has no verb gets
+		return r.resolve(c, "Get-"+name, invoked, args, out, piped) // Get- may be omitted
 	}
 	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && !r.defined[low] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
 		return nil, lacking("the cmdlet %s, if the image has one of that name", name)
@@ -268,19 +268,20 @@ func (r *run) named(c command, name, invoked string, args []argumentValue, out s
 	return nil, noCommand(name)
 }
 
-// noCommand is the failure of a name that no command has.
+// noCommand returns the failure of a command that does not exist.
 func noCommand(name string) *failure {
 	f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the "+
 		"name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a "+
 		"path was included, verify that the path is correct and try again.", name)
 	f.command, f.target = name, name
-	return f.with("CommandName", name)
+	return f.withProperty("CommandName", name)
 }
 
 func isBatch(low string) bool {
 	return strings.HasSuffix(low, ".cmd") || strings.HasSuffix(low, ".bat")
 }
 
+// alias returns the command of an alias.
 func (r *run) alias(low string) (string, bool) {
 	for s := r.scope; s != nil; s = s.parent {
 		if to, ok := s.aliases[low]; ok {
@@ -331,7 +332,7 @@ func isBare(source string, n constant) bool {
 	return n.at() < len(source) && source[n.at()] != '"' && source[n.at()] != '\'' && source[n.at()] != '@'
 }
 
-// splat makes arguments of a hashtable or a list.
+// splat returns the items of a list, or the entries of a hashtable, as arguments.
 func (r *run) splat(name string) ([]argumentValue, error) {
 	v, err := r.get(variable{name: name})
 	if err != nil {
@@ -356,13 +357,13 @@ func (r *run) splat(name string) ([]argumentValue, error) {
 	return out, nil
 }
 
-// redirection is where the streams of a command go.
+// redirection has the sinks of a command's streams, and the sinks outside of the command.
 type redirection struct {
 	sinks [7]sink
 	outer [7]sink
 }
 
-// redirect opens the files of redirections. sinks[1] is never nil.
+// redirect opens the files of redirections. The returned function closes them. sinks[1] is never nil.
 func (r *run) redirect(rs []redirect, out sink) (*redirection, func() error, error) {
 	to := &redirection{outer: r.redirected}
 	to.sinks = r.redirected
@@ -400,12 +401,12 @@ func (r *run) redirect(rs []redirect, out sink) (*redirection, func() error, err
 	return to, done, nil
 }
 
-// fileSink returns a sink that writes its output to a file, as Out-File does.
+// fileSink returns a sink that writes values to a file, as Out-File does, and a function that completes the file.
 func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 	if text(v) == "" {
 		return func(any) error { return nil }, func() error { return nil }, nil
 	}
-	name, err := r.written(text(v))
+	name, err := r.outputPath(text(v))
 	if err != nil {
 		return nil, nil, openFailure(err)
 	}
@@ -423,8 +424,7 @@ func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
 	}, nil
 }
 
-// outwards returns the sink for a command's output. It restores the outer streams while the sink
-// runs.
+// outwards returns the sink for a command's output. While it passes a value on, the streams are those outside of the command.
 func (to *redirection) outwards(r *run) sink {
 	return func(v any) error {
 		inner := r.redirected
@@ -434,6 +434,7 @@ func (to *redirection) outwards(r *run) sink {
 	}
 }
 
+// redirectedStage is a stage with redirected streams.
 type redirectedStage struct {
 	r      *run
 	inner  stage
@@ -441,7 +442,8 @@ type redirectedStage struct {
 	finish func() error
 }
 
-// within runs a part of the stage. A failure that ends it is the statement's, and does not go where the stage's errors go.
+// within runs a part of the stage with redirected streams. A failure that ends the stage is returned, and not
+// outputPath to the redirected stream.
 func (s *redirectedStage) within(f func() error) error {
 	outer := s.r.redirected
 	s.r.redirected = s.to.sinks
@@ -465,19 +467,20 @@ func (s *redirectedStage) end() error {
 	return s.finish()
 }
 
-// scriptStage runs a script file.
+// scriptStage reads a script file and returns its stage.
 func (r *run) scriptStage(s *fileStage, name string) (stage, error) {
 	s.file = r.path(name)
 	data, err := r.m.Root.ReadFile(s.file)
 	if err != nil {
 		f := noCommand(name)
-		f.target = nil // a path names none
+		f.target = nil // the error for a path has no target
 		return nil, f
 	}
 	s.content = decode(data)
 	return s, nil
 }
 
+// fileStage is the stage of a script file in a pipeline.
 type fileStage struct {
 	r             *run
 	file, content string
@@ -485,7 +488,7 @@ type fileStage struct {
 	input         []any
 	out           sink
 	piped, dot    bool
-	// invoked is how the script was called, where the place of the call.
+	// invoked is the name by which the script was called, where the position of the call.
 	invoked string
 	where   int
 }
@@ -495,7 +498,7 @@ func (s *fileStage) process(v any) error { s.input = append(s.input, v); return 
 
 func (s *fileStage) end() error {
 	r := s.r
-	if restart(r, s.file) {
+	if isKubeletRestart(r, s.file) {
 		return r.restartKubelet()
 	}
 	ctx, leave, err := r.host.Enter(r.ctx, s.content)
@@ -539,7 +542,7 @@ func (s *fileStage) end() error {
 	return err
 }
 
-// unparsed words a script that cannot be read.
+// unparsed returns the error of a script that cannot be parsed.
 func (r *run) unparsed(err error, file string) error {
 	pe, ok := errors.AsType[*ParseError](err)
 	if !ok {
@@ -554,21 +557,21 @@ func (r *run) unparsed(err error, file string) error {
 	return f
 }
 
-// invocation is $MyInvocation within a script.
+// invocation returns $MyInvocation within a script.
 func (r *run) invocation(file, invoked string, where int) any {
 	return r.invocationInfo(system(kindCommand, nil, "Name", base(file), "Path", file, "Definition", file, "CommandType", "ExternalScript"),
 		cmp.Or(invoked, file), file, r.source, where)
 }
 
-// invocationInfo is how a command was called: by which name, and from where in a script.
+// invocationInfo returns an InvocationInfo: how and where a command was called.
 func (r *run) invocationInfo(command any, name, file, source string, at int) *object {
-	line, column := place(source, at)
+	line, column := lineAndColumn(source, at)
 	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand", command, "ScriptName", file, "PSScriptRoot", parent(file),
 		"PSCommandPath", file, "InvocationName", name, "ScriptLineNumber", int64(line), "OffsetInLine", int64(column), "Line",
 		lineOf(source, line), "BoundParameters", newHash(), "UnboundArguments", newArray(), "ExpectingInput", false)
 }
 
-// lineOf is a line of a text.
+// lineOf returns a line of a text, counted from 1, or "".
 func lineOf(text string, line int) string {
 	if lines := strings.SplitN(text, "\n", line+1); line > 0 && line <= len(lines) {
 		return lines[line-1]

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Kinds of objects of the system.
+// The type names of simulated objects to which several functions refer.
 const (
 	kindService     = "System.ServiceProcess.ServiceController"
 	kindFile        = "System.IO.FileInfo"
@@ -46,7 +46,8 @@ func (r *run) nameOf(n node) (string, error) {
 	return text(v), err
 }
 
-// keyOfMember is what a member's name is as the key of a table: a number is no text.
+// keyOfMember returns the value of the constant or variable that names a member, as the key of a hashtable: a
+// number stays a number. It is nil for other nodes.
 func (r *run) keyOfMember(n node) (any, error) {
 	switch n := n.(type) {
 	case constant:
@@ -57,7 +58,7 @@ func (r *run) keyOfMember(n node) (any, error) {
 	return nil, nil
 }
 
-// member reads a property.
+// member returns the value of a member expression.
 func (r *run) member(m member) (any, error) {
 	name, err := r.nameOf(m.name)
 	if err != nil {
@@ -86,8 +87,7 @@ func (r *run) member(m member) (any, error) {
 	return r.property(of, name)
 }
 
-// property reads a property of a value. One that the system's objects have and the
-// simulation has not is refused by name.
+// property returns a property of a value. A property that real objects have and the simulation does not have is refused by name.
 func (r *run) property(of any, name string) (any, error) {
 	low := strings.ToLower(name)
 	if v, ok, err := common(of, low); ok || err != nil {
@@ -143,7 +143,7 @@ func (r *run) property(of any, name string) (any, error) {
 		return exceptionProperty(r, o, name, low)
 	case bool:
 		if low == "ispresent" {
-			return o, nil // a SwitchParameter is a Boolean here
+			return o, nil // the simulation has a Boolean in place of a SwitchParameter
 		}
 	case *reference:
 		if low == "value" {
@@ -175,7 +175,7 @@ func (r *run) property(of any, name string) (any, error) {
 	return r.noProperty(name)
 }
 
-// propertyNames are the properties of values that are no objects here.
+// propertyNames returns the names of the properties of a value that is not an object here.
 func propertyNames(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -197,7 +197,7 @@ func propertyNames(v any) []string {
 	return nil
 }
 
-// propertiesOf is an object with these.
+// propertiesOf returns an object with the properties of a value that is not an object here.
 func propertiesOf(v any) *object {
 	o := custom()
 	for _, name := range propertyNames(v) {
@@ -208,6 +208,7 @@ func propertiesOf(v any) *object {
 	return o
 }
 
+// propertyObject returns the item of PSObject.Properties for a field of an object.
 func propertyObject(o *object, f field) *object {
 	kind := "NoteProperty"
 	if o.closed {
@@ -229,10 +230,10 @@ func kindOfOrObject(v any) string {
 	return kindOf(v)
 }
 
-// kindTypeNames is the list of PSObject.TypeNames.
+// kindTypeNames is the type of PSObject.TypeNames.
 const kindTypeNames = "System.Collections.ObjectModel.Collection`1"
 
-// firstTypeName is the first of typeNamesOf.
+// firstTypeName returns the first type name of a value.
 func firstTypeName(v any) string {
 	if o, ok := v.(*object); ok && o.named != "" {
 		return o.named
@@ -240,7 +241,7 @@ func firstTypeName(v any) string {
 	return kindOf(v)
 }
 
-// typeNamesOf are the types that a value is of.
+// typeNamesOf returns the type names of a value, the most derived first.
 func typeNamesOf(v any) *array {
 	kind := kindOf(v)
 	out := newArray(firstTypeName(v))
@@ -252,7 +253,7 @@ func typeNamesOf(v any) *array {
 	case int64, float64, short, bool, sized, decimal, char, time.Time, time.Duration, guid:
 		out.items = append(out.items, "System.ValueType")
 	case *array:
-		if !growing(v) {
+		if !canGrow(v) {
 			out.items = append(out.items, "System.Array")
 		}
 	case exception:
@@ -267,14 +268,14 @@ func typeNamesOf(v any) *array {
 	return out
 }
 
-// scripted is a member that Add-Member makes of a script block or of another member's name.
+// scripted is a script property, script method or alias property of Add-Member.
 type scripted struct {
 	kind  string
 	get   function
 	alias string
 }
 
-// common returns the properties that every value has.
+// common returns a property that every value has; the result is false for other names.
 func common(of any, low string) (any, bool, error) {
 	switch low {
 	case "count", "length":
@@ -302,7 +303,7 @@ func common(of any, low string) (any, bool, error) {
 		return typeNamesOf(of), of != nil, nil
 	case "psobject":
 		a, isArray := of.(*array)
-		if t, isType := of.(typeValue); isType || isArray && growing(a) {
+		if t, isType := of.(typeValue); isType || isArray && canGrow(a) {
 			return nil, true, lacking("the properties that %s have", map[bool]string{true: "types", false: "lists"}[t.name != ""])
 		} else if of == nil {
 			break
@@ -329,6 +330,7 @@ func common(of any, low string) (any, bool, error) {
 	return nil, false, nil
 }
 
+// hashProperty returns the value of a key, or a property of a hashtable.
 func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 	if v, ok := h.get(name); ok {
 		return v, nil
@@ -357,9 +359,9 @@ func (r *run) hashProperty(h *hashtable, name string) (any, error) {
 	return r.noProperty(name)
 }
 
-// listProperty reads a property of each item.
+// listProperty returns a property of a list, or the property of each item.
 func (r *run) listProperty(a *array, name, low string) (any, error) {
-	if a.kind == kindEnumerator { // it has no members but those of its items
+	if a.kind == kindEnumerator { // an enumerator has only the members of its items
 		low = ""
 	}
 	switch low {
@@ -372,11 +374,11 @@ func (r *run) listProperty(a *array, name, low string) (any, error) {
 	case "rank":
 		return int64(1), nil
 	case "isfixedsize":
-		return !growing(a), nil
+		return !canGrow(a), nil
 	case "isreadonly", "issynchronized":
 		return false, nil
 	case "syncroot":
-		if !growing(a) {
+		if !canGrow(a) {
 			return a, nil
 		}
 		return nil, lacking("the property %s of lists", name)
@@ -414,7 +416,7 @@ func (r *run) listProperty(a *array, name, low string) (any, error) {
 	return plain(single(out)), nil
 }
 
-// orNull keeps a null, which list drops.
+// orNull returns the items of a value. For null it returns a null item, where list returns none.
 func orNull(v any) []any {
 	if v == nil {
 		return []any{nil}
@@ -422,7 +424,7 @@ func orNull(v any) []any {
 	return list(v)
 }
 
-// parts are the properties of the values of a type, in the order of their declaration.
+// parts are the properties of a type's values, in the order of their declaration.
 type parts[T any] []part[T]
 
 type part[T any] struct {
@@ -467,13 +469,13 @@ var dateParts = parts[time.Time]{
 	{"Year", func(t time.Time) any { return int64(t.Year()) }},
 }
 
-// fromTicks is the time of a count of ticks.
+// fromTicks returns the date of a number of ticks.
 func fromTicks(n int64) time.Time {
 	const unix = 621355968000000000
 	return time.Unix((n-unix)/1e7, (n-unix)%1e7*100).UTC()
 }
 
-// ticks are tenths of microseconds since the year one.
+// ticks returns the number of ticks of a date: 100 nanoseconds since the year 1.
 func ticks(t time.Time) int64 {
 	const unix = 621355968000000000
 	return unix + t.Unix()*1e7 + int64(t.Nanosecond()/100)
@@ -510,6 +512,7 @@ var typeParts = parts[typeValue]{
 	{"FullName", func(t typeValue) any { return typeName(t.name) }},
 }
 
+// failureProperty returns a property of an ErrorRecord.
 func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 	switch low {
 	case "exception":
@@ -546,7 +549,7 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 	return r.noProperty(name)
 }
 
-// categoryInfo is what kind of error it is. Most follow from the exception's class.
+// categoryInfo returns the CategoryInfo of a failure. Most of it depends on the exception's class.
 func (f *failure) categoryInfo() *object {
 	short := f.exception.kind[strings.LastIndexByte(f.exception.kind, '.')+1:]
 	category := f.category
@@ -587,7 +590,7 @@ func (f *failure) categoryInfo() *object {
 		"TargetName", target, "TargetType", kind, "text", fmt.Sprintf("%s: (%s:%s) [%s], %s", category, shown, kind, activity, short))
 }
 
-// categories are those of exceptions that always have the same one.
+// categories are the error categories of exceptions that always have the same category.
 var categories = map[string]string{
 	"ItemNotFoundException": "ObjectNotFound", "CommandNotFoundException": "ObjectNotFound", "DriveNotFoundException": "ObjectNotFound",
 	"ProviderNotFoundException": "ObjectNotFound", "ParameterBindingException": "InvalidArgument",
@@ -598,6 +601,7 @@ var categories = map[string]string{
 	"FileNotFoundException": "ObjectNotFound", "ParseException": "ParserError", "MethodInvocationException": "NotSpecified",
 }
 
+// exceptionProperty returns a property of an exception.
 func exceptionProperty(r *run, e exception, name, low string) (any, error) {
 	if e.more != nil {
 		if v, ok := e.more.get(low); ok {
@@ -633,7 +637,7 @@ func exceptionProperty(r *run, e exception, name, low string) (any, error) {
 	return r.noProperty(name)
 }
 
-// noProperty is what a property is that a value does not have.
+// noProperty returns the value of a property that does not exist: null, or an error in strict mode.
 func (r *run) noProperty(name string) (any, error) {
 	if r.strictness() >= 2 {
 		return nil, broken("PropertyNotFoundException", "PropertyNotFoundStrict",
@@ -642,7 +646,7 @@ func (r *run) noProperty(name string) (any, error) {
 	return nil, nil
 }
 
-// putMember writes a property.
+// putMember assigns a value to a property.
 func (r *run) putMember(t member, v any) error {
 	name, err := r.nameOf(t.name)
 	if err != nil {
@@ -714,10 +718,10 @@ func (r *run) putMember(t member, v any) error {
 		"The property '%s' cannot be found on this object. Verify that the property exists and can be set.", name)
 }
 
-// writable are kinds whose fields a script can set.
+// writable are the kinds of the system's objects whose properties scripts can set.
 var writable = map[string]bool{kindClient: true}
 
-// derived are properties that are computed.
+// derived returns a property of an object that is computed; ok is false for other names.
 func (r *run) derived(o *object, low string) (any, bool, error) {
 	switch o.kind {
 	case kindWatch:
@@ -753,7 +757,7 @@ func (r *run) derived(o *object, low string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// groupItem returns a group of a match, by number or name, or a match by number.
+// groupItem returns a group of a match by number or name, or a match by number.
 func (r *run) groupItem(o *object, by any) (any, bool, error) {
 	items, _ := o.get("items")
 	if n, _, ok := wholeOf(by); ok {
@@ -773,7 +777,7 @@ func (r *run) groupItem(o *object, by any) (any, bool, error) {
 	return nil, false, nil
 }
 
-// scriptedValue reads a member that is a script block, with the object as $this.
+// scriptedValue returns the value of a scripted member. Its script block runs with the object as $this.
 func (r *run) scriptedValue(o *object, s scripted) (any, error) {
 	if s.alias != "" {
 		return r.property(o, s.alias)
@@ -785,7 +789,7 @@ func (r *run) scriptedValue(o *object, s scripted) (any, error) {
 	return plain(single(items)), err
 }
 
-// computedMembers returns an object with the values of its script properties and without its script methods, as output has it.
+// computedMembers returns an object for output: script properties are replaced by their values, and script methods are removed.
 func (r *run) computedMembers(v any) (any, error) {
 	o, ok := v.(*object)
 	if !ok || !slices.ContainsFunc(o.fields, func(f field) bool { _, own := f.value.(scripted); return own }) {
@@ -818,7 +822,7 @@ func (r *run) withThis(o *object, f function, args []any, out sink) error {
 	return r.callFunction(f, unnamed(args...), nil, out)
 }
 
-// putFileTime sets a time of a file.
+// putFileTime sets a time of a file or folder; done is false for other properties.
 func (r *run) putFileTime(o *object, name string, v any) (done bool, err error) {
 	switch low := strings.ToLower(name); {
 	case o.kind != kindFile && o.kind != kindDirectory:

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// invoke calls a method, of a value or of a type.
+// invoke calls a method of a value or type.
 func (r *run) invoke(n invocation) (any, error) {
 	name, err := r.nameOf(n.name)
 	if err != nil {
@@ -40,8 +40,8 @@ func (r *run) invoke(n invocation) (any, error) {
 	return v, methodError(err, name, args)
 }
 
-// owner returns the value that a member belongs to. A type is not looked up for a static
-// member; an error about a missing member names the member.
+// owner returns the value whose member an expression names. A type is not looked up for a static member, so
+// that an error names the member.
 func (r *run) owner(n node, static bool) (any, error) {
 	if t, ok := n.(typeLiteral); ok && static {
 		return typeValue{t.name}, nil
@@ -49,7 +49,7 @@ func (r *run) owner(n node, static bool) (any, error) {
 	return r.eval(n)
 }
 
-// methodError words what a method of .NET throws as PowerShell does.
+// methodError returns an error of a .NET method as PowerShell reports it.
 func methodError(err error, name string, args []any) error {
 	f := failed(err)
 	if f != nil && f.line == 0 && f.exception.inner != nil && f.exception.inner.kind == kindInvalidCast && len(args) > 0 {
@@ -58,7 +58,7 @@ func methodError(err error, name string, args []any) error {
 		if at >= len(names) {
 			names, at = []string{"value"}, 0
 		}
-		return unfit(f, names[at], args[at], name)
+		return unfitArgument(f, names[at], args[at], name)
 	}
 	if f == nil || f.line != 0 && !strings.HasSuffix(f.exception.kind, ".ParseException") || f.ends || f.leaves ||
 		strings.HasPrefix(f.exception.kind,
@@ -71,12 +71,12 @@ func methodError(err error, name string, args []any) error {
 
 const kindInvalidCast = "System.Management.Automation.PSInvalidCastException"
 
-// argumentNames are how methods call their arguments, where it is not value.
+// argumentNames are the names of methods' parameters, for parameters whose name is not value.
 var argumentNames = map[string][]string{"substring": {"startIndex", "length"}, "remove": {"startIndex", "count"},
 	"insert": {"startIndex", "value"}, "padleft": {"totalWidth"}, "padright": {"totalWidth"}, "tostring": {"fieldCount"}}
 
-// unfit is the failure of a method whose argument is not of the type that it takes.
-func unfit(err error, argument string, v any, method string) error {
+// unfitArgument returns the failure of a method's argument that is not of the parameter's type.
+func unfitArgument(err error, argument string, v any, method string) error {
 	f := failed(err)
 	if f == nil {
 		return err
@@ -92,7 +92,7 @@ func unfit(err error, argument string, v any, method string) error {
 		argument, shown, method, kind, f.exception.message)
 }
 
-// wrapped puts an exception of a method of .NET into the one that PowerShell throws for it.
+// wrapped makes a failure's exception the inner exception of a MethodInvocationException, as PowerShell does.
 func wrapped(f *failure, name string, args int) *failure {
 	inner := f.exception
 	f.exception = exception{kind: "System.Management.Automation.MethodInvocationException",
@@ -105,7 +105,7 @@ func wrapped(f *failure, name string, args int) *failure {
 // call runs a method of a value.
 func (r *run) call(of any, name string, args []any) (any, error) {
 	low := strings.ToLower(name)
-	if (low == "where" || low == "foreach") && !isList(of) { // each value has these two
+	if (low == "where" || low == "foreach") && !isList(of) { // every value has these two methods
 		of = newArray(list(of)...)
 	}
 	if of == nil {
@@ -117,7 +117,7 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		if key := typeKey(kind); typeName(key) == kind || !strings.EqualFold(typeName(key), strings.TrimPrefix(kind, "System.")) {
 			return typeValue{key}, nil
 		}
-		return typeValue{kind}, nil // a name that the table of types has not
+		return typeValue{kind}, nil // the table of types does not have the name
 	case "tostring":
 		if len(args) == 0 {
 			if f, ok := of.(function); ok {
@@ -154,15 +154,15 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 		if o, ok := of.(*object); ok && o.kind == "System.DateTimeOffset" {
 			break
 		}
-		if !formats(of) {
+		if !hasFormats(of) {
 			return nil, noOverload("ToString", len(args))
 		}
 		s, err := r.formatted(of, text(args[0]), cultureOf(args, 1))
-		return s, threw(err)
+		return s, formatException(err)
 	case "equals":
 		if len(args) == 1 {
 			if o, ok := of.(*object); ok && o.kind == customKind {
-				return false, nil // each use of it has another wrapper
+				return false, nil // PowerShell wraps the object again at each use, and no two wrappers are equal
 			}
 			return equal(of, args[0], true) && kindOf(of) == kindOf(args[0]), nil
 		}
@@ -211,11 +211,11 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 			if len(args) != 1 {
 				return nil, noOverload(name, len(args))
 			}
-			by, err := toSpan(first2(args))
+			by, err := toSpan(firstOf(args))
 			if err != nil {
 				return nil, err
 			}
-			return r.spans(map[string]string{"add": "+", "subtract": "-"}[low], o, by)
+			return r.spanArithmetic(map[string]string{"add": "+", "subtract": "-"}[low], o, by)
 		case "negate":
 			return -o, nil
 		case "duration":
@@ -235,15 +235,15 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	case typeValue:
 		switch low {
 		case "isinstanceoftype":
-			return isType(first2(args), o.name), nil
+			return isType(firstOf(args), o.name), nil
 		case "isassignablefrom":
-			t, _ := first2(args).(typeValue)
+			t, _ := firstOf(args).(typeValue)
 			return typeKey(typeName(t.name)) == typeKey(typeName(o.name)), nil
 		}
 		return nil, lacking("the method %s of types", name)
 	case enumMember:
 		if low == "hasflag" {
-			other, err := toEnumeration(typeKey(o.kind), first2(args))
+			other, err := toEnumeration(typeKey(o.kind), firstOf(args))
 			m, _ := other.(enumMember)
 			return o.n&m.n == m.n, err
 		}
@@ -251,19 +251,19 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 	return nil, r.noMethod(of, name)
 }
 
-// noOverload is the failure of a call with arguments that no overload takes.
+// noOverload returns the failure of a call with a number of arguments that no overload has.
 func noOverload(name string, args int) error {
 	return broken("MethodException", "MethodCountCouldNotFindBest",
 		"Cannot find an overload for \"%s\" and the argument count: \"%d\".", name, args)
 }
 
-// methodMissing is the failure of a call to a method that a type does not have.
+// methodMissing returns the failure of a call of a method that a type does not have.
 func methodMissing(kind, name string) error {
 	return broken("RuntimeException", "MethodNotFound",
 		"Method invocation failed because [%s] does not contain a method named '%s'.", kind, name)
 }
 
-// noMethod refuses a method that the type may well have.
+// noMethod returns the failure for a method that the type does not have, or refuses by name a method that it may have.
 func (r *run) noMethod(of any, name string) error {
 	if o, ok := of.(*object); ok && !o.closed || lacksMember(kindOf(of), name) {
 		return methodMissing(kindOf(of), name)
@@ -271,6 +271,7 @@ func (r *run) noMethod(of any, name string) error {
 	return lacking("the method %s of %s", name, kindOf(of))
 }
 
+// functionCall runs a method of a script block.
 func (r *run) functionCall(f function, name, low string, args []any) (any, error) {
 	switch low {
 	case "invoke", "invokereturnasis":
@@ -279,7 +280,7 @@ func (r *run) functionCall(f function, name, low string, args []any) (any, error
 			return &array{items: items, kind: "System.Collections.ObjectModel.Collection`1"}, err
 		}
 		return single(items), err
-	case "getnewclosure": // a module of its own, with a copy of the caller's variables
+	case "getnewclosure": // the script block becomes part of a new module with copies of the caller's variables
 		own := newScope(r.global)
 		own.home, own.script = own, true
 		for name, c := range r.scope.vars {
@@ -292,7 +293,7 @@ func (r *run) functionCall(f function, name, low string, args []any) (any, error
 	return nil, lacking("the method %s of script blocks", name)
 }
 
-// at returns an argument of a method, as text.
+// at returns an argument of a method as text, or "".
 func at(args []any, i int) string {
 	if i < len(args) {
 		return text(args[i])
@@ -312,6 +313,7 @@ var errLength = func() error {
 	return thrown("ArgumentOutOfRangeException", "Index and length must refer to a location within the string.\r\nParameter name: length")
 }
 
+// stringCall runs a method of a text.
 func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	if err := r.take(len(s)); err != nil {
 		return nil, err
@@ -353,7 +355,7 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	case "split":
 		return r.splitText(s, args)
 	case "substring", "remove", "insert":
-		return r.piece(s, low, args)
+		return r.cutText(s, low, args)
 	case "padleft", "padright":
 		return r.pad(s, low, args)
 	case "tochararray":
@@ -363,7 +365,7 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	case "isnormalized":
 		return true, nil
 	case "chars", "get_chars":
-		v, _, err := r.item(s, first2(args))
+		v, _, err := r.item(s, firstOf(args))
 		return v, err
 	case "getenumerator":
 		return r.convertAll("char", s)
@@ -371,6 +373,7 @@ func (r *run) stringCall(s, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(s, name)
 }
 
+// trim runs Trim, TrimStart or TrimEnd of a text.
 func trim(s, low string, args []any) string {
 	set := ""
 	for _, a := range args {
@@ -388,6 +391,7 @@ func trim(s, low string, args []any) string {
 	return strings.TrimFunc(s, in)
 }
 
+// indexOf runs IndexOf or LastIndexOf of a text, without case if fold is set.
 func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 	runes, from := []rune(s), 0
 	want := at(args, 0)
@@ -409,7 +413,7 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 	case low == "lastindexof" && len(args) == 1 || fold && low == "lastindexof":
 		i = strings.LastIndex(s, want)
 		from, tail = 0, s
-	case low == "lastindexof": // the match ends at the index, or before it
+	case low == "lastindexof": // the match must end at the index or before it
 		from, tail = 0, string(runes[:min(from+1, len(runes))])
 		i = strings.LastIndex(tail, want)
 	case low == "indexofany":
@@ -427,6 +431,7 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 	return int64(from + len([]rune(tail[:i]))), nil
 }
 
+// replaceText runs Replace of a text.
 func (r *run) replaceText(s string, args []any) (any, error) {
 	if len(args) != 2 {
 		return nil, noOverload("Replace", len(args))
@@ -442,11 +447,11 @@ func (r *run) replaceText(s string, args []any) (any, error) {
 	return out, r.take(len(out))
 }
 
-// splitText is String.Split: in Windows PowerShell each character of a text separates, and each text of a list of texts.
+// splitText is String.Split of Windows PowerShell: each character of a text is a separator, as is each text of a list.
 func (r *run) splitText(s string, args []any) (any, error) {
 	by, most, drop := []string{}, -1, false
 	for i, a := range args {
-		switch v := bare(a).(type) {
+		switch v := plainInteger(a).(type) {
 		case int64:
 			if i > 0 {
 				most = int(v)
@@ -495,7 +500,7 @@ func (r *run) splitText(s string, args []any) (any, error) {
 	return out, r.take(len(s))
 }
 
-// separator returns where the first of some texts is, or the first blank, and its length.
+// separator returns the position and length of the first separator in a text; without separators, of the first blank.
 func separator(s string, by []string) (at, size int) {
 	for i, c := range s {
 		if len(by) == 0 && unicode.IsSpace(c) {
@@ -510,7 +515,8 @@ func separator(s string, by []string) (at, size int) {
 	return -1, 0
 }
 
-func (r *run) piece(s, low string, args []any) (any, error) {
+// cutText runs Substring, Remove or Insert of a text.
+func (r *run) cutText(s, low string, args []any) (any, error) {
 	runes := []rune(s)
 	from, err := r.number(args, 0)
 	if err != nil {
@@ -538,6 +544,7 @@ func (r *run) piece(s, low string, args []any) (any, error) {
 	return string(runes[from : from+size]), nil
 }
 
+// pad runs PadLeft or PadRight of a text.
 func (r *run) pad(s, low string, args []any) (any, error) {
 	width, err := r.number(args, 0)
 	if err != nil {
@@ -557,7 +564,8 @@ func (r *run) pad(s, low string, args []any) (any, error) {
 	return s + strings.Repeat(fill, n), r.take(n)
 }
 
-func first2(args []any) any {
+// firstOf returns the first argument, or nil.
+func firstOf(args []any) any {
 	if len(args) == 0 {
 		return nil
 	}

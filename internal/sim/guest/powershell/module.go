@@ -7,15 +7,13 @@ import (
 	"strings"
 )
 
-// module is a script module that is imported: functions of its own scope, some of which it exports
-// (about_Modules).
+// module is an imported script module (about_Modules). Its functions have a scope of their own, and some of them are exported.
 type module struct {
 	name, file string
 	scope      *scope
-	// exported are the patterns of Export-ModuleMember for functions, variables and aliases; nil
-	// before it is called.
+	// exported are the patterns of Export-ModuleMember by kind: function, variable and alias. The map is nil before the first call.
 	exported map[string][]string
-	// functions and variables are what the importing scope got, by their keys.
+	// functions, variables and aliases are the keys of the exported members in the scope that imported them; to is that scope.
 	functions, variables, aliases []string
 	to                            *scope
 }
@@ -29,7 +27,7 @@ var moduleCmdlets = []cmdlet{
 	{name: "Export-ModuleMember", parameters: "Function:0 Variable Alias Cmdlet~", run: exportModuleMember},
 }
 
-// knownModules are the modules of the Windows image of which the simulation has some cmdlets.
+// knownModules are modules of Windows. The value is true for those that the image has and of which some cmdlets are simulated.
 var knownModules = map[string]bool{
 	"microsoft.powershell.management": true, "microsoft.powershell.utility": true,
 	"microsoft.powershell.security": true, "microsoft.powershell.localaccounts": true, "netadapter": true,
@@ -87,7 +85,7 @@ func importModule(c *call) error {
 	return nil
 }
 
-// imported imports one module: one of the image's, or a file of the guest.
+// imported imports a module of the image or of a file.
 func (c *call) imported(name string) (*module, error) {
 	low := strings.ToLower(name)
 	plainName := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(base(name)), ".psm1"), ".psd1")
@@ -141,16 +139,16 @@ func (c *call) imported(name string) (*module, error) {
 		delete(c.modules, plainName)
 	}
 	args := unnamed(list(c.given["argumentlist"])...)
-	err = c.loads(m, (&fileStage{r: c.run, file: file, content: decode(data), args: args, out: c.emit, dot: true}).end)
+	err = c.runIn(m, (&fileStage{r: c.run, file: file, content: decode(data), args: args, out: c.emit, dot: true}).end)
 	if err != nil {
 		return nil, err
 	}
-	m.load(c.textOf("prefix"))
+	m.publish(c.textOf("prefix"))
 	c.modules[plainName] = m
 	return m, nil
 }
 
-// newModule is a module with a scope of its own, from which nothing has been exported yet.
+// newModule returns a module with a new scope, without exports.
 func (c *call) newModule(name, file string) *module {
 	m := &module{name: name, file: file, scope: newScope(c.global), to: c.scope.home}
 	m.scope.home, m.scope.script, m.scope.caller = m.scope, true, c.scope
@@ -160,15 +158,15 @@ func (c *call) newModule(name, file string) *module {
 	return m
 }
 
-// loads runs what makes a module in its scope.
-func (c *call) loads(m *module, f func() error) error {
+// runIn calls f, which fills a module, in the module's scope.
+func (c *call) runIn(m *module, f func() error) error {
 	scope, loading := c.scope, c.loading
 	defer func() { c.scope, c.loading = scope, loading }()
 	c.scope, c.loading = m.scope, m
 	return f()
 }
 
-// newModule makes a module of a script block (New-Module).
+// newModule is New-Module: it makes a module from a script block.
 func newModule(c *call) error {
 	if c.given["scriptblock"] == nil {
 		c.given["scriptblock"] = c.given["name"]
@@ -182,17 +180,17 @@ func newModule(c *call) error {
 	f.home = m.scope
 	args := unnamed(list(c.given["argumentlist"])...)
 	drop := func(any) error { return nil }
-	err := c.loads(m, func() error {
-		return (&functionStage{r: c.run, f: f, args: args, out: drop, at: m.scope}).all(nil)
+	err := c.runIn(m, func() error {
+		return (&functionStage{r: c.run, f: f, args: args, out: drop, at: m.scope}).runAll(nil)
 	})
 	if err != nil {
 		return err
 	}
-	m.load("")
+	m.publish("")
 	return c.emit(m.object())
 }
 
-// moduleIn returns the module that an object describes, or nil.
+// moduleIn returns the module of a module object, or nil.
 func moduleIn(v any) *module {
 	if o, ok := v.(*object); ok && o.kind == kindModule {
 		m, _ := o.read("module").(*module)
@@ -201,7 +199,7 @@ func moduleIn(v any) *module {
 	return nil
 }
 
-// moduleOf returns the name of the module that a function is of, or nothing.
+// moduleOf returns the name of the module in which a function is written, or "".
 func (r *run) moduleOf(f function) string {
 	for _, m := range r.modules {
 		if m.scope != nil && m.scope == f.home {
@@ -219,8 +217,8 @@ func (m *module) exports(kind, name string) bool {
 	return likeAny(name, m.exported[kind])
 }
 
-// load puts what a module exports into the scope that imports it.
-func (m *module) load(prefix string) {
+// publish copies the exported members of a module to the scope that imports it.
+func (m *module) publish(prefix string) {
 	for key, f := range m.scope.functions {
 		if !m.exports("function", key) {
 			continue
@@ -252,6 +250,7 @@ func (m *module) load(prefix string) {
 	slices.Sort(m.functions)
 }
 
+// unload removes the exported members from the scope that imported them.
 func (m *module) unload() {
 	for _, key := range m.functions {
 		delete(m.to.functions, key)
@@ -266,6 +265,7 @@ func (m *module) unload() {
 
 const kindModule = "System.Management.Automation.PSModuleInfo"
 
+// object returns the PSModuleInfo of a module.
 func (m *module) object() *object {
 	commands := newHash()
 	for _, key := range m.functions {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// sized is a whole number whose type its size does not show: an int64 is an Int32 where it
-// fits into one, and an Int64 otherwise.
+// sized is a whole number of a given type. An int64 is an Int32 if its value fits into one, and an Int64
+// otherwise; all other types and an Int64 with a small value need a sized.
 type sized struct {
 	kind string // Int64, UInt32, Byte and so on
 	n    int64
@@ -21,12 +21,12 @@ func (s sized) String() string {
 	return strconv.FormatInt(s.n, 10)
 }
 
-// short is a Single, a number of 24 bits. Arithmetic makes it a float64.
+// short is a Single, with 24 bits of precision. Arithmetic converts it to float64.
 type short float32
 
 func (s short) String() string { return number(s) }
 
-// decimal is n / 10^scale.
+// decimal is the number n / 10^scale.
 type decimal struct {
 	n     *big.Int
 	scale int
@@ -48,10 +48,10 @@ func (d decimal) String() string {
 
 func (d decimal) float() float64 { f, _ := strconv.ParseFloat(d.String(), 64); return f }
 
-// maxScale is how many digits a decimal has behind its point.
+// maxScale is the maximum number of a decimal's digits after the point.
 const maxScale = 28
 
-// parseDecimal reads digits with a point and an exponent.
+// parseDecimal parses a decimal number, with a point and an exponent if there are any.
 func parseDecimal(s string) (decimal, bool) {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "e")
 	whole, part, _ := strings.Cut(mantissa, ".")
@@ -70,26 +70,26 @@ func parseDecimal(s string) (decimal, bool) {
 		return decimal{}, false
 	}
 	if e < -8*maxScale {
-		return decimal{new(big.Int), 0}, true // it has no digit that a decimal has
+		return decimal{new(big.Int), 0}, true // the number is smaller than a decimal can represent
 	}
 	d := decimal{n, len(part) - e}
 	if d.scale < 0 {
 		return decimal{d.n.Mul(d.n, pow10(-d.scale)), 0}, true
 	}
-	return d.cut(), true
+	return d.limitScale(), true
 }
 
 func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
-// cut rounds to the digits that a decimal has.
-func (d decimal) cut() decimal {
+// limitScale rounds a decimal to maxScale digits after the point.
+func (d decimal) limitScale() decimal {
 	if d.scale <= maxScale {
 		return d
 	}
 	return d.round(maxScale)
 }
 
-// round rounds halves to the even neighbour.
+// round rounds to scale digits after the point. Halves are rounded to the even neighbour.
 func (d decimal) round(scale int) decimal {
 	if scale >= d.scale {
 		return d
@@ -122,8 +122,8 @@ func decimalOf(v any) (decimal, bool) {
 	return decimal{}, false
 }
 
-// decimals is + - * / and % of decimals.
-func decimals(operator string, a, b decimal) (any, error) {
+// decimalArithmetic applies + - * / or % to decimals.
+func decimalArithmetic(operator string, a, b decimal) (any, error) {
 	scale := max(a.scale, b.scale)
 	x, y := new(big.Int).Mul(a.n, pow10(scale-a.scale)), new(big.Int).Mul(b.n, pow10(scale-b.scale))
 	switch operator {
@@ -132,15 +132,15 @@ func decimals(operator string, a, b decimal) (any, error) {
 	case "-":
 		return decimal{x.Sub(x, y), scale}, nil
 	case "*":
-		return decimal{new(big.Int).Mul(a.n, b.n), a.scale + b.scale}.cut(), nil
+		return decimal{new(big.Int).Mul(a.n, b.n), a.scale + b.scale}.limitScale(), nil
 	}
 	if y.Sign() == 0 {
-		return nil, divided()
+		return nil, divisionByZero()
 	}
 	if operator == "%" {
 		return decimal{x.Rem(x, y), scale}, nil
 	}
-	d := decimal{x.Mul(x, pow10(maxScale+1)).Quo(x, y), maxScale + 1}.cut()
+	d := decimal{x.Mul(x, pow10(maxScale+1)).Quo(x, y), maxScale + 1}.limitScale()
 	ten, rest := big.NewInt(10), new(big.Int)
 	for d.scale > 0 && rest.Rem(d.n, ten).Sign() == 0 {
 		d = decimal{new(big.Int).Quo(d.n, ten), d.scale - 1}
@@ -148,11 +148,10 @@ func decimals(operator string, a, b decimal) (any, error) {
 	return d, nil
 }
 
-// ranks order the types of whole numbers as .NET promotes them (PowerShell language
-// specification 3.0, chapter 6.15).
+// ranks order the whole number types as .NET promotes them (PowerShell language specification 3.0, chapter 6.15).
 var ranks = map[string]int{"SByte": 0, "Byte": 0, "Int16": 0, "UInt16": 0, "Int32": 0, "UInt32": 1, "Int64": 2, "UInt64": 3}
 
-// wholeOf returns a whole number and its type.
+// wholeOf returns a whole number and the name of its type; ok is false for other values.
 func wholeOf(v any) (n int64, kind string, ok bool) {
 	switch v := v.(type) {
 	case int64:
@@ -166,7 +165,7 @@ func wholeOf(v any) (n int64, kind string, ok bool) {
 	return 0, "", false
 }
 
-// sizedOf returns a number of a type, which fits.
+// sizedOf returns a number with a type. The number must fit into the type.
 func sizedOf(kind string, n int64) any {
 	if kind == "Int32" || kind == "Int64" && (n > math.MaxInt32 || n < math.MinInt32) {
 		return n
@@ -174,7 +173,7 @@ func sizedOf(kind string, n int64) any {
 	return sized{kind, n}
 }
 
-// promoted is the type of an operation on two whole numbers.
+// promoted returns the type of the result of an operation on two whole numbers.
 func promoted(a int64, kindA string, b int64, kindB string) string {
 	kind := kindA
 	if ranks[kindB] > ranks[kindA] {
@@ -189,8 +188,8 @@ func promoted(a int64, kindA string, b int64, kindB string) string {
 	return kind
 }
 
-// wholes is + - * / and % of whole numbers; what overflows its type becomes a Double.
-func wholes(operator string, a int64, kindA string, b int64, kindB string) (any, error) {
+// integerArithmetic applies + - * / or % to whole numbers. A result that overflows its type becomes a Double.
+func integerArithmetic(operator string, a int64, kindA string, b int64, kindB string) (any, error) {
 	kind := promoted(a, kindA, b, kindB)
 	v, err := integers(operator, a, b)
 	n, isWhole := v.(int64)
@@ -203,8 +202,8 @@ func wholes(operator string, a int64, kindA string, b int64, kindB string) (any,
 	return sizedOf(kind, n), nil
 }
 
-// bare makes an int64 of a sized number.
-func bare(v any) any {
+// plainInteger returns a sized number as an int64, and any other value unchanged.
+func plainInteger(v any) any {
 	if s, ok := v.(sized); ok {
 		return s.n
 	}

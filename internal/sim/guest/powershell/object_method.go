@@ -40,10 +40,10 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 	case "System.Version":
 		switch low {
 		case "compareto":
-			if _, isText := first2(args).(string); isText {
+			if _, isText := firstOf(args).(string); isText {
 				return nil, thrown("ArgumentException", "Object must be of type Version.")
 			}
-			v, err := r.convert("version", first2(args))
+			v, err := r.convert("version", firstOf(args))
 			return int64(orderVersions(text(o), text(v))), err
 		case "equals":
 			return text(o) == at(args, 0), nil
@@ -53,7 +53,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 			at, _ := v.(nextMatch)
 			m, err := at.re.FindNextMatch(at.m)
 			if err != nil {
-				return nil, late(err)
+				return nil, searchLimit(err)
 			}
 			return matchObject(at.re, m), r.step()
 		}
@@ -125,7 +125,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 		}
 	case "System.Security.Principal.WindowsPrincipal":
 		if low == "isinrole" {
-			return true, nil // what runs here is the system or an administrator
+			return true, nil // scripts run as the system or as an administrator
 		}
 	case "System.Text.RegularExpressions.Regex":
 		switch low {
@@ -142,7 +142,7 @@ func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
-// elapsed is what a stopwatch has counted.
+// elapsed returns the elapsed time of a stopwatch.
 func (r *run) elapsed(o *object) time.Duration {
 	counted, _ := o.read("counted").(time.Duration)
 	if started, _ := o.read("started").(time.Time); truth(o.read("IsRunning")) {
@@ -151,6 +151,7 @@ func (r *run) elapsed(o *object) time.Duration {
 	return counted
 }
 
+// watchCall runs a method of a stopwatch.
 func (r *run) watchCall(o *object, name, low string) (any, error) {
 	counted := r.elapsed(o)
 	switch low {
@@ -166,7 +167,8 @@ func (r *run) watchCall(o *object, name, low string) (any, error) {
 	return void{}, nil
 }
 
-// randomCall is a method of System.Random without a seed, whose numbers are no one's to know.
+// randomCall runs a method of System.Random. A generator with a seed is refused, because its numbers would
+// have to be those of .NET.
 func (r *run) randomCall(o *object, name, low string, args []any) (any, error) {
 	if o.read("seed") != nil || len(args) > 2 || low != "next" && low != "nextdouble" {
 		return nil, lacking("%s of System.Random with these arguments", name)
@@ -175,7 +177,7 @@ func (r *run) randomCall(o *object, name, low string, args []any) (any, error) {
 		return rand.Float64(), nil
 	}
 	bounds := args
-	if len(args) < 2 { // from 0 on
+	if len(args) < 2 { // without a lower bound the numbers start at 0
 		bounds = append(append([]any{int64(0)}, args...), int64(math.MaxInt32))
 	}
 	from, err := r.number(bounds, 0)
@@ -186,6 +188,7 @@ func (r *run) randomCall(o *object, name, low string, args []any) (any, error) {
 	return int64(from) + rand.Int64N(int64(max(to-from, 1))), errors.Join(err, err2)
 }
 
+// encodingCall runs a method of an encoding.
 func (r *run) encodingCall(o *object, name, low string, args []any) (any, error) {
 	encoding := text(o.read("name"))
 	switch low {
@@ -193,7 +196,7 @@ func (r *run) encodingCall(o *object, name, low string, args []any) (any, error)
 		data := encode(at(args, 0), encoding, false)
 		return data, r.take(len(data))
 	case "getstring":
-		b, err := bytesOf(first2(args))
+		b, err := bytesOf(firstOf(args))
 		if err != nil {
 			return nil, err
 		}
@@ -221,6 +224,7 @@ func (r *run) encodingCall(o *object, name, low string, args []any) (any, error)
 	return nil, r.noMethod(o, name)
 }
 
+// builderCall runs a method of a StringBuilder or StreamWriter.
 func (r *run) builderCall(o *object, name, low string, args []any) (any, error) {
 	v, _ := o.get("text")
 	s := text(v)
@@ -246,7 +250,7 @@ func (r *run) builderCall(o *object, name, low string, args []any) (any, error) 
 		if low == "remove" && len(args) < 2 {
 			return nil, noOverload(name, len(args))
 		}
-		v, err := r.piece(s, low, args)
+		v, err := r.cutText(s, low, args)
 		if err != nil {
 			return nil, err
 		}
@@ -267,6 +271,7 @@ func (r *run) builderCall(o *object, name, low string, args []any) (any, error) 
 	return o, r.take(len(s))
 }
 
+// streamCall runs a method of a stream or StreamReader.
 func (r *run) streamCall(o *object, name, low string) (any, error) {
 	data, _ := o.read("bytes").([]byte)
 	switch {
@@ -293,6 +298,7 @@ func (r *run) streamCall(o *object, name, low string) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
+// clientCall runs a method of a WebClient.
 func (r *run) clientCall(o *object, name, low string, args []any) (any, error) {
 	headers := map[string]string{}
 	if v, _ := o.get("Headers"); v != nil {
@@ -304,13 +310,13 @@ func (r *run) clientCall(o *object, name, low string, args []any) (any, error) {
 	}
 	switch low {
 	case "downloadstring", "downloadfile", "downloaddata":
-		a, err := r.ask(Request{Method: "GET", URL: at(args, 0), Headers: headers})
+		a, err := r.sendRequest(Request{Method: "GET", URL: at(args, 0), Headers: headers})
 		if err != nil {
 			return nil, err
 		}
 		switch low {
 		case "downloadfile":
-			return void{}, r.fileError(r.m.Root.WriteFile(r.own(args, 1), a.Body, 0o644), at(args, 1))
+			return void{}, r.fileError(r.m.Root.WriteFile(r.processPath(args, 1), a.Body, 0o644), at(args, 1))
 		case "downloaddata":
 			return a.Body, nil
 		}

@@ -9,10 +9,10 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// regexTimeout bounds one search.
+// regexTimeout bounds one search of a regular expression.
 const regexTimeout = time.Second
 
-// operate returns a binary operator of two values.
+// operate applies a binary operator to two values.
 func (r *run) operate(operator string, left, right any) (any, error) {
 	if err := r.step(); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 	case "+", "-", "*", "/", "%":
 		return r.arithmetic(base, left, right)
 	case "..":
-		return r.span(left, right)
+		return r.integerRange(left, right)
 	case "-f":
 		return r.format(left, right)
 	case "-xor":
@@ -45,9 +45,9 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 	case "-is", "-isnot", "-as":
 		switch t := right.(type) {
 		case typeValue:
-			return r.typed(base, left, t.name)
+			return r.typeOperator(base, left, t.name)
 		case string:
-			return r.typed(base, left, typeKey(t))
+			return r.typeOperator(base, left, typeKey(t))
 		}
 		if base == "-as" && right == nil {
 			return nil, broken("RuntimeException", "AsOperatorRequiresType", "The right operand of '-as' must be a type.")
@@ -70,7 +70,7 @@ func (r *run) operate(operator string, left, right any) (any, error) {
 	return r.compare(base, left, right, exact)
 }
 
-// filter keeps the items of a list for which a comparison holds.
+// filter returns the items of a list for which a comparison is true.
 func (r *run) filter(a *array, operator string, right any, exact bool) (any, error) {
 	defer r.keeping("matches")()
 	out := newArray()
@@ -86,13 +86,14 @@ func (r *run) filter(a *array, operator string, right any, exact bool) (any, err
 			continue
 		}
 		if operator == "-like" || operator == "-notlike" {
-			item = text(item) // what is compared is a text
+			item = text(item) // -like compares texts, and returns them
 		}
 		out.items = append(out.items, item)
 	}
 	return out, nil
 }
 
+// compare applies a comparison operator to two single values.
 func (r *run) compare(operator string, left, right any, exact bool) (any, error) {
 	switch operator {
 	case "-match", "-notmatch":
@@ -114,9 +115,9 @@ func (r *run) compare(operator string, left, right any, exact bool) (any, error)
 		yes, err := like(s, text(right), exact)
 		return yes == (operator == "-like"), err
 	case "-eq":
-		return equal(left, right, exact), r.weigh(left)
+		return equal(left, right, exact), r.countText(left)
 	case "-ne":
-		return !equal(left, right, exact), r.weigh(left)
+		return !equal(left, right, exact), r.countText(left)
 	}
 	n, err := r.order(left, right, exact)
 	if err != nil {
@@ -135,15 +136,15 @@ func (r *run) compare(operator string, left, right any, exact bool) (any, error)
 	return nil, lacking("the operator %s", operator)
 }
 
-// weigh counts a long text that is compared.
-func (r *run) weigh(v any) error {
+// countText counts the bytes of a text that is to be compared against the script's bound of memory.
+func (r *run) countText(v any) error {
 	if s, ok := v.(string); ok {
 		return r.take(len(s))
 	}
 	return nil
 }
 
-// equal compares as -eq does: the right value becomes one of the left's type.
+// equal compares two values as -eq does: the right value is converted to the left value's type.
 func equal(left, right any, exact bool) bool {
 	left, right = plain(left), plain(right)
 	switch l := left.(type) {
@@ -220,7 +221,8 @@ func sameText(a, b string, exact bool) bool {
 	return strings.EqualFold(a, b)
 }
 
-// order compares as -lt and its like do: the right value becomes one of the left's type.
+// order compares two values as -lt does: the right value is converted to the left value's type. It returns a
+// negative number, 0 or a positive number.
 func (r *run) order(left, right any, exact bool) (int, error) {
 	switch left.(type) {
 	case time.Time, time.Duration, guid, *object:
@@ -277,7 +279,7 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 			_, err := r.convert(kind, s)
 			return 0, err
 		} else if !ok {
-			return 0, incomparable(left, right, cannot(right, typeKey(kindOf(left))))
+			return 0, incomparable(left, right, cannotConvert(right, typeKey(kindOf(left))))
 		}
 		return cmp.Compare(x, y), nil
 	case guid:
@@ -300,7 +302,7 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 	return dotnet.Compare(a, b, !exact), r.take(len(a))
 }
 
-// notOrdered is the failure of values without an order, which are alike all the same.
+// notOrdered returns the failure of comparing values of a type without an order. Equal values are no failure.
 func notOrdered(v, other any) error {
 	if equal(v, other, true) || other == nil {
 		return nil
@@ -308,7 +310,7 @@ func notOrdered(v, other any) error {
 	return broken("RuntimeException", "NotIcomparable", "Cannot compare \"%s\" because it is not IComparable.", text(v))
 }
 
-// incomparable is a comparison whose right value could not be converted.
+// incomparable returns the failure of a comparison whose right value cannot be converted.
 func incomparable(left, right any, err error) error {
 	f := failed(err)
 	if f == nil {
@@ -327,20 +329,22 @@ func (r *run) contains(in, item any, exact bool) bool {
 	return in == nil && item == nil
 }
 
-func (r *run) typed(operator string, v any, kind string) (any, error) {
+// typeOperator applies -is, -isnot or -as.
+func (r *run) typeOperator(operator string, v any, kind string) (any, error) {
 	if operator == "-as" {
 		converted, err := r.convert(kind, v)
 		if failed(err) != nil {
-			return nil, nil // what cannot be converted is null
+			return nil, nil // the result for a value that cannot be converted is null
 		}
 		return converted, err
 	}
-	if err := known(kind); err != nil {
+	if err := checkType(kind); err != nil {
 		return nil, err
 	}
 	return isType(v, kind) == (operator == "-is"), nil
 }
 
+// isType reports whether a value is of a type, whose name is in lower case.
 func isType(v any, kind string) bool {
 	if v == nil {
 		return false
@@ -395,7 +399,7 @@ func isType(v any, kind string) bool {
 	return have == kind
 }
 
-// join puts items together.
+// join is -join: it returns the texts of items with a separator between them.
 func (r *run) join(v any, separator string) (any, error) {
 	items := list(v)
 	parts := make([]string, len(items))
@@ -403,7 +407,7 @@ func (r *run) join(v any, separator string) (any, error) {
 	for i, item := range items {
 		s := ""
 		switch {
-		case isList(v) && isList(item): // by its own ToString
+		case isList(v) && isList(item): // a list within a list has the text of its type's name
 			s = kindOf(item)
 		case isList(v):
 			s = textOf(item, 1)
@@ -421,7 +425,7 @@ func (r *run) join(v any, separator string) (any, error) {
 	return r.joined(parts, separator)
 }
 
-// joined puts texts together, whose size is counted before.
+// joined joins texts after a check of the total size.
 func (r *run) joined(parts []string, separator string) (string, error) {
 	size := 0
 	for _, part := range parts {
@@ -435,7 +439,8 @@ func (r *run) joined(parts []string, separator string) (string, error) {
 	return strings.Join(parts, separator), nil
 }
 
-func (r *run) span(left, right any) (any, error) {
+// integerRange returns the numbers of a range, such as 1..3.
+func (r *run) integerRange(left, right any) (any, error) {
 	from, err := r.integer(left)
 	if err != nil {
 		return nil, err

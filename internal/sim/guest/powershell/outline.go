@@ -2,12 +2,12 @@ package powershell
 
 import "reflect"
 
-// Outline counts what a script is made of, as the real parser's tree does.
+// Outline counts the elements of a script.
 type Outline struct {
 	Commands, Functions, Assignments int
 }
 
-// Read parses a script and counts. Judges compare it with another parser; nothing is run.
+// Read parses a script and counts its elements. Tests compare the result with that of another parser. Nothing of the script runs.
 func Read(script string) (Outline, error) {
 	var out Outline
 	b, err := parse(script)

@@ -8,23 +8,23 @@ import (
 
 // Bounds of a script.
 const (
-	// maxProgram bounds a script, in bytes.
+	// maxProgram is the maximum size of a script in bytes.
 	maxProgram = 4 << 20
-	// maxDepth bounds how deep a script is nested.
+	// maxDepth is the maximum depth of nesting in a script.
 	maxDepth = 100
 )
 
-// ParseError is a syntax error with its position. No part of such a script runs.
+// ParseError is a syntax error with its position. Nothing of a script with a syntax error runs.
 type ParseError struct {
 	Line, Column int
 	Message      string
-	// Missing is set for constructs of PowerShell that the simulation does not have.
+	// Missing is set for a construct of PowerShell that the simulation does not have.
 	Missing bool
-	// Incomplete is set where the script ends within a construct.
+	// Incomplete is set if the script ends within a construct.
 	Incomplete bool
 }
 
-// Error names the place and the reason.
+// Error returns the position and the message.
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("At line:%d char:%d\r\n%s", e.Line, e.Column, e.Message)
 }
@@ -33,11 +33,11 @@ type parser struct {
 	text  string
 	pos   int
 	depth int
-	// open is where a comment begins that has no end, counted from one.
+	// open is the position, counted from 1, of a block comment without an end; 0 if there is none.
 	open int
 }
 
-// parse reads a whole script.
+// parse parses a whole script.
 func parse(script string) (*block, error) {
 	if len(script) > maxProgram {
 		return nil, &ParseError{Line: 1, Column: 1, Message: fmt.Sprintf("the script is longer than %d bytes", maxProgram)}
@@ -52,20 +52,20 @@ func parse(script string) (*block, error) {
 }
 
 func (p *parser) fail(format string, a ...any) error {
-	line, column := place(p.text, p.pos)
+	line, column := lineAndColumn(p.text, p.pos)
 	return &ParseError{Line: line, Column: column, Message: fmt.Sprintf(format, a...), Incomplete: p.pos >= len(p.text)}
 }
 
-// missing returns the error for what PowerShell knows and the simulation does not.
+// missing returns the error for a construct of PowerShell that the simulation does not have.
 func (p *parser) missing(what string) error {
-	line, column := place(p.text, p.pos)
+	line, column := lineAndColumn(p.text, p.pos)
 	return &ParseError{Line: line, Column: column,
 		Message: "casement does not simulate " + what + " of PowerShell; nothing of the script was run",
 		Missing: true}
 }
 
-// place counts lines and columns from one.
-func place(text string, at int) (line, column int) {
+// lineAndColumn returns the line and column of an offset, both counted from 1.
+func lineAndColumn(text string, at int) (line, column int) {
 	at = min(max(at, 0), len(text))
 	before := text[:at]
 	start := strings.LastIndexByte(before, '\n') + 1
@@ -92,7 +92,7 @@ func (p *parser) ahead(n int) byte {
 
 func (p *parser) has(s string) bool { return strings.HasPrefix(p.text[p.pos:], s) }
 
-// spaces skips blanks, comments and continued lines.
+// spaces skips blanks, comments and line continuations.
 func (p *parser) spaces() {
 	for p.pos < len(p.text) {
 		switch c := p.text[p.pos]; {
@@ -123,7 +123,7 @@ func (p *parser) spaces() {
 	}
 }
 
-// lines skips blanks and the ends of lines.
+// lines skips blanks, comments and the ends of lines.
 func (p *parser) lines() {
 	for {
 		p.spaces()
@@ -159,7 +159,7 @@ func (p *parser) identifier() string {
 	return p.text[from:p.pos]
 }
 
-// keyword takes a word that is the whole word.
+// keyword skips a word if it is the next word, and reports whether it was.
 func (p *parser) keyword(word string) bool {
 	end := p.pos + len(word)
 	if end > len(p.text) || !strings.EqualFold(p.text[p.pos:end], word) {
@@ -174,7 +174,7 @@ func (p *parser) keyword(word string) bool {
 	return true
 }
 
-// word returns the word that is next, in lower case, without taking it.
+// word returns the next word in lower case, without skipping it.
 func (p *parser) word() string {
 	from := p.pos
 	w := strings.ToLower(p.identifier())
@@ -186,7 +186,7 @@ func (p *parser) word() string {
 	return w
 }
 
-// want takes a character, behind blanks.
+// want skips blanks and a character. It returns an error if the next character is another one.
 func (p *parser) want(c byte) error {
 	p.lines()
 	if p.peek() != c {
@@ -196,6 +196,7 @@ func (p *parser) want(c byte) error {
 	return nil
 }
 
+// expected returns the error for a missing token.
 func (p *parser) expected(what string) error {
 	if p.pos >= len(p.text) {
 		switch what {
@@ -209,7 +210,7 @@ func (p *parser) expected(what string) error {
 	return p.unexpected()
 }
 
-// block reads statements up to the end: a brace, or the end of the script for 0.
+// block reads a block up to and including the character end, or up to the end of the script if end is 0.
 func (p *parser) block(end byte) (*block, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -242,7 +243,7 @@ func (p *parser) block(end byte) (*block, error) {
 // part reads a named block, a trap or a statement.
 func (p *parser) part(b *block) error {
 	into := map[string]*[]node{"begin": &b.begin, "process": &b.process, "end": &b.end}[p.word()]
-	if into != nil && p.named() {
+	if into != nil && p.braceFollows() {
 		word := p.word()
 		p.pos += len(word)
 		body, err := p.braces()
@@ -273,8 +274,8 @@ func (p *parser) part(b *block) error {
 	return p.ended(s)
 }
 
-// named reports whether a brace follows the next word.
-func (p *parser) named() bool {
+// braceFollows reports whether a brace follows the next word.
+func (p *parser) braceFollows() bool {
 	from := p.pos
 	defer func() { p.pos = from }()
 	p.identifier()
@@ -282,8 +283,8 @@ func (p *parser) named() bool {
 	return p.peek() == '{'
 }
 
-// ended checks that nothing follows a statement; one that ends with a block needs no
-// separator.
+// ended returns an error if a statement is followed by another one without a separator. A statement that ends
+// with a block needs none.
 func (p *parser) ended(s node) error {
 	p.spaces()
 	switch c := p.peek(); {
@@ -297,7 +298,7 @@ func (p *parser) ended(s node) error {
 	return p.unexpected()
 }
 
-// unexpected names the token that is next.
+// unexpected returns the error for the next token.
 func (p *parser) unexpected() error {
 	at := p.pos
 	end := at
@@ -339,7 +340,7 @@ func (p *parser) braces() ([]node, error) {
 	return p.statements('}')
 }
 
-// statements reads up to an end, which it takes.
+// statements reads statements up to and including the character end.
 func (p *parser) statements(end byte) ([]node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err

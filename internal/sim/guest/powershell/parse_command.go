@@ -4,11 +4,12 @@ import (
 	"strings"
 )
 
-// delimiters end a word of a command.
+// delimiters are the characters that end a word of a command.
 const delimiters = " \t\r\n\v\f;|&(){},"
 
 func isDelimiter(c byte) bool { return strings.IndexByte(delimiters, c) >= 0 }
 
+// command reads a command with its arguments and redirections.
 func (p *parser) command() (node, error) {
 	c := command{position: position(p.pos)}
 	var err error
@@ -41,7 +42,7 @@ func (p *parser) command() (node, error) {
 		}
 		if ch == '&' {
 			if p.has("&&") {
-				return c, nil // the statement's end refuses it
+				return c, nil // the statement's end refuses &&
 			}
 			return nil, p.fail("The ampersand (&) character is not allowed. Wrap an ampersand in double " +
 				"quotation marks (\"&\") to pass it as part of a string.")
@@ -64,7 +65,7 @@ func (p *parser) command() (node, error) {
 	}
 }
 
-// verbatim reads the rest of the line after --% as arguments of a native program.
+// verbatim reads the rest of the line after --% as one argument of a native program.
 func (p *parser) verbatim(c *command) {
 	from := p.pos
 	p.pos += 3
@@ -76,6 +77,7 @@ func (p *parser) verbatim(c *command) {
 	}
 }
 
+// redirects reads redirections, if there are any.
 func (p *parser) redirects() ([]redirect, error) {
 	var out []redirect
 	for {
@@ -140,12 +142,13 @@ func (p *parser) argument() (argument, error) {
 	return a, err
 }
 
+// parameterArgument reads a parameter, such as -Name or -Name:value.
 func (p *parser) parameterArgument(a argument) (argument, error) {
 	from := p.pos
 	p.pos++
 	for p.pos < len(p.text) {
 		c := p.text[p.pos]
-		if c == '"' || c == '\'' { // the whole is a word
+		if c == '"' || c == '\'' { // a parameter with a quote in it is a plain word
 			p.pos = from
 			value, err := p.argumentList()
 			a.value = value
@@ -168,10 +171,10 @@ func (p *parser) parameterArgument(a argument) (argument, error) {
 	return a, nil
 }
 
-// argumentList reads arguments that commas join.
+// argumentList reads values with commas between them as one argument.
 func (p *parser) argumentList() (node, error) { return p.joined(p.argumentValue) }
 
-// argumentValue reads one value in the arguments of a command.
+// argumentValue reads one value of a command's arguments.
 func (p *parser) argumentValue() (node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -204,7 +207,7 @@ func (p *parser) argumentValue() (node, error) {
 	return p.bareword()
 }
 
-// bareword reads a word without quotes, in which variables are put in.
+// bareword reads a word without quotes. It may contain variables.
 func (p *parser) bareword() (node, error) {
 	from := p.pos
 	w := textBuilder{text: interpolated{position: position(from), bare: true}}
@@ -232,7 +235,7 @@ func (p *parser) bareword() (node, error) {
 	return p.simple(w.done(), from)
 }
 
-// simple makes a constant of a word without variables: a number where it reads as one.
+// simple returns the node of a word: a constant if it contains no variables, which is a number if the word is one.
 func (p *parser) simple(w interpolated, from int) (node, error) {
 	text := p.text[from:p.pos]
 	if len(w.parts) == 0 {

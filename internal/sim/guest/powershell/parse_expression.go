@@ -14,10 +14,10 @@ var levels = [][]string{
 	{".."},
 }
 
-// folds are the operators that have forms for -c and -i.
+// folds are the operators that also have a case-sensitive form (-ceq) and an explicitly insensitive form (-ieq).
 const folds = " -eq -ne -gt -ge -lt -le -like -notlike -match -notmatch -replace -split -contains -notcontains -in -notin "
 
-// startsExpression distinguishes an expression from a command.
+// startsExpression reports whether the next token starts an expression, and not a command.
 func (p *parser) startsExpression() bool {
 	p.spaces()
 	c, next := p.peek(), p.ahead(1)
@@ -37,7 +37,7 @@ func (p *parser) startsExpression() bool {
 	return false
 }
 
-// unaryWord returns the operator with a name that is next.
+// unaryWord returns the next word if it is a unary operator, such as -not.
 func (p *parser) unaryWord() string {
 	for _, w := range []string{"-not", "-bnot", "-split", "-csplit", "-isplit", "-join"} {
 		from := p.pos
@@ -52,10 +52,10 @@ func (p *parser) unaryWord() string {
 
 func (p *parser) expression() (node, error) { return p.binary(0, p.list, p.spaces) }
 
-// argumentExpression reads one argument of a method: commas separate them.
+// argumentExpression reads one argument of a method.
 func (p *parser) argumentExpression() (node, error) { return p.binary(0, p.unary, p.lines) }
 
-// binary reads operands with the operators of a level and those above; skip passes what may be before an operator.
+// binary reads operands with operators of a level or a higher level between them. skip skips the blanks before an operator.
 func (p *parser) binary(level int, operand func() (node, error), skip func()) (node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (p *parser) binary(level int, operand func() (node, error), skip func()) (n
 	}
 }
 
-// operator takes the operator of a level that is next.
+// operator skips the next operator if it has the level, and returns it.
 func (p *parser) operator(level int) string {
 	for _, o := range levels[level] {
 		if o[0] != '-' || len(o) == 1 {
@@ -114,10 +114,10 @@ func (p *parser) operator(level int) string {
 	return ""
 }
 
-// list reads operands that commas join.
+// list reads operands with commas between them.
 func (p *parser) list() (node, error) { return p.joined(p.unary) }
 
-// joined reads values that commas join: an array, or the one value itself.
+// joined reads values with commas between them. It returns an array, or the value itself if there is only one.
 func (p *parser) joined(value func() (node, error)) (node, error) {
 	from := position(p.pos)
 	first, err := value()
@@ -146,6 +146,7 @@ func (p *parser) joined(value func() (node, error)) (node, error) {
 	return arrayLiteral{from, items}, nil
 }
 
+// unary reads an operand with its unary operators.
 func (p *parser) unary() (node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -194,7 +195,7 @@ func (p *parser) operand(from position, operator string, size int) (node, error)
 	return unary{from, operator, of}, err
 }
 
-// bracket reads a cast, or a type with what follows it.
+// bracket reads a cast, a type with its members, or a validation attribute with its expression.
 func (p *parser) bracket() (node, error) {
 	from := position(p.pos)
 	if a, err := p.attribute(); err != nil {
@@ -230,7 +231,7 @@ func (p *parser) bracket() (node, error) {
 	return p.postfix(typeLiteral{from, name}, true)
 }
 
-// typeName reads [Name], in lower case and without System.
+// typeName reads [Name]. It returns the name in lower case and without System.
 func (p *parser) typeName() (string, error) {
 	depth, from := 0, p.pos
 	for ; p.pos < len(p.text); p.pos++ {
@@ -256,6 +257,7 @@ func typeKey(name string) string {
 	return strings.TrimPrefix(name, "system.")
 }
 
+// primary reads an operand without operators and members.
 func (p *parser) primary() (node, error) {
 	p.spaces()
 	from := position(p.pos)
@@ -296,7 +298,7 @@ func (p *parser) primary() (node, error) {
 	return nil, p.fail("You must provide a value expression here.")
 }
 
-// postfix reads members, indexes and calls. Blanks end it in the arguments of a command.
+// postfix reads members, indexes and calls after an expression. Within the arguments of a command, a blank ends them.
 func (p *parser) postfix(n node, expression bool) (node, error) {
 	for depth := 0; ; depth++ {
 		if depth > 4*maxDepth {
@@ -336,7 +338,7 @@ func (p *parser) postfix(n node, expression bool) (node, error) {
 	}
 }
 
-// continues reports whether a member follows a dot and blanks or the ends of lines.
+// continues reports whether a dot, blanks or line ends, and a member's name follow.
 func (p *parser) continues() bool {
 	from := p.pos
 	defer func() { p.pos = from }()
@@ -348,14 +350,14 @@ func (p *parser) continues() bool {
 	return isLetter(p.peek())
 }
 
-// member reads a name, and arguments in parentheses.
+// member reads a member's name, and a call's arguments in parentheses.
 func (p *parser) member(of node, from position, static bool) (node, error) {
 	var name node
 	var err error
 	switch c := p.peek(); {
 	case c == '$' || c == '"' || c == '\'' || c == '(':
 		name, err = p.primary()
-	case isDigit(c): // the key of a table
+	case isDigit(c): // the key of a hashtable
 		start := p.pos
 		n, ok := p.digits()
 		if !ok {
@@ -369,7 +371,7 @@ func (p *parser) member(of node, from position, static bool) (node, error) {
 		}
 		name = constant{from, word, word}
 	}
-	if err == nil && p.peek() == '{' { // a script block alone needs no parentheses
+	if err == nil && p.peek() == '{' { // a script block as the only argument needs no parentheses
 		block, err := p.scriptBlock()
 		return invocation{position: from, of: of, name: name, static: static, args: []node{block}}, err
 	}
@@ -452,6 +454,7 @@ func (p *parser) hash() (node, error) {
 	}
 }
 
+// key reads a key of a hashtable literal.
 func (p *parser) key() (node, error) {
 	from := p.pos
 	if isLetter(p.peek()) {

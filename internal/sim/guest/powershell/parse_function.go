@@ -44,7 +44,7 @@ func (p *parser) function(from position, filter bool) (node, error) {
 	return f, nil
 }
 
-// header reads the attributes and param( ) of a block.
+// header reads the attributes and param( ) of a block, if it has any.
 func (p *parser) header(b *block) error {
 	from := p.pos
 	binding := false
@@ -57,7 +57,7 @@ func (p *parser) header(b *block) error {
 		a, err := p.attribute()
 		if err != nil || a == nil {
 			p.pos = from
-			return nil // it is no attribute; the statement is read as one
+			return nil // the bracket is not an attribute, so a statement starts here
 		}
 		if a.name == "cmdletbinding" {
 			binding = true
@@ -82,10 +82,10 @@ func (p *parser) header(b *block) error {
 	return nil
 }
 
-// isAdvanced reports a parameter that makes its function an advanced one.
+// isAdvanced reports whether a parameter makes its function an advanced function.
 func isAdvanced(one parameter) bool { return len(one.sets) > 0 }
 
-// bindingOf reads [CmdletBinding()].
+// bindingOf applies the arguments of [CmdletBinding()].
 func (ps *parameters) bindingOf(a *attribute) {
 	for name, value := range a.named {
 		switch name {
@@ -105,7 +105,7 @@ func (ps *parameters) bindingOf(a *attribute) {
 	}
 }
 
-// isTrue reports a literal that is true.
+// isTrue reports whether a node is a true literal.
 func isTrue(n node) bool {
 	switch n := n.(type) {
 	case constant:
@@ -116,14 +116,14 @@ func isTrue(n node) bool {
 	return false
 }
 
-// attribute is [Name(arguments)].
+// attribute is an attribute, such as [Parameter(Mandatory)].
 type attribute struct {
 	name  string
 	args  []node
 	named map[string]node
 }
 
-// attribute reads an attribute in brackets; it returns nil for a type.
+// attribute reads an attribute in brackets. It returns nil if the brackets contain a type.
 func (p *parser) attribute() (*attribute, error) {
 	from := p.pos
 	p.pos++
@@ -157,6 +157,7 @@ func (p *parser) attribute() (*attribute, error) {
 	}
 }
 
+// attributeArgument reads one argument of an attribute: a value, or name=value.
 func (p *parser) attributeArgument(a *attribute) error {
 	from := p.pos
 	if isLetter(p.peek()) {
@@ -180,7 +181,7 @@ func (p *parser) attributeArgument(a *attribute) error {
 	return err
 }
 
-// parameterList reads parameters up to the parenthesis that ends them.
+// parameterList reads parameters up to and including the closing parenthesis.
 func (p *parser) parameterList() ([]parameter, error) {
 	out := []parameter{}
 	for {
@@ -208,6 +209,7 @@ func (p *parser) parameterList() ([]parameter, error) {
 	}
 }
 
+// parameter reads a parameter with its attributes, types and default value.
 func (p *parser) parameter() (parameter, error) {
 	one := parameter{}
 	for p.lines(); p.peek() == '['; p.lines() {
@@ -248,7 +250,7 @@ func (p *parser) parameter() (parameter, error) {
 	return one, err
 }
 
-// apply puts an attribute into a parameter (about_Functions_Advanced_Parameters).
+// apply applies an attribute to its parameter (about_Functions_Advanced_Parameters).
 func (p *parser) apply(one *parameter, a *attribute) error {
 	switch a.name {
 	case "parameter":

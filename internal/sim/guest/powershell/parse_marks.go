@@ -2,15 +2,14 @@ package powershell
 
 import "strings"
 
-// typographic are the quotes and dashes of word processors with what PowerShell takes them for
-// (language specification, chapter 2.2.3 and 2.3.5.2).
+// typographic are the quotes and dashes of word processors, with the characters that PowerShell treats them as
+// (language specification, chapters 2.2.3 and 2.3.5.2).
 var typographic = map[rune]rune{
 	'\u201c': '"', '\u201d': '"', '\u201e': '"', '\u2018': '\'', '\u2019': '\'', '\u201a': '\'', '\u201b': '\'',
 	'\u2013': '-', '\u2014': '-', '\u2015': '-',
 }
 
-// plainMarks puts plain quotes and dashes in for typographic ones where these are tokens: within
-// texts, comments and here-strings they are what they are.
+// plainMarks replaces typographic quotes and dashes in the tokens of a script. Texts, comments and here-strings stay unchanged.
 func plainMarks(script string) string {
 	if !strings.ContainsAny(script, "\u201c\u201d\u201e\u2018\u2019\u201a\u201b\u2013\u2014\u2015") {
 		return script
@@ -41,7 +40,7 @@ func plainMarks(script string) string {
 				in = 0
 			}
 			b.WriteRune(c)
-		case in == '@' || in == 'h': // a here-string, with " and with '
+		case in == '@' || in == 'h': // a here-string in double or single quotes
 			quote := map[rune]rune{'@': '"', 'h': '\''}[in]
 			if as == quote && before(i) == '\n' && i+1 < len(runes) && runes[i+1] == '@' {
 				in, c = 0, as

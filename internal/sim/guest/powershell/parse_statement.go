@@ -2,7 +2,7 @@ package powershell
 
 import "strings"
 
-// unknownStatements are keywords of statements that are not simulated.
+// unknownStatements are the keywords of statements that are not simulated, with the names that errors show.
 var unknownStatements = map[string]string{
 	"class": "classes", "enum": "enumerations", "workflow": "workflows", "configuration": "configurations", "data": "data sections",
 	"parallel": "workflows", "sequence": "workflows", "inlinescript": "workflows",
@@ -33,7 +33,7 @@ func (p *parser) statement() (node, error) {
 		}
 		return l, err
 	case "do":
-		if p.named() {
+		if p.braceFollows() {
 			p.pos += len(word)
 			return p.do(from, label)
 		}
@@ -66,7 +66,7 @@ func (p *parser) statement() (node, error) {
 	return p.assignment()
 }
 
-// declares distinguishes a keyword that begins a declaration from a command of that name.
+// declares reports whether a keyword starts a declaration, and is not the name of a command.
 func (p *parser) declares(word string) bool {
 	from := p.pos
 	defer func() { p.pos = from }()
@@ -87,7 +87,7 @@ func (p *parser) opens() bool {
 	return p.peek() == '('
 }
 
-// label takes :name before a loop.
+// label skips the label of a loop, such as :name, and returns the name.
 func (p *parser) label() string {
 	if p.peek() != ':' || !isLetter(p.ahead(1)) {
 		return ""
@@ -98,7 +98,7 @@ func (p *parser) label() string {
 	return name
 }
 
-// using accepts namespaces, by which types are found here anyway.
+// using skips a using namespace statement. The simulation finds types without it.
 func (p *parser) using(from position) (node, error) {
 	p.pos += len("using")
 	p.spaces()
@@ -111,7 +111,7 @@ func (p *parser) using(from position) (node, error) {
 	return pipeline{position: from}, nil
 }
 
-// condition reads ( pipeline ) behind a keyword.
+// condition reads a pipeline in parentheses after a keyword.
 func (p *parser) condition(word string) (node, error) {
 	p.lines()
 	if p.peek() != '(' {
@@ -371,7 +371,7 @@ func (p *parser) jump(from position, word string) (node, error) {
 	return j, err
 }
 
-// assignment reads a pipeline, or a target, an assignment operator and the assigned statement.
+// assignment reads a pipeline, or an assignment of a statement's output to a target.
 func (p *parser) assignment() (node, error) {
 	from := position(p.pos)
 	if !p.startsExpression() {
@@ -402,6 +402,7 @@ func (p *parser) assignment() (node, error) {
 	return p.pipeline(left)
 }
 
+// assignable reports whether a node can be the target of an assignment.
 func assignable(n node) bool {
 	switch n := n.(type) {
 	case variable, member, index:
@@ -423,7 +424,7 @@ func assignable(n node) bool {
 	return false
 }
 
-// pipeline reads stages; first is an expression that has been read.
+// pipeline reads the stages of a pipeline. first is an expression that has been read, or nil.
 func (p *parser) pipeline(first node) (node, error) {
 	out := pipeline{position: position(p.pos)}
 	if first == nil {
@@ -468,7 +469,7 @@ func (p *parser) pipeline(first node) (node, error) {
 	return out, nil
 }
 
-// stage returns a command, or an expression with redirections.
+// stage reads a command, or an expression with redirections.
 func (p *parser) stage() (node, error) {
 	if !p.startsExpression() {
 		return p.command()

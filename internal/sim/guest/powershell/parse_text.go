@@ -9,7 +9,7 @@ import (
 
 var multiples = map[string]float64{"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "pb": 1 << 50}
 
-// number reads a number that is a whole word. On false nothing is taken.
+// number reads a number that is a whole word. If the result is false, the position stays unchanged.
 func (p *parser) number() (constant, bool) {
 	from := p.pos
 	if p.peek() == '-' {
@@ -18,7 +18,7 @@ func (p *parser) number() (constant, bool) {
 	value, ok := p.digits()
 	if ok {
 		c := p.peek()
-		// 7z is a name; a member of a number, or a range, is behind it.
+		// 7z is a name. A number may be followed by a member (2.ToString) or a range (1..3).
 		ok = !isLetter(c) && c != '\\' && c != ':' && (c != '.' || p.ahead(1) == '.' || isLetter(p.ahead(1)))
 	}
 	if !ok {
@@ -40,6 +40,7 @@ func (p *parser) number() (constant, bool) {
 	return constant{position(from), value, p.text[from:p.pos]}, true
 }
 
+// digits reads an unsigned number with its suffix; the result is false if it is not valid.
 func (p *parser) digits() (any, bool) {
 	from := p.pos
 	if p.peek() == '0' && p.ahead(1)|0x20 == 'x' {
@@ -94,13 +95,13 @@ func (p *parser) digits() (any, bool) {
 		}
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	if !real && times == 1 && f < 7.9e28 { // a whole number that is none of an Int64
+	if !real && times == 1 && f < 7.9e28 { // the whole number is too large for an Int64
 		return parseDecimal(text)
 	}
 	return f * times, err == nil
 }
 
-// suffix parses the suffix of a number, such as l, d or kb.
+// suffix skips the suffix of a number, such as l, d or kb, and returns it.
 func (p *parser) suffix() string {
 	from := p.pos
 	if c := p.peek() | 0x20; c == 'l' || c == 'd' {
@@ -114,7 +115,7 @@ func (p *parser) suffix() string {
 	return strings.ToLower(p.text[from:p.pos])
 }
 
-// variable reads $name, $scope:name, ${name} and the special ones.
+// variable reads $name, $scope:name, ${name}, $?, $$ or $^.
 func (p *parser) variable() (node, error) {
 	from := position(p.pos)
 	p.pos++
@@ -130,7 +131,7 @@ func (p *parser) variable() (node, error) {
 		return variable{from, strings.ToLower(name), name}, nil
 	case c == '$' || c == '^':
 		p.pos++
-		return constant{from, nil, ""}, nil // a script has no line before it
+		return constant{from, nil, ""}, nil // a script has no previous line of input
 	case c == '?':
 		p.pos++
 		return variable{from, "?", "?"}, nil
@@ -142,7 +143,7 @@ func (p *parser) variable() (node, error) {
 	return variable{from, strings.ToLower(name), name}, nil
 }
 
-// variableName reads a name, with a scope or drive before it.
+// variableName reads a variable's name with its scope or drive.
 func (p *parser) variableName() string {
 	from := p.pos
 	for p.pos < len(p.text) {
@@ -159,7 +160,7 @@ func (p *parser) variableName() string {
 	return p.text[from:p.pos]
 }
 
-// expansion reads a variable or $( ) within a text; ok is false for a bare dollar.
+// expansion reads a variable or $( ) within a text; ok is false if the dollar is a plain character.
 func (p *parser) expansion() (n node, ok bool, err error) {
 	next := p.ahead(1)
 	switch {
@@ -173,7 +174,7 @@ func (p *parser) expansion() (n node, ok bool, err error) {
 	return n, true, err
 }
 
-// escape reads a backtick and what follows it.
+// escape reads a backtick with the character after it, and returns the text.
 func (p *parser) escape() string {
 	p.pos++
 	c := p.text[p.pos]
@@ -203,16 +204,16 @@ func (p *parser) escape() string {
 	case 'v':
 		return "\v"
 	}
-	return string([]byte{c}) // of a longer character the first byte; the others follow as they are
+	return string([]byte{c}) // this is the first byte of a longer character; the others follow unchanged
 }
 
-// textBuilder collects a text with values in it.
+// textBuilder collects the literal parts and the values of a text.
 type textBuilder struct {
 	text    interpolated
-	literal strings.Builder // since the last value
+	literal strings.Builder // the literal text since the last value
 }
 
-// add ends the literal part with a value.
+// add appends a value after the literal text so far.
 func (b *textBuilder) add(n node) {
 	b.end()
 	b.text.parts = append(b.text.parts, n)
@@ -225,7 +226,7 @@ func (b *textBuilder) end() {
 	}
 }
 
-// dollar adds what a dollar begins, or the dollar itself where it begins nothing.
+// dollar adds the variable or subexpression that a dollar starts, or else the dollar itself.
 func (b *textBuilder) dollar(p *parser, expand func() (node, bool, error)) error {
 	n, ok, err := expand()
 	switch {
@@ -240,7 +241,7 @@ func (b *textBuilder) dollar(p *parser, expand func() (node, bool, error)) error
 	return nil
 }
 
-// done returns the whole text.
+// done returns the complete text.
 func (b *textBuilder) done() interpolated {
 	b.end()
 	return b.text
@@ -276,7 +277,7 @@ func (p *parser) quoted() (node, error) {
 	return nil, p.fail("The string is missing the terminator: %c.", quote)
 }
 
-// textExpansion is expansion in quotes, where a colon behind a name must begin another.
+// textExpansion is like expansion, for a text in quotes. There a colon after a name must be followed by a name.
 func (p *parser) textExpansion() (node, bool, error) {
 	braced := p.ahead(1) == '{' || p.ahead(1) == '('
 	n, ok, err := p.expansion()
@@ -287,7 +288,7 @@ func (p *parser) textExpansion() (node, bool, error) {
 	return n, ok, err
 }
 
-// literalOr returns a constant where a text has no values in it.
+// literalOr returns a constant if a text contains no values.
 func literalOr(t interpolated) node {
 	switch len(t.parts) {
 	case 0:
@@ -338,7 +339,7 @@ func (p *parser) hereString() (node, error) {
 	return n, nil
 }
 
-// within reads the text of a here-string, in which quotes mean nothing.
+// within reads the text of a here-string, in which quotes have no meaning.
 func (p *parser) within(body string) (node, error) {
 	q := &parser{text: p.text[:p.pos+len(body)], pos: p.pos, depth: p.depth}
 	t := textBuilder{text: interpolated{position: position(p.pos)}}

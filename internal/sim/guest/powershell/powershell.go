@@ -1,10 +1,10 @@
-// Package powershell runs PowerShell in a simulated Windows guest as Windows PowerShell
-// 5.1 does: a parser and evaluator of the language, and cmdlets over the guest's files,
-// registry, services, network and users. It starts no process and opens no connection;
-// programs, waiting and the network are its host's. It skips nothing in silence: what it
-// does not simulate ends the script, by name and with a code that is not zero, or is in
-// the table of what has no effect and leaves a mark. Only internal/sim/guest/shell
-// imports it.
+// Package powershell runs PowerShell in a simulated Windows guest as Windows PowerShell 5.1 does. It has a
+// parser and evaluator of the language, and cmdlets for the guest's files, registry, services, network and
+// users. It starts no process and opens no connection: its host runs programs, waits and sends requests.
+//
+// The package ignores nothing silently. A feature that is not simulated ends the script with an error that
+// names the feature and an exit code other than 0. A command of the table noEffect does nothing and writes a
+// mark. Only internal/sim/guest/shell imports it.
 package powershell
 
 import (
@@ -18,9 +18,9 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// Program is a program that a script starts.
+// Program is the call of a program by a script.
 type Program struct {
-	// Args has the program's name first, as the script has it.
+	// Args are the program's name in the script's spelling, and its arguments.
 	Args   []string
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -43,41 +43,40 @@ type Answer struct {
 	Body    []byte
 }
 
-// Host gives a script access to programs and the network of the guest.
+// Host gives a script access to the programs and the network of the guest.
 type Host interface {
 	// Start runs a program until it ends; found is false if the guest has no program of that name.
 	Start(ctx context.Context, p *Program) (code int, found bool)
-	// Has reports whether the guest has a program of a name, and by which path.
+	// Has reports whether the guest has a program with a name, and returns its path.
 	Has(name string) (path string, ok bool)
 	// Ask sends an HTTP request in the guest's network. It returns an error if no server answers.
 	Ask(ctx context.Context, r Request) (Answer, error)
-	// Sleep waits for a time of the guest. It returns how long the guest believes that it
-	// was, beyond what its clock shows.
+	// Sleep waits for a duration. It may wait less, and returns the skipped part, which the script's time adds
+	// to the guest's clock.
 	Sleep(ctx context.Context, d time.Duration) (time.Duration, error)
-	// Enter begins a script within another one; leave is called at its end.
+	// Enter starts a script within another one. The caller calls leave at the script's end.
 	Enter(ctx context.Context, script string) (inner context.Context, leave func(), err error)
-	// Overrun hears that a bound ended a script.
+	// Overrun reports that a bound ended a script.
 	Overrun(reason string)
 }
 
-// Session is the environment of a script. Streams and Env are not nil.
+// Session is the environment of a script. The streams and Env must not be nil.
 type Session struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
 	Env    map[string]string
 	Dir    string
-	// File is the path of the script's file, empty for a command.
+	// File is the path of the script's file, or "" for a command.
 	File string
 	// Args are the arguments of the script.
 	Args []string
 	User string
-	// Marks receives the marks of commands without effect; nil means Stderr.
+	// Marks is the writer for the marks of commands without effect; nil means Stderr.
 	Marks io.Writer
 }
 
-// Shell is one PowerShell, which keeps variables, functions and its directory between
-// scripts. One goroutine uses it.
+// Shell is a PowerShell. It keeps variables, functions and its directory between scripts. Only one goroutine may use it.
 type Shell struct{ r *run }
 
 // New starts a PowerShell in a guest.
@@ -107,21 +106,20 @@ func New(m *machine.Machine, h Host, s Session) *Shell {
 	return &Shell{r}
 }
 
-// Close gives back the memory that the shell's values hold.
+// Close releases the memory of the shell's values.
 func (s *Shell) Close() { s.r.meter.Close() }
 
 // Dir returns the current directory.
 func (s *Shell) Dir() string { return s.r.dir }
 
-// File runs a script as powershell.exe -File does: it returns the code of exit, 1 if an
-// error ended the script, or 0.
+// File runs a script as powershell.exe -File does. It returns the script's exit code, or 1 if an error ended the script, or 0.
 func (s *Shell) File(ctx context.Context, script string) int {
 	code, _ := s.script(ctx, script)
 	return code
 }
 
-// Command runs a script as powershell.exe -Command does: it returns the code of exit, 1 if
-// an error ended the script or its last statement failed, or 0.
+// Command runs a script as powershell.exe -Command does. It returns the script's exit code, or 1 if an error
+// ended the script or its last statement failed, or 0.
 func (s *Shell) Command(ctx context.Context, script string) int {
 	code, ended := s.script(ctx, script)
 	if !ended && !s.r.ok {
@@ -130,8 +128,8 @@ func (s *Shell) Command(ctx context.Context, script string) int {
 	return code
 }
 
-// Line runs a line that a user typed. It returns the exit code so far and whether the shell
-// has ended. incomplete means that the text needs more lines.
+// Line runs a line of a user's input. It returns the exit code so far, and whether the shell has ended.
+// incomplete is true if the text needs more lines.
 func (s *Shell) Line(ctx context.Context, line string) (code int, done, incomplete bool) {
 	if e, ok := errors.AsType[*ParseError](parseOnly(line)); ok && e.Incomplete && !e.Missing {
 		return 0, false, true
@@ -146,7 +144,7 @@ func (s *Shell) Line(ctx context.Context, line string) (code int, done, incomple
 
 func parseOnly(text string) error { _, err := parse(text); return err }
 
-// script runs text in the shell's own scope. ended is false where it came to its end.
+// script runs text in the shell's own scope. ended is false if the text ran to its end.
 func (s *Shell) script(ctx context.Context, text string) (code int, ended bool) {
 	r := s.r
 	r.exited, r.ok = false, true
@@ -176,7 +174,7 @@ func (s *Shell) script(ctx context.Context, text string) (code int, ended bool) 
 	return r.outcome(err)
 }
 
-// outcome reports how a script has ended, and returns its code.
+// outcome returns the exit code for the result of a script, and reports whether the script ended early. It writes the error.
 func (r *run) outcome(err error) (code int, ended bool) {
 	if err == nil {
 		return 0, false
@@ -208,7 +206,7 @@ func (r *run) outcome(err error) (code int, ended bool) {
 	return 1, true
 }
 
-// top runs the body of a script with its arguments.
+// top runs the body of the shell's script with the session's arguments.
 func (r *run) top(body *block, out *printer) error {
 	if r.session.File != "" {
 		r.scope.vars["psscriptroot"] = &cell{value: parent(r.session.File)}
@@ -222,7 +220,7 @@ func (r *run) top(body *block, out *printer) error {
 	return r.body(function{name: r.session.File, body: body, source: r.source, file: r.file}, args, nil, out.put)
 }
 
-// scriptArgument reads an argument of -File: -Name and -Name:value are parameters.
+// scriptArgument parses an argument of -File. -Name and -Name:value are parameters.
 func scriptArgument(a string) argumentValue {
 	if len(a) < 2 || a[0] != '-' || !isLetter(a[1]) {
 		return argumentValue{value: a, has: true}

@@ -2,9 +2,9 @@ package powershell
 
 import "strings"
 
-// precheck refuses a script by name before anything of it runs, for what it is sure to come to and
-// the simulation has not: statements that no condition, loop or function is around. What only some
-// runs come to is refused there.
+// precheck returns an error before a script runs if the script is certain to reach a feature that is not
+// simulated. It checks only statements outside of conditions, loops and functions; the other statements are
+// refused when they run.
 func (r *run) precheck(b *block) error {
 	c := &prechecker{r: r, defined: map[string]bool{}}
 	c.statements(b.begin)
@@ -16,10 +16,12 @@ func (r *run) precheck(b *block) error {
 	return c.found
 }
 
+// prechecker finds the first feature that a script is certain to reach and that is not simulated.
 type prechecker struct {
 	r       *run
 	defined map[string]bool
-	// open is set once the script has taken in commands that it does not define itself.
+	// open is set after a command that may define commands or end the script; ended is set after a statement
+	// that may end the script. Both end the check.
 	open, ended bool
 	found       *unsimulated
 }
@@ -27,7 +29,7 @@ type prechecker struct {
 func (p *prechecker) missing(at node, what string) {
 	if p.found == nil {
 		p.found = &unsimulated{what: what}
-		p.r.located(p.found, at) // it returns what it is given
+		p.r.located(p.found, at) // only the fields of p.found change
 	}
 }
 
@@ -65,7 +67,7 @@ func (p *prechecker) node(n node) {
 		}
 		p.node(n.value)
 	case tryStatement:
-		p.ended = true // an error may leave it at any place
+		p.ended = true // an error may leave the body at any statement
 	case jump:
 		if n.value != nil {
 			p.node(n.value)
@@ -87,7 +89,7 @@ func (p *prechecker) node(n node) {
 			p.node(n.of)
 		}
 	case typeLiteral:
-		if u, ok := known(n.name).(*unsimulated); ok { // it is not wrapped
+		if u, ok := checkType(n.name).(*unsimulated); ok { // this error is never wrapped
 			p.missing(n, u.what)
 		}
 	case arrayLiteral:
@@ -120,7 +122,7 @@ func (p *prechecker) command(n command) {
 		return
 	}
 	if _, isFunction := p.r.function(low); isFunction || p.defined[low] {
-		p.open = true // what it does is not looked at, and it may end the script
+		p.open = true // the function's body is not checked, and it may end the script
 		return
 	}
 	cmd := cmdlets[low]
@@ -134,7 +136,7 @@ func (p *prechecker) command(n command) {
 		return
 	}
 	for _, a := range n.args {
-		if a.parameter != "" && !cmd.loose() {
+		if a.parameter != "" && !cmd.takesUnknown() {
 			if s, err := cmd.find(a.parameter); s == nil && err == nil && commonName(a.parameter) == "" {
 				known, listed := realParameters()[low]
 				if !listed || hasPrefix(known, a.parameter) {

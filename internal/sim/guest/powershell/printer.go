@@ -10,48 +10,49 @@ import (
 	"unicode/utf8"
 )
 
-// lineWidth is what a line of a console of 80 columns holds.
+// lineWidth is the number of characters in a line of a console with 80 columns.
 const lineWidth = 79
 
-// printer shows what nothing else takes, as the console does (about_Format.ps1xml): text line by
-// line, objects together as a table or a list. The first object decides: all others go on in its view
-// where that was made of its properties, also behind text; behind a view of a type, objects of other
-// types are lists.
+// printer writes the output of a script as the console shows it (about_Format.ps1xml): texts as lines, and
+// objects together as a table or a list.
 //
-// A table whose first column has no width of its own, as most views of the system's types have, waits for its rows, together with
-// all text between them, until the output ends or a row comes after 300 milliseconds. What waits is lost with a script that
-// ends by exit or an error.
+// The first object decides the view. If the view is made of the first object's properties, all later objects
+// use it, even after a text. If it is the view of a type, objects of other types are shown as lists.
+//
+// A table whose first column has no fixed width, as in most views of system types, waits for its rows and the
+// texts between them, until the output ends or a row arrives after 300 milliseconds. A script that exit or an
+// error ends loses the waiting rows.
 type printer struct {
 	r    *run
 	to   io.Writer
 	view *view
-	// rows are the objects that have not been printed, and the texts between them.
+	// rows are the objects that have not been written yet, and the texts between them.
 	rows []any
-	// since is how long the script had slept when the table began to wait.
+	// since is the script's total time of waiting when the table began to wait.
 	since time.Duration
 }
 
-// rowsWait is how long a table waits for its rows.
+// rowsWait is the time for which a table waits for its rows.
 const rowsWait = 300 * time.Millisecond
 
-// rendering is what a Format cmdlet made, for lines of a width.
+// rendering returns the output of a Format cmdlet for a line width.
 type rendering func(width int) string
 
-// view is how the objects of a kind are shown.
+// view describes how the console shows objects of a kind.
 type view struct {
 	kind  string
 	names []string
 	list  bool
-	// fixed are the widths of columns that the content does not make wider.
+	// fixed are the widths of columns that do not grow with their content.
 	fixed map[string]int
-	// widths and right are those of the table once its head has been printed.
+	// widths and right are the widths and the alignment of the table's columns, once its head has been written.
 	widths []int
 	right  []bool
-	// group is the line above a table of objects that belong together.
+	// group is the line above the table, such as the folder of files.
 	group string
-	// room is what a line holds, 0 for a console's.
+	// room is the line width, or 0 for the console's.
 	room int
-	// headless leaves the head out, wrapped breaks what is too wide.
+	// headless omits the head of the table; wrapped breaks cells that are too wide.
 	headless, wrapped bool
 }
 
@@ -62,7 +63,7 @@ func (p *printer) writer() io.Writer {
 	return p.r.session.Stdout
 }
 
-// ownViews are the views of types whose columns have widths.
+// ownViews are the views of types that have columns of their own.
 var ownViews = map[string]view{
 	"System.Version": {names: []string{"Major", "Minor", "Build", "Revision"}, fixed: map[string]int{"Major": 6,
 		"Minor": 6, "Build": 6, "Revision": 8}},
@@ -77,26 +78,26 @@ var ownViews = map[string]view{
 const (
 	kindEntry  = "System.Collections.DictionaryEntry"
 	kindMember = "Microsoft.PowerShell.Commands.MemberDefinition"
-	// kindTextMeasure is what Measure-Object -Line and its like give.
+	// kindTextMeasure is the output of Measure-Object -Line, -Word and -Character.
 	kindTextMeasure = "Microsoft.PowerShell.Commands.TextMeasureInfo"
 	kindPair        = "System.Collections.Generic.KeyValuePair`2"
 	kindGroupInfo   = "Microsoft.PowerShell.Commands.GroupInfo"
-	// kindGroupCount is what Group-Object -NoElement gives.
+	// kindGroupCount is the output of Group-Object -NoElement.
 	kindGroupCount = kindGroupInfo + "NoElement"
 )
 
-// standing are the properties of types that a list shows where the type has no view for it
+// defaultProperties are the properties that a list shows of objects whose type has no view for lists
 // (types.ps1xml, DefaultDisplayPropertySet).
-var standing = map[string]string{
+var defaultProperties = map[string]string{
 	kindFile: "LastWriteTime Length Name", kindService: "Status Name DisplayName", kindProcess: "Id Handles CPU SI Name",
 	"Microsoft.PowerShell.Commands.GenericMeasureInfo": "Count Average Sum Maximum Minimum Property",
 	kindEntry: "Key Value Name", kindGroupInfo: "Name Count Group Values", kindGroupCount: "Name Count Values",
 	"System.Version": "Major Minor Build Revision MajorRevision MinorRevision", "System.TimeSpan": strings.Join(spanParts.names(), " "),
 }
 
-// listOf returns the properties that a list shows of an object.
-func listOf(o *object) ([]string, error) {
-	if names, ok := standing[o.kind]; ok {
+// listedProperties returns the properties of an object that a list shows.
+func listedProperties(o *object) ([]string, error) {
+	if names, ok := defaultProperties[o.kind]; ok {
 		return strings.Fields(names), nil
 	}
 	free := o.kind == kindUri || o.kind == kindIPAddress || o.kind == kindPair || o.kind == "NetworkTestResults"
@@ -112,10 +113,10 @@ func listOf(o *object) ([]string, error) {
 	return names, nil
 }
 
-// autoKind is the kind of all views that are made of the properties of their first object.
+// autoKind is the kind of a view that is made of the properties of its first object.
 const autoKind = "auto"
 
-// displayed returns the objects that a value is shown as, with their view; no objects are shown as text.
+// displayed returns the objects that the console shows for a value, and their view. Without objects the value is shown as text.
 func displayed(v any) ([]*object, view) {
 	switch v := v.(type) {
 	case *hashtable:
@@ -150,7 +151,7 @@ func displayed(v any) ([]*object, view) {
 		case v.shown != nil:
 			kind, group := v.kind, ""
 			switch kind {
-			case kindUri, kindIPAddress, kindPair, kindRegex, kindTextMeasure: // they have no view of their own
+			case kindUri, kindIPAddress, kindPair, kindRegex, kindTextMeasure: // these types have no view of their own
 				kind = autoKind
 			case kindFile, kindDirectory:
 				kind, group = kindFile, "    Directory: "+parent(text(v.read("FullName")))
@@ -169,7 +170,7 @@ func displayed(v any) ([]*object, view) {
 	return nil, view{}
 }
 
-// spanNames are the properties of a time span as its view has them.
+// spanNames are the properties of a time span in the order of its view.
 var spanNames = strings.Fields("Days Hours Minutes Seconds Milliseconds Ticks TotalDays TotalHours TotalMinutes TotalSeconds " +
 	"TotalMilliseconds")
 
@@ -179,9 +180,10 @@ func viewOf(kind string) view {
 	return v
 }
 
-// isSerial and baseType are what the table of a type shows beside its name.
+// isSerial returns the column IsSerial of a type's table.
 func isSerial(key string) bool { return !strings.Contains(key, "pscustomobject") }
 
+// baseType returns the base class of a type, which its table shows.
 func baseType(key string) string {
 	full := typeName(key)
 	switch {
@@ -199,7 +201,7 @@ func baseType(key string) string {
 	return "System.Object"
 }
 
-// put implements sink.
+// put implements sink: it shows a value.
 func (p *printer) put(v any) error {
 	if o, ok := v.(*object); ok && o.wraps {
 		v = o.read("text")
@@ -240,7 +242,7 @@ func (p *printer) put(v any) error {
 		p.view.room = p.r.width
 		p.since = p.r.slept
 	case p.view.kind == autoKind && p.view.list, p.view.kind != autoKind && p.view.kind != shown.kind:
-		return p.asides(rows)
+		return p.putAsLists(rows)
 	case len(p.rows) > 10000, p.r.slept-p.since > rowsWait:
 		p.content()
 	}
@@ -253,7 +255,7 @@ func (p *printer) put(v any) error {
 	return nil
 }
 
-// waits reports a table that has rows and no widths yet, and takes text along with them.
+// waits reports whether the table has rows and no widths yet, so that it takes texts among its rows.
 func (p *printer) waits() bool {
 	if p.view == nil || len(p.rows) == 0 || p.view.list || p.view.widths != nil {
 		return false
@@ -261,7 +263,7 @@ func (p *printer) waits() bool {
 	return p.view.kind == autoKind || p.view.kind == kindMember || p.view.kind == kindPath
 }
 
-// write prints a text behind what came before it.
+// write writes a text after the rows so far, or adds it to the rows of a waiting table.
 func (p *printer) write(s string) error {
 	if p.waits() {
 		p.rows = append(p.rows, s)
@@ -272,7 +274,7 @@ func (p *printer) write(s string) error {
 	return p.r.ctx.Err()
 }
 
-// asLine reports values with a view of a line.
+// asLine reports whether the type of a value has a view of one line.
 func asLine(v any) bool {
 	if _, ok := v.(time.Time); ok {
 		return true
@@ -281,10 +283,10 @@ func asLine(v any) bool {
 	return ok && o.kind == kindMatch
 }
 
-// asides prints each object as the list of its own properties.
-func (p *printer) asides(rows []*object) error {
+// putAsLists writes objects as lists that interrupt a table.
+func (p *printer) putAsLists(rows []*object) error {
 	for _, o := range rows {
-		names, err := listOf(o)
+		names, err := listedProperties(o)
 		if err != nil {
 			return err
 		}
@@ -295,7 +297,7 @@ func (p *printer) asides(rows []*object) error {
 	return nil
 }
 
-// line prints a value that is text.
+// line writes a value that is shown as text.
 func (p *printer) line(v any) error {
 	if a, ok := v.(*array); ok {
 		for _, item := range a.items {
@@ -308,14 +310,14 @@ func (p *printer) line(v any) error {
 	if f, ok := v.(*object); ok && isFormatted(f) {
 		p.end()
 	}
-	if o, ok := v.(*object); ok && p.to != nil && strings.HasSuffix(o.kind, "Record") { // the console alone marks a message
+	if o, ok := v.(*object); ok && p.to != nil && strings.HasSuffix(o.kind, "Record") { // only the console marks a message with its stream
 		v = text(o)
 	}
 	s, err := p.r.shown(v)
 	if err != nil {
 		return err
 	}
-	for _, k := range streamKinds { // the console alone marks its records
+	for _, k := range streamKinds { // only the console marks a record with its stream
 		if p.to == nil && k.kind == kindOf(v) {
 			s = k.mark + s
 		}
@@ -323,7 +325,7 @@ func (p *printer) line(v any) error {
 	return p.write(s)
 }
 
-// content prints the rows so far; the table may go on.
+// content writes the rows so far. More rows may follow.
 func (p *printer) content() {
 	if len(p.rows) == 0 {
 		return
@@ -351,7 +353,7 @@ func (p *printer) content() {
 	p.rows = nil
 }
 
-// end prints what is left of a table or a list, which ends.
+// end writes the remaining rows, and ends the table or list.
 func (p *printer) end() {
 	open := p.view != nil && (len(p.rows) > 0 || p.view.widths != nil)
 	p.content()
@@ -361,15 +363,15 @@ func (p *printer) end() {
 	p.view = nil
 }
 
-// flush ends the output. With a script that exit or an error has ended, the table that waits is lost.
+// flush ends the output. If exit or an error ended the script, a waiting table is lost.
 func (p *printer) flush(err error) {
-	if _, exits := err.(exitSignal); (exits || failed(err) != nil) && p.waits() { // a signal is never wrapped
+	if _, exits := err.(exitSignal); (exits || failed(err) != nil) && p.waits() { // signals are never wrapped
 		return
 	}
 	p.end()
 }
 
-// asText reports objects that are shown as a line.
+// asText reports whether an object is shown as text.
 func asText(o *object) bool {
 	switch o.kind {
 	case kindMatch,
@@ -382,13 +384,13 @@ func asText(o *object) bool {
 	return isFormatted(o)
 }
 
-// isFormatted reports what a Format cmdlet gives.
+// isFormatted reports whether an object is the output of a Format cmdlet.
 func isFormatted(o *object) bool { return strings.HasPrefix(o.kind, kindFormatted) }
 
-// listed are kinds that are shown as a list.
+// listed are the kinds whose objects are shown as lists.
 var listed = map[string]bool{"NetworkTestResults": true, kindUri: true, kindIPAddress: true}
 
-// shown returns a value that is no object, as the console prints it.
+// shown returns the console's text for a value that has no table or list.
 func (r *run) shown(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -417,13 +419,13 @@ func (r *run) shown(v any) (string, error) {
 	return s + "\r\n", err
 }
 
-// formattedCell is a value in a format of its column.
+// formattedCell is a cell with the format of its column applied.
 type formattedCell struct {
 	text  string
 	right bool
 }
 
-// cellText returns a value in a table or a list.
+// cellText returns the text of a value in a table or list.
 func cellText(v any) string {
 	switch v := v.(type) {
 	case *array, []byte:
@@ -454,7 +456,7 @@ func cellText(v any) string {
 	return text(byCulture(v))
 }
 
-// byCulture is a value as its own ToString writes it, with dates by the culture.
+// byCulture returns a value with its dates as texts in the culture's format.
 func byCulture(v any) any {
 	switch v := v.(type) {
 	case time.Time:
@@ -473,7 +475,7 @@ func byCulture(v any) any {
 	return v
 }
 
-// cellItem is an item of a list in a table.
+// cellItem returns the text of a list's item in a cell.
 func cellItem(v any) string {
 	if isList(v) {
 		return cellText(v)
@@ -485,7 +487,7 @@ func cellItem(v any) string {
 var columnWidths = map[string]map[string]int{"System.Management.Automation.PSVariable": {"Name": 30},
 	kindService: {"Status": 8, "Name": 18}, kindFile: {"Mode": 7, "LastWriteTime": 26, "Length": 14}}
 
-// groupLine is the line above a group.
+// groupLine returns the lines above the table, or "".
 func (v *view) groupLine() string {
 	if v.group == "" {
 		return ""
@@ -493,7 +495,7 @@ func (v *view) groupLine() string {
 	return "\r\n\r\n" + v.group + "\r\n\r\n"
 }
 
-// isRight reports values that are at the right side of their column.
+// isRight reports whether a value is aligned to the right of its column.
 func isRight(value any) bool {
 	switch value := value.(type) {
 	case int64, float64, sized, decimal, bool, char, short, enumMember:
@@ -504,11 +506,11 @@ func isRight(value any) bool {
 	return false
 }
 
-// cell is the value of a column, as its view has it.
+// cell returns the value of a column in the view's format.
 func (v *view) cell(o *object, name string) any {
 	value, has := o.get(name)
 	if low := strings.ToLower(name); !has && (low == "count" || low == "length") && o.kind != kindDirectory {
-		return int64(1) // each single object has them
+		return int64(1) // every single object has these properties
 	}
 	if t, ok := value.(time.Time); ok && v.kind == kindFile {
 		return formattedCell{fmt.Sprintf("%10s  %8s", dated(t, "d"), dated(t, "t")), true}
@@ -516,11 +518,11 @@ func (v *view) cell(o *object, name string) any {
 	return value
 }
 
-// table renders rows, with the head where it has not been printed.
+// table returns the text of rows, with the head if it has not been written yet.
 func (v *view) table(list []*object) string { return v.head(list) + v.body(list) }
 
-// head chooses the widths and sides of the columns by some rows, and returns the lines above them. It returns nothing where it has been
-// printed.
+// head sets the widths and alignment of the columns for some rows, and returns the lines above the rows. It
+// returns "" if this was done before.
 func (v *view) head(list []*object) string {
 	if v.widths != nil {
 		return ""
@@ -546,7 +548,7 @@ func (v *view) head(list []*object) string {
 	return v.groupLine() + "\r\n" + v.rendered(top)
 }
 
-// body renders rows.
+// body returns the text of rows.
 func (v *view) body(list []*object) string {
 	var rows [][]string
 	for _, o := range list {
@@ -555,6 +557,7 @@ func (v *view) body(list []*object) string {
 	return v.rendered(rows)
 }
 
+// rendered returns the text of rows of cells.
 func (v *view) rendered(rows [][]string) string {
 	var out strings.Builder
 	for _, row := range rows {
@@ -565,9 +568,10 @@ func (v *view) rendered(rows [][]string) string {
 	return out.String()
 }
 
+// oneLine replaces line ends within a cell.
 var oneLine = strings.NewReplacer("\r\n", "...", "\n", "...")
 
-// cells are the texts of a row.
+// cells returns the texts of a row's cells.
 func (v *view) cells(o *object) []string {
 	row := make([]string, len(v.names))
 	for i, n := range v.names {
@@ -576,8 +580,7 @@ func (v *view) cells(o *object) []string {
 	return row
 }
 
-// measure chooses the widths of the columns: what does not fit into a line is cut, and columns
-// behind it are left out.
+// measure sets the widths of the columns. Cells that do not fit into the line are cut, and columns without room are omitted.
 func (v *view) measure(rows [][]string) {
 	_, own := ownViews[v.kind]
 	left := cmp.Or(v.room, lineWidth)
@@ -595,7 +598,7 @@ func (v *view) measure(rows [][]string) {
 	}
 }
 
-// lines renders a row, as several lines where its cells are wrapped.
+// lines returns the lines of a row: several if its cells are wrapped.
 func (v *view) lines(row []string) []string {
 	cells := make([][]string, len(row))
 	height := 1
@@ -639,7 +642,7 @@ func cut(s string, width int) string {
 	return string(runes[:width-3]) + "..."
 }
 
-// wrapText breaks a text into lines of a width, at blanks where there are any.
+// wrapText returns the lines of a text for a width. Lines are broken at blanks if possible.
 func wrapText(s string, width int) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(s, "\r\n", "\n"), "\n") {
@@ -663,6 +666,7 @@ func wrapText(s string, width int) []string {
 	return out
 }
 
+// asList returns the text of objects as lists of properties.
 func asList(rows []*object, names []string, room int) string {
 	var out strings.Builder
 	for _, o := range rows {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// programStage runs a program of the guest.
+// programStage is the stage of a native program in a pipeline.
 type programStage struct {
 	r     *run
 	name  string
@@ -37,7 +37,7 @@ func (s *programStage) end() error {
 	}
 	out := &lineWriter{r: r, to: s.out}
 	p.Stdout = out
-	// With errors that stop the script, a redirected line of errors stops it too.
+	// If the preference is Stop, a line of the redirected error stream ends the script.
 	stops := r.redirected[2] != nil && r.preference("erroractionpreference") == "stop"
 	var complaint error
 	errs := &lineWriter{r: r, to: func(v any) error {
@@ -71,7 +71,7 @@ func (s *programStage) end() error {
 	return r.ctx.Err()
 }
 
-// lineWriter makes values of lines.
+// lineWriter passes each line that is written to it to a sink.
 type lineWriter struct {
 	r    *run
 	to   sink
@@ -108,7 +108,7 @@ func (w *lineWriter) flush() {
 	}
 }
 
-// words converts arguments to the words of a native program's command line.
+// words returns arguments as the words of a native program's command line.
 func words(args []argumentValue) []string {
 	var out []string
 	for n, a := range args {
@@ -137,8 +137,7 @@ func words(args []argumentValue) []string {
 	return out
 }
 
-// argumentItems returns the arguments that a value becomes on a program's command line: a
-// list becomes several arguments, or one if it is written with commas.
+// argumentItems returns the words that a value becomes on a program's command line. A list becomes one word per item.
 func argumentItems(a argumentValue) []string {
 	if a.value == nil {
 		return nil
@@ -153,8 +152,8 @@ func argumentItems(a argumentValue) []string {
 	return out
 }
 
-// commandLine returns the line that Windows PowerShell makes: an argument with a blank
-// outside of quotes is put in quotes, and quotes within are not escaped.
+// commandLine returns the command line that Windows PowerShell makes: a word with a blank outside of quotes is
+// put into quotes, and quotes within it are not escaped.
 func commandLine(args []argumentValue) string {
 	list := words(args)
 	for i, a := range list {
@@ -177,7 +176,7 @@ func commandLine(args []argumentValue) string {
 	return strings.Join(list, " ")
 }
 
-// split takes a command line apart as the C runtime does.
+// split splits a command line into words as the C runtime does.
 func split(line string) []string {
 	var args []string
 	var cur strings.Builder

@@ -6,13 +6,15 @@ import (
 	"sync"
 )
 
-// real_parameters.txt has the parameters of cmdlets as Get-Command of PowerShell 7.6 names them, and
-// real_members.txt the members of types as reflection names them. What is in them and not
-// simulated is refused by name; what is not in them does not exist, which PowerShell reports.
+// The files real_*.txt list names of real PowerShell. A name that is listed and not simulated is refused by
+// name; a name that is not listed does not exist, and PowerShell's own error reports it.
 //
-// real_modules.txt has the cmdlets of modules.
-// real_aliases.txt has the aliases of Windows PowerShell 5.1. real_short_names.txt has the full names of types by short ones,
-// real_types.txt those that have none, real_bases.txt the classes above exceptions, real_enumerations.txt enumerations with their members.
+// real_parameters.txt has the parameters of cmdlets, as Get-Command of PowerShell 7.6 lists them.
+// real_members.txt has the members of types, as reflection lists them. real_modules.txt has the cmdlets of
+// modules. real_aliases.txt has the aliases of Windows PowerShell 5.1.
+//
+// real_short_names.txt has the full names of types with short names, real_types.txt the types without one,
+// real_bases.txt the base classes of exceptions, real_enumerations.txt enumerations with their members.
 var (
 	//go:embed real_parameters.txt
 	parameterNames string
@@ -33,14 +35,14 @@ var (
 )
 
 var (
-	// aliases are commands by the aliases of 5.1.
+	// aliases are the commands of aliases in Windows PowerShell 5.1, by alias.
 	aliases = listing(aliasNames)
-	// typeNames are the types that the simulation knows, by their short names.
+	// typeNames are the full names of types, by short name.
 	typeNames = listing(shortNames)
-	// bases are the classes of exceptions below others, by keys; all others are below Exception alone
-	// or, in System.Management.Automation, below RuntimeException.
+	// bases are the base classes of exceptions, by key. Exceptions that are not listed derive from
+	// SystemException, or in System.Management.Automation from RuntimeException.
 	bases = listing(baseNames)
-	// enumerationTypes are enumerations with their members and, behind =, their values.
+	// enumerationTypes are the members of enumerations, by the enumeration's key. A value follows its member after =.
 	enumerationTypes = func() map[string]string {
 		out := map[string]string{}
 		for full, members := range listing(enumerationNames) {
@@ -50,7 +52,7 @@ var (
 	}()
 )
 
-// listing reads lines of a name and what belongs to it.
+// listing parses lines with a name and a blank before the value.
 func listing(text string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -74,7 +76,7 @@ func table(text, separator string) map[string]string {
 	return out
 }
 
-// moduleOf returns the module of a cmdlet.
+// moduleOf returns the name of a cmdlet's module.
 func moduleOf(cmdlet string) string {
 	for line := range strings.Lines(moduleNames) {
 		if name, rest, _ := strings.Cut(strings.TrimSpace(line), ": "); strings.Contains(" "+rest+" ", " "+cmdlet+" ") {
@@ -84,10 +86,10 @@ func moduleOf(cmdlet string) string {
 	return "Microsoft.PowerShell (simulated by casement)"
 }
 
-// hasPrefix reports whether a name of a list begins so.
+// hasPrefix reports whether a list has a name with a prefix.
 func hasPrefix(list, name string) bool { return strings.Contains(list, " "+strings.ToLower(name)) }
 
-// lacksMember reports whether a value's type has no member of a name.
+// lacksMember reports whether a type is listed and has no member with a name.
 func lacksMember(kind, name string) bool {
 	known, ok := realMembers()[strings.ToLower(kind)]
 	return ok && !strings.Contains(known, " "+strings.ToLower(name)+" ")

@@ -9,7 +9,7 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// pattern compiles a regular expression of .NET.
+// pattern compiles a regular expression of an operator, which ignores case unless exact is set.
 func pattern(p string, exact bool) (*regexp2.Regexp, error) {
 	re, err := compiled(p, map[bool]int64{false: int64(regexp2.IgnoreCase)}[exact])
 	if f := failed(err); f != nil {
@@ -18,10 +18,10 @@ func pattern(p string, exact bool) (*regexp2.Regexp, error) {
 	return re, err
 }
 
-// maxPattern bounds a regular expression, in bytes: the engine takes some hundred times as many.
+// maxPattern is the maximum size of a regular expression in bytes. The engine uses some hundred times as much memory.
 const maxPattern = 64 << 10
 
-// patternFault words what is wrong with a pattern as .NET does.
+// patternFault returns the error of an invalid pattern in .NET's words.
 func patternFault(err error) string {
 	s := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	if i := strings.LastIndex(s, " in `"); i >= 0 {
@@ -30,15 +30,15 @@ func patternFault(err error) string {
 	return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] + "."
 }
 
-// late turns the end of a search into a bound.
-func late(err error) error {
+// searchLimit returns the error of a search that took too long, or nil without an error.
+func searchLimit(err error) error {
 	if err == nil {
 		return nil
 	}
 	return &LimitError{"searches a text for longer than a second"}
 }
 
-// match is -match, which fills $Matches.
+// match is -match. It sets $Matches.
 func (r *run) match(p, s string, exact bool) (bool, error) {
 	re, err := pattern(p, exact)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *run) match(p, s string, exact bool) (bool, error) {
 	}
 	m, err := re.FindStringMatch(s)
 	if err != nil || m == nil {
-		return false, late(err)
+		return false, searchLimit(err)
 	}
 	h := newHash()
 	for _, g := range m.Groups() {
@@ -63,6 +63,7 @@ func (r *run) match(p, s string, exact bool) (bool, error) {
 	return true, r.take(len(s))
 }
 
+// replace applies -replace.
 func (r *run) replace(exact bool, left, right any) (any, error) {
 	items := list(right)
 	if len(items) == 0 {
@@ -111,7 +112,7 @@ func (r *run) replace(exact bool, left, right any) (any, error) {
 		}
 		out, err := re.Replace(s, with, -1, -1)
 		if err != nil {
-			return nil, late(err)
+			return nil, searchLimit(err)
 		}
 		return out, r.take(len(out))
 	}
@@ -130,14 +131,14 @@ func (r *run) replace(exact bool, left, right any) (any, error) {
 	return out, nil
 }
 
-// longText is the length in bytes from which the matches of a text are counted before they
-// are replaced at once, which cannot be ended.
+// longText is the length in bytes from which matches are counted first, because a replacement of all matches
+// cannot be interrupted; maxReplaced is the maximum number of them.
 const (
 	longText    = 256 << 10
 	maxReplaced = 250_000
 )
 
-// count returns how often a pattern matches.
+// count returns the number of matches of a pattern in a text.
 func (r *run) count(re *regexp2.Regexp, s string) (int, error) {
 	n := 0
 	m, err := re.FindStringMatch(s)
@@ -148,10 +149,10 @@ func (r *run) count(re *regexp2.Regexp, s string) (int, error) {
 		n++
 		m, err = re.FindNextMatch(m)
 	}
-	return n, late(err)
+	return n, searchLimit(err)
 }
 
-// split is -split: a pattern, a count, and SimpleMatch.
+// split is -split with a pattern or a script block, a maximum number of parts, and an option.
 func (r *run) split(exact bool, left, right any) (any, error) {
 	options := list(right)
 	if len(options) == 0 {
@@ -193,14 +194,14 @@ func (r *run) split(exact bool, left, right any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.cut(re, s, most, out); err != nil {
+		if err := r.splitPattern(re, s, most, out); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// splitBy splits texts at the characters for which a script block says so.
+// splitBy splits texts at each character for which a script block returns true.
 func (r *run) splitBy(f function, left any) (any, error) {
 	out := textArray(nil)
 	for _, item := range orNull(left) {
@@ -222,7 +223,8 @@ func (r *run) splitBy(f function, left any) (any, error) {
 	return out, nil
 }
 
-func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
+// splitPattern appends the parts of a text between matches of a pattern to out. most bounds their number if it is positive.
+func (r *run) splitPattern(re *regexp2.Regexp, s string, most int64, out *array) error {
 	if err := r.take(4 * len(s)); err != nil {
 		return err
 	}
@@ -242,13 +244,13 @@ func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
 		m, err = re.FindNextMatch(m)
 	}
 	out.items = append(out.items, string(runes[from:]))
-	return late(err)
+	return searchLimit(err)
 }
 
-// partSize is what a part of a text takes beside its letters, in bytes.
+// partSize is the memory of a part of a text beside its characters, in bytes.
 const partSize = 32
 
-// like returns a match of * ? and [a-z].
+// like reports whether a text matches a wildcard pattern, with * ? and [a-z].
 func like(s, p string, exact bool) (bool, error) {
 	re, err := pattern(`\A`+wildcard(p)+`\z`, exact)
 	if bound, ok := errors.AsType[*LimitError](err); ok {
@@ -258,15 +260,15 @@ func like(s, p string, exact bool) (bool, error) {
 		return false, broken("WildcardPatternException", "RuntimeException", "The specified wildcard character pattern is not valid: %s", p)
 	}
 	yes, err := re.MatchString(s)
-	return yes, late(err)
+	return yes, searchLimit(err)
 }
 
-// likeAny reports a match of one of some patterns.
+// likeAny reports whether a text matches one of some wildcard patterns.
 func likeAny(s string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { yes, err := like(s, p, false); return err == nil && yes })
 }
 
-// wildcard returns the regular expression of a pattern.
+// wildcard returns the regular expression of a wildcard pattern.
 func wildcard(p string) string {
 	var b strings.Builder
 	runes := []rune(p)

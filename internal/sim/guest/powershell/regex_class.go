@@ -10,6 +10,7 @@ import (
 
 const kindRegex = "System.Text.RegularExpressions.Regex"
 
+// regexObject returns a Regex from the arguments of its constructor.
 func regexObject(args []any) (any, error) {
 	options := int64(0)
 	if len(args) > 1 {
@@ -26,7 +27,7 @@ func regexObject(args []any) (any, error) {
 		enumerationOf("text.regularexpressions.regexoptions", options), "RightToLeft", false, "MatchTimeout", -time.Millisecond), nil
 }
 
-// compiled is a regular expression of the class Regex, which minds the case.
+// compiled returns a regular expression with options of the class Regex.
 func compiled(p string, options int64) (*regexp2.Regexp, error) {
 	if len(p) > maxPattern {
 		return nil, &LimitError{fmt.Sprintf("has a pattern of more than %d KiB", maxPattern>>10)}
@@ -39,7 +40,8 @@ func compiled(p string, options int64) (*regexp2.Regexp, error) {
 	return re, nil
 }
 
-// regexStatic is a static method of Regex: a text, a pattern, what the method takes, and options.
+// regexStatic returns a static method of Regex. Its arguments are a text, a pattern, further arguments, whose
+// number is takes, and options.
 func regexStatic(method string, takes int) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		if len(a) < 2+takes {
@@ -53,7 +55,7 @@ func regexStatic(method string, takes int) staticMethod {
 	}
 }
 
-// regexCall is a method of a Regex.
+// regexCall runs a method of a Regex.
 func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 	m, _ := o.read("Options").(enumMember)
 	re, err := compiled(text(o.read("text")), m.n)
@@ -65,7 +67,7 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 	} else if method == "replace" && len(args) < 2 {
 		return nil, noOverload(method, len(args))
 	}
-	s, err := r.text(first2(args))
+	s, err := r.text(firstOf(args))
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +76,11 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 		return textArray(re.GetGroupNames()), nil
 	case "ismatch":
 		yes, err := re.MatchString(s)
-		return yes, late(err)
+		return yes, searchLimit(err)
 	case "match":
 		found, err := re.FindStringMatch(s)
 		if err != nil {
-			return nil, late(err)
+			return nil, searchLimit(err)
 		}
 		return matchObject(re, found), r.take(len(s))
 	case "matches":
@@ -91,7 +93,7 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 			out.items = append(out.items, matchObject(re, found))
 			found, err = re.FindNextMatch(found)
 		}
-		return out, late(err)
+		return out, searchLimit(err)
 	case "replace":
 		most := -1
 		if len(args) > 2 {
@@ -108,19 +110,19 @@ func (r *run) regexCall(o *object, method string, args []any) (any, error) {
 			return nil, err
 		}
 		out, err := re.Replace(s, at(args, 1), -1, most)
-		return out, late(err)
+		return out, searchLimit(err)
 	case "split":
 		out := textArray(nil)
 		n, err := r.number(args, 1)
 		if err != nil {
 			return nil, err
 		}
-		return out, r.cut(re, s, int64(n), out)
+		return out, r.splitPattern(re, s, int64(n), out)
 	}
 	return nil, r.noMethod(o, method)
 }
 
-// replaceBy replaces matches by what a script block gives for each.
+// replaceBy replaces matches by the output of a script block.
 func (r *run) replaceBy(re *regexp2.Regexp, s string, f function, most int) (any, error) {
 	runes, out, from := []rune(s), []rune{}, 0
 	m, err := re.FindRunesMatch(runes)
@@ -140,18 +142,19 @@ func (r *run) replaceBy(re *regexp2.Regexp, s string, f function, most int) (any
 			return nil, err
 		}
 		if m, err = re.FindNextMatch(m); err != nil {
-			return nil, late(err)
+			return nil, searchLimit(err)
 		}
 	}
-	return string(append(out, runes[from:]...)), late(err)
+	return string(append(out, runes[from:]...)), searchLimit(err)
 }
 
-// nextMatch is where a match was found, for the one behind it.
+// nextMatch is a match and its pattern, from which NextMatch continues.
 type nextMatch struct {
 	re *regexp2.Regexp
 	m  *regexp2.Match
 }
 
+// matchObject returns the Match object of a match; m is nil for none.
 func matchObject(re *regexp2.Regexp, m *regexp2.Match) *object {
 	if m == nil {
 		return tabled(kindGroups, 7, "Groups", system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Name", "0",

@@ -12,7 +12,7 @@ var (
 	requiresEdition = regexp.MustCompile(`(?i)-psedition[ \t]+([\w, \t]+)`)
 )
 
-// requires holds a script's #Requires (about_Requires) before it runs.
+// requires returns an error if a requirement of a script's #Requires statements (about_Requires) is not met.
 func (r *run) requires(script string) error {
 	if !strings.Contains(script, "#") {
 		return nil

@@ -11,18 +11,18 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// Bounds of one run of a script.
+// The following constants bound one run of a script.
 const (
 	maxSteps = 1_000_000
-	// maxValue bounds one value, in bytes. All that a run makes is in its guest's account.
+	// maxValue is the maximum size of a value in bytes. The guest's account bounds the memory of all values together.
 	maxValue = 16 << 20
-	// maxCalls bounds functions that call each other.
+	// maxCalls is the maximum depth of function calls.
 	maxCalls = 250
-	// maxItems bounds a range and a list.
+	// maxItems is the maximum length of a range or list.
 	maxItems = 1 << 20
 )
 
-// sink takes the values that a statement gives.
+// sink receives the output values of a statement.
 type sink func(any) error
 
 // run is the state of a PowerShell.
@@ -32,83 +32,85 @@ type run struct {
 	host    Host
 	session Session
 	dir     string
-	// stack are the directories that Push-Location has left.
+	// stack are the directories that Push-Location stored.
 	stack []string
 
 	site
 	global *scope
-	// pending is output of statements that a jump has left.
+	// pending is the output of statements that a jump left.
 	pending []any
-	// redirected are the streams that go elsewhere, by their number.
+	// redirected are the sinks of redirected streams, by stream number.
 	redirected [7]sink
 	lastExit   any
 	ok         bool
 	exited     bool
 	errors     *array
-	// tries counts the try statements around what runs.
+	// tries is the number of try statements around the current statement.
 	tries int
-	// skipped is the time that waiting has left out.
+	// skipped is the part of all waits that was skipped.
 	skipped time.Duration
-	// slept is how long the script has waited on purpose.
+	// slept is the total time for which the script has waited.
 	slept        time.Duration
 	steps, calls int
 	meter        *limit.Meter
-	// modules are those that are imported, by name; loading is the one whose script runs.
+	// modules are the imported modules by name; loading is the module whose script runs.
 	modules map[string]*module
 	loading *module
 	jobs    jobList
-	// transcripts are those that are being written, the last one innermost.
+	// transcripts are the active transcripts. The last one is the innermost.
 	transcripts []transcript
-	// using is the scope that $using: of a job reads, nil outside of jobs.
+	// using is the scope in which a job's $using: finds variables, or nil outside of jobs.
 	using *scope
-	// defined are the names of all functions that there have been.
+	// defined are the names of all functions that the script has defined so far.
 	defined map[string]bool
-	// width is what a line of Out-String -Width and its like holds, 0 elsewhere.
+	// width is the line width of Out-String -Width and similar parameters, or 0.
 	width int
-	// web is set once Add-Type has loaded System.Web, which Windows PowerShell has not from the start.
+	// web is set after Add-Type has loaded System.Web, which Windows PowerShell does not load at its start.
 	web bool
 }
 
-// site is where a run is: the scope, and the text and file of what runs.
+// site is the place of execution: the scope, and the text and file of the running code.
 type site struct {
 	scope        *scope
 	source, file string
-	// frames are the functions that run, outermost first; where is the place of what runs, in bytes.
+	// frames are the calls of the running functions, outermost first; where is the byte offset of the running statement.
 	frames []frame
 	where  int
-	// catching counts the catch blocks around what runs, in one function.
+	// catching is the number of catch blocks around the running statement, within one function.
 	catching int
 }
 
-// frame is a function that has been called, and where.
+// frame is a call of a function, with the position of the call.
 type frame struct {
 	name, file, source string
 	where              int
 }
 
+// cell is a variable.
 type cell struct {
 	value any
-	kind  string // a cast for what is assigned
-	// checks are the validators of what is assigned.
+	kind  string // the type to which assigned values are converted
+	// checks are the validators of assigned values.
 	checks []validator
-	// fixed is the option ReadOnly or Constant; private cells are seen in their own scope alone.
+	// fixed is the option ReadOnly or Constant, or ""; a private cell is visible in its own scope only.
 	fixed   string
 	private bool
 }
 
+// scope is a scope with its variables, functions and aliases.
 type scope struct {
 	vars      map[string]*cell
 	functions map[string]function
 	aliases   map[string]string
 	parent    *scope
 	script    bool
-	// kept are the lists of common parameters that collect what streams carry.
+	// kept are the lists of common parameters such as -ErrorVariable, by stream number.
 	kept [7]*array
-	// unwell is set by $PSCmdlet.WriteError, after which $? is false.
-	unwell bool
-	// home is the scope of the module that the scope is of, or nil.
+	// wroteError is set by $PSCmdlet.WriteError. $? is then false after the function.
+	wroteError bool
+	// home is the scope of the module in which the scope's code is written, or nil.
 	home *scope
-	// caller is the scope that called, where it is not the parent.
+	// caller is the scope of the caller if it is not the parent, else nil.
 	caller *scope
 }
 
@@ -120,7 +122,7 @@ func newScope(parent *scope) *scope {
 	return s
 }
 
-// outer is the scope that called.
+// outer returns the scope of the caller.
 func (s *scope) outer() *scope {
 	if s.caller != nil {
 		return s.caller
@@ -128,7 +130,7 @@ func (s *scope) outer() *scope {
 	return s.parent
 }
 
-// step counts one step.
+// step counts a step, and returns an error if the script has exceeded its bound.
 func (r *run) step() error {
 	if r.steps++; r.steps > maxSteps {
 		return &LimitError{fmt.Sprintf("takes more than %d steps", maxSteps)}
@@ -136,7 +138,7 @@ func (r *run) step() error {
 	return r.ctx.Err()
 }
 
-// take counts values that are about to be allocated, and fails once the script exceeds its bound.
+// take counts the bytes of values that are about to be allocated, and returns an error if the script exceeds its bound.
 func (r *run) take(size int) error {
 	if size > maxValue {
 		return &LimitError{fmt.Sprintf("makes a value of more than %d MiB", maxValue>>20)}
@@ -147,7 +149,7 @@ func (r *run) take(size int) error {
 	return nil
 }
 
-// text returns a value as text, which is counted.
+// text returns the text of a value, and counts its bytes.
 func (r *run) text(v any) (string, error) {
 	left := maxValue
 	if !measure(v, &left, 0) {
@@ -168,7 +170,7 @@ func (r *run) text(v any) (string, error) {
 	return text(v), nil
 }
 
-// measure takes the size of a value's text from left.
+// measure subtracts the size of a value's text from left, and reports whether left stays positive.
 func measure(v any, left *int, level int) bool {
 	size := 8
 	if level > maxLevels {
@@ -205,7 +207,7 @@ func measure(v any, left *int, level int) bool {
 	return *left > 0
 }
 
-// find returns the cell of a variable, from the innermost scope out.
+// find returns the cell of a variable in the innermost scope that has it, or nil.
 func (r *run) find(name string) *cell {
 	for s := r.scope; s != nil; s = s.parent {
 		if c := s.vars[name]; c != nil && (!c.private || s == r.scope) {
@@ -222,14 +224,14 @@ func (r *run) lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// preference returns the text of a preference variable, in lower case.
+// preference returns the value of a preference variable in lower case.
 func (r *run) preference(name string) string {
 	v, _ := r.lookup(name)
 	return strings.ToLower(text(v))
 }
 
-// scopeOf resolves names with a scope such as script:name; drive is the prefix if it names no
-// scope, as in env:PATH.
+// scopeOf splits a name such as script:name into the scope and the rest. If the prefix is not a scope, as in
+// env:PATH, drive is the prefix. The scope is nil without a prefix.
 func (r *run) scopeOf(name string) (s *scope, rest, drive string) {
 	prefix, rest, ok := strings.Cut(name, ":")
 	if !ok {
@@ -253,7 +255,7 @@ func (r *run) scopeOf(name string) (s *scope, rest, drive string) {
 	return nil, rest, prefix
 }
 
-// get reads a variable.
+// get returns the value of a variable.
 func (r *run) get(v variable) (any, error) {
 	switch v.name {
 	case "?":
@@ -331,12 +333,12 @@ func (r *run) get(v variable) (any, error) {
 	return nil, nil
 }
 
-// strictness is the version of Set-StrictMode, or 0.
+// strictness returns the version of Set-StrictMode, or 0.
 func (r *run) strictness() int64 { v, _ := r.lookup("casement:strict"); n, _ := v.(int64); return n }
 
 func (r *run) strict() bool { return r.strictness() > 0 }
 
-// set writes a variable in the innermost scope, or the one that its name says.
+// set assigns a value to a variable in the innermost scope, or in the scope that the name contains.
 func (r *run) set(name string, value any) error {
 	s, rest, drive := r.scopeOf(name)
 	switch {
@@ -364,7 +366,7 @@ func (r *run) set(name string, value any) error {
 	switch rest {
 	case "true", "false", "null", "?", "error", "host", "pid", "home", "pshome":
 		if rest == "null" {
-			return nil // what is assigned to it is thrown away
+			return nil // a value that is assigned to $null is discarded
 		}
 		return notWritable(rest)
 	case "lastexitcode":
@@ -405,7 +407,7 @@ func (r *run) set(name string, value any) error {
 	return nil
 }
 
-// untyped is the failure of a value that is not of the type of the variable it is assigned to.
+// untyped makes an error the failure of a value that cannot be converted to its variable's type.
 func untyped(err error) error {
 	if f := failed(err); f != nil {
 		f.exception.kind = "System.Management.Automation.ArgumentTransformationMetadataException"
@@ -419,7 +421,7 @@ func notWritable(name string) *failure {
 		"Cannot overwrite variable %s because it is read-only or constant.", name)
 }
 
-// env reads a variable of the environment, in any case.
+// env returns an environment variable. Names ignore case.
 func (r *run) env(name string) (string, bool) {
 	for k, v := range r.session.Env {
 		if strings.EqualFold(k, name) {
@@ -429,6 +431,7 @@ func (r *run) env(name string) (string, bool) {
 	return "", false
 }
 
+// setEnv sets an environment variable of the process. An empty value removes it.
 func (r *run) setEnv(name string, value any) error {
 	for k := range r.session.Env {
 		if strings.EqualFold(k, name) {
@@ -454,5 +457,5 @@ func (r *run) function(name string) (function, bool) {
 	return function{}, false
 }
 
-// now returns the guest's time, with what waiting has left out.
+// now returns the script's time: the guest's clock and the skipped part of waits.
 func (r *run) now() time.Time { return r.m.Clock.Now().In(localZone).Add(r.skipped) }

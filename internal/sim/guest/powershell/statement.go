@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// statements runs one after the other. A failure ends its statement alone, unless it is
-// one that ends the script or something catches it.
+// statements runs statements in order. A failure ends only its own statement, unless it is terminating or a
+// catch clause or trap takes it.
 func (r *run) statements(body []node, out sink) error {
 	for _, s := range body {
 		if err := r.step(); err != nil {
@@ -28,7 +28,7 @@ func (r *run) statements(body []node, out sink) error {
 	return nil
 }
 
-// survive reports a failure that does not end the script; another one it returns.
+// survive reports a failure that does not end the script, and returns any other failure.
 func (r *run) survive(f *failure) error {
 	r.ok = false
 	preference := r.preference("erroractionpreference")
@@ -37,7 +37,7 @@ func (r *run) survive(f *failure) error {
 	case f.leaves:
 		return f
 	case r.catching > 0 && r.tries == 0 && !f.ends && preference != "stop":
-		return f // it ends the catch block, and the try statement with it
+		return f // the failure ends the catch block and its try statement
 	case preference == "stop":
 		return f.stop()
 	case r.tries > 0, f.ends && (!silent || f.stopped):
@@ -51,7 +51,7 @@ func (r *run) survive(f *failure) error {
 	return nil
 }
 
-// remember puts a failure into $Error.
+// remember inserts a failure at the start of $Error.
 func (r *run) remember(f *failure) {
 	if len(r.errors.items) > 0 && r.errors.items[0] == any(f) {
 		return
@@ -59,7 +59,7 @@ func (r *run) remember(f *failure) {
 	r.errors.items = append([]any{f}, r.errors.items[:min(len(r.errors.items), 255)]...)
 }
 
-// show writes a failure to the stream of errors.
+// show writes a failure to the error stream.
 func (r *run) show(f *failure) error {
 	if to := r.redirected[2]; to != nil {
 		return to(f)
@@ -68,7 +68,7 @@ func (r *run) show(f *failure) error {
 	return nil
 }
 
-// exec runs a statement and passes its output on.
+// exec runs a statement. Its output goes to out.
 func (r *run) exec(s node, out sink) error {
 	err := r.execute(s, out)
 	for len(r.pending) > 0 {
@@ -81,23 +81,23 @@ func (r *run) exec(s node, out sink) error {
 	return err
 }
 
-// hold keeps the output that a statement has collected for a value, where a jump leaves the statement: it
-// goes to the pipeline outside.
-func (r *run) hold(items []any, err error) {
-	switch err.(type) { // they are never wrapped
+// keepOutput stores the collected output of a statement that a jump left. The output goes to the enclosing pipeline.
+func (r *run) keepOutput(items []any, err error) {
+	switch err.(type) { // signals are never wrapped
 	case jumpSignal, returnSignal, exitSignal:
 		r.pending = append(items, r.pending...)
 	}
 }
 
-// drop forgets what a condition has collected.
-func (r *run) drop(err error) error {
+// dropOutput discards the stored output if a condition failed.
+func (r *run) dropOutput(err error) error {
 	if err != nil {
 		r.pending = nil
 	}
 	return err
 }
 
+// execute runs a statement.
 func (r *run) execute(s node, out sink) error {
 	switch s := s.(type) {
 	case pipeline:
@@ -114,7 +114,7 @@ func (r *run) execute(s node, out sink) error {
 	case foreachLoop:
 		return r.foreach(s, out)
 	case switchStatement:
-		return r.switchOf(s, out)
+		return r.runSwitch(s, out)
 	case functionStatement:
 		to := r.scope
 		name := s.name
@@ -149,7 +149,7 @@ func (r *run) execute(s node, out sink) error {
 	return each(v, out)
 }
 
-// each passes the items of a value on.
+// each passes the items of a value to a sink.
 func each(v any, out sink) error {
 	switch v := v.(type) {
 	case void:
@@ -171,13 +171,14 @@ func each(v any, out sink) error {
 	return out(v)
 }
 
-// collect runs statements and returns their output: nothing, a value or a list.
+// collect runs statements and returns their output: void, a value, or a list.
 func (r *run) collect(body []node) (any, error) {
 	items, err := r.gather(func(out sink) error { return r.statements(body, out) })
-	r.hold(items, err)
+	r.keepOutput(items, err)
 	return single(items), err
 }
 
+// gather returns the values that f passes to its sink.
 func (r *run) gather(f func(sink) error) ([]any, error) {
 	var items []any
 	err := f(func(v any) error {
@@ -190,6 +191,7 @@ func (r *run) gather(f func(sink) error) ([]any, error) {
 	return items, err
 }
 
+// single returns output as one value: void, the only item, or a list.
 func single(items []any) any {
 	switch len(items) {
 	case 0:
@@ -200,13 +202,12 @@ func single(items []any) any {
 	return newArray(items...)
 }
 
-// value returns the value of a statement: an expression's value, or the collected output of a
-// pipeline.
+// value returns the value of a statement: an expression's value, or the collected output of a pipeline.
 func (r *run) value(s node) (any, error) {
 	switch s := s.(type) {
 	case pipeline, command, conditional, loop, foreachLoop, switchStatement, tryStatement, jump, redirected:
 		items, err := r.gather(func(out sink) error { return r.exec(s, out) })
-		r.hold(items, err)
+		r.keepOutput(items, err)
 		return single(items), err
 	case assignment:
 		return r.assign(s)
@@ -216,12 +217,12 @@ func (r *run) value(s node) (any, error) {
 
 func (r *run) conditional(c conditional, out sink) error {
 	for i, condition := range c.conditions {
-		if v, ok := condition.(variable); ok && v.name == "input" && r.find(v.name) != nil { // a look takes nothing from it
+		if v, ok := condition.(variable); ok && v.name == "input" && r.find(v.name) != nil { // a condition does not consume the items of $input
 			return r.statements(c.bodies[i], out)
 		}
 		v, err := r.value(condition)
 		if err != nil {
-			return r.drop(err)
+			return r.dropOutput(err)
 		}
 		if truth(v) {
 			return r.statements(c.bodies[i], out)
@@ -230,8 +231,8 @@ func (r *run) conditional(c conditional, out sink) error {
 	return r.statements(c.otherwise, out)
 }
 
-// passed reports whether a loop continues after an error of its body.
-func passed(err error, label string) (goOn bool, rest error) {
+// loopContinues reports whether a loop continues after the result of its body. rest is the error that the loop returns.
+func loopContinues(err error, label string) (goOn bool, rest error) {
 	if err == nil {
 		return true, nil
 	}
@@ -255,10 +256,10 @@ func (r *run) loop(l loop, out sink) error {
 		if l.condition != nil && (!l.first || n > 0) {
 			v, err := r.value(l.condition)
 			if err != nil || truth(v) == l.negative {
-				return r.drop(err)
+				return r.dropOutput(err)
 			}
 		}
-		if goOn, err := passed(r.statements(l.body, out), l.label); !goOn || err != nil {
+		if goOn, err := loopContinues(r.statements(l.body, out), l.label); !goOn || err != nil {
 			return err
 		}
 		if l.next != nil {
@@ -276,7 +277,7 @@ func (r *run) foreach(l foreachLoop, out sink) error {
 	}
 	items := append([]any(nil), list(v)...)
 	changed := func() bool { return false }
-	if a, ok := v.(*array); ok && growing(a) {
+	if a, ok := v.(*array); ok && canGrow(a) {
 		changed = func() bool { return len(a.items) != len(items) }
 	} else if a != nil && a.of != nil {
 		count := len(a.of.keys)
@@ -295,14 +296,14 @@ func (r *run) foreach(l foreachLoop, out sink) error {
 		if err := r.set(l.name, item); err != nil {
 			return err
 		}
-		if goOn, err := passed(r.statements(l.body, out), l.label); !goOn || err != nil {
+		if goOn, err := loopContinues(r.statements(l.body, out), l.label); !goOn || err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) switchOf(s switchStatement, out sink) error {
+func (r *run) runSwitch(s switchStatement, out sink) error {
 	v, err := r.value(s.value)
 	if err != nil {
 		return err
@@ -318,17 +319,17 @@ func (r *run) switchOf(s switchStatement, out sink) error {
 		}
 		items = lines(content)
 	}
-	defer r.current(nil)()
+	defer r.setCurrent(nil)()
 	for _, item := range items {
 		r.scope.vars["_"] = &cell{value: item}
-		if goOn, err := passed(r.cases(s, item, out), s.label); !goOn || err != nil {
+		if goOn, err := loopContinues(r.cases(s, item, out), s.label); !goOn || err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// cases runs the bodies of all patterns that match.
+// cases runs the bodies of all patterns that match an item.
 func (r *run) cases(s switchStatement, item any, out sink) error {
 	matched := false
 	for i, pattern := range s.patterns {
@@ -353,6 +354,7 @@ func (r *run) cases(s switchStatement, item any, out sink) error {
 	return r.statements(s.fallback, out)
 }
 
+// matches reports whether a pattern of a switch statement matches an item.
 func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
 	if b, ok := pattern.(scriptBlock); ok {
 		v, err := r.collect(b.body.end)
@@ -363,7 +365,7 @@ func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
 		return false, err
 	}
 	operator := map[string]string{"regex": "-match", "wildcard": "-like"}[s.mode]
-	if operator == "" { // texts are compared, whatever the values are (about_Switch)
+	if operator == "" { // without a mode, switch compares the texts of values (about_Switch)
 		return sameText(text(item), text(want), s.exact) && (want != nil || item == nil), nil
 	}
 	v, err := r.compare(operator, item, want, s.exact)
@@ -383,7 +385,7 @@ func (r *run) try(t tryStatement, out sink) error {
 		if clause := catching(t.catches, f); clause != nil {
 			r.remember(f)
 			r.keep(2, f)
-			if inner := f.exception.within(clause.kinds); inner != nil { // what PowerShell has wrapped it in goes
+			if inner := f.exception.within(clause.kinds); inner != nil { // the clause gets the inner .NET exception
 				copied := *f
 				copied.exception = *inner
 				f = &copied
@@ -402,7 +404,7 @@ func (r *run) try(t tryStatement, out sink) error {
 }
 
 func (r *run) catch(c *catchClause, f *failure, out sink) error {
-	defer r.current(f)()
+	defer r.setCurrent(f)()
 	f.ends = false
 	tries := r.tries
 	r.tries, r.catching = 0, r.catching+1
@@ -410,14 +412,14 @@ func (r *run) catch(c *catchClause, f *failure, out sink) error {
 	return r.statements(c.body, out)
 }
 
-// current puts a value into $_ of the innermost scope; what it returns puts the one before it back.
-func (r *run) current(v any) (restore func()) {
+// setCurrent assigns a value to $_ of the innermost scope. The returned function restores the previous value.
+func (r *run) setCurrent(v any) (restore func()) {
 	restore = r.keeping("_")
 	r.scope.vars["_"] = &cell{value: v}
 	return restore
 }
 
-// keeping returns what puts variables of the innermost scope back as they are now.
+// keeping returns a function that restores the current values of variables of the innermost scope.
 func (r *run) keeping(names ...string) (restore func()) {
 	vars := r.scope.vars
 	outer := make([]*cell, len(names))
@@ -433,7 +435,7 @@ func (r *run) keeping(names ...string) (restore func()) {
 	}
 }
 
-// catching finds the clause for a failure.
+// catching returns the catch clause for a failure, or nil.
 func catching(clauses []catchClause, f *failure) *catchClause {
 	for i, c := range clauses {
 		if len(c.kinds) == 0 {
@@ -448,11 +450,11 @@ func catching(clauses []catchClause, f *failure) *catchClause {
 	return nil
 }
 
-// caughtAs reports whether a clause for a class catches an exception: by its own class, or by that
-// of the exception of .NET which PowerShell has wrapped.
+// caughtAs reports whether a clause for a class catches an exception, by the exception's class or by that of
+// the wrapped .NET exception.
 func (e exception) caughtAs(kind string) bool { return e.is(kind) || e.within([]string{kind}) != nil }
 
-// within returns the inner exception that is of one of the classes, where the exception itself is of none.
+// within returns the inner exception that is of one of the classes, or nil if the exception itself is of one.
 func (e exception) within(kinds []string) *exception {
 	of := func(x *exception) bool { return slices.ContainsFunc(kinds, x.is) }
 	if of(&e) {
@@ -493,7 +495,7 @@ func (r *run) exit(j jump) error {
 	}
 	n, err := r.convert("int", plain(v))
 	if err != nil {
-		return exitSignal{0} // what is no number leaves the code as it is
+		return exitSignal{0} // for a value that is not a number the exit code is 0
 	}
 	code, _ := n.(int64)
 	return exitSignal{int(int32(code))}

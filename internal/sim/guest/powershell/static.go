@@ -21,13 +21,13 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// staticMethod is a method or property of a type. A property is called without arguments.
+// staticMethod is a static method or property of a type. A property is called without arguments.
 type staticMethod func(r *run, args []any) (any, error)
 
-// statics are the simulated static methods, as type::name in lower case, properties the static properties whose values a run makes.
+// statics are the simulated static methods by type::name in lower case; properties are the static properties that a run computes.
 var statics, properties map[string]staticMethod
 
-func init() { // the functions of the tables look into them
+func init() { // the tables cannot be initial values, because their functions refer to statics
 	statics, properties = map[string]staticMethod{}, staticProperties
 	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics} {
 		for name, f := range table {
@@ -36,12 +36,12 @@ func init() { // the functions of the tables look into them
 	}
 	for name, f := range fileStatics {
 		if kind, method, _ := strings.Cut(name, "::"); kind != "io.path" && method != "exists" && method != "getcurrentdirectory" {
-			statics[name] = pathed(f, map[bool]int{true: 2, false: 1}[method == "copy" || method == "move"])
+			statics[name] = nonEmptyPaths(f, map[bool]int{true: 2, false: 1}[method == "copy" || method == "move"])
 		}
 	}
 }
 
-// settings are properties of types that scripts set and the simulation has no use for.
+// settings are static properties that scripts set and that have no effect in the simulation.
 var settings = map[string]bool{
 	"net.servicepointmanager::securityprotocol":                    true,
 	"net.servicepointmanager::servercertificatevalidationcallback": true,
@@ -49,7 +49,7 @@ var settings = map[string]bool{
 	"net.servicepointmanager::defaultconnectionlimit":              true, "console::outputencoding": true, "console::inputencoding": true,
 }
 
-// staticValue reads a property of a type.
+// staticValue returns a static property, field or enumeration member of a type.
 func (r *run) staticValue(kind, name string) (any, error) {
 	low := strings.ToLower(name)
 	if members, ok := enumeration(kind); ok {
@@ -75,19 +75,19 @@ func (r *run) staticValue(kind, name string) (any, error) {
 	if strings.HasPrefix(kind, "stringcomparer") {
 		return system("System.StringComparer", nil, "text", name), nil
 	}
-	if proper := typeKey(typeName(kind)); proper != kind { // by another of its names
+	if proper := typeKey(typeName(kind)); proper != kind { // the type has a second name
 		return r.staticValue(proper, name)
 	}
 	return nil, lacking("[%s]::%s", kind, name)
 }
 
-// addressText is an address of a constant.
+// addressText is the text of an IPAddress that is a constant.
 type addressText string
 
 // mostDecimal is the largest decimal, of 96 bits.
 var mostDecimal = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 96), big.NewInt(1))
 
-// constants are fields of types, by the names of typeKey.
+// constants are static fields by type::name. The types are named as typeKey does.
 var constants = map[string]any{
 	"net.ipaddress::any": addressText("0.0.0.0"), "net.ipaddress::broadcast": addressText("255.255.255.255"),
 	"net.ipaddress::loopback": addressText("127.0.0.1"), "net.ipaddress::ipv6loopback": addressText("::1"),
@@ -111,6 +111,7 @@ var constants = map[string]any{
 	"timespan::zero": time.Duration(0),
 }
 
+// staticProperties are static properties by type::name in lower case.
 var staticProperties = map[string]staticMethod{
 	"datetime::now":                               func(r *run, _ []any) (any, error) { return r.now(), nil },
 	"datetime::utcnow":                            func(r *run, _ []any) (any, error) { return r.now().In(utcZone), nil },
@@ -148,12 +149,13 @@ func (r *run) putStatic(kind, name string, _ any) error {
 	return lacking("assignment to [%s]::%s", kind, name)
 }
 
+// staticCall runs a static method or a constructor of a type.
 func (r *run) staticCall(kind, name string, args []any) (any, error) {
 	low := strings.ToLower(name)
 	if low == "new" {
-		return r.make(kind, args)
+		return r.construct(kind, args)
 	}
-	if kind == "long" || kind == "int" || kind == "uint32" { // by one name in the tables
+	if kind == "long" || kind == "int" || kind == "uint32" { // these types have another name in the tables
 		if f, ok := statics[typeKey(typeName(kind))+"::"+low]; ok {
 			return f(r, args)
 		}
@@ -212,6 +214,7 @@ func (r *run) staticCall(kind, name string, args []any) (any, error) {
 	return nil, lacking("[%s]::%s()", kind, name)
 }
 
+// parseAs runs Parse of a type.
 func (r *run) parseAs(kind string, args []any) (any, error) {
 	s := strings.TrimSpace(at(args, 0))
 	_, whole := ranges[kind]
@@ -263,7 +266,7 @@ var textStatics = map[string]staticMethod{
 		return r.join(newArray(a[min(1, len(a)):]...), at(a, 0))
 	},
 	"string::format": func(r *run, a []any) (any, error) {
-		if first2(a) == nil {
+		if firstOf(a) == nil {
 			return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: format")
 		}
 		if len(a) == 2 {
@@ -272,7 +275,7 @@ var textStatics = map[string]staticMethod{
 		return r.composite(at(a, 0), a[min(1, len(a)):])
 	},
 	"string::concat": func(r *run, a []any) (any, error) {
-		if l, ok := first2(a).(*array); ok && len(a) == 1 {
+		if l, ok := firstOf(a).(*array); ok && len(a) == 1 {
 			return r.join(l, "")
 		}
 		return r.join(newArray(a...), "")
@@ -282,7 +285,7 @@ var textStatics = map[string]staticMethod{
 		return int64(dotnet.Compare(at(a, 0), at(a, 1), ignoresCase(a))), nil
 	},
 	"string::compareordinal": func(_ *run, a []any) (any, error) { return int64(strings.Compare(at(a, 0), at(a, 1))), nil },
-	"string::new":            func(r *run, a []any) (any, error) { return r.make("string", a) },
+	"string::new":            func(r *run, a []any) (any, error) { return r.construct("string", a) },
 	"char::isdigit":          charIs(unicode.IsDigit), "char::isletter": charIs(unicode.IsLetter),
 	"char::isletterordigit": charIs(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }),
 	"char::isupper":         charIs(unicode.IsUpper), "char::islower": charIs(unicode.IsLower), "char::iswhitespace": charIs(unicode.IsSpace),
@@ -296,7 +299,7 @@ var textStatics = map[string]staticMethod{
 	"regex::replace":  regexStatic("replace", 1),
 	"regex::split":    regexStatic("split", 0),
 	"convert::tobase64string": func(r *run, a []any) (any, error) {
-		b, err := bytesOf(first2(a))
+		b, err := bytesOf(firstOf(a))
 		return base64.StdEncoding.EncodeToString(b), err
 	},
 	"convert::frombase64string": func(r *run, a []any) (any, error) {
@@ -314,21 +317,21 @@ var textStatics = map[string]staticMethod{
 		if d, ok := parseDecimal(at(a, 0)); ok {
 			return d, nil
 		}
-		return r.convert("decimal", first2(a))
+		return r.convert("decimal", firstOf(a))
 	},
-	"convert::tosingle": func(r *run, a []any) (any, error) { return r.convert("single", first2(a)) },
-	"convert::tochar":   func(_ *run, a []any) (any, error) { return toChar(first2(a)) },
+	"convert::tosingle": func(r *run, a []any) (any, error) { return r.convert("single", firstOf(a)) },
+	"convert::tochar":   func(_ *run, a []any) (any, error) { return toChar(firstOf(a)) },
 	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
 	"convert::toboolean": func(r *run, a []any) (any, error) {
-		if s, ok := first2(a).(string); ok {
+		if s, ok := firstOf(a).(string); ok {
 			return r.parseAs("bool", []any{s})
 		}
-		return truth(first2(a)), nil
+		return truth(firstOf(a)), nil
 	},
-	"convert::todouble":   func(r *run, a []any) (any, error) { return r.convert("double", first2(a)) },
-	"convert::todatetime": func(r *run, a []any) (any, error) { return r.convert("datetime", first2(a)) },
+	"convert::todouble":   func(r *run, a []any) (any, error) { return r.convert("double", firstOf(a)) },
+	"convert::todatetime": func(r *run, a []any) (any, error) { return r.convert("datetime", firstOf(a)) },
 	"bitconverter::tostring": func(_ *run, a []any) (any, error) {
-		b, err := bytesOf(first2(a))
+		b, err := bytesOf(firstOf(a))
 		return strings.ReplaceAll(strings.ToUpper(fmt.Sprintf("% x", b)), " ", "-"), err
 	},
 	"web.httputility::urlencode": func(r *run, a []any) (any, error) {
@@ -358,12 +361,12 @@ var textStatics = map[string]staticMethod{
 
 func newGUID() guid {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return guid(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
-// encodingNames are what .NET calls the encodings, and what the web does. None is UTF-8 without a mark.
+// encodingNames are .NET's names of the encodings, and their web names. The encoding none is UTF-8 without a byte order mark.
 var encodingNames = map[string][2]string{"utf8": {"Unicode (UTF-8)", "utf-8"}, "none": {"Unicode (UTF-8)", "utf-8"},
 	"unicode": {"Unicode", "utf-16"}, "bigendianunicode": {"Unicode (Big-Endian)", "utf-16BE"}, "ascii": {"US-ASCII", "us-ascii"},
 	"default": {"Western European (Windows)", "windows-1252"}}
@@ -385,6 +388,7 @@ func encodingObject(name string) staticMethod {
 	}
 }
 
+// bytesOf returns a list of bytes as a []byte.
 func bytesOf(v any) ([]byte, error) {
 	if b, ok := v.([]byte); ok {
 		return b, nil
@@ -413,10 +417,10 @@ var mathStatics = map[string]staticMethod{
 				return nil, thrown("ArgumentOutOfRangeException", "Rounding digits must be between 0 and 15, inclusive.\r\nParameter name: digits")
 			}
 		}
-		if d, ok := first2(a).(decimal); ok && !away {
+		if d, ok := firstOf(a).(decimal); ok && !away {
 			return d.round(n), nil
 		}
-		f, err := toFloat("double", first2(a))
+		f, err := toFloat("double", firstOf(a))
 		x, _ := f.(float64)
 		scale := math.Pow(10, float64(n))
 		if away {
@@ -425,7 +429,7 @@ var mathStatics = map[string]staticMethod{
 		return math.RoundToEven(x*scale) / scale, err
 	},
 	"math::sign": func(_ *run, a []any) (any, error) {
-		f, _ := float(first2(a))
+		f, _ := float(firstOf(a))
 		return int64(cmp.Compare(f, 0)), nil
 	},
 	"math::floor":    unaryMath(math.Floor),
@@ -437,7 +441,7 @@ var mathStatics = map[string]staticMethod{
 	"math::sin":      unaryMath(math.Sin),
 	"math::cos":      unaryMath(math.Cos),
 	"math::log": func(_ *run, a []any) (any, error) {
-		x, _ := float(first2(a))
+		x, _ := float(firstOf(a))
 		if len(a) > 1 {
 			base, _ := float(a[1])
 			return math.Log(x) / math.Log(base), nil
@@ -461,7 +465,7 @@ var mathStatics = map[string]staticMethod{
 		return r.arithmetic("/", whole, a[1])
 	},
 	"math::abs": func(r *run, a []any) (any, error) {
-		v, err := r.numeric(first2(a))
+		v, err := r.numeric(firstOf(a))
 		switch n := v.(type) {
 		case int64:
 			return max(n, -n), err
@@ -474,7 +478,7 @@ var mathStatics = map[string]staticMethod{
 		return math.Abs(f), err
 	},
 	"double::isnan": func(_ *run, a []any) (any, error) {
-		f, _ := first2(a).(float64)
+		f, _ := firstOf(a).(float64)
 		return math.IsNaN(f), nil
 	},
 	"math::max": func(r *run, a []any) (any, error) { return r.extreme(a, 1) },
@@ -491,12 +495,13 @@ var mathStatics = map[string]staticMethod{
 
 func unaryMath(f func(float64) float64) staticMethod {
 	return func(_ *run, a []any) (any, error) {
-		v, err := toFloat("double", first2(a))
+		v, err := toFloat("double", firstOf(a))
 		x, _ := v.(float64)
 		return f(x), err
 	}
 }
 
+// extreme returns the larger of two values, or the smaller one if sign is -1.
 func (r *run) extreme(a []any, sign int) (any, error) {
 	if len(a) != 2 {
 		return nil, lacking("[math]::Max and Min with these arguments")
@@ -508,10 +513,10 @@ func (r *run) extreme(a []any, sign int) (any, error) {
 	return a[1], err
 }
 
-// toWhole is Convert.ToInt32 and its like, with a base as the second argument.
+// toWhole returns a method such as Convert.ToInt32, which may have a base as second argument.
 func toWhole(kind string) staticMethod {
 	return func(r *run, a []any) (any, error) {
-		if s, ok := first2(a).(string); ok && len(a) == 1 {
+		if s, ok := firstOf(a).(string); ok && len(a) == 1 {
 			return r.parseAs(kind, []any{s})
 		}
 		n, err := r.toInt(a)
@@ -529,12 +534,13 @@ func toWhole(kind string) staticMethod {
 
 func charTo(to func(rune) rune) staticMethod {
 	return func(_ *run, a []any) (any, error) {
-		c, err := toChar(first2(a))
+		c, err := toChar(firstOf(a))
 		u, _ := c.(char)
 		return char(to(rune(u))), err
 	}
 }
 
+// charIs returns a method that reports a property of a character: of its first argument, or at an index of it.
 func charIs(is func(rune) bool) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		runes := []rune(at(a, 0))
@@ -546,7 +552,7 @@ func charIs(is func(rune) bool) staticMethod {
 	}
 }
 
-// ignoresCase reports whether the last argument of a method asks for it.
+// ignoresCase reports whether the last argument of a method asks for a comparison that ignores case.
 func ignoresCase(a []any) bool {
 	if len(a) < 3 {
 		return false
@@ -555,6 +561,7 @@ func ignoresCase(a []any) bool {
 	return last == true || strings.Contains(strings.ToLower(text(last)), "ignorecase")
 }
 
+// toInt returns the first argument as a whole number. A second argument is the base of its digits.
 func (r *run) toInt(a []any) (any, error) {
 	if len(a) == 2 {
 		base, err := r.number(a, 1)
@@ -568,12 +575,13 @@ func (r *run) toInt(a []any) (any, error) {
 		}
 		return n, nil
 	}
-	return r.integer(first2(a))
+	return r.integer(firstOf(a))
 }
 
+// toBase returns the first argument as text. A second argument is the base of the digits.
 func (r *run) toBase(a []any) (any, error) {
 	if len(a) < 2 {
-		return r.text(first2(a))
+		return r.text(firstOf(a))
 	}
 	n, err := r.integer(a[0])
 	if err != nil {
@@ -603,21 +611,21 @@ var systemStatics = map[string]staticMethod{
 	},
 	"datetime::fromfiletime": fromFileTime, "datetime::fromfiletimeutc": fromFileTime,
 	"datetime::specifykind": func(_ *run, a []any) (any, error) {
-		t, err := toTime(first2(a))
+		t, err := toTime(firstOf(a))
 		if zone, ok := map[string]*time.Location{"utc": utcZone, "local": localZone}[strings.ToLower(at(a, 1))]; ok {
 			return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone), err
 		}
 		return t, err
 	},
 	"convert::changetype": func(r *run, a []any) (any, error) {
-		t, ok := first2(a[min(1, len(a)):]).(typeValue)
+		t, ok := firstOf(a[min(1, len(a)):]).(typeValue)
 		if !ok {
 			return nil, lacking("[convert]::ChangeType() without a type")
 		}
-		return r.convert(t.name, first2(a))
+		return r.convert(t.name, firstOf(a))
 	},
 	"array::resize": func(r *run, a []any) (any, error) {
-		to, isRef := first2(a).(*reference)
+		to, isRef := firstOf(a).(*reference)
 		n, err := r.number(a, 1)
 		if err != nil || !isRef || n < 0 || n > maxItems {
 			return nil, cmp.Or(err, lacking("[array]::Resize() with these arguments"))
@@ -640,15 +648,15 @@ var systemStatics = map[string]staticMethod{
 		return h, r.take(64 * len(h.keys))
 	},
 	"datetimeoffset::fromunixtimeseconds": func(r *run, a []any) (any, error) {
-		n, err := r.integer(first2(a))
+		n, err := r.integer(firstOf(a))
 		return offsetObject(time.Unix(n, 0).UTC()), err
 	},
 	"datetimeoffset::fromunixtimemilliseconds": func(r *run, a []any) (any, error) {
-		n, err := r.integer(first2(a))
+		n, err := r.integer(firstOf(a))
 		return offsetObject(time.UnixMilli(n).UTC()), err
 	},
 	"timespan::fromticks": func(r *run, a []any) (any, error) {
-		n, err := r.integer(first2(a))
+		n, err := r.integer(firstOf(a))
 		return time.Duration(n) * 100, err
 	},
 	"timespan::fromseconds": spanOf(time.Second), "timespan::fromminutes": spanOf(time.Minute),
@@ -657,7 +665,7 @@ var systemStatics = map[string]staticMethod{
 	"guid::newguid":                       func(*run, []any) (any, error) { return newGUID(), nil },
 	"environment::getenvironmentvariable": func(r *run, a []any) (any, error) { return r.environment(a) },
 	"environment::setenvironmentvariable": func(r *run, a []any) (any, error) {
-		return void{}, r.putEnvironment(at(a, 0), first2(a[min(1, len(a)):]), at(a, 2))
+		return void{}, r.putEnvironment(at(a, 0), firstOf(a[min(1, len(a)):]), at(a, 2))
 	},
 	"environment::expandenvironmentvariables": func(r *run, a []any) (any, error) {
 		return r.expand(at(a, 0)), nil
@@ -685,12 +693,12 @@ var systemStatics = map[string]staticMethod{
 	"net.dns::gethostaddresses":  func(r *run, a []any) (any, error) { v, err := r.hostEntry(at(a, 0)); return addressesOf(v), err },
 	"text.encoding::getencoding": encodingNamed,
 	"net.ipaddress::isloopback": func(_ *run, a []any) (any, error) {
-		v, err := toAddress(first2(a))
+		v, err := toAddress(firstOf(a))
 		ip, _ := netip.ParseAddr(text(v))
 		return ip.IsLoopback(), err
 	},
 	"net.ipaddress::parse": func(_ *run, a []any) (any, error) {
-		v, err := toAddress(first2(a))
+		v, err := toAddress(firstOf(a))
 		if failed(err) != nil {
 			err = thrown("FormatException", "An invalid IP address was specified.")
 		}
@@ -701,20 +709,20 @@ var systemStatics = map[string]staticMethod{
 	"enum::getnames":     func(_ *run, a []any) (any, error) { return enumValues(a, func(m enumMember) any { return m.name }) },
 	"enum::getvalues":    func(_ *run, a []any) (any, error) { return enumValues(a, func(m enumMember) any { return m }) },
 	"enum::isdefined": func(_ *run, a []any) (any, error) {
-		t, _ := first2(a).(typeValue)
-		_, err := toEnumeration(t.name, first2(a[min(1, len(a)):]))
+		t, _ := firstOf(a).(typeValue)
+		_, err := toEnumeration(t.name, firstOf(a[min(1, len(a)):]))
 		return failed(err) == nil, nil
 	},
 	"enum::parse": func(_ *run, a []any) (any, error) {
-		t, _ := first2(a).(typeValue)
-		return toEnumeration(t.name, first2(a[min(1, len(a)):]))
+		t, _ := firstOf(a).(typeValue)
+		return toEnumeration(t.name, firstOf(a[min(1, len(a)):]))
 	},
-	"bitconverter::getbytes": func(_ *run, a []any) (any, error) { return numberBytes(first2(a)) },
+	"bitconverter::getbytes": func(_ *run, a []any) (any, error) { return numberBytes(firstOf(a)) },
 	"bitconverter::toint32":  bytesNumber("int", 4), "bitconverter::touint32": bytesNumber("uint32", 4),
 	"bitconverter::toint16": bytesNumber("int16", 2), "bitconverter::touint16": bytesNumber("uint16", 2),
 	"bitconverter::toint64": bytesNumber("long", 8),
 	"datetime::tryparseexact": func(r *run, a []any) (any, error) {
-		to, isRef := first2(a[max(0, len(a)-1):]).(*reference)
+		to, isRef := firstOf(a[max(0, len(a)-1):]).(*reference)
 		if len(a) != 5 || !isRef {
 			return nil, lacking("[datetime]::TryParseExact() with these arguments")
 		}
@@ -735,16 +743,16 @@ var systemStatics = map[string]staticMethod{
 		if len(a) != 2 && len(a) != 4 {
 			return nil, lacking("[IO.Compression.ZipFile]::CreateFromDirectory() with these arguments")
 		}
-		return void{}, r.zipFolder(r.own(a, 0), r.own(a, 1), len(a) == 4 && truth(a[3]))
+		return void{}, r.zipFolder(r.processPath(a, 0), r.processPath(a, 1), len(a) == 4 && truth(a[3]))
 	},
 	"io.compression.zipfile::extracttodirectory": func(r *run, a []any) (any, error) {
 		if len(a) != 2 {
 			return nil, lacking("[IO.Compression.ZipFile]::ExtractToDirectory() with these arguments")
 		}
-		return void{}, r.unpack(r.own(a, 0), r.own(a, 1))
+		return void{}, r.unpack(r.processPath(a, 0), r.processPath(a, 1))
 	},
 	"array::sort": func(r *run, a []any) (any, error) {
-		l, ok := first2(a).(*array)
+		l, ok := firstOf(a).(*array)
 		if !ok || len(a) > 1 {
 			return nil, lacking("[array]::Sort() with these arguments")
 		}
@@ -760,7 +768,7 @@ var systemStatics = map[string]staticMethod{
 	"array::reverse":          reverseArray,
 	"wildcardpattern::escape": func(_ *run, a []any) (any, error) { return wildcardEscapes.Replace(at(a, 0)), nil },
 	"array::indexof": func(r *run, a []any) (any, error) {
-		return r.listCall(newArray(list(first2(a))...), "IndexOf", "indexof", a[min(1, len(a)):])
+		return r.listCall(newArray(list(firstOf(a))...), "IndexOf", "indexof", a[min(1, len(a)):])
 	},
 	"security.principal.windowsidentity::getcurrent": func(r *run, _ []any) (any, error) {
 		user, _ := r.env("USERNAME")
@@ -773,38 +781,39 @@ var systemStatics = map[string]staticMethod{
 }
 
 func fromFileTime(r *run, a []any) (any, error) {
-	n, err := r.integer(first2(a))
+	n, err := r.integer(firstOf(a))
 	return fromTicks(n + 504911232000000000), err
 }
 
-// kindConsole is a writer of the console's own.
+// kindConsole is the type of [Console]::Out and [Console]::Error.
 const kindConsole = "System.IO.TextWriter+SyncTextWriter"
 
+// wildcardEscapes escapes wildcards, as WildcardPattern.Escape does.
 var wildcardEscapes = strings.NewReplacer("*", "`*", "?", "`?", "[", "`[", "]", "`]")
 
-// secretPointer is the memory that has the text of a SecureString, which secretText reads.
+// secretPointer returns the value that represents a pointer to the text of a SecureString; secretText reads it.
 func secretPointer(_ *run, a []any) (any, error) {
-	if s, ok := first2(a).(secret); ok {
+	if s, ok := firstOf(a).(secret); ok {
 		return s, nil
 	}
 	return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: s")
 }
 
 func secretText(_ *run, a []any) (any, error) {
-	if s, ok := first2(a).(secret); ok {
+	if s, ok := firstOf(a).(secret); ok {
 		return s.text, nil
 	}
-	return nil, lacking("[Runtime.InteropServices.Marshal]::PtrToString of %s", kindOf(first2(a)))
+	return nil, lacking("[Runtime.InteropServices.Marshal]::PtrToString of %s", kindOf(firstOf(a)))
 }
 
 func reverseArray(_ *run, a []any) (any, error) {
 	if len(a) != 1 {
 		return nil, lacking("[array]::Reverse() with these arguments")
 	}
-	if first2(a) == nil {
+	if firstOf(a) == nil {
 		return nil, thrown("ArgumentNullException", "Value cannot be null.\r\nParameter name: array")
 	}
-	switch l := first2(a).(type) {
+	switch l := firstOf(a).(type) {
 	case *array:
 		slices.Reverse(l.items)
 	case []byte:
@@ -817,11 +826,12 @@ func reverseArray(_ *run, a []any) (any, error) {
 
 func spanOf(unit time.Duration) staticMethod {
 	return func(_ *run, a []any) (any, error) {
-		f, _ := float(first2(a))
+		f, _ := float(firstOf(a))
 		return time.Duration(f * float64(unit)), nil
 	}
 }
 
+// blockOf returns a script block from its text.
 func (r *run) blockOf(script string) (any, error) {
 	if err := r.take(len(script)); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// reference is [ref]: a variable, or a value of its own.
+// reference is a [ref]: a reference to a variable, or a value of its own.
 type reference struct {
 	cell  *cell
 	value any
@@ -31,8 +31,8 @@ func (p *reference) put(v any) {
 	p.value = v
 }
 
-// refer makes a [ref] of what is written behind it.
-func (r *run) refer(n node) (any, error) {
+// makeReference returns a [ref] to the variable or value of a node.
+func (r *run) makeReference(n node) (any, error) {
 	v, ok := n.(variable)
 	if !ok {
 		value, err := r.eval(n)
@@ -48,7 +48,7 @@ func (r *run) refer(n node) (any, error) {
 	return &reference{cell: c}, nil
 }
 
-// consoleWrite writes to a stream of the host, nil for its output.
+// consoleWrite returns a method that writes to a stream of the host. If to is nil, it writes to the script's output.
 func consoleWrite(to io.Writer, end string) staticMethod {
 	return func(r *run, a []any) (any, error) {
 		s := at(a, 0)
@@ -67,8 +67,9 @@ func consoleWrite(to io.Writer, end string) staticMethod {
 	}
 }
 
+// enumValues returns the results of a function for the members of an enumeration, in the order of their values.
 func enumValues(a []any, of func(enumMember) any) (any, error) {
-	t, _ := first2(a).(typeValue)
+	t, _ := firstOf(a).(typeValue)
 	members, ok := enumeration(t.name)
 	if !ok {
 		return nil, lacking("the members of [%s]", t.name)
@@ -81,6 +82,7 @@ func enumValues(a []any, of func(enumMember) any) (any, error) {
 	return out, nil
 }
 
+// numberBytes is BitConverter.GetBytes for whole numbers.
 func numberBytes(v any) (any, error) {
 	n, kind, ok := wholeOf(v)
 	if !ok {
@@ -95,10 +97,10 @@ func numberBytes(v any) (any, error) {
 	return out[:size], nil
 }
 
-// bytesNumber reads a number of some bytes, the lowest first.
+// bytesNumber returns a method that reads a number of size bytes, the lowest byte first.
 func bytesNumber(kind string, size int) staticMethod {
 	return func(r *run, a []any) (any, error) {
-		b, err := bytesOf(first2(a))
+		b, err := bytesOf(firstOf(a))
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +114,7 @@ func bytesNumber(kind string, size int) staticMethod {
 		whole := make([]byte, 8)
 		copy(whole, b[i:i+size])
 		n := int64(endian.LittleEndian.Uint64(whole))
-		if !strings.HasPrefix(kind, "u") { // the sign is in the highest bit
+		if !strings.HasPrefix(kind, "u") { // the highest bit is the sign
 			n = n << (64 - 8*size) >> (64 - 8*size)
 		}
 		return r.convert(kind, n)
@@ -144,12 +146,13 @@ func hashObject(name string) staticMethod {
 	return func(*run, []any) (any, error) { return system(kindHash, nil, "name", name), nil }
 }
 
+// hashCall runs a method of a hash algorithm.
 func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
 	algorithm, _ := o.get("name")
 	switch low {
 	case "computehash":
-		b, err := bytesOf(first2(args))
-		if stream, ok := first2(args).(*object); ok && stream.kind == kindStream {
+		b, err := bytesOf(firstOf(args))
+		if stream, ok := firstOf(args).(*object); ok && stream.kind == kindStream {
 			b, err = bytesOf(stream.read("bytes"))
 		}
 		if err != nil {
@@ -170,7 +173,7 @@ func hashCall(r *run, o *object, name, low string, args []any) (any, error) {
 
 const kindTextInfo = "System.Globalization.TextInfo"
 
-// textInfoCall is a method of a culture's TextInfo. A word all in capitals stays as it is.
+// textInfoCall runs a method of a culture's TextInfo. ToTitleCase keeps words in capitals.
 func (r *run) textInfoCall(o *object, name, low string, args []any) (any, error) {
 	switch s := at(args, 0); low {
 	case "toupper":
@@ -207,7 +210,7 @@ func cultureObject(name, display string) staticMethod {
 	}
 }
 
-// cultureNamed is the culture of the image or the invariant one.
+// cultureNamed returns the image's culture or the invariant culture; others are refused by name.
 func cultureNamed(name string) (any, error) {
 	if name != "" && !strings.EqualFold(name, "en-US") {
 		return nil, lacking("the culture %s", name)
@@ -221,6 +224,7 @@ func offsetObject(t time.Time) *object {
 		"Minute", int64(t.Minute()), "Second", int64(t.Second()), "Offset", time.Duration(0), "Ticks", ticks(t), "text", dated(t, ""))
 }
 
+// offsetCall runs a method of a DateTimeOffset.
 func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 	t, _ := o.read("DateTime").(time.Time)
 	switch low {
@@ -234,20 +238,20 @@ func (r *run) offsetCall(o *object, name, low string, args []any) (any, error) {
 	return nil, r.noMethod(o, name)
 }
 
-// parseExact reads a date in one of the formats of .NET.
+// parseExact is DateTime.ParseExact, with one or several formats.
 func parseExact(r *run, args []any) (any, error) {
 	err := error(dotnet.ErrDate)
-	for _, form := range list(first2(args[min(1, len(args)):])) {
+	for _, form := range list(firstOf(args[min(1, len(args)):])) {
 		t, failed := parsed(cultureOf(args, 2).ParseExact(at(args, 0), text(form), r.now()))
 		if failed == nil {
 			return t, nil
 		}
 		err = failed
 	}
-	return nil, threw(err)
+	return nil, formatException(err)
 }
 
-// makeMore makes objects of collections, arrays with a size, and a few other types.
+// makeMore returns a new collection, an array of a size, or an object of a few other types; ok is false for other types.
 func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 	if item, isArray := strings.CutSuffix(kind, "[]"); isArray {
 		n, err := r.number(args, 0)
@@ -281,7 +285,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		if strings.Contains(kind, "sorted") {
 			h.kind, h.sorted = "System.Collections.Generic.SortedDictionary`2", true
 		}
-		if from, isHash := first2(args).(*hashtable); isHash {
+		if from, isHash := firstOf(args).(*hashtable); isHash {
 			for k, value := range from.all() {
 				if err := r.putKey(h, k, value); err != nil {
 					return nil, true, err
@@ -298,13 +302,13 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 			fold = fold || compares && strings.Contains(strings.ToLower(text(v)), "ignorecase")
 			return compares
 		})
-		if _, _, isSize := wholeOf(first2(args)); isSize {
+		if _, _, isSize := wholeOf(firstOf(args)); isSize {
 			args = nil
 		}
 		v, err := r.convert(kind, newArray())
 		if made, ok := v.(*array); ok && err == nil {
 			made.fold = fold
-			for _, item := range list(first2(args)) {
+			for _, item := range list(firstOf(args)) {
 				if _, err := r.addTo(made, item); err != nil {
 					return nil, true, err
 				}
@@ -319,7 +323,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		if len(args) > 2 || len(args) == 2 && args[1] != true && args[1] != false {
 			return nil, true, lacking("a StreamWriter with these arguments")
 		}
-		to, data := r.own(args, 0), ""
+		to, data := r.processPath(args, 0), ""
 		if len(args) == 2 && truth(args[1]) {
 			old, _ := r.m.Root.ReadFile(to)
 			data = string(old)
@@ -332,7 +336,7 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		v, err := cultureNamed(at(args, 0))
 		return v, true, err
 	case kind == "management.automation.errorrecord":
-		e, isException := first2(args).(exception)
+		e, isException := firstOf(args).(exception)
 		if !isException || len(args) < 3 {
 			return nil, true, lacking("an ErrorRecord of these values")
 		}
@@ -346,13 +350,14 @@ func (r *run) makeMore(kind string, args []any) (v any, ok bool, err error) {
 		if len(args) > 1 {
 			return nil, true, lacking("a DateTimeOffset of these values")
 		}
-		t, err := toTime(first2(args))
+		t, err := toTime(firstOf(args))
 		return offsetObject(t), true, err
 	}
 	return nil, false, nil
 }
 
-// entries lists a folder for Directory.GetFiles and its like: a pattern, and SearchOption.
+// entries returns the entries of a folder, for methods such as Directory.GetFiles. The arguments are the
+// folder, a pattern and a SearchOption.
 func (r *run) entries(a []any, files, folders bool) (any, error) {
 	pattern, deep := "*", false
 	if len(a) > 1 {
@@ -360,7 +365,7 @@ func (r *run) entries(a []any, files, folders bool) (any, error) {
 	}
 	deep = strings.EqualFold(at(a, 2), "AllDirectories")
 	out := textArray(nil)
-	root := r.own(a, 0)
+	root := r.processPath(a, 0)
 	if !r.m.Root.IsDir(root) {
 		return nil, thrown("IO.DirectoryNotFoundException", "Could not find a part of the path '%s'.", root)
 	}

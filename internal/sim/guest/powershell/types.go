@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// properNames are full names by their keys.
+// properNames are the full names of types by key.
 var properNames = func() map[string]string {
 	out := map[string]string{}
 	for full := range strings.FieldsSeq(typeList) {
@@ -20,7 +20,7 @@ var properNames = func() map[string]string {
 	return out
 }()
 
-// baseOf returns the class above one of an exception.
+// baseOf returns the base class of an exception class, or "".
 func baseOf(key string) string {
 	switch base, ok := bases[key]; {
 	case ok:
@@ -35,7 +35,7 @@ func baseOf(key string) string {
 	return "systemexception"
 }
 
-// enumeration returns the members of an enumeration.
+// enumeration returns the members of an enumeration; the result is false for other types.
 func enumeration(key string) ([]enumMember, bool) {
 	words, ok := enumerationTypes[key]
 	if !ok {
@@ -54,7 +54,7 @@ func enumeration(key string) ([]enumMember, bool) {
 	return out, true
 }
 
-// toEnumeration converts a name, several with commas, or a number.
+// toEnumeration converts a number, a name or names with commas between them to a value of an enumeration.
 func toEnumeration(key string, v any) (any, error) {
 	members, _ := enumeration(key)
 	if m, ok := v.(enumMember); ok {
@@ -82,14 +82,14 @@ func toEnumeration(key string, v any) (any, error) {
 		for i, m := range members {
 			names[i] = m.name
 		}
-		return nil, uncast("SubstringDisambiguationEnumParseThrewAnException", "Cannot convert value \"%s\" to type "+
+		return nil, castFailure("SubstringDisambiguationEnumParseThrewAnException", "Cannot convert value \"%s\" to type "+
 			"\"%s\". Error: \"Unable to match the identifier name %s to a valid enumerator name. Specify one of the "+
 			"following enumerator names and try again:\n%s\"", text(v), typeName(key), text(v), strings.Join(names, ", "))
 	}
 	return enumerationOf(key, sum), nil
 }
 
-// enumerationOf returns the member of a number, or the flags that it is made of.
+// enumerationOf returns the enumeration value of a number: a member, or a combination of flags.
 func enumerationOf(key string, n int64) enumMember {
 	members, _ := enumeration(key)
 	rest, names := n, []string{}

@@ -12,61 +12,60 @@ import (
 	"casement.dev/casement/internal/dotnet"
 )
 
-// A value is nil, a string, an int64, a float64, a bool, a char, a time.Time, a
-// time.Duration, a []byte, or one of the types here.
+// A value of PowerShell is nil, a string, int64, float64, bool, char, time.Time, time.Duration or []byte, or
+// one of the following types.
 type (
 	// void is the value of a command without output.
 	void struct{}
 	char rune
-	// array is a list; kind is its type as PowerShell names it.
+	// array is a list; kind is the name of its type.
 	array struct {
 		items []any
 		kind  string
-		// item is the type of the items of a generic list, in lower case.
+		// item is the type of a generic list's items, in lower case.
 		item string
-		// owner is the object whose properties the list is.
+		// owner is the object whose properties or type names are the items, or nil.
 		owner *object
-		// fold is set for a set whose texts are the same in any case.
+		// fold is set for a set that compares texts without case.
 		fold bool
-		// of is the table whose keys, values or entries the list is.
+		// of is the hashtable whose keys, values or entries are the items, or nil.
 		of *hashtable
 	}
-	// typeValue is a type, as [string] is: its name in lower case and without System.
+	// typeValue is a type, such as [string]. Its name is in lower case and without System.
 	typeValue struct{ name string }
 	// enumMember is a member of an enumeration.
 	enumMember struct {
 		kind, name string
 		n          int64
 	}
-	// secret is a SecureString. It has no text.
+	// secret is a SecureString, whose text scripts do not see.
 	secret struct{ text string }
-	// guid and version print themselves.
+	// guid and version are values of Guid and Version as their text.
 	guid    string
 	version string
-	// function is a function or script block; a script block has no name.
+	// function is a function or a script block. A script block has no name.
 	function struct {
 		name string
 		body *block
 		text string
 		file string
-		// source is the text that positions in body are of.
+		// source is the text in which the positions of body count.
 		source string
-		// home is the scope of the module that it was written in, nil outside of modules.
+		// home is the scope of the module in which the function is written, or nil.
 		home *scope
-		// filter is set for what the keyword filter defines.
+		// filter is set for a function that the keyword filter declares.
 		filter bool
 	}
-	// object has ordered fields. Closed objects are the system's: their missing fields are
-	// not simulated.
+	// object is an object with ordered fields. A closed object is an object of the system, which has fields that are not simulated.
 	object struct {
 		kind   string
 		fields []field
 		closed bool
-		// shown are the columns of a table; nil shows all.
+		// shown are the fields that a table shows; nil shows all.
 		shown []string
-		// wraps is set for an object that is a value with members of its own; the value is its text.
+		// wraps is set for an object that is a value with additional members. The value is its field text.
 		wraps bool
-		// named is the type name that PSTypeName gives.
+		// named is the type name that PSTypeName sets.
 		named string
 	}
 	field struct {
@@ -79,7 +78,7 @@ func (o *object) String() string { return o.kind }
 
 func newArray(items ...any) *array { return &array{items: items, kind: "Object[]"} }
 
-// textArray is a list of texts.
+// textArray returns a list of texts.
 func textArray(texts []string) *array {
 	out := &array{kind: "String[]"}
 	for _, s := range texts {
@@ -97,7 +96,7 @@ func (o *object) get(name string) (any, bool) {
 	return nil, false
 }
 
-// read returns a field, or null.
+// read returns a field, or nil if it does not exist.
 func (o *object) read(name string) any { v, _ := o.get(name); return v }
 
 func (o *object) set(name string, value any) {
@@ -110,7 +109,7 @@ func (o *object) set(name string, value any) {
 	o.fields = append(o.fields, field{name, value})
 }
 
-// members are the fields that a script sees: those in lower case are of the system's own.
+// members returns the fields that a script sees. A closed object's fields in lower case are internal.
 func (o *object) members() []field {
 	if !o.closed {
 		return o.fields
@@ -118,7 +117,7 @@ func (o *object) members() []field {
 	return slices.DeleteFunc(slices.Clone(o.fields), func(f field) bool { return f.name != "" && f.name[0] >= 'a' && f.name[0] <= 'z' })
 }
 
-// remove drops a field.
+// remove removes a field.
 func (o *object) remove(name string) {
 	for i, f := range o.fields {
 		if strings.EqualFold(f.name, name) {
@@ -128,7 +127,7 @@ func (o *object) remove(name string) {
 	}
 }
 
-// system makes an object of the system from names and values.
+// system returns an object of the system with the fields of pairs: names and values in turn.
 func system(kind string, shown []string, pairs ...any) *object {
 	o := &object{kind: kind, closed: true, shown: shown}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -138,7 +137,7 @@ func system(kind string, shown []string, pairs ...any) *object {
 	return o
 }
 
-// tabled makes an object of the system whose first names, a count of them, are the columns of its table.
+// tabled is like system. The table of the object shows its first fields; shown is their number.
 func tabled(kind string, shown int, pairs ...any) *object {
 	o := system(kind, nil, pairs...)
 	for _, f := range o.fields[:shown] {
@@ -151,24 +150,25 @@ const customKind = "System.Management.Automation.PSCustomObject"
 
 func custom(fields ...field) *object { return &object{kind: customKind, fields: fields} }
 
-// hashtable keeps the order in which keys came. Keys of text are the same in any case.
+// hashtable is a hashtable or dictionary. It keeps the order in which keys were added. Text keys ignore case.
 type hashtable struct {
 	keys    []any
 	values  map[string]any
 	ordered bool
-	// sorted keys are in their order.
+	// sorted keeps the keys in sorted order.
 	sorted bool
-	// exact keys mind their case, as those of a Dictionary do; kind is its type, nothing for a Hashtable.
+	// exact is set if keys are case-sensitive, as in a Dictionary; kind is the type's name, "" for a Hashtable.
 	exact bool
 	kind  string
-	// item is the type of the values of a Dictionary.
+	// item is the type of a Dictionary's values.
 	item string
-	// version counts what is written.
+	// version counts the changes.
 	version int
 }
 
 func newHash() *hashtable { return &hashtable{values: map[string]any{}} }
 
+// hashKey returns the map key of a hashtable key. Texts ignore case.
 func hashKey(k any) string {
 	switch k := k.(type) {
 	case string:
@@ -190,17 +190,17 @@ func (h *hashtable) id(key any) string {
 	return hashKey(key)
 }
 
-// generic reports tables whose entries are pairs of a type.
+// generic reports whether a table is a dictionary, whose entries are key-value pairs.
 func (h *hashtable) generic() bool {
 	return strings.Contains(h.kind, "Dictionary`2") || h.kind == kindBound
 }
 
 func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[h.id(key)]; return v, ok }
 
-// read returns the value of a key, or null.
+// read returns the value of a key, or nil if it does not exist.
 func (h *hashtable) read(key any) any { v, _ := h.get(key); return v }
 
-// all are the keys with their values.
+// all iterates over the keys and values.
 func (h *hashtable) all() iter.Seq2[any, any] {
 	return func(yield func(key, value any) bool) {
 		for _, k := range h.keys {
@@ -238,7 +238,7 @@ func (h *hashtable) remove(key any) {
 	}
 }
 
-// plain turns nothing into null.
+// plain returns null for void, and any other value unchanged.
 func plain(v any) any {
 	if _, ok := v.(void); ok {
 		return nil
@@ -246,7 +246,7 @@ func plain(v any) any {
 	return v
 }
 
-// truth converts a value to a boolean, as a condition does.
+// truth converts a value to a Boolean, as a condition does.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil, void:
@@ -288,7 +288,7 @@ func truth(v any) bool {
 	return true
 }
 
-// list returns the items over which a loop over the value iterates.
+// list returns the items over which a loop iterates.
 func list(v any) []any {
 	switch v := v.(type) {
 	case nil, void:
@@ -309,12 +309,13 @@ func list(v any) []any {
 	return []any{v}
 }
 
-// text returns a value as text, within a string.
+// text returns the text of a value, as in an expandable string.
 func text(v any) string { return textOf(v, 0) }
 
-// maxLevels bounds lists in lists.
+// maxLevels is the maximum depth of nested lists.
 const maxLevels = 32
 
+// textOf returns the text of a value; level is the depth of lists around it.
 func textOf(v any, level int) string {
 	switch v := v.(type) {
 	case nil, void:
@@ -345,7 +346,7 @@ func textOf(v any, level int) string {
 		s, _ := dotnet.Span(v, "")
 		return s
 	case typeValue:
-		if level > 0 { // its own ToString
+		if level > 0 { // a type within a list has the text of its own ToString
 			return typeName(v.name)
 		}
 		return shortName(v.name)
@@ -374,7 +375,7 @@ func textOf(v any, level int) string {
 	return fmt.Sprint(v)
 }
 
-// isList reports values that read as the name of their type within another one.
+// isList reports whether a value is a list, which within another list has its type's name as text.
 func isList(v any) bool {
 	switch v.(type) {
 	case *array, []byte:
@@ -383,10 +384,10 @@ func isList(v any) bool {
 	return false
 }
 
-// objectText returns the text of an object inside a string.
+// objectText returns the text of an object.
 func objectText(o *object, level int) string {
 	if o.kind == customKind {
-		if level > 0 { // PowerShell's own objects have no text of their own
+		if level > 0 { // within a list the object's own ToString applies, which is empty
 			return ""
 		}
 		parts := make([]string, len(o.fields))
@@ -411,7 +412,7 @@ func objectText(o *object, level int) string {
 	return o.kind
 }
 
-// textField are the fields that objects of a kind read as.
+// textField are the names of the fields that are the text of an object, by kind.
 var textField = map[string]string{
 	kindService: "Name", kindFile: "FullName", kindDirectory: "FullName", kindMatch: "Line", kindUser: "Name",
 	kindGroup: "Name", kindAddress: "IPAddress", kindPath: "Path", kindProcess: "text",
