@@ -91,7 +91,7 @@ Set-Content -Path C:\Windows\Temp\x -Value x`)
 	}
 }
 
-// TestSysprep fails where an application is one user's, and says so in its log.
+// TestSysprep checks that sysprep fails if an application is installed for one user only, and that its log says so.
 func TestSysprep(t *testing.T) {
 	g, _ := plain(t, "builder", nil)
 	const run = `& C:\Windows\System32\Sysprep\sysprep.exe /oobe /generalize
@@ -108,7 +108,7 @@ Get-Content C:\Windows\System32\Sysprep\Panther\setuperr.log`)
 	}
 }
 
-// plainLinux boots Ubuntu without the programs of a node, or a machine of a captured disk.
+// plainLinux boots Ubuntu without the programs of a node, from a captured disk if there is one.
 func plainLinux(t *testing.T, name string, captured []byte) (*Guest, string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ import (
 
 const header = "## template: jinja\n#cloud-config\n\n"
 
-// join is a minimal document that makes the sentinel's directory and joins.
+// join is a minimal document that makes the directory of kubeadm's success file and joins.
 const join = header + "write_files:\n- path: /run/kubeadm/kubeadm-join-config.yaml\n  content: |\n" +
 	"    name: '{{ ds.meta_data[\"local_hostname\"] }}'\n- path: /run/cluster-api/placeholder\n" +
 	"  content: \"x\"\nruncmd:\n"
@@ -41,10 +41,10 @@ type want struct {
 	sentinel    bool
 	exit        int
 	boots       int
-	message     string            // a part of it
-	console     string            // a part of it
-	silent      string            // not a part of it
-	logSilent   string            // not a part of the agent's own log
+	message     string            // the status message contains it
+	console     string            // the console contains it
+	silent      string            // the console does not contain it
+	logSilent   string            // the agent's own log does not contain it
 	files       map[string]string // whole contents; "-" is none
 }
 
@@ -108,7 +108,7 @@ func TestWindowsTraps(t *testing.T) {
 		}}},
 		{"no user data", "", want{provisioned: ready, console: "No user data"}},
 
-		// 2.2 and 2.3: the data and its kinds.
+		// 2.2 and 2.3: the data and its formats.
 		{"gzip is not undone", zip(join + joinCommand), want{provisioned: failed, message: "no header could be found"}},
 		{"a byte order mark hides the first line", "\ufeff" + join + joinCommand, want{provisioned: ready, message: "byte order mark"}},
 		{"a leading newline hides the first line", "\n#cloud-config\nruncmd:\n- kubeadm x\n",
@@ -369,7 +369,7 @@ func TestBootstrapExtension(t *testing.T) {
 		}{{"joined", join + joinCommand, 0}, {"not joined", "", c.absent}} {
 			t.Run(c.name+" "+doc.name, func(t *testing.T) {
 				config := c.config(t, []byte(doc.data))
-				config.Clock = nil // its sleeps must end
+				config.Clock = nil // the script sleeps, so the clock has to be the real one
 				g, _ := boot(t, config)
 				if code := g.Exec(t.Context(), c.loop, nil, nil, nil); code != doc.want {
 					t.Errorf("the extension's command returned %d, want %d", code, doc.want)
@@ -409,7 +409,7 @@ func TestLaterBoots(t *testing.T) {
 	}
 }
 
-// TestKilledBootIsReplayed ends a boot in the middle of kubeadm.
+// TestKilledBootIsReplayed kills a boot in the middle of kubeadm.
 func TestKilledBootIsReplayed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -506,7 +506,7 @@ func FuzzBoot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data string) {
 		if strings.Contains(data, "{%") || strings.Contains(data, "while") || strings.Contains(data, "until") ||
 			strings.Contains(data, "for") {
-			return // loops are allowed to be long
+			return // loops may be long
 		}
 		n++
 		for _, c := range []guest.Config{linux(t, []byte(data)), windows(t, []byte(data))} {

@@ -32,7 +32,7 @@ func (r *run) eval(n *node) value {
 	case "index":
 		array, key := r.array(n.text), r.subscript(n.parts)
 		v, some := array[key]
-		if !some { // to name an element makes it
+		if !some { // a reference to an element creates it
 			v = value{may: true}
 			r.put(array, key, v)
 		}
@@ -157,10 +157,10 @@ func (r *run) compared(n *node) bool {
 	return c >= 0
 }
 
-// matchSize is the memory of a match, in bytes: a search returns all matches together.
+// matchSize is the memory of a match, in bytes: a search returns all its matches together.
 const matchSize = 64
 
-// pattern returns a node as a regular expression: of a literal, or of the text of an expression.
+// pattern compiles a regular expression: a literal, or the text of an expression.
 func (r *run) pattern(n *node) *regex.Pattern {
 	if n.op == "pattern" {
 		return r.compile(n.text)
@@ -372,7 +372,7 @@ func (r *run) isArray(name string) bool {
 	return r.arrays[name] != nil
 }
 
-// untyped reports whether a name has been used neither as a variable nor as an array.
+// untyped reports whether a name was used neither as a variable nor as an array.
 func (r *run) untyped(name string) bool {
 	vars := r.vars
 	if f := r.frameOf(name); f != nil {
@@ -382,8 +382,8 @@ func (r *run) untyped(name string) bool {
 	return !some && !r.isArray(name)
 }
 
-// takesArray reports whether a function uses a parameter as an array, or passes it to another function that
-// does.
+// takesArray reports whether a function uses a parameter as an array, or passes the parameter to another function
+// that does.
 func (r *run) takesArray(d *definition, name string, depth int) bool {
 	var uses func(n *node) bool
 	uses = func(n *node) bool {
@@ -410,12 +410,12 @@ func (r *run) takesArray(d *definition, name string, depth int) bool {
 	return uses(d.body)
 }
 
-// format is printf's.
+// format returns the text that printf prints.
 func (r *run) format(format string, args []value) string {
 	var b strings.Builder
 	next := func() value {
 		if len(args) == 0 {
-			r.print(b.String()) // mawk has printed this much by then
+			r.print(b.String()) // mawk has printed this part before it fails
 			panic(problem{fmt.Errorf("run time error: not enough arguments passed to printf(%q)", format)})
 		}
 		v := args[0]

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// records reads the inputs. It reports whether the program has ended by exit.
+// records runs the rules on each record of the inputs. It reports whether exit has ended the program.
 func (r *run) records() bool {
 	for {
 		rec, ok := r.main()
@@ -19,7 +19,7 @@ func (r *run) records() bool {
 	}
 }
 
-// mainRecords returns the records of all inputs, one after the other.
+// mainRecords returns a function that returns the records of all inputs, one after the other.
 func (r *run) mainRecords(inputs func() (Input, bool)) func() (string, bool) {
 	var next func() (string, bool)
 	return func() (string, bool) {
@@ -52,7 +52,7 @@ func (r *run) mainRecords(inputs func() (Input, bool)) func() (string, bool) {
 	}
 }
 
-// recordsOf takes a file apart into records, by the RS of the moment.
+// recordsOf returns a function that returns the records of a file, separated by the current value of RS.
 func (r *run) recordsOf(in Input) func() (string, bool) {
 	rest, read := "", false
 	return func() (string, bool) {
@@ -64,7 +64,7 @@ func (r *run) recordsOf(in Input) func() (string, bool) {
 			rec, ok := in.Until(sep[0])
 			return strings.TrimSuffix(rec, sep), ok
 		}
-		if !read { // an input whose records a pattern separates is read whole
+		if !read { // the rest of the input is read whole if a pattern separates its records
 			var b strings.Builder
 			for line, ok := in.Until('\n'); ok; line, ok = in.Until('\n') {
 				b.WriteString(line)
@@ -85,7 +85,7 @@ func (r *run) recordsOf(in Input) func() (string, bool) {
 	}
 }
 
-// paragraph returns the next lines that follow each other without an empty one.
+// paragraph returns the next lines up to an empty line.
 func paragraph(in Input) (string, bool) {
 	var b strings.Builder
 	for {
@@ -157,7 +157,7 @@ func (r *run) splitFields(s, sep string) []string {
 	return r.compile(sep).Split(r.meter, s)
 }
 
-// rebuild makes the record of its fields.
+// rebuild makes the record from its fields.
 func (r *run) rebuild() {
 	between := r.text(r.vars["OFS"])
 	size := len(between) * len(r.fields)
