@@ -4,7 +4,6 @@ import (
 	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -222,15 +221,4 @@ func (m *Machine) SetPassword(user, password string) error {
 		return err
 	}
 	return m.Folder.WriteFile(accountsFile, data)
-}
-
-// PasswordIs reports whether password is the user's.
-func (m *Machine) PasswordIs(user, password string) bool {
-	accounts, err := m.accounts()
-	a, ok := accounts[strings.ToLower(user)]
-	if err != nil || !ok {
-		return false
-	}
-	hash, err := pbkdf2.Key(sha256.New, password, a.Salt, passwordRounds, sha256.Size)
-	return err == nil && subtle.ConstantTimeCompare(hash, a.Hash) == 1
 }
