@@ -157,7 +157,7 @@ func Faults() []Fault {
 			func(v *machine.Vitals) { v.Waiting = []string{"127.0.0.1:30080"} }),
 		vital("service-from-node", "a program of the node waits for a service's address", Windows,
 			func(v *machine.Vitals) { v.Waiting = []string{"10.96.0.10:53"} }),
-		cni("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": `+
+		cniFault("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": `+
 			`"EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", `+
 			`"0.0.0.0/0"]}}],`),
 		{Name: "cni-dns", Does: "the CNI gives pods a DNS server that is not the cluster's", OS: Windows,
@@ -178,18 +178,18 @@ func Faults() []Fault {
 				return errors.Join(m.Root.MkdirAll(sourceVIPFolder),
 					m.Root.WriteFile(sourceVIP, []byte(`{"cniVersion":"0.2.0","ip4":{"ip":"172.30.7.2/24"}}`), 0o644))
 			},
-			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
+			heal: func(m *machine.Machine) error { return ignoreMissing(m.Root.RemoveAll(sourceVIP)) }},
 		{Name: "subnet-env", Does: "a CNI configuration of Flannel is left, and no subnet.env", OS: Windows,
 			inject: func(m *machine.Machine) error {
-				return errors.Join(gone(m.Root.RemoveAll(subnetEnv)), m.Root.WriteFile(leftFlannel, []byte(flannelConfig), 0o644))
+				return errors.Join(ignoreMissing(m.Root.RemoveAll(subnetEnv)), m.Root.WriteFile(leftFlannel, []byte(flannelConfig), 0o644))
 			},
-			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(leftFlannel)) }},
+			heal: func(m *machine.Machine) error { return ignoreMissing(m.Root.RemoveAll(leftFlannel)) }},
 		{Name: "cni-removed", Does: "the CNI configuration is gone", inject: removeCNI},
 		{Name: "source-vip", Does: "the cached source VIP of kube-proxy is corrupt", OS: Windows,
 			inject: func(m *machine.Machine) error {
 				return errors.Join(m.Root.MkdirAll(sourceVIPFolder), m.Root.WriteFile(sourceVIP, []byte("{"), 0o644))
 			},
-			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
+			heal: func(m *machine.Machine) error { return ignoreMissing(m.Root.RemoveAll(sourceVIP)) }},
 	}
 }
 
@@ -205,7 +205,7 @@ const (
 	flannelConfig = `{"name": "flannel.4096", "cniVersion": "0.3.0", "type": "flannel", "delegate": {"type": "win-overlay"}}` + "\n"
 )
 
-func gone(err error) error {
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -248,7 +248,7 @@ func startType(service, start string) func(*machine.Machine) error {
 func removeCNI(m *machine.Machine) error {
 	entries, err := m.Root.ReadDir(cniFolder)
 	if err != nil {
-		return gone(err)
+		return ignoreMissing(err)
 	}
 	for _, e := range entries {
 		if err := m.Root.RemoveAll(cniFolder + "/" + e.Name()); err != nil {
@@ -258,9 +258,9 @@ func removeCNI(m *machine.Machine) error {
 	return nil
 }
 
-// cni returns a fault that inserts text into the CNI configurations of a Windows machine, after their first brace.
+// cniFault returns a fault that inserts text into the CNI configurations of a Windows machine, after their first brace.
 // Heal removes the text.
-func cni(name, does, text string) Fault {
+func cniFault(name, does, text string) Fault {
 	return Fault{Name: name, Does: does, OS: Windows,
 		inject: editCNI(func(conf string) string {
 			if strings.HasPrefix(conf, "{"+text) {
@@ -288,7 +288,7 @@ func editCNI(change func(conf string) string) func(*machine.Machine) error {
 	return func(m *machine.Machine) error {
 		entries, err := m.Root.ReadDir(cniFolder)
 		if err != nil {
-			return gone(err)
+			return ignoreMissing(err)
 		}
 		for _, e := range entries {
 			file := cniFolder + "/" + e.Name()

@@ -214,14 +214,14 @@ func (g *Guest) Boot(ctx context.Context) error {
 			return fmt.Errorf("boot guest %s: %w", g.m.ComputerName, err)
 		}
 		if reason := g.m.TakeOverrun(); reason != "" {
-			g.overran(reason)
+			g.failOverrun(reason)
 			break
 		}
 		if !reboot {
 			break
 		}
 		if reboots == maxReboots {
-			g.stuck()
+			g.failRestarts()
 			break
 		}
 		fmt.Fprintf(g.m.Console, "guest: restarting\n")
@@ -274,7 +274,7 @@ func (g *Guest) runAgent(ctx context.Context) (bool, error) {
 				s.Provisioned = provisioned
 			}
 			if res.Ran {
-				s.note(res.ExitCode, cloudbase.Asks(res.ExitCode), res.Problems)
+				s.record(res.ExitCode, cloudbase.Asks(res.ExitCode), res.Problems)
 			}
 		})
 		return reboot, nil
@@ -288,7 +288,7 @@ func (g *Guest) runAgent(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if res.Ran {
-		g.set(func(s *Status) { s.note(res.ExitCode, false, res.Problems) })
+		g.set(func(s *Status) { s.record(res.ExitCode, false, res.Problems) })
 	}
 	return g.m.TakeReboot(), nil
 }
@@ -300,7 +300,7 @@ func (g *Guest) runIgnition(ctx context.Context, ready func()) (bool, error) {
 	}
 	if res.Ran || res.ExitCode != 0 {
 		g.set(func(s *Status) {
-			s.note(res.ExitCode, false, res.Problems)
+			s.record(res.ExitCode, false, res.Problems)
 			if res.Failed {
 				s.Provisioned = ProvisionedFailed
 			}
@@ -309,17 +309,17 @@ func (g *Guest) runIgnition(ctx context.Context, ready func()) (bool, error) {
 	return g.m.TakeReboot(), nil
 }
 
-// note records the result of a run in the status. asks is set if the exit code is a request to the agent, and not a
+// record stores the result of a run in the status. asks is set if the exit code is a request to the agent, and not a
 // failure.
-func (s *Status) note(code int, asks bool, problems []string) {
+func (s *Status) record(code int, asks bool, problems []string) {
 	s.ExitCode, s.Message = code, strings.Join(problems, "; ")
 	if code != 0 && !asks && s.Message == "" {
 		s.Message = fmt.Sprintf("the user's script ended with code %d", code)
 	}
 }
 
-// stuck ends a guest that restarts without end: Azure's provisioning times out.
-func (g *Guest) stuck() {
+// failRestarts ends a guest that restarts without end: Azure's provisioning times out.
+func (g *Guest) failRestarts() {
 	g.set(func(s *Status) {
 		s.Provisioned = ProvisionedFailed
 		s.Message = fmt.Sprintf("the guest restarted %d times and asks for another restart: an exit code of "+
@@ -328,8 +328,8 @@ func (g *Guest) stuck() {
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }
 
-// overran ends a guest whose custom data exceeded a limit of guests.
-func (g *Guest) overran(reason string) {
+// failOverrun ends a guest whose custom data exceeded a limit of guests.
+func (g *Guest) failOverrun(reason string) {
 	g.set(func(s *Status) { s.Provisioned, s.Message = ProvisionedFailed, reason })
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }

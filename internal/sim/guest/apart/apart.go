@@ -47,12 +47,12 @@ func (e *LimitError) Error() string { return "it was ended, because it " + e.Bou
 // main calls it first, so that the process starts nothing else.
 func Serve[Q, A any](name string, answer func(Q) A) {
 	if os.Getenv(marker) == name {
-		os.Exit(alone(os.Stdin, os.Stdout, answer))
+		os.Exit(serveOne(os.Stdin, os.Stdout, answer))
 	}
 }
 
-// alone is the main function of the process and returns its exit code.
-func alone[Q, A any](in io.Reader, out io.Writer, answer func(Q) A) int {
+// serveOne is the main function of the process and returns its exit code.
+func serveOne[Q, A any](in io.Reader, out io.Writer, answer func(Q) A) int {
 	debug.SetMaxStack(stack)
 	// Only the memory limit triggers a garbage collection, and one thread runs it, because the bound of processor
 	// time is meant for the computation.
@@ -114,7 +114,7 @@ func Run[Q, A any](ctx context.Context, name string, q Q, most int) (a A, err er
 	case ctx.Err() != nil:
 		return a, ctx.Err()
 	case err != nil:
-		return a, ended(cmd, complaint.String(), late.Err() != nil, err)
+		return a, exitError(cmd, complaint.String(), late.Err() != nil, err)
 	case answer.Over:
 		return a, &LimitError{fmt.Sprintf("answers with more than %d MiB", most>>20)}
 	}
@@ -124,9 +124,9 @@ func Run[Q, A any](ctx context.Context, name string, q Q, most int) (a A, err er
 	return a, nil
 }
 
-// ended returns an error that says how a process ended. No error contains the process's stderr, because it may quote
+// exitError returns an error that says how a process ended. No error contains the process's stderr, because it may quote
 // the question.
-func ended(cmd *exec.Cmd, complaint string, late bool, err error) error {
+func exitError(cmd *exec.Cmd, complaint string, late bool, err error) error {
 	signal := syscall.Signal(0)
 	if cmd.ProcessState != nil {
 		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {

@@ -20,7 +20,7 @@ func (r *run) eval(n *node) value {
 	case "text":
 		return textOf(n.text)
 	case "pattern":
-		r.bounded(len(r.record))
+		r.checkText(len(r.record))
 		return truth(r.compile(n.text).Match(r.meter, r.record))
 	case "name":
 		return r.get(n.text)
@@ -62,14 +62,14 @@ func (r *run) eval(n *node) value {
 	case "~", "!~":
 		return truth(r.pattern(n.parts[1]).Match(r.meter, r.text(r.eval(n.parts[0]))) == (n.op == "~"))
 	case "assign":
-		target := r.place(n.parts[0])
+		target := r.evalTarget(n.parts[0])
 		v := r.eval(n.parts[1])
 		if n.text != "" {
 			v = numberOf(arithmetic(n.text, r.number(r.eval(target)), r.number(v)))
 		}
 		return r.assign(target, v)
 	case "pre++", "pre--", "post++", "post--":
-		target := r.place(n.parts[0])
+		target := r.evalTarget(n.parts[0])
 		old := r.number(r.eval(target))
 		changed := old + 1
 		if strings.HasSuffix(n.op, "--") {
@@ -88,7 +88,7 @@ func (r *run) eval(n *node) value {
 		return numberOf(r.number(r.eval(n.parts[0])))
 	case "concat":
 		a, b := r.text(r.eval(n.parts[0])), r.text(r.eval(n.parts[1]))
-		r.bounded(len(a) + len(b))
+		r.checkText(len(a) + len(b))
 		return textOf(a + b)
 	case "<", "<=", "==", "!=", ">", ">=":
 		return truth(r.compared(n))
@@ -255,7 +255,7 @@ func (r *run) call(n *node) value {
 }
 
 func (r *run) substr(n *node, s string) value {
-	r.bounded(len(s))
+	r.checkText(len(s))
 	letters := []rune(s)
 	from := math.Round(r.number(r.eval(n.parts[1])))
 	to := float64(len(letters)) + 1
@@ -292,7 +292,7 @@ func (r *run) split(n *node, s string) value {
 func (r *run) replace(n *node) value {
 	target := &node{op: "field", parts: []*node{{op: "number"}}}
 	if len(n.parts) > 2 {
-		target = r.place(n.parts[2])
+		target = r.evalTarget(n.parts[2])
 	}
 	re, with := r.pattern(n.parts[0]), r.text(r.eval(n.parts[1]))
 	s := r.text(r.eval(target))
@@ -302,7 +302,7 @@ func (r *run) replace(n *node) value {
 	}
 	var b strings.Builder
 	from := 0
-	r.bounded(len(s))
+	r.checkText(len(s))
 	r.meter.Hold(matchSize * (1 + len(s)))
 	found := re.All(r.meter, s, most)
 	for _, m := range found {
@@ -319,7 +319,7 @@ func (r *run) replace(n *node) value {
 			}
 		}
 		from = m[1]
-		r.bounded(b.Len())
+		r.checkText(b.Len())
 	}
 	r.meter.Hold(-matchSize * (1 + len(s)))
 	if len(found) > 0 {
@@ -360,7 +360,7 @@ func (r *run) callOwn(d *definition, args []*node) value {
 		}
 	}
 	if flow == exits {
-		panic(exited{})
+		panic(exitPanic{})
 	}
 	return r.result
 }

@@ -45,7 +45,7 @@ func (r *run) mainRecords(inputs func() (Input, bool)) func() (string, bool) {
 				continue
 			}
 			r.meter.Step()
-			r.bounded(len(rec))
+			r.checkText(len(rec))
 			r.vars["NR"], r.vars["FNR"] = numberOf(r.number(r.vars["NR"])+1), numberOf(r.number(r.vars["FNR"])+1)
 			return rec, true
 		}
@@ -59,7 +59,7 @@ func (r *run) recordsOf(in Input) func() (string, bool) {
 		sep := r.text(r.vars["RS"])
 		switch {
 		case len(sep) == 0:
-			return paragraph(in)
+			return nextParagraph(in)
 		case len(sep) == 1 && !read:
 			rec, ok := in.Until(sep[0])
 			return strings.TrimSuffix(rec, sep), ok
@@ -68,7 +68,7 @@ func (r *run) recordsOf(in Input) func() (string, bool) {
 			var b strings.Builder
 			for line, ok := in.Until('\n'); ok; line, ok = in.Until('\n') {
 				b.WriteString(line)
-				r.bounded(b.Len())
+				r.checkText(b.Len())
 			}
 			rest, read = b.String(), true
 		}
@@ -85,8 +85,8 @@ func (r *run) recordsOf(in Input) func() (string, bool) {
 	}
 }
 
-// paragraph returns the next lines up to an empty line.
-func paragraph(in Input) (string, bool) {
+// nextParagraph returns the next lines up to an empty line.
+func nextParagraph(in Input) (string, bool) {
 	var b strings.Builder
 	for {
 		line, ok := in.Until('\n')
@@ -141,7 +141,7 @@ func (r *run) setRecord(rec string) {
 }
 
 func (r *run) splitFields(s, sep string) []string {
-	r.bounded(len(s))
+	r.checkText(len(s))
 	switch {
 	case s == "":
 		return nil
@@ -164,7 +164,7 @@ func (r *run) rebuild() {
 	for _, f := range r.fields {
 		size += len(f)
 	}
-	r.bounded(size)
+	r.checkText(size)
 	r.record = strings.Join(r.fields, between)
 	r.vars["NF"] = numberOf(float64(len(r.fields)))
 }

@@ -143,24 +143,24 @@ func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[str
 			r.put(r.array(key), item, inputOf(v))
 		}
 	}
-	ended := r.exits(func() bool {
+	ended := r.untilExit(func() bool {
 		return slices.ContainsFunc(p.begin, func(b *node) bool { return r.statement(b) == exits }) ||
 			(len(p.rules) > 0 || len(p.end) > 0) && r.records()
 	})
 	if !ended || len(p.end) > 0 {
-		r.exits(func() bool { r.finish(); return true })
+		r.untilExit(func() bool { r.finish(); return true })
 	}
 	return r.exit, nil
 }
 
-// exited is the panic for exit in a function, which also ends the rule.
-type exited struct{}
+// exitPanic is the panic for exit in a function, which also ends the rule.
+type exitPanic struct{}
 
-// exits runs a part of the program and reports whether exit ended it.
-func (r *run) exits(part func() bool) (ended bool) {
+// untilExit runs a part of the program and reports whether exit ended it.
+func (r *run) untilExit(part func() bool) (ended bool) {
 	defer func() {
 		e := recover()
-		if _, ok := e.(exited); ok {
+		if _, ok := e.(exitPanic); ok {
 			r.frames, ended = nil, true
 			return
 		}
@@ -390,7 +390,7 @@ func (r *run) printing(n *node) {
 			r.order = append(r.order, command)
 		}
 		r.pipes[command].WriteString(b.String())
-		r.bounded(r.pipes[command].Len())
+		r.checkText(r.pipes[command].Len())
 	default:
 		target = r.text(r.eval(n.parts[0]))
 		if r.host.Write == nil {
@@ -462,8 +462,8 @@ func (r *run) subscript(parts []*node) string {
 	return strings.Join(out, r.text(r.vars["SUBSEP"]))
 }
 
-// bounded ends a program that makes a text that is too large, and counts steps for a large text.
-func (r *run) bounded(size int) {
+// checkText ends a program that makes a text that is too large, and counts steps for a large text.
+func (r *run) checkText(size int) {
 	if size > maxText {
 		panic(problem{fmt.Errorf("a text of more than %d MiB (a bound of the simulation)", maxText>>20)})
 	}
@@ -504,12 +504,12 @@ func (r *run) clear(array map[string]value) {
 	}
 }
 
-// place evaluates the subscript of a target, once, and returns the target with the result: mawk creates an element
+// evalTarget evaluates the subscript of a target, once, and returns the target with the result: mawk creates an element
 // before it evaluates the value that is assigned.
-func (r *run) place(target *node) *node {
+func (r *run) evalTarget(target *node) *node {
 	switch target.op {
 	case "group":
-		return r.place(target.parts[0])
+		return r.evalTarget(target.parts[0])
 	case "field":
 		return &node{op: "field", parts: []*node{{op: "number", num: r.number(r.eval(target.parts[0]))}}}
 	case "index":
@@ -520,7 +520,7 @@ func (r *run) place(target *node) *node {
 }
 
 func (r *run) assign(target *node, v value) value {
-	r.bounded(len(v.s))
+	r.checkText(len(v.s))
 	switch target.op {
 	case "group":
 		return r.assign(target.parts[0], v)

@@ -41,7 +41,7 @@ func TestExitCodesThatAsk(t *testing.T) {
 	for code, want := range map[int]outcome{
 		0: {}, 1: {}, 1000: {}, 1001: {reboot: true}, 1002: {again: true}, 1003: {again: true, reboot: true}, 1004: {},
 	} {
-		if got := result(code); got != want || Asks(code) != (want != outcome{}) {
+		if got := outcomeOf(code); got != want || Asks(code) != (want != outcome{}) {
 			t.Errorf("%d asks for %+v, want %+v", code, got, want)
 		}
 	}

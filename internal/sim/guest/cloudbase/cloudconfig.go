@@ -68,7 +68,7 @@ func (a *agent) cloudConfig(ctx context.Context, data []byte) (outcome, error) {
 		reboot = reboot || again
 	}
 	if reboot {
-		return result(rebootAgain), nil
+		return outcomeOf(rebootAgain), nil
 	}
 	return outcome{}, nil
 }

@@ -23,10 +23,10 @@ const (
 )
 
 // Asks reports whether an exit code is a request to the agent, and therefore no failure.
-func Asks(code int) bool { return result(code) != outcome{} }
+func Asks(code int) bool { return outcomeOf(code) != outcome{} }
 
-// result returns the outcome of a script with an exit code.
-func result(code int) outcome {
+// outcomeOf returns the outcome of a script with an exit code.
+func outcomeOf(code int) outcome {
 	switch code {
 	case rebootDone:
 		return outcome{reboot: true}
@@ -123,20 +123,20 @@ func (a *agent) script(ctx context.Context, text string) (int, bool) {
 	case batchMark.MatchString(text):
 		return a.batch(ctx, text), true
 	case pythonMark.MatchString(text):
-		return a.missing("python"), true
+		return a.missingInterpreter("python"), true
 	case bashMark.MatchString(text):
-		return a.missing("bash"), true
+		return a.missingInterpreter("bash"), true
 	case powershellMark.MatchString(text):
 		return a.sh.PowerShell(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log}), true
 	}
 	if !ec2Mark.MatchString(text) {
 		return 0, false
 	}
-	return a.blocks(ctx, text), true
+	return a.runBlocks(ctx, text), true
 }
 
-// blocks runs the batch blocks of a script and then its PowerShell blocks, and returns the sum of their exit codes.
-func (a *agent) blocks(ctx context.Context, text string) int {
+// runBlocks runs the batch blocks of a script and then its PowerShell blocks, and returns the sum of their exit codes.
+func (a *agent) runBlocks(ctx context.Context, text string) int {
 	sum := 0
 	for _, b := range ec2Script.FindAllStringSubmatch(text, -1) {
 		if script := strings.TrimSpace(b[1]); script != "" {
@@ -151,20 +151,20 @@ func (a *agent) blocks(ctx context.Context, text string) int {
 	return sum
 }
 
-// missing handles a script whose interpreter Windows does not have: the agent logs an error and counts the script as
+// missingInterpreter handles a script whose interpreter Windows does not have: the agent logs an error and counts the script as
 // a success.
-func (a *agent) missing(interpreter string) int {
+func (a *agent) missingInterpreter(interpreter string) int {
 	a.problemf(userDataModule, "an error occurred during user_data execution: the system cannot find the file specified: %s", interpreter)
 	return 0
 }
 
 // batch runs a batch file with cmd.exe, as the agent does with a temporary file.
 func (a *agent) batch(ctx context.Context, text string) int {
-	return a.sh.Batch(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log, Name: `C:\Windows\Temp\user-data.cmd`, Failed: a.failed})
+	return a.sh.Batch(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log, Name: `C:\Windows\Temp\user-data.cmd`, Failed: a.reportFailed})
 }
 
-// failed reports a failed line of a batch file; the real agent continues silently.
-func (a *agent) failed(f shell.Failure) {
+// reportFailed reports a failed line of a batch file; the real agent continues silently.
+func (a *agent) reportFailed(f shell.Failure) {
 	if !Asks(f.Code) {
 		fmt.Fprintf(a.log, "guest: user-data.cmd: %s\r\n", f)
 	}
@@ -173,7 +173,7 @@ func (a *agent) failed(f shell.Failure) {
 func (a *agent) ended(code int) outcome {
 	a.infof(userDataModule, "User data script ended with return code: %d", code)
 	a.res.ExitCode = code
-	return result(code)
+	return outcomeOf(code)
 }
 
 // multipart runs the parts in order. The last part decides the state; a request for a reboot ends the list. Errors in
@@ -247,9 +247,9 @@ func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
 	case ".ps1":
 		return a.ended(a.sh.PowerShell(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log}))
 	case ".py":
-		return a.ended(a.missing("python"))
+		return a.ended(a.missingInterpreter("python"))
 	case ".sh":
-		return a.ended(a.missing("bash"))
+		return a.ended(a.missingInterpreter("bash"))
 	case ".exe":
 		a.m.Refused("programs in user data")
 		a.problemf(userDataModule, "part %q: casement does not simulate programs in user data", p.Filename)

@@ -80,7 +80,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 	}
 	a.infof("reported ready to Azure")
 	ready()
-	a.read(ctx)
+	a.readCustomData(ctx)
 	for _, mod := range a.modules() {
 		if err := ctx.Err(); err != nil {
 			return a.res, err
@@ -113,7 +113,7 @@ func (a *agent) modules() []module {
 		perInstance("mounts", a.mounts),
 		perInstance("users_groups", a.users),
 		perInstance("ntp", of(a.ntp)),
-		perInstance("unknown", of(a.others)),
+		perInstance("unknown", of(a.logUnsupported)),
 		perInstance("runcmd", of(a.runcmd)),
 		perInstance("write_files_deferred", func(ctx context.Context) error { return a.writeFiles(ctx, true) }),
 		perInstance("scripts_user", a.userScripts),
@@ -160,8 +160,8 @@ func (a *agent) noEffect(what string) {
 
 func (a *agent) setHostname() error { return a.m.SetHostname(a.m.ComputerName) }
 
-// read splits the custom data into the merged cloud-config and scripts.
-func (a *agent) read(ctx context.Context) {
+// readCustomData splits the custom data into the merged cloud-config and scripts.
+func (a *agent) readCustomData(ctx context.Context) {
 	a.config = map[string]any{}
 	data := a.m.CustomData
 	if userdata.IsGzip(data) {
@@ -410,8 +410,8 @@ func (m merging) lists(old, add []any) []any {
 	return add
 }
 
-// others logs the keys that have no simulated effect.
-func (a *agent) others() error {
+// logUnsupported logs the keys that have no simulated effect.
+func (a *agent) logUnsupported() error {
 	known := []string{"bootcmd", "write_files", "disk_setup", "fs_setup", "mounts", "users", "groups", "ntp",
 		"runcmd", "hostname", "ssh_authorized_keys"}
 	var rest []string

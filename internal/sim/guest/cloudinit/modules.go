@@ -26,8 +26,8 @@ func (a *agent) session(name string) shell.Session {
 	return shell.Session{Stdout: a.output, Stderr: a.output, Name: name}
 }
 
-// watched returns a session for a user's script that reports the lines that fail; the real agent continues silently.
-func (a *agent) watched(name string) shell.Session {
+// watchedSession returns a session for a user's script that reports the lines that fail; the real agent continues silently.
+func (a *agent) watchedSession(name string) shell.Session {
 	s := a.session(name)
 	s.Failed = func(f shell.Failure) { fmt.Fprintf(a.output, "guest: %s: %s\n", path.Base(name), f) }
 	return s
@@ -44,7 +44,7 @@ func (a *agent) bootcmd(ctx context.Context) error {
 		a.problemf("module bootcmd failed: %v", err)
 		return nil
 	}
-	if code := a.sh.Sh(ctx, body, a.watched("bootcmd")); code != 0 {
+	if code := a.sh.Sh(ctx, body, a.watchedSession("bootcmd")); code != 0 {
 		a.problemf("module bootcmd failed: its script exited with %d", code)
 	}
 	return nil
@@ -164,18 +164,20 @@ func (a *agent) writeFile(n int, item map[string]any) error {
 		return err
 	}
 	user, group, _ := strings.Cut(owner, ":")
-	if user, group = strings.TrimSpace(user), strings.TrimSpace(group); named(user) && !a.m.HasUser(user) {
+	if user, group = strings.TrimSpace(user), strings.TrimSpace(group); namesAccount(user) && !a.m.HasUser(user) {
 		return fmt.Errorf("write_files %s: unknown user or group: %q", name, user)
 	}
-	if named(group) && !a.m.HasGroup(group) {
+	if namesAccount(group) && !a.m.HasGroup(group) {
 		return fmt.Errorf("write_files %s: unknown user or group: %q", name, group)
 	}
 	a.infof("wrote %s (%d bytes, %s, %04o)", name, len(content), owner, mode)
 	return nil
 }
 
-// named reports whether a value names a user or group. That account must exist.
-func named(who string) bool { return who != "" && who != "-1" && !strings.EqualFold(who, "none") }
+// namesAccount reports whether a value names a user or group. That account must exist.
+func namesAccount(who string) bool {
+	return who != "" && who != "-1" && !strings.EqualFold(who, "none")
+}
 
 // diskSetup records that partitions and file systems have no effect, because a simulated disk has none.
 func (a *agent) diskSetup() error {
@@ -330,9 +332,9 @@ func (a *agent) userScripts(ctx context.Context) error {
 		a.infof("running %s", file)
 		var code int
 		if first, _, _ := strings.Cut(s.body, "\n"); strings.Contains(first, "bash") {
-			code = a.sh.Bash(ctx, s.body, a.watched(file))
+			code = a.sh.Bash(ctx, s.body, a.watchedSession(file))
 		} else {
-			code = a.sh.Sh(ctx, s.body, a.watched(file))
+			code = a.sh.Sh(ctx, s.body, a.watchedSession(file))
 		}
 		if code != 0 {
 			failed++

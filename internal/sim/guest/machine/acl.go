@@ -70,10 +70,10 @@ func (m *Machine) ACL(path string) (ACL, error) {
 	if err != nil {
 		return ACL{}, err
 	}
-	return effective(all, aclKey(path)), nil
+	return effectiveACL(all, aclKey(path)), nil
 }
 
-func effective(all map[string]ACL, key string) ACL {
+func effectiveACL(all map[string]ACL, key string) ACL {
 	own, has := all[key]
 	if !has {
 		own = ACL{Inherits: true}
@@ -86,7 +86,7 @@ func effective(all map[string]ACL, key string) ACL {
 		return own
 	}
 	out := ACL{Inherits: true, Entries: slices.Clone(own.Entries)}
-	for _, e := range effective(all, above).Entries {
+	for _, e := range effectiveACL(all, above).Entries {
 		e.Inherited = true
 		if e.Flags != "" { // a subfolder does not inherit entries for the folder alone
 			out.Entries = append(out.Entries, e)
@@ -116,7 +116,7 @@ func (m *Machine) EditACL(path string, edit func(own *ACL, all ACL)) error {
 			own = driveACL()
 		}
 	}
-	edit(&own, effective(lists, key))
+	edit(&own, effectiveACL(lists, key))
 	if _, has := lists[key]; !has && len(lists) >= maxACLs {
 		return fmt.Errorf("more than %d access lists of their own", maxACLs)
 	}

@@ -144,8 +144,8 @@ const (
 	linuxContainerd = "/usr/local/bin/containerd"
 )
 
-// inspect sets the machine's programs from the files on its disk. If the files do not show a fact, the image's stays.
-func (m *Machine) inspect() {
+// detectPrograms sets the machine's programs from the files on its disk. If the files do not show a fact, the image's stays.
+func (m *Machine) detectPrograms() {
 	if m.Image.Container {
 		return
 	}

@@ -51,8 +51,8 @@ func (m *Machine) Computer() domain.Computer {
 	return domain.Computer{Name: strings.ToUpper(m.Hostname()), Owner: m.InstanceID}
 }
 
-// names returns the DNS servers that the machine can reach: none if its network is down.
-func (m *Machine) names() []string {
+// reachableDNS returns the DNS servers that the machine can reach: none if its network is down.
+func (m *Machine) reachableDNS() []string {
 	if !m.Pulse.Get().Network {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (m *Machine) names() []string {
 
 // Join joins the machine to a domain. The join takes effect at the next restart.
 func (m *Machine) Join(name string, by domain.Credential) error {
-	joined, err := m.Directory.Join(name, m.names(), m.Computer(), by)
+	joined, err := m.Directory.Join(name, m.reachableDNS(), m.Computer(), by)
 	if err != nil {
 		return err
 	}
@@ -69,17 +69,19 @@ func (m *Machine) Join(name string, by domain.Credential) error {
 }
 
 // Trusted returns nil if the machine's domain answers and knows the machine.
-func (m *Machine) Trusted() error { return m.Directory.Trusts(m.Domain(), m.names(), m.Computer()) }
+func (m *Machine) Trusted() error {
+	return m.Directory.Trusts(m.Domain(), m.reachableDNS(), m.Computer())
+}
 
 // ManagedPassword requests the password of a gMSA from the domain: as the user by, or as the machine if by is nil.
 func (m *Machine) ManagedPassword(name, account string, by *domain.Credential) error {
 	if by != nil {
-		return m.Directory.AsUser(name, m.names(), *by, account)
+		return m.Directory.AsUser(name, m.reachableDNS(), *by, account)
 	}
 	if m.Domain() == "" {
 		return domain.ErrNoSuchDomain
 	}
-	return m.Directory.AsComputer(name, m.names(), m.Computer(), account)
+	return m.Directory.AsComputer(name, m.reachableDNS(), m.Computer(), account)
 }
 
 // SettleDomain makes a join take effect, at the start of the machine.

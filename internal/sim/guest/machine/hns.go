@@ -143,21 +143,21 @@ func (c cniConfig) networks() []HNSNetwork {
 	}
 	switch {
 	case c.Type == "calico" && c.Mode == "windows-bgp":
-		return []HNSNetwork{external(L2Bridge), pods("Calico", L2Bridge)}
+		return []HNSNetwork{externalNetwork(L2Bridge), pods("Calico", L2Bridge)}
 	case c.Type == "calico":
-		return []HNSNetwork{external(Overlay), pods("Calico", Overlay)}
+		return []HNSNetwork{externalNetwork(Overlay), pods("Calico", Overlay)}
 	case c.Type == "azure-vnet":
 		return []HNSNetwork{pods("azure", L2Bridge)}
 	case c.Type == "flannel" && c.Delegate != nil && c.Delegate.Type == "win-bridge":
 		return []HNSNetwork{pods("cbr0", L2Bridge)}
 	case c.Type == "flannel":
-		return []HNSNetwork{external(Overlay), pods("flannel.4096", Overlay)}
+		return []HNSNetwork{externalNetwork(Overlay), pods("flannel.4096", Overlay)}
 	}
 	return nil
 }
 
-// external returns the network of the machine's own traffic, with a subnet that no pod uses.
-func external(kind string) HNSNetwork {
+// externalNetwork returns the network of the machine's own traffic, with a subnet that no pod uses.
+func externalNetwork(kind string) HNSNetwork {
 	s := HNSSubnet{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 255, 0}), 30)}
 	s.Gateway = s.Prefix.Addr().Next()
 	if kind == Overlay {

@@ -198,7 +198,7 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 			return nil, err
 		}
 	}
-	m.inspect()
+	m.detectPrograms()
 	return m, nil
 }
 

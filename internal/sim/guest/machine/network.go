@@ -48,7 +48,7 @@ func (m *Machine) Lookup(name string) (Found, error) {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return Found{name, []netip.Addr{ip}}, nil
 	}
-	if ip, ok := m.hosts(name); ok {
+	if ip, ok := m.lookupHosts(name); ok {
 		return Found{name, []netip.Addr{ip}}, nil
 	}
 	switch {
@@ -62,8 +62,8 @@ func (m *Machine) Lookup(name string) (Found, error) {
 	return m.Network.Lookup(name)
 }
 
-// hosts returns the address of a name in the hosts file.
-func (m *Machine) hosts(name string) (netip.Addr, bool) {
+// lookupHosts returns the address of a name in the hosts file.
+func (m *Machine) lookupHosts(name string) (netip.Addr, bool) {
 	file := "/etc/hosts"
 	if m.IsWindows() {
 		file = `C:\Windows\System32\drivers\etc\hosts`

@@ -172,12 +172,12 @@ func (r *Registry) edit(change func(map[string]Key) error) error {
 // Create creates a key and the keys above it.
 func (r *Registry) Create(path string) error {
 	return r.edit(func(keys map[string]Key) error {
-		grow(keys, CleanKey(path))
+		addParents(keys, CleanKey(path))
 		return nil
 	})
 }
 
-func grow(keys map[string]Key, path string) {
+func addParents(keys map[string]Key, path string) {
 	at := ""
 	for part := range strings.SplitSeq(path, `\`) {
 		at = strings.TrimPrefix(at+`\`+part, `\`)
@@ -191,7 +191,7 @@ func grow(keys map[string]Key, path string) {
 func (r *Registry) Set(path, name string, v Value) error {
 	path = CleanKey(path)
 	return r.edit(func(keys map[string]Key) error {
-		grow(keys, path)
+		addParents(keys, path)
 		k := keys[strings.ToLower(path)]
 		values := map[string]Value{}
 		for n, old := range k.Values {
@@ -281,7 +281,7 @@ func imageKeys(s Spec) map[string]Key {
 		`HKLM\SYSTEM\CurrentControlSet\Control\SecurityProviders\SCHANNEL\Protocols`: {},
 		`HKCU\Environment`: {},
 	} {
-		grow(keys, path)
+		addParents(keys, path)
 		k := keys[strings.ToLower(path)]
 		k.Values = values
 		keys[strings.ToLower(path)] = k

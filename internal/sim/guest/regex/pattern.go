@@ -35,7 +35,7 @@ func New(expression string) (*Pattern, error) { return compile(expression, false
 
 // Single compiles an expression in Go's syntax for one match per text. All must not be called on it.
 func Single(expression string, longest bool) (*Pattern, error) {
-	p, err := checked(expression)
+	p, err := parsePattern(expression)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func Single(expression string, longest bool) (*Pattern, error) {
 	return p.longest(longest), err
 }
 
-// checked returns a pattern that is not compiled yet, or an error if compiling it would take long.
-func checked(text string) (*Pattern, error) {
+// parsePattern returns a pattern that is not compiled yet, or an error if compiling it would take long.
+func parsePattern(text string) (*Pattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("a %w of more than %d KiB", ErrUnsupported, maxPattern>>10)
 	}
@@ -52,7 +52,7 @@ func checked(text string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{items: items(parsed), looks: looks(parsed)}
+	p := &Pattern{items: items(parsed), looks: looksBehind(parsed)}
 	if p.items > maxItems {
 		return nil, fmt.Errorf("a %w whose repetitions make it larger than %d items", ErrUnsupported, maxItems)
 	}
@@ -60,7 +60,7 @@ func checked(text string) (*Pattern, error) {
 }
 
 func compile(text string, longest bool) (*Pattern, error) {
-	p, err := checked(text)
+	p, err := parsePattern(text)
 	if err != nil {
 		return nil, err
 	}
@@ -84,14 +84,14 @@ func (p *Pattern) longest(is bool) *Pattern {
 	return p
 }
 
-// looks reports whether the matches of a pattern depend on the text before them.
-func looks(re *syntax.Regexp) bool {
+// looksBehind reports whether the matches of a pattern depend on the text before them.
+func looksBehind(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return true
 	}
 	for _, sub := range re.Sub {
-		if looks(sub) {
+		if looksBehind(sub) {
 			return true
 		}
 	}
@@ -126,9 +126,9 @@ func (p *Pattern) Groups() int {
 	return p.re.NumSubexp()
 }
 
-// bounded ends the program if one search would take too long. The search for a literal text takes the same time per
+// checkCost ends the program if one search would take too long. The search for a literal text takes the same time per
 // byte at any length.
-func (p *Pattern) bounded(m *limit.Meter, text string) {
+func (p *Pattern) checkCost(m *limit.Meter, text string) {
 	m.Look()
 	if _, whole := p.re.LiteralPrefix(); !whole && len(text) > maxSearch/p.items {
 		m.End(fmt.Errorf("a line of %d KiB is too long for a pattern of %d items (%w)", len(text)>>10, p.items, limit.ErrExceeded))
@@ -140,19 +140,19 @@ func (p *Pattern) Match(m *limit.Meter, text string) bool {
 	if p.back != nil {
 		return p.Find(m, text) != nil
 	}
-	p.bounded(m, text)
+	p.checkCost(m, text)
 	return p.re.MatchString(text)
 }
 
 // Find returns the byte offsets of the first match and of its groups, or nil.
 func (p *Pattern) Find(m *limit.Meter, text string) []int {
 	if p.back != nil {
-		if all := p.backtracked(m, text, 1); len(all) > 0 {
+		if all := p.findBacktracking(m, text, 1); len(all) > 0 {
 			return all[0]
 		}
 		return nil
 	}
-	p.bounded(m, text)
+	p.checkCost(m, text)
 	return p.re.FindStringSubmatchIndex(text)
 }
 
@@ -160,9 +160,9 @@ func (p *Pattern) Find(m *limit.Meter, text string) []int {
 // of package regexp does.
 func (p *Pattern) All(m *limit.Meter, text string, most int) (all [][]int) {
 	if p.back != nil {
-		return p.backtracked(m, text, most)
+		return p.findBacktracking(m, text, most)
 	}
-	p.bounded(m, text)
+	p.checkCost(m, text)
 	before := -1 // the end of the last match
 	for at := 0; at <= len(text) && (most < 0 || len(all) < most); {
 		m.Look()
@@ -183,8 +183,8 @@ func (p *Pattern) All(m *limit.Meter, text string, most int) (all [][]int) {
 	return all
 }
 
-// backtracked returns the byte offsets of the matches that the .NET engine finds.
-func (p *Pattern) backtracked(meter *limit.Meter, text string, most int) (all [][]int) {
+// findBacktracking returns the byte offsets of the matches that the .NET engine finds.
+func (p *Pattern) findBacktracking(meter *limit.Meter, text string, most int) (all [][]int) {
 	at := make([]int, 0, len(text)+1) // the byte offset of each character
 	for i := range text {
 		at = append(at, i)

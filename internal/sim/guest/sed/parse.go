@@ -151,7 +151,7 @@ func (p *parser) body(c *command) error {
 		last := len(p.blocks) - 1
 		p.program.commands[p.blocks[last]].end = len(p.program.commands)
 		p.blocks = p.blocks[:last]
-		return p.ended()
+		return p.expectEnd()
 	case ':':
 		p.skip(" \t")
 		p.program.labels[p.label(" \t\n;")] = len(p.program.commands)
@@ -168,7 +168,7 @@ func (p *parser) body(c *command) error {
 	case 'b', 't', 'T':
 		p.skip(" \t")
 		c.text = p.label(" \t\n;}")
-		return p.ended()
+		return p.expectEnd()
 	case 'r', 'w':
 		p.skip(" \t")
 		c.text = p.line()
@@ -177,22 +177,22 @@ func (p *parser) body(c *command) error {
 		p.skip(" \t")
 		digits := p.label(" \t\n;}")
 		c.code, _ = strconv.Atoi(digits)
-		return p.ended()
+		return p.expectEnd()
 	case 'l':
 		if p.skip(" \t"); p.digits() != "" {
 			return Unsupported("the width of l")
 		}
-		return p.ended()
+		return p.expectEnd()
 	case 'd', 'D', 'p', 'P', 'n', 'N', 'g', 'G', 'h', 'H', 'x', '=', 'z':
-		return p.ended()
+		return p.expectEnd()
 	case 'e', 'F', 'R', 'W', 'v':
 		return Unsupported("the command " + string(c.name))
 	}
 	return fmt.Errorf("unknown command: `%c'", c.name)
 }
 
-// ended returns an error if anything else follows a command.
-func (p *parser) ended() error {
+// expectEnd returns an error if anything else follows a command.
+func (p *parser) expectEnd() error {
 	p.skip(" \t")
 	switch p.peek() {
 	case 0, ';', '\n', '}', '#':
@@ -375,7 +375,7 @@ func (p *parser) substitution(c *command) error {
 			if err := p.compiled(c, s, pattern, o); err != nil {
 				return err
 			}
-			if err := p.ended(); err != nil {
+			if err := p.expectEnd(); err != nil {
 				return errors.New("unknown option to `s'")
 			}
 			return nil
@@ -462,7 +462,7 @@ func (p *parser) transliteration(c *command) error {
 			c.pairs[r] = t[i]
 		}
 	}
-	return p.ended()
+	return p.expectEnd()
 }
 
 // addedText reads the text of a, i and c: after a backslash and a newline, or on the same line.

@@ -322,7 +322,7 @@ func (r *run) execute(c *command) (int, error) {
 	case 'Q':
 		return -1, errSilent
 	case 'l':
-		r.write(unambiguous(r.text()))
+		r.write(escapeLine(r.text()))
 	case 'z':
 		r.space.set("")
 	case '=':
@@ -360,9 +360,9 @@ func (r *run) execute(c *command) (int, error) {
 // ended returns a text of i or c, which ends with the line separator; a text of a does not.
 func (r *run) ended(text string) string { return strings.TrimSuffix(text, "\n") + r.End }
 
-// unambiguous returns a text as the command l prints it: in lines of 69 characters, with unprintable characters as
+// escapeLine returns a text as the command l prints it: in lines of 69 characters, with unprintable characters as
 // escapes.
-func unambiguous(text string) string {
+func escapeLine(text string) string {
 	var b strings.Builder
 	width := 0
 	for _, c := range text {

@@ -65,7 +65,7 @@ func crictl(ctx context.Context, p *Process) int {
 		}
 		return p.Fail(1, "crictl: no container is called %q: see crictl ps", rest)
 	}
-	return quiet("crictl")(ctx, p)
+	return nodeOnly("crictl")(ctx, p)
 }
 
 // podContainer is a container that has a log.

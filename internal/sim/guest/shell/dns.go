@@ -24,8 +24,8 @@ func silent(err error) bool {
 	return ok && e.Silent
 }
 
-// why writes to standard error what the simulated network adds to the real program's message, if anything.
-func (p *Process) why(err error) {
+// explain writes to standard error what the simulated network adds to the real program's message, if anything.
+func (p *Process) explain(err error) {
 	if e, ok := errors.AsType[*machine.LookupError](err); ok {
 		fmt.Fprintf(p.Stderr, "%s: simulated: %s\n", p.name(), e.Reason)
 	}
@@ -62,7 +62,7 @@ func nslookup(_ context.Context, p *Process) int {
 		p.Printf("\n")
 		return 0
 	}
-	p.why(err)
+	p.explain(err)
 	return 1
 }
 
@@ -90,7 +90,7 @@ func (p *Process) nslookupWindows(server, name string, found machine.Found, err 
 			strings.Join(texts(found.IPs), "\r\n\t  "))
 		return 0
 	}
-	p.why(err)
+	p.explain(err)
 	return 0 // nslookup.exe reports failures only as text
 }
 
@@ -118,7 +118,7 @@ func ping(_ context.Context, p *Process) int {
 			p.Printf("Ping request could not find host %s. Please check the name and try again.\r\n", name)
 			code = 1
 		}
-		p.why(err)
+		p.explain(err)
 		return code
 	}
 	ip := found.IPs[0]

@@ -51,8 +51,8 @@ var noEffectOnLinux = strings.Fields(`
 	growpart tune2fs e2label ethtool systemd-tmpfiles systemd-sysctl update-initramfs wall chage locale-gen
 	dpkg-reconfigure apt-mark loadkeys kill`)
 
-// quiet refuses a program that only a real node can run; it only reports its version.
-func quiet(name string) Command {
+// nodeOnly refuses a program that only a real node can run; it only reports its version.
+func nodeOnly(name string) Command {
 	return func(_ context.Context, p *Process) int {
 		if p.Arg(1) == "--version" || p.Arg(1) == "version" {
 			p.Printf("%s simulated (Kubernetes %s, %s %s)\n", name, p.Guest.Image.KubernetesVersion,

@@ -361,7 +361,7 @@ func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 	if outer.Abs(file) == "/dev/null" {
 		return code
 	}
-	if err := p.Guest.Root.WriteFile(outer.Abs(file), data, p.creates(0o666)); err != nil {
+	if err := p.Guest.Root.WriteFile(outer.Abs(file), data, p.newFileMode(0o666)); err != nil {
 		return p.failed(file, err)
 	}
 	return code

@@ -277,7 +277,7 @@ func split(ctx context.Context, p *Process, o options) int {
 			suffix = string(letters)
 		}
 		file := prefix + suffix + o.value("additional-suffix")
-		if err := p.Guest.Root.WriteFile(p.Abs(file), part, p.creates(0o666)); err != nil {
+		if err := p.Guest.Root.WriteFile(p.Abs(file), part, p.newFileMode(0o666)); err != nil {
 			return p.failed(file, err)
 		}
 	}
@@ -337,7 +337,7 @@ func csplit(ctx context.Context, p *Process, o options) int {
 			continue
 		}
 		file := cmp.Or(o.value("f"), "xx") + fmt.Sprintf("%02d", number)
-		if err := p.Guest.Root.WriteFile(p.Abs(file), []byte(part), p.creates(0o666)); err != nil {
+		if err := p.Guest.Root.WriteFile(p.Abs(file), []byte(part), p.newFileMode(0o666)); err != nil {
 			return p.failed(file, err)
 		}
 		if number++; !o.has("s") {
@@ -422,7 +422,7 @@ func dd(_ context.Context, p *Process) int {
 		if strings.Contains(set["conv"], "notrunc") && len(old) > len(out) {
 			out = append(out, old[len(out):]...)
 		}
-		if err := p.Guest.Root.WriteFile(p.Abs(of), out, p.creates(0o666)); err != nil {
+		if err := p.Guest.Root.WriteFile(p.Abs(of), out, p.newFileMode(0o666)); err != nil {
 			return p.Fail(1, "dd: failed to open '%s': %s", of, reason(err))
 		}
 	}
@@ -693,8 +693,8 @@ func cmpCommand(_ context.Context, p *Process, o options) int {
 	return 1
 }
 
-// launched runs the program after the options of nice and similar commands, which have no effect here.
-func launched(ctx context.Context, p *Process, o options) int {
+// runOperands runs the program after the options of nice and similar commands, which have no effect here.
+func runOperands(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
 		return p.Refuse("%s without a program", p.name())
 	}

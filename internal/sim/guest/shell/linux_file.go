@@ -334,7 +334,7 @@ func remove(_ context.Context, p *Process, o options) int {
 		return p.failed("-", err)
 	}
 	if o.last("i", "I", "f") == "I" && (recursive || len(o.operands) > 3) &&
-		!in.agrees("rm: remove %d argument%s%s? ", len(o.operands), map[bool]string{true: "s"}[len(o.operands) > 1],
+		!in.confirm("rm: remove %d argument%s%s? ", len(o.operands), map[bool]string{true: "s"}[len(o.operands) > 1],
 			map[bool]string{true: " recursively"}[recursive]) {
 		return 0
 	}
@@ -360,7 +360,7 @@ func remove(_ context.Context, p *Process, o options) int {
 		if info.IsDir() && o.last("i", "f") == "i" {
 			return p.Refuse("the questions of rm -i about a folder")
 		}
-		if o.last("i", "f") == "i" && !in.agrees("rm: remove regular file '%s'? ", f) {
+		if o.last("i", "f") == "i" && !in.confirm("rm: remove regular file '%s'? ", f) {
 			continue
 		}
 		drop := p.Guest.Root.RemoveAll
@@ -369,7 +369,7 @@ func remove(_ context.Context, p *Process, o options) int {
 		}
 		var all []string
 		if o.has("v") {
-			all = p.below(f, info)
+			all = p.removedMessages(f, info)
 		}
 		if err := drop(name); err != nil {
 			code = p.Fail(1, "rm: cannot remove '%s': %s", f, reason(err))
@@ -380,22 +380,22 @@ func remove(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// agrees asks a question, and reports whether the next line of input answers yes.
-func (s *stream) agrees(format string, a ...any) bool {
+// confirm asks a question, and reports whether the next line of input answers yes.
+func (s *stream) confirm(format string, a ...any) bool {
 	fmt.Fprintf(s.p.Stderr, format, a...)
 	answer, _ := s.line()
 	return strings.HasPrefix(strings.ToLower(answer), "y")
 }
 
-// below returns the messages of rm -v for a file, or for a folder with its contents.
-func (p *Process) below(name string, info fs.FileInfo) (all []string) {
+// removedMessages returns the messages of rm -v for a file, or for a folder with its contents.
+func (p *Process) removedMessages(name string, info fs.FileInfo) (all []string) {
 	if !info.IsDir() {
 		return []string{fmt.Sprintf("removed '%s'\n", name)}
 	}
 	entries, _ := p.Guest.Root.ReadDir(p.Abs(name)) // an unreadable folder is not removed either
 	for _, e := range entries {
 		if inner, err := e.Info(); err == nil {
-			all = append(all, p.below(strings.TrimSuffix(name, "/")+"/"+e.Name(), inner)...)
+			all = append(all, p.removedMessages(strings.TrimSuffix(name, "/")+"/"+e.Name(), inner)...)
 		}
 	}
 	return append(all, fmt.Sprintf("removed directory '%s'\n", name))
@@ -461,7 +461,7 @@ func touch(_ context.Context, p *Process, o options) int {
 		if p.Guest.Root.Exists(name) || !o.has("c") {
 			err := error(nil)
 			if !p.Guest.Root.Exists(name) {
-				err = p.Guest.Root.AppendFile(name, nil, p.creates(0o666))
+				err = p.Guest.Root.AppendFile(name, nil, p.newFileMode(0o666))
 			}
 			if err == nil && (!o.has("a") || o.has("m")) { // there are no access times
 				err = p.Guest.Root.Chtimes(name, when)

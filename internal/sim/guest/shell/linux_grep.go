@@ -245,7 +245,7 @@ func (g grepping) run(in *stream) bool {
 			g.p.Printf("%s%s", g.name(), map[bool]string{true: "\x00", false: "\n"}[o.has("Z")])
 		}
 	case o.has("c"):
-		g.heads(':')
+		g.printName(':')
 		g.p.Printf("%d\n", count)
 	}
 	return count > 0
@@ -259,8 +259,8 @@ func (g grepping) name() string {
 	return g.file
 }
 
-// heads writes the name of the file before a line, if names are shown.
-func (g grepping) heads(mark byte) {
+// printName writes the name of the file before a line, if names are shown.
+func (g grepping) printName(mark byte) {
 	if g.o.has("Z") {
 		mark = 0
 	}
@@ -270,7 +270,7 @@ func (g grepping) heads(mark byte) {
 }
 
 func (g grepping) line(i, offset int, text string, mark byte) {
-	g.heads(mark)
+	g.printName(mark)
 	if slices.ContainsFunc(g.o.given, func(o given) bool { return o == given{"n", ""} }) {
 		g.p.Printf("%d%c", i+1, mark)
 	}

@@ -507,7 +507,7 @@ func (r *jqRun) sorted(m map[string]any) []string {
 	if !slices.ContainsFunc(keys, func(k string) bool { _, some := r.fromTexts[k]; return !some }) {
 		rank = r.fromTexts
 	}
-	slices.SortStableFunc(keys, func(x, y string) int { return cmp.Compare(at(rank, x), at(rank, y)) })
+	slices.SortStableFunc(keys, func(x, y string) int { return cmp.Compare(keyRank(rank, x), keyRank(rank, y)) })
 	return keys
 }
 
@@ -518,14 +518,14 @@ func (r *jqRun) learnTexts(sorted bool) {
 	}
 	for _, text := range r.texts {
 		r.learnKey(text)
-		at(r.fromTexts, text)
+		keyRank(r.fromTexts, text)
 	}
 }
 
-func (r *jqRun) learnKey(key string) { at(r.order, key) }
+func (r *jqRun) learnKey(key string) { keyRank(r.order, key) }
 
-// at returns the rank of a key; a new key gets the next rank.
-func at(order map[string]int, key string) int {
+// keyRank returns the rank of a key; a new key gets the next rank.
+func keyRank(order map[string]int, key string) int {
 	n, known := order[key]
 	if !known {
 		n = len(order)

@@ -101,7 +101,7 @@ func tee(_ context.Context, p *Process, o options) int {
 			if p.device(f, part) {
 				return false
 			}
-			err := write(p.Abs(f), part, p.creates(0o666))
+			err := write(p.Abs(f), part, p.newFileMode(0o666))
 			if err != nil {
 				code = p.failed(f, err)
 			}

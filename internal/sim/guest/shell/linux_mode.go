@@ -25,8 +25,8 @@ func umaskOf(text string) fs.FileMode {
 	return fs.FileMode(n)
 }
 
-// creates returns the mode of a new file after the umask.
-func (p *Process) creates(mode fs.FileMode) fs.FileMode { return mode &^ p.umask() }
+// newFileMode returns the mode of a new file after the umask.
+func (p *Process) newFileMode(mode fs.FileMode) fs.FileMode { return mode &^ p.umask() }
 
 // changedMode returns a mode after a change in the syntax of chmod, octal or symbolic. The second result is false if
 // the syntax is wrong.
@@ -424,7 +424,7 @@ func truncate(_ context.Context, p *Process, o options) int {
 			return p.Refuse("a file of %d MiB", size>>20)
 		}
 		data = append(data, make([]byte, max(size-len(data), 0))...)[:size]
-		if err := p.Guest.Root.WriteFile(name, data, p.creates(0o666)); err != nil {
+		if err := p.Guest.Root.WriteFile(name, data, p.newFileMode(0o666)); err != nil {
 			return p.failed(f, err)
 		}
 	}

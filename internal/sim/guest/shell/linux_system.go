@@ -322,7 +322,7 @@ func getent(_ context.Context, p *Process) int {
 	case (p.Arg(1) == "hosts" || p.Arg(1) == "ahosts" || p.Arg(1) == "ahostsv4") && p.Arg(2) != "":
 		found, err := p.Guest.Lookup(p.Arg(2))
 		if err != nil {
-			p.why(err)
+			p.explain(err)
 			return 2
 		}
 		for _, ip := range found.IPs {
@@ -387,7 +387,7 @@ func flock(ctx context.Context, p *Process, o options) int {
 			return code
 		}
 		if !p.Guest.Root.Exists(p.Abs(o.operands[0])) {
-			_ = p.Guest.Root.WriteFile(p.Abs(o.operands[0]), nil, p.creates(0o666)) // without the file, the lock works too
+			_ = p.Guest.Root.WriteFile(p.Abs(o.operands[0]), nil, p.newFileMode(0o666)) // without the file, the lock works too
 		}
 	}
 	if o.has("c") {

@@ -57,8 +57,8 @@ func textCommands() Table {
 		"shuf":   flagged("n|head-count: i|input-range: e|echo", shuf),
 		"join":   flagged("1: 2: t: a: o: e: v: j: nocheck-order", join),
 		"expand": flagged("t|tabs:", expandCommand),
-		"nice":   flagged("+ n|adjustment:", launched), "ionice": flagged("+ c|class: n|classdata: t|ignore", launched),
-		"setsid": flagged("+ f|fork w|wait c|ctty", launched), "stdbuf": flagged("+ o|output: i|input: e|error:", launched),
+		"nice":   flagged("+ n|adjustment:", runOperands), "ionice": flagged("+ c|class: n|classdata: t|ignore", runOperands),
+		"setsid": flagged("+ f|fork w|wait c|ctty", runOperands), "stdbuf": flagged("+ o|output: i|input: e|error:", runOperands),
 	}
 }
 

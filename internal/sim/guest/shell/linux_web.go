@@ -167,7 +167,7 @@ func (p *Process) curlWrite(o options, out string, body []byte, say func(int, st
 			return say(23, "%s: %s", out, reason(err))
 		}
 	}
-	if err := p.Guest.Root.WriteFile(name, body, p.creates(0o666)); err != nil {
+	if err := p.Guest.Root.WriteFile(name, body, p.newFileMode(0o666)); err != nil {
 		return say(23, "%s: %s", out, reason(err))
 	}
 	return 0
@@ -234,7 +234,7 @@ func (p *Process) curlRequest(o options, address string) (*curlRequest, int) {
 		r.headers.Set("User-Agent", "curl (simulated by casement)")
 	}
 	if len(data) > 0 {
-		r.give(o, strings.Join(data, "&"))
+		r.addData(o, strings.Join(data, "&"))
 	}
 	if o.has("I") && r.method == "" {
 		r.method = http.MethodHead
@@ -242,8 +242,8 @@ func (p *Process) curlRequest(o options, address string) (*curlRequest, int) {
 	return r, p.curlTLS(o, r)
 }
 
-// give adds data to a request: as its body, or with -G as the query of the address.
-func (r *curlRequest) give(o options, data string) {
+// addData adds data to a request: as its body, or with -G as the query of the address.
+func (r *curlRequest) addData(o options, data string) {
 	if o.has("G") {
 		joint := "?"
 		if strings.Contains(r.url, "?") {

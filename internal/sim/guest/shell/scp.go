@@ -180,14 +180,14 @@ func (c *copyEnd) source(files []string) error {
 		return err
 	}
 	for _, f := range files {
-		if err := c.give(c.p.Abs(scpPath(f))); err != nil {
+		if err := c.send(c.p.Abs(scpPath(f))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *copyEnd) give(name string) error {
+func (c *copyEnd) send(name string) error {
 	root := c.p.Guest.Root
 	info, err := root.Stat(name)
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
@@ -208,7 +208,7 @@ func (c *copyEnd) give(name string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := c.give(root.Abs(name, e.Name())); err != nil {
+		if err := c.send(root.Abs(name, e.Name())); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err == nil {
-		err = s.begins(ctx, o)
+		err = s.checkSize(ctx, o)
 	}
 	if err != nil {
 		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
@@ -94,8 +94,8 @@ func (r *runner) finish() {
 	}
 }
 
-// begins ends a script whose environment and arguments are too large.
-func (s *Shell) begins(ctx context.Context, o Session) error {
+// checkSize ends a script whose environment and arguments are too large.
+func (s *Shell) checkSize(ctx context.Context, o Session) error {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	size := 0
 	for name, value := range o.Env {

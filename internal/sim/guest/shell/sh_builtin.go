@@ -1071,8 +1071,8 @@ func (r *runner) trap(args []string) {
 	}
 }
 
-// takes reports whether the shell runs a trap for a signal, or ignores it. If neither, the signal ends the shell.
-func (r *runner) takes(name string) (trap, ignores bool) {
+// handles reports whether the shell runs a trap for a signal, or ignores it. If neither, the signal ends the shell.
+func (r *runner) handles(name string) (trap, ignores bool) {
 	r.trapMu.Lock()
 	defer r.trapMu.Unlock()
 	text, some := r.traps[name]
@@ -1156,7 +1156,7 @@ func (r *runner) killOne(name, word string) bool {
 		target = r
 	}
 	if target != nil {
-		trap, ignores := target.takes(name)
+		trap, ignores := target.handles(name)
 		switch {
 		case number == 0 || ignores && number != 9:
 		case trap && number != 9:
@@ -1184,7 +1184,7 @@ func (r *runner) killOne(name, word string) bool {
 		return true
 	}
 	to := cmp.Or(one.script.Load(), one.r)
-	trap, ignores := to.takes(name)
+	trap, ignores := to.handles(name)
 	switch {
 	case number == 0 || ignores && number != 9 || number == 18 || number == 19:
 	case trap && number != 9:

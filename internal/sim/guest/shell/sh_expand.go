@@ -156,7 +156,7 @@ func (w *words) literal(text string, quoted, first bool) {
 		return
 	}
 	if first && strings.HasPrefix(text, "~") || w.tilde && strings.Contains(text, ":~") {
-		text = w.homes(text, first)
+		text = w.expandTilde(text, first)
 	}
 	add := func(text string) {
 		if w.inner {
@@ -189,8 +189,8 @@ func (w *words) literal(text string, quoted, first bool) {
 	}
 }
 
-// homes expands ~ and ~user; the result is quoted.
-func (w *words) homes(text string, first bool) string {
+// expandTilde expands ~ and ~user; the result is quoted.
+func (w *words) expandTilde(text string, first bool) string {
 	var b strings.Builder
 	for i, part := range strings.Split(text, ":") {
 		if i > 0 {

@@ -800,7 +800,7 @@ func (r *runner) forClause(c *syntax.ForClause) {
 		i := -1
 		if c.Select && len(items) > 0 {
 			ended := false
-			r.loop(func() bool { ended = !r.choose(l.Name.Value, items); return !ended }, c.Do, nil)
+			r.loop(func() bool { ended = !r.selectOnce(l.Name.Value, items); return !ended }, c.Do, nil)
 			if ended && r.jump == noJump {
 				r.status = 1
 			}
@@ -825,8 +825,8 @@ func (r *runner) forClause(c *syntax.ForClause) {
 	}
 }
 
-// choose runs one pass of select: it prints the menu and reads a line.
-func (r *runner) choose(name string, items []string) bool {
+// selectOnce runs one pass of select: it prints the menu and reads a line.
+func (r *runner) selectOnce(name string, items []string) bool {
 	for i, item := range items { // in one column; bash prints long lists in several
 		fmt.Fprintf(r.stderr(), "%*d) %s\n", len(strconv.Itoa(len(items))), i+1, item)
 	}
@@ -1190,7 +1190,7 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, of
 	if complaint != "" {
 		stmts = wholeLines(stmts, text)
 	}
-	if at, i := r.tooEarly(stmts); at.IsValid() {
+	if at, i := r.earlyExtglob(stmts); at.IsValid() {
 		stmts, complaint = wholeLines(stmts[:i], text), syntaxError(syntax.ParseError{Pos: at, Text: `"(" unexpected`})
 	}
 	return stmts, complaint, offset, in.tree
@@ -1200,7 +1200,7 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, of
 // runs it, so a syntax error at the end of the line comes first.
 func wholeLines(stmts []*syntax.Stmt, text string) []*syntax.Stmt {
 	for ; len(stmts) > 0; stmts = stmts[:len(stmts)-1] {
-		rest, _, _ := strings.Cut(text[min(lastOffset(stmts[len(stmts)-1]), len(text)):], "\n")
+		rest, _, _ := strings.Cut(text[min(endOffset(stmts[len(stmts)-1]), len(text)):], "\n")
 		if rest = strings.TrimLeft(rest, " \t;&"+carriageReturn); rest == "" || rest[0] == '#' {
 			break
 		}
@@ -1208,8 +1208,8 @@ func wholeLines(stmts []*syntax.Stmt, text string) []*syntax.Stmt {
 	return stmts
 }
 
-// lastOffset returns the offset of the end of a statement, without its here-documents.
-func lastOffset(s *syntax.Stmt) int {
+// endOffset returns the offset of the end of a statement, without its here-documents.
+func endOffset(s *syntax.Stmt) int {
 	last, documents := uint(0), map[*syntax.Word]bool{}
 	syntax.Walk(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -1230,9 +1230,9 @@ func lastOffset(s *syntax.Stmt) int {
 	return int(last)
 }
 
-// tooEarly returns the position of the first extended pattern that bash does not yet accept, and the index of its
+// earlyExtglob returns the position of the first extended pattern that bash does not yet accept, and the index of its
 // statement: shopt -s extglob takes effect on the next line.
-func (r *runner) tooEarly(stmts []*syntax.Stmt) (at syntax.Pos, i int) {
+func (r *runner) earlyExtglob(stmts []*syntax.Stmt) (at syntax.Pos, i int) {
 	on, next, line := r.options["extglob"], false, uint(0)
 	for i, s := range stmts {
 		on = on || next && s.Pos().Line() > line

@@ -193,7 +193,7 @@ func del(_ context.Context, p *Process) int {
 		at := p.Abs(pattern)
 		i := strings.LastIndexByte(at, '\\') + 1
 		if mask := at[i:]; (mask == "*" || mask == "*.*") && !o.has("q") {
-			if yes, code := p.sure(at[:i] + "*"); code != 0 || !yes {
+			if yes, code := p.confirmAll(at[:i] + "*"); code != 0 || !yes {
 				return code
 			}
 		}
@@ -231,8 +231,8 @@ func del(_ context.Context, p *Process) int {
 	return code
 }
 
-// sure asks whether to change all of a folder until the answer is yes or no. It refuses if there is no answer.
-func (p *Process) sure(what string) (yes bool, code int) {
+// confirmAll asks whether to change all of a folder until the answer is yes or no. It refuses if there is no answer.
+func (p *Process) confirmAll(what string) (yes bool, code int) {
 	for in := bufio.NewReader(p.Stdin); ; {
 		p.Printf("%s, Are you sure (Y/N)? ", what)
 		line, err := in.ReadString('\n')
@@ -289,7 +289,7 @@ func removeDir(_ context.Context, p *Process) int {
 		default:
 			remove := p.Guest.Root.Remove
 			if o.has("s") && !o.has("q") {
-				if yes, refused := p.sure(n); refused != 0 {
+				if yes, refused := p.confirmAll(n); refused != 0 {
 					return refused
 				} else if !yes {
 					continue

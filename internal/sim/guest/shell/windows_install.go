@@ -49,7 +49,7 @@ func versioned(name string) Command {
 		case !made && (name == "containerd" || name == "runc"):
 			return p.Refuse("%s", name)
 		case !made || !slices.Contains(p.Args[1:], "--version") && p.Arg(1) != "version":
-			return quiet(name)(ctx, p)
+			return nodeOnly(name)(ctx, p)
 		}
 		version := programVersion(p, name)
 		switch name {
@@ -87,7 +87,7 @@ func programVersion(p *Process, name string) string {
 func ctr(ctx context.Context, p *Process) int {
 	at := slices.Index(p.Args, "pull")
 	if at < 1 || !slices.Contains([]string{"images", "image", "i"}, p.Args[at-1]) || !p.Guest.IsWindows() && !p.Guest.Image.Plain {
-		return quiet("ctr")(ctx, p)
+		return nodeOnly("ctr")(ctx, p)
 	}
 	return p.NoEffect(ctx, "ctr images pull")
 }

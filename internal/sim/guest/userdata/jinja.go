@@ -65,14 +65,14 @@ func Marker(data []byte) (engine string, rest []byte, ok bool) {
 // end of a path prints Missing and its name; a missing parent is an error. Includes find nothing: a template sees
 // only its data. The error is a *TemplateError, a *LimitError for a template that exceeds a limit, or ctx's.
 func Render(ctx context.Context, source []byte, vars map[string]any) ([]byte, error) {
-	if plain(string(source)) {
+	if isPlain(string(source)) {
 		return renderHere(source, vars)
 	}
 	return renderApart(ctx, source, vars)
 }
 
-// plain reports whether a template only prints variables, so that its size bounds its work.
-func plain(source string) (only bool) {
+// isPlain reports whether a template only prints variables, so that its size bounds its work.
+func isPlain(source string) (only bool) {
 	defer func() {
 		if recover() != nil {
 			only = false
@@ -86,7 +86,7 @@ func plain(source string) (only bool) {
 		switch tok := stream.Next(); tok.Type {
 		case tokens.Data, tokens.CommentBegin, tokens.Comment, tokens.CommentEnd, tokens.EOF:
 		case tokens.VariableBegin:
-			if name, end := chain(stream); name == "" || end == nil || end.Type != tokens.VariableEnd {
+			if name, end := readVariable(stream); name == "" || end == nil || end.Type != tokens.VariableEnd {
 				return false
 			}
 		case tokens.VariableEnd:
@@ -110,7 +110,7 @@ func renderHere(source []byte, vars map[string]any) (out []byte, err error) {
 	}()
 	cfg := config.New()
 	cfg.TrimBlocks = true
-	text := mark(string(source), cfg)
+	text := addMissingFilter(string(source), cfg)
 	loader, err := loaders.NewMemoryLoader(map[string]string{"/document": text})
 	if err != nil {
 		return nil, fmt.Errorf("jinja: %w", err)
@@ -144,9 +144,9 @@ func missing(_ *exec.Evaluator, in *exec.Value, params *exec.VarArgs) *exec.Valu
 	return exec.AsValue(Missing + params.Args[0].String())
 }
 
-// mark adds the missing filter to each plain variable that is printed, because the engine prints nothing for a
+// addMissingFilter adds the missing filter to each plain variable that is printed, because the engine prints nothing for a
 // missing variable and the agents print Missing. A variable that is piped into default stays as it is.
-func mark(source string, cfg *config.Config) string {
+func addMissingFilter(source string, cfg *config.Config) string {
 	stream := tokens.LexAll(source, cfg)
 	normal := tokens.NewLexer(source, cfg).Input // the positions of tokens refer to it
 	var out strings.Builder
@@ -155,7 +155,7 @@ func mark(source string, cfg *config.Config) string {
 		if stream.Next().Type != tokens.VariableBegin {
 			continue
 		}
-		name, end := chain(stream)
+		name, end := readVariable(stream)
 		if name == "" || end == nil || end.Pos > len(normal) {
 			continue
 		}
@@ -171,9 +171,9 @@ func mark(source string, cfg *config.Config) string {
 	return out.String()
 }
 
-// chain reads name(.name|["name"])* and returns the last name and the token after it; it returns "" and nil for any
+// readVariable reads name(.name|["name"])* and returns the last name and the token after it; it returns "" and nil for any
 // other expression.
-func chain(s *tokens.Stream) (string, *tokens.Token) {
+func readVariable(s *tokens.Stream) (string, *tokens.Token) {
 	last, ok := take(s, tokens.Name)
 	switch last {
 	case "true", "false", "none", "True", "False", "None", "not", "loop", "self":

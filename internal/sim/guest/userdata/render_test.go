@@ -58,7 +58,7 @@ func TestBootstrapDataIsPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, template, ok := Marker(data)
-		if !ok || !plain(string(template)) {
+		if !ok || !isPlain(string(template)) {
 			t.Errorf("%s renders in a process of its own", name)
 		}
 	}
@@ -75,7 +75,7 @@ func TestPlain(t *testing.T) {
 		"{% if a %}{% endif %}": false,
 		"{{ range }}{{":         false,
 	} {
-		if got := plain(template); got != want {
+		if got := isPlain(template); got != want {
 			t.Errorf("%q: %v", template, got)
 		}
 	}
