@@ -34,7 +34,7 @@ func output(t *testing.T, g *Guest, script string) string {
 	return out.String()
 }
 
-// TestCapture: the machines of an image have exactly the programs that scripts installed on the captured
+// TestCapture checks that the machines of an image have exactly the programs that scripts installed on the captured
 // machine.
 func TestCapture(t *testing.T) {
 	builder, dir := plain(t, "builder", nil)
@@ -126,8 +126,8 @@ func plainLinux(t *testing.T, name string, captured []byte) (*Guest, string) {
 	return g, dir
 }
 
-// TestCaptureLinux: software that scripts install on Ubuntu is on the machines of its
-// image, and files that identify the machine are not.
+// TestCaptureLinux checks that software that scripts install on Ubuntu is on the machines of its image, and that files
+// that identify the machine are not.
 func TestCaptureLinux(t *testing.T) {
 	builder, dir := plainLinux(t, "builder", nil)
 	for script, want := range map[string]string{

@@ -40,6 +40,8 @@ func newKeyboard(stream io.ReadWriter, wall *contain.Wall) *keyboard {
 	return k
 }
 
+// pump reads keys until the end of in. Ctrl-C cancels the running command; without a command, the shell gets keys
+// that drop the line.
 func (k *keyboard) pump(in io.Reader) {
 	b := make([]byte, 1024)
 	for {

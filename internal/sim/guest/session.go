@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// pipe copies between ch and conn in both directions until conn and ch have ended.
+// pipe copies between ch and conn in both directions until both have ended.
 func (g *Guest) pipe(ctx context.Context, ch ssh.Channel, conn net.Conn) {
 	stop := context.AfterFunc(ctx, func() { conn.Close(); ch.Close() })
 	defer stop()

@@ -284,7 +284,7 @@ func TestSFTP(t *testing.T) {
 	}
 }
 
-// TestSFTPEndsWithAStatus: an SFTP session ends with an exit status, which scp checks.
+// TestSFTPEndsWithAStatus checks that an SFTP session ends with an exit status, which scp reads.
 func TestSFTPEndsWithAStatus(t *testing.T) {
 	key, line := identity(t)
 	g, _ := boot(t, withKey(linux(t, nil), line))

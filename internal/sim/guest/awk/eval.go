@@ -127,6 +127,7 @@ func (r *run) field(i int) value {
 	return inputOf(r.fields[i-1])
 }
 
+// compared returns the result of a comparison: as numbers if both values are numeric or unset, else as texts.
 func (r *run) compared(n *node) bool {
 	a, b := r.eval(n.parts[0]), r.eval(n.parts[1])
 	c := 0
@@ -289,6 +290,7 @@ func (r *run) split(n *node, s string) value {
 	return numberOf(float64(len(parts)))
 }
 
+// replace implements sub and gsub and returns the number of replacements.
 func (r *run) replace(n *node) value {
 	target := &node{op: "field", parts: []*node{{op: "number"}}}
 	if len(n.parts) > 2 {
@@ -329,6 +331,7 @@ func (r *run) replace(n *node) value {
 	return numberOf(float64(len(found)))
 }
 
+// callOwn calls a function of the program. Arrays are passed by reference, other arguments by value.
 func (r *run) callOwn(d *definition, args []*node) value {
 	if len(r.frames) >= maxCalls {
 		panic(problem{errors.New("functions call each other too deep (a bound of the simulation)")})

@@ -116,6 +116,7 @@ func (p *parser) lines() {
 	}
 }
 
+// item parses a BEGIN, an END, a function or a rule.
 func (p *parser) item(prog *Program) {
 	switch {
 	case p.take("BEGIN"):
@@ -215,6 +216,7 @@ func (p *parser) statement() *node {
 	return n
 }
 
+// loop parses the rest of a for loop, of either form.
 func (p *parser) loop() *node {
 	p.want("(")
 	if t := p.tokens[p.at:]; len(t) > 4 && t[0].kind == name && t[1].text == "in" && t[2].kind == name && t[3].text == ")" {
@@ -240,6 +242,7 @@ func (p *parser) loop() *node {
 	return n
 }
 
+// simple parses a statement without a body.
 func (p *parser) simple() *node {
 	t := p.peek()
 	if t.kind != word {
@@ -267,6 +270,7 @@ func (p *parser) simple() *node {
 	return &node{op: "expr", parts: []*node{p.expr()}}
 }
 
+// printing parses print or printf with its redirection.
 func (p *parser) printing() *node {
 	n := &node{op: p.peek().text, parts: []*node{nil}}
 	p.at++

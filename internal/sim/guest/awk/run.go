@@ -353,6 +353,7 @@ func (r *run) forLoop(n *node) flow {
 	return goesOn
 }
 
+// printing runs print or printf with its redirection.
 func (r *run) printing(n *node) {
 	var args []value
 	for _, p := range n.parts[1:] {
@@ -433,6 +434,7 @@ func (r *run) get(name string) value {
 	return v
 }
 
+// set assigns a variable; a new NF changes the fields and the record.
 func (r *run) set(name string, v value) {
 	vars := r.vars
 	f := r.frameOf(name)

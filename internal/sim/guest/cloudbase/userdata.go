@@ -68,6 +68,7 @@ func (a *agent) userData(ctx context.Context) (outcome, error) {
 	return a.single(ctx, data)
 }
 
+// single runs custom data that is not multipart: it renders a template, and runs the result by its first bytes.
 func (a *agent) single(ctx context.Context, data []byte) (outcome, error) {
 	if engine, rest, ok := userdata.Marker(data); ok && engine == "jinja" {
 		a.debugf(userDataModule, "Using template engine 'jinja' to render the user data")
@@ -170,6 +171,7 @@ func (a *agent) reportFailed(f shell.Failure) {
 	}
 }
 
+// ended records the exit code of a user's script and returns its outcome.
 func (a *agent) ended(code int) outcome {
 	a.infof(userDataModule, "User data script ended with return code: %d", code)
 	a.res.ExitCode = code
@@ -239,6 +241,7 @@ func (a *agent) heat(ctx context.Context, p userdata.Part) (outcome, error) {
 	return a.ended(code), nil
 }
 
+// shellPart runs a script part with the interpreter of its file extension.
 func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
 	text := string(p.Body)
 	switch strings.ToLower(path.Ext(p.Filename)) {

@@ -214,7 +214,7 @@ func (s *Services) Dependents(name string) []string {
 }
 
 // Kill ends the process of a running service, which counts as a failure: the service is started again if its recovery
-// says so. The delay of the action is skipped, because waits of guests are simulated.
+// says so. The delay of the action is skipped, as other waits of guests are.
 func (s *Services) Kill(name string) error {
 	row, ok := s.Get(name)
 	if !ok || !row.Running {
@@ -236,6 +236,8 @@ func (s *Services) Kill(name string) error {
 	return s.Start(name)
 }
 
+// run starts or stops a service, after it has started the services that it needs. within are the services that start
+// because they need this one.
 func (s *Services) run(name string, running bool, within []string) error {
 	s.mu.Lock()
 	row, ok := s.byID[key(name)]

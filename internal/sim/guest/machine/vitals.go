@@ -15,7 +15,7 @@ import (
 type Vitals struct {
 	// Free is the free share of the OS disk, from 0 to 1.
 	Free float64 `json:"free"`
-	// Committed is set if programs have committed the machine's memory, except less than the kubelet reserves.
+	// Committed is set if programs have committed so much memory that less is left than the kubelet reserves.
 	Committed bool `json:"committed,omitempty"`
 	// UnusedImages is the share of the OS disk that images without a container use.
 	UnusedImages float64 `json:"unusedImages,omitempty"`

@@ -161,6 +161,7 @@ func (r *run) finish() {
 	r.flush()
 }
 
+// print writes a text as a line of the output.
 func (r *run) print(text string) {
 	if r.newline || r.more() {
 		text += r.End
@@ -193,6 +194,8 @@ func (r *run) text() string {
 	return r.space.String()
 }
 
+// cycle runs the script on the pattern space. The error is one of errQuit and the similar values, or ends the
+// program; the code is then the exit code.
 func (r *run) cycle() (int, error) {
 	for i := 0; i < len(r.commands); i++ {
 		if r.steps++; r.steps > maxSteps {
@@ -224,6 +227,7 @@ func (r *run) cycle() (int, error) {
 	return 0, nil
 }
 
+// selected reports whether a command's addresses select the current line.
 func (r *run) selected(c *command) (bool, error) {
 	ok, err := r.inRange(c)
 	return ok != c.not, err

@@ -299,6 +299,7 @@ func (b *batch) enter(to string, drives bool) int {
 	return 0
 }
 
+// directories implements pushd and popd.
 func (b *batch) directories(name, args string) int {
 	if name == "pushd" {
 		if args == "" {

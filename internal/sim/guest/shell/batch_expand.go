@@ -215,6 +215,7 @@ func substring(v, spec string) (string, error) {
 	return v[start:end], nil
 }
 
+// variable returns a variable, also one that cmd.exe computes; the second result is false if it is not set.
 func (b *batch) variable(name string) (string, bool) {
 	for k, v := range b.cmd.env {
 		if strings.EqualFold(k, name) {
@@ -278,6 +279,7 @@ func (b *batch) late(s string) (string, error) {
 	return out.String(), nil
 }
 
+// loopVariables expands the variables of the running for commands.
 func (b *batch) loopVariables(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -243,6 +243,7 @@ func (b *batch) capture(ctx context.Context, text string) string {
 	return out.String()
 }
 
+// forLines runs the body of for /f for each line of a text.
 func (b *batch) forLines(ctx context.Context, n forCommand, o fileOptions, content string) int {
 	code, at := 0, 0
 	for line := range strings.Lines(content) {

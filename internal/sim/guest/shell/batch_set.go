@@ -204,6 +204,7 @@ func (m *sum) value(name string) int32 {
 
 var sums = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}}
 
+// level evaluates the binary operators from a precedence on.
 func (m *sum) level(i int) (int32, error) {
 	if m.depth++; m.depth > 400 {
 		return 0, fmt.Errorf("the expression is too deep (a bound of the simulation)")

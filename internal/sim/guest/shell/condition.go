@@ -37,6 +37,7 @@ func test(_ context.Context, p *Process) int {
 	return 1
 }
 
+// words evaluates an expression: up to four words by the rules of POSIX, more as a full expression.
 func (t *testing) words(w []string) bool {
 	switch {
 	case len(w) == 0:

@@ -244,6 +244,7 @@ func (c *calculation) power() decimal {
 	return decimal{c.aligned(all, scale), scale}
 }
 
+// unary evaluates a negation, a parenthesis, a number, a variable or a function.
 func (c *calculation) unary() decimal {
 	switch {
 	case c.take("-") != "":

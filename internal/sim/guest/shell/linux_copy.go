@@ -109,6 +109,7 @@ func copyTree(p *Process, from, to string) error {
 	return c.into(from, to, 0)
 }
 
+// into copies a file or a directory to a path.
 func (c *copying) into(from, to string, depth int) error {
 	c.p.meter.Look()
 	root := c.p.Guest.Root

@@ -285,6 +285,7 @@ func tarCommand(ctx context.Context, p *Process) int {
 	return p.Fail(2, "tar: You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
 }
 
+// tarCreate writes an archive. The paths in p are relative to -C, those in outer to the current folder.
 func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -367,6 +368,7 @@ func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 	return code
 }
 
+// tarRead lists or unpacks an archive. The paths in p are relative to -C, those in outer to the current folder.
 func tarRead(ctx context.Context, p, outer *Process, o options) int {
 	file := o.value("f")
 	if file == "" {
@@ -480,6 +482,7 @@ func (p *Process) transformed(ctx context.Context, expressions []string) func(st
 	}
 }
 
+// inArchive reports whether the operands name an entry of an archive, and records in seen which one does.
 func inArchive(meter *limit.Meter, name string, names []string, wanted []*shPattern, seen map[string]bool) bool {
 	for i, n := range names {
 		meter.Step()

@@ -277,7 +277,7 @@ func mkdir(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// makeDir creates a folder and the folders above it, to which the umask applies.
+// makeDir creates a folder and the missing folders above it, all with the given mode.
 func (p *Process) makeDir(d string, mode fs.FileMode) error {
 	root := p.Guest.Root
 	var missing []string

@@ -454,6 +454,7 @@ var (
 	jqCaptures = regexp.MustCompile(`\(\?<(\w+)>`)
 )
 
+// orderedTerm rewrites .[] in a term as a call of _each.
 func orderedTerm(t *gojq.Term) {
 	for i, suffix := range t.SuffixList {
 		if !suffix.Iter {
@@ -498,6 +499,7 @@ func (r *jqRun) json(v any) string {
 	return b.String()
 }
 
+// sorted returns the keys of an object by their order in the input, if that is known.
 func (r *jqRun) sorted(m map[string]any) []string {
 	keys := slices.Sorted(maps.Keys(m))
 	if shape := r.shapes[strings.Join(keys, "\x00")]; shape != nil {
@@ -543,6 +545,7 @@ func (r *jqRun) learn(filter string) {
 	}
 }
 
+// apply runs a filter on one input and prints its results. It returns the message and exit code of an error.
 func (r *jqRun) apply(ctx context.Context, code *gojq.Code, in any, values []any) (message string, status int) {
 	for results := code.RunWithContext(ctx, in, values...); ; {
 		v, ok := results.Next()
@@ -569,6 +572,7 @@ func (r *jqRun) apply(ctx context.Context, code *gojq.Code, in any, values []any
 	}
 }
 
+// encode writes a value as jq prints it, indented.
 func (r *jqRun) encode(b *strings.Builder, v any, depth int) {
 	indent := "  "
 	if n, err := strconv.Atoi(r.o.value("indent")); err == nil {

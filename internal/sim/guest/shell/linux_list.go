@@ -53,6 +53,7 @@ func list(_ context.Context, p *Process, o options) int {
 	return code
 }
 
+// listDir lists a folder, and with -R the folders below it.
 func listDir(p *Process, o options, dir string, named bool) {
 	if named {
 		p.Printf("%s:\n", dir)

@@ -70,6 +70,7 @@ func unitFile(p *Process, name string) string {
 	return ""
 }
 
+// unit runs a verb of systemctl for one unit.
 func unit(p *Process, verb, name string, o options) int {
 	services, now := p.Guest.Services, o.has("now")
 	name = strings.TrimSuffix(name, ".service")

@@ -187,6 +187,7 @@ func (c *copyEnd) source(files []string) error {
 	return nil
 }
 
+// send sends a file, or a folder with its contents.
 func (c *copyEnd) send(name string) error {
 	root := c.p.Guest.Root
 	info, err := root.Stat(name)

@@ -130,6 +130,7 @@ func (p prefixed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// jumpCall implements break, continue and return.
 func (r *runner) jumpCall(to shJump, args []string) {
 	n, err := 1, error(nil)
 	if len(args) > 1 {
@@ -1132,6 +1133,7 @@ func (r *runner) kill(args []string) {
 	}
 }
 
+// killOne sends a signal to a process or a job.
 func (r *runner) killOne(name, word string) bool {
 	number := signalNumbers[name]
 	if strings.HasPrefix(word, "%") {

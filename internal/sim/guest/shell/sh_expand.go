@@ -332,6 +332,7 @@ func manyBraces(w *syntax.Word) bool {
 	return n > maxBraces
 }
 
+// tickLong counts a word of a long expansion, and checks at times that the script may continue.
 func (r *runner) tickLong(n int) {
 	r.grow(32)
 	if n%256 == 0 {
@@ -346,6 +347,7 @@ func hasBrace(w *syntax.Word) bool {
 	})
 }
 
+// expanded appends the fields of a word, with the expansion of file names.
 func (r *runner) expanded(out []string, word *syntax.Word) []string {
 	w := words{r: r, split: true}
 	w.parts(word.Parts, false)

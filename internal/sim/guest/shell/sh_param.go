@@ -392,6 +392,8 @@ func (r *runner) substitute(e *expanding, s *syntax.Replace) {
 	}
 }
 
+// replaced returns a text with matches replaced; anchor is # or % for a match at the start or the end only, and all
+// replaces each match.
 func (r *runner) replaced(m *shPattern, text string, anchor byte, all, empty bool, with []segment) string {
 	var b strings.Builder
 	put := func(found string) {

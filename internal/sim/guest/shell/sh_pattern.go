@@ -206,6 +206,7 @@ func (m *shPattern) suffix(meter *limit.Meter, text string, long bool) int {
 	return -1
 }
 
+// byEnds returns the first index of a text for which ok is true, or with last the last index; -1 if there is none.
 func (m *shPattern) byEnds(text string, last bool, ok func(i int) bool) int {
 	for i := range len(text) + 1 {
 		at := i

@@ -424,6 +424,7 @@ func (r *runner) tree(stmts []*syntax.Stmt) {
 	}
 }
 
+// unit runs statements. An error that ends the current line ends them, and the script continues after them.
 func (r *runner) unit(stmts []*syntax.Stmt) {
 	scopes, frames, tested, loops := r.scopes, r.frames, r.tested, r.loops
 	source, base := r.source, r.base
@@ -605,6 +606,7 @@ func (r *runner) file() string {
 	return ""
 }
 
+// binary runs &&, || or a pipe.
 func (r *runner) binary(c *syntax.BinaryCmd) {
 	switch c.Op {
 	case syntax.AndStmt, syntax.OrStmt:
@@ -629,6 +631,7 @@ func (r *runner) binary(c *syntax.BinaryCmd) {
 	r.pipeline(parts, errs)
 }
 
+// pipeline runs the parts of a pipe at the same time, each in a subshell; with lastpipe, the last part runs in this shell.
 func (r *runner) pipeline(parts []*syntax.Stmt, errs []bool) {
 	statuses := make([]int, len(parts))
 	var wait sync.WaitGroup
@@ -1004,6 +1007,7 @@ func (r *runner) invoke(args []string, temp map[string]*variable) {
 
 func sameMap(a, b map[string]*variable) bool { return fmt.Sprintf("%p", a) == fmt.Sprintf("%p", b) }
 
+// function calls a function of the script.
 func (r *runner) function(f *shFunction, args []string, temp map[string]*variable) {
 	if len(r.frames) > maxFunctions {
 		panic(ended{r.exceed("has functions that call each other too deep")})

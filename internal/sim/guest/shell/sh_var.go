@@ -325,6 +325,7 @@ type errReadonly string
 // Error returns bash's message.
 func (e errReadonly) Error() string { return string(e) + ": readonly variable" }
 
+// store assigns a text to a variable or to its item key; with more it appends.
 func (r *runner) store(v *variable, name, key, text string, more bool) error {
 	before := v.bytes()
 	if v.kind == scalar && key != "" {
@@ -571,6 +572,7 @@ func declaredWord(word, flags string, assigns []*syntax.Assign) (string, []*synt
 	return flags, append(assigns, one)
 }
 
+// declare implements declare, local, export and readonly with their flags, each with its sign.
 func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 	has := func(flag string) bool { return strings.Contains(flags, flag) }
 	for _, flag := range flags {

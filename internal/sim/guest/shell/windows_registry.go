@@ -186,6 +186,7 @@ func (c regCall) done() int {
 
 const noKey = "ERROR: The system was unable to find the specified registry key or value.\r"
 
+// remove implements reg delete.
 func (c regCall) remove() int {
 	p, registry := c.p, c.p.Guest.Registry()
 	k, there := registry.Key(c.key)

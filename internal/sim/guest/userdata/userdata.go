@@ -80,6 +80,7 @@ func (h header) get(name string) string {
 	return ""
 }
 
+// split returns the leaves of a message with a header; depth is its nesting.
 func split(h header, body io.Reader, depth int) ([]Part, error) {
 	if depth > maxDepth {
 		return nil, errors.New("multipart documents are nested too deep")
