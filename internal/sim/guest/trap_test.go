@@ -108,7 +108,7 @@ func TestWindowsTraps(t *testing.T) {
 		}}},
 		{"no user data", "", want{provisioned: ready, console: "No user data"}},
 
-		// 2.2 and 2.3: the data and its formats.
+		// The data and its formats.
 		{"gzip is not undone", zip(join + joinCommand), want{provisioned: failed, message: "no header could be found"}},
 		{"a byte order mark hides the first line", "\ufeff" + join + joinCommand, want{provisioned: ready, message: "byte order mark"}},
 		{"a leading newline hides the first line", "\n#cloud-config\nruncmd:\n- kubeadm x\n",
@@ -153,7 +153,7 @@ func TestWindowsTraps(t *testing.T) {
 			"Content-Type: text/cloud-config\n\n#cloud-config\na: [\n" +
 			"--X--\n", want{provisioned: ready, message: "no YAML"}},
 
-		// 2.4: cloud-config keys.
+		// The keys of cloud-config.
 		{"YAML error fails provisioning", "#cloud-config\nwrite_files:\n- path: x\n content: [\n",
 			want{provisioned: failed, message: "no YAML"}},
 		{"unknown keys are errors that fail nothing", "#cloud-config\nbootcmd: [a]\nmounts: []\ndisk_setup: {}\n", want{
@@ -200,7 +200,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"the last of two keys counts", "#cloud-config\nruncmd: ['echo 1>C:\\1']\nruncmd: ['echo 2>C:\\2']\n",
 			want{provisioned: ready, files: map[string]string{"/1": "-"}}},
 
-		// 2.5: users.
+		// Users.
 		{"a hashed password skips the user", "#cloud-config\nusers:\n- {name: ops, passwd: " +
 			"'$6$aaaaaaaaaaaaaaaaaaaaaaaa', ssh_authorized_keys: [k]}\n- {name: ops2, passwd: short, " +
 			"ssh_authorized_keys: " +
@@ -219,7 +219,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"a name that is a path", "#cloud-config\nusers:\n- {name: '..\\..\\x', ssh_authorized_keys: [a]}\n",
 			want{provisioned: ready, message: "is no user name"}},
 
-		// 2.6: runcmd.
+		// The commands of runcmd.
 		{"a list is joined without quotes", "#cloud-config\nruncmd:\n- [echo, 'a & echo b']\n",
 			want{provisioned: ready, console: "\na \nb\n"}},
 		{"a number fails it", "#cloud-config\nruncmd:\n- 5\n- echo a>C:\\1\n",
@@ -237,7 +237,7 @@ func TestWindowsTraps(t *testing.T) {
 			"#cloud-config\nruncmd:\n- kubeadm join --token abcdef.0123456789abcdef x\n",
 			want{provisioned: ready, silent: "0123456789abcdef", logSilent: "0123456789abcdef"}},
 
-		// 2.7: exit codes.
+		// Exit codes.
 		{"1001 in a script reboots once", "rem cmd\r\necho x>>C:\\n\r\nexit 1001\r\n",
 			want{provisioned: ready, exit: 1001, boots: 2, files: map[string]string{"/n": "x\r\n"}}},
 		{"1002 in a script does not reboot", "rem cmd\r\nexit 1002\r\n", want{provisioned: ready, exit: 1002, boots: 1}},

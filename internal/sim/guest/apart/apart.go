@@ -99,7 +99,7 @@ func Run[Q, A any](ctx context.Context, name string, q Q, most int) (a A, err er
 	if err != nil {
 		return a, err
 	}
-	// The parent-death signal is sent when the thread that forked ends.
+	// The parent-death signal is sent when the thread that forked ends, so the goroutine keeps the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	late, cancel := context.WithTimeout(ctx, wall)

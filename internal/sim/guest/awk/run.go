@@ -181,7 +181,7 @@ func (r *run) finish() int {
 	return r.exit
 }
 
-func (r *run) print(s string) { _, _ = io.WriteString(r.out, s) } // the reader of the output handles a failed write
+func (r *run) print(s string) { _, _ = io.WriteString(r.out, s) } // an error means that nothing reads the output
 
 func (r *run) compile(p string) *regex.Pattern {
 	if re, ok := r.patterns[p]; ok {

@@ -22,7 +22,7 @@ const (
 	unattendPath = `C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log\cloudbase-init-unattend.log`
 )
 
-// Result is how a run ended.
+// Result describes how a boot of the agent ended.
 type Result struct {
 	// Failed is set if a plugin raised an error: ProvisioningFailed is reported to Azure.
 	Failed bool

@@ -27,7 +27,7 @@ const (
 	scripts    = "/var/lib/cloud/instance/scripts"
 )
 
-// Result is how a run ended.
+// Result describes how a boot of the agent ended.
 type Result struct {
 	// Ran is set if the user's scripts had not run before this boot.
 	Ran bool

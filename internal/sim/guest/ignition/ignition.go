@@ -30,7 +30,7 @@ const logPath = "/var/log/ignition.log"
 // step is the name of Ignition's run in the guest's journal.
 const step = "ignition"
 
-// Result is how a boot ended.
+// Result describes how a boot ended.
 type Result struct {
 	// Ran is set when Ignition ran in this boot.
 	Ran bool

@@ -12,7 +12,7 @@ import (
 // aclFile stores the access lists that scripts have changed, beside the file tree.
 const aclFile = "acls.json"
 
-// maxACLs bounds the paths that have an access list of their own.
+// maxACLs bounds the paths that have their own access list.
 const maxACLs = 4096
 
 // ACL is the access list of a file or folder: its own entries, and whether it inherits the entries of the folder

@@ -182,7 +182,7 @@ func (r *run) write(text string) {
 	if r.unended {
 		text, r.unended = r.End+text, false
 	}
-	_, _ = io.WriteString(r.out, text) // the reader of the output handles a failed write
+	_, _ = io.WriteString(r.out, text) // an error means that nothing reads the output
 }
 
 // text returns the pattern space for a search or an edit, and counts a step for each part of it.

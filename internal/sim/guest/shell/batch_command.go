@@ -229,7 +229,7 @@ func (b *batch) start(ctx context.Context, args string) int {
 	return code
 }
 
-func (b *batch) print(text string) { _, _ = io.WriteString(b.o.Stdout, text) } // the reader of the output handles a failed write
+func (b *batch) print(text string) { _, _ = io.WriteString(b.o.Stdout, text) } // an error means that nothing reads the output
 
 // process returns a process of the script with its current streams.
 func (b *batch) process(args []string) *Process {

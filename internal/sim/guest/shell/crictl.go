@@ -58,7 +58,7 @@ func crictl(ctx context.Context, p *Process) int {
 			if c.name == rest {
 				data, err := p.Guest.Root.ReadFile(c.log)
 				if err == nil {
-					_, _ = p.Stdout.Write(data) // the reader of the output handles a failed write
+					_, _ = p.Stdout.Write(data) // an error means that nothing reads the output
 					return 0
 				}
 			}

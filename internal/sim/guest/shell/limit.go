@@ -23,7 +23,7 @@ const (
 	maxFrames = 6000
 	// maxWritten bounds the bytes written to files and streams.
 	maxWritten = 256 << 20
-	// maxRange bounds a sequence such as {1..9}.
+	// maxRange bounds the repetitions and numbers that commands such as seq, yes and csplit produce.
 	maxRange = 100_000
 	// maxMatches bounds the names that patterns of file names match, in bytes. Each command of the script adds
 	// matchesPerCall, because the shell cannot know when it no longer uses a match.

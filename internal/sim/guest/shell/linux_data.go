@@ -60,10 +60,10 @@ func base64Command(_ context.Context, p *Process, o options) int {
 				good--
 			}
 			plain, _ = base64.RawStdEncoding.DecodeString(text[:good])
-			_, _ = p.Stdout.Write(plain) // the reader of the output handles a failed write
+			_, _ = p.Stdout.Write(plain) // an error means that nothing reads the output
 			return p.Fail(1, "base64: invalid input")
 		}
-		_, _ = p.Stdout.Write(plain) // the reader of the output handles a failed write
+		_, _ = p.Stdout.Write(plain) // an error means that nothing reads the output
 		return 0
 	}
 	width := 76
@@ -153,7 +153,7 @@ func gzipCommand(_ context.Context, p *Process, o options) int {
 		case o.has("t"):
 			continue
 		case toStdout || f == "-":
-			_, _ = p.Stdout.Write(out) // the reader of the output handles a failed write
+			_, _ = p.Stdout.Write(out) // an error means that nothing reads the output
 			continue
 		case p.Guest.Root.Exists(p.Abs(to)) && !o.has("f"):
 			fail(2, "%s already exists;\tnot overwritten", to)
@@ -356,7 +356,7 @@ func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 		data = zipped(p.meter, data)
 	}
 	if file == "" || file == "-" {
-		_, _ = p.Stdout.Write(data) // the reader of the output handles a failed write
+		_, _ = p.Stdout.Write(data) // an error means that nothing reads the output
 		return code
 	}
 	if outer.Abs(file) == "/dev/null" {
@@ -430,7 +430,7 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 		}
 		if o.has("O") {
 			if h.Typeflag == tar.TypeReg {
-				_, _ = io.Copy(p.Stdout, io.LimitReader(r, maxUnzipped)) // the reader of the output handles a failed write
+				_, _ = io.Copy(p.Stdout, io.LimitReader(r, maxUnzipped)) // an error means that nothing reads the output
 			}
 			continue
 		}

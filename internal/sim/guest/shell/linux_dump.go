@@ -409,7 +409,7 @@ func dd(_ context.Context, p *Process) int {
 		data, _ = io.ReadAll(io.LimitReader(in.in, maxCopiedBytes))
 	}
 	if of := set["of"]; of == "" || of == "-" || !p.device(of, data) && of == "/dev/stdout" {
-		_, _ = p.Stdout.Write(data) // the reader of the output handles a failed write
+		_, _ = p.Stdout.Write(data) // an error means that nothing reads the output
 	} else if of != "/dev/null" {
 		old, _ := p.Guest.Root.ReadFile(p.Abs(of))
 		at := number("seek") * block
@@ -716,7 +716,7 @@ func xxd(_ context.Context, p *Process, o options) int {
 		if err != nil {
 			return p.Fail(1, "xxd: %v", err)
 		}
-		_, _ = p.Stdout.Write(out) // the reader of the output handles a failed write
+		_, _ = p.Stdout.Write(out) // an error means that nothing reads the output
 		return code
 	}
 	if n, err := strconv.Atoi(o.value("s")); err == nil {

@@ -103,7 +103,7 @@ func cat(_ context.Context, p *Process, o options) int {
 		}
 		if len(o.given) == 0 {
 			for part := in.read(buffer); len(part) > 0; part = in.read(buffer) {
-				_, _ = p.Stdout.Write(part) // the reader of the output handles a failed write
+				_, _ = p.Stdout.Write(part) // an error means that nothing reads the output
 			}
 			continue
 		}

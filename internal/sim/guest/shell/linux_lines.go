@@ -96,7 +96,7 @@ func tee(_ context.Context, p *Process, o options) int {
 		if len(part) == 0 && !first {
 			return code
 		}
-		_, _ = p.Stdout.Write(part) // the reader of the output handles a failed write
+		_, _ = p.Stdout.Write(part) // an error means that nothing reads the output
 		files = slices.DeleteFunc(files, func(f string) bool {
 			if p.device(f, part) {
 				return false
@@ -124,7 +124,7 @@ func (p *Process) device(name string, data []byte) bool {
 	default:
 		return false
 	}
-	_, _ = w.Write(data) // the reader of the output handles a failed write
+	_, _ = w.Write(data) // an error means that nothing reads the output
 	return true
 }
 

@@ -105,7 +105,7 @@ func sedFile(p *Process, program *sed.Program, name string, data []byte, o optio
 		return p.Fail(1, "sed: %v", err)
 	}
 	if !o.has("i") {
-		_, _ = p.Stdout.Write(out.Bytes()) // the reader of the output handles a failed write
+		_, _ = p.Stdout.Write(out.Bytes()) // an error means that nothing reads the output
 		return c
 	}
 	root, at := p.Guest.Root, p.Abs(name)

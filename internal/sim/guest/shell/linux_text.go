@@ -321,7 +321,7 @@ func tr(_ context.Context, p *Process, o options) int {
 	}
 	buffer := make([]byte, streamPart)
 	for part := input.read(buffer); len(part) > 0; part = input.read(buffer) {
-		_, _ = p.Stdout.Write(edit(part)) // the reader of the output handles a failed write
+		_, _ = p.Stdout.Write(edit(part)) // an error means that nothing reads the output
 	}
 	return 0
 }
@@ -405,7 +405,7 @@ func head(_ context.Context, p *Process, o options) int {
 			if count[0] == '-' {
 				end = len(data) + n
 			}
-			_, _ = p.Stdout.Write(data[:min(max(end, 0), len(data))]) // the reader of the output handles a failed write
+			_, _ = p.Stdout.Write(data[:min(max(end, 0), len(data))]) // an error means that nothing reads the output
 			continue
 		}
 		lines := p.linesAfter(string(data))

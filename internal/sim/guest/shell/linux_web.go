@@ -150,7 +150,7 @@ func (p *Process) curlWrite(o options, out string, body []byte, say func(int, st
 	}
 	if out == "" || out == "-" || p.device(out, body) {
 		if out == "" || out == "-" {
-			_, _ = p.Stdout.Write(body) // the reader of the output handles a failed write
+			_, _ = p.Stdout.Write(body) // an error means that nothing reads the output
 		}
 		return 0
 	}

@@ -56,7 +56,7 @@ type copyEnd struct {
 	code      int
 }
 
-// longestControl bounds a line of the protocol.
+// longestControl bounds a line of the protocol, in bytes.
 const longestControl = 8 << 10
 
 func (c *copyEnd) ok() error {

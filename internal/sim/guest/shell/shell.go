@@ -77,7 +77,7 @@ func (p *Process) Arg(i int) string {
 	return ""
 }
 
-// Printf writes to standard output. The reader of the output handles a failed write.
+// Printf writes to standard output. A failed write is ignored, because it means that nothing reads the output.
 func (p *Process) Printf(format string, a ...any) {
 	p.meter.Step()
 	fmt.Fprintf(p.Stdout, format, a...)

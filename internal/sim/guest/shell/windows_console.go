@@ -76,7 +76,7 @@ func more(_ context.Context, p *Process) int {
 			p.Fail(0, "Cannot access file %s\r", p.Abs(n))
 			continue
 		}
-		_, _ = p.Stdout.Write(data) // the reader of the output handles a failed write
+		_, _ = p.Stdout.Write(data) // an error means that nothing reads the output
 	}
 	return 0
 }

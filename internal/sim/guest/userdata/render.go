@@ -9,7 +9,7 @@ import (
 
 // A template is a program, and its engine has no limits: a macro that calls itself, or a text that is
 // doubled again and again, would end the process that renders it. Templates that only print variables are
-// rendered here; every other template in a process of its own.
+// rendered here; every other template in a separate process.
 
 // maxRendered is the maximum size of a rendered template.
 const maxRendered = maxSize
