@@ -1,6 +1,6 @@
 // Package awk runs programs of the pattern language awk over the texts that the caller passes. It opens files and
-// starts programs only through the caller's functions. It refuses every feature that it does not implement by name
-// (Unsupported). The guests import it.
+// starts programs only through the caller's functions. It refuses by name (Unsupported) every feature that it does
+// not implement. The guests import it.
 package awk
 
 import (

@@ -1,5 +1,5 @@
 // Package sed runs the stream editor's scripts as GNU sed does, over the lines that the caller passes. It opens no
-// files itself. It refuses every feature that it does not implement by name (Unsupported). The guests import it.
+// files itself. It refuses by name (Unsupported) every feature that it does not implement. The guests import it.
 package sed
 
 import (
