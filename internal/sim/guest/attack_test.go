@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// TestBoundedBoot boots guests whose custom data would crash or exhaust the plane. Each
-// fails with the name of the limit, and everything else continues.
+// TestBoundedBoot boots guests whose custom data would crash or exhaust the plane. Each boot fails with the name of
+// the limit, and everything else continues.
 func TestBoundedBoot(t *testing.T) {
 	for name, c := range map[string]struct{ data, bound string }{
 		"a macro in itself": {header + "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
@@ -81,7 +81,7 @@ func TestNothingOutsideChanges(t *testing.T) {
 	}
 }
 
-// outside fails for each file that is not the guest's.
+// outside fails the test for each file that does not belong to the guest.
 func outside(t *testing.T, outer, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(outer, func(p string, e fs.DirEntry, err error) error {
@@ -113,7 +113,7 @@ func outside(t *testing.T, outer, dir string) {
 	}
 }
 
-// climbing returns a path that tries to leave.
+// climbing returns a random path that leads out of the guest, or to a file of the host.
 func climbing(r *rand.Rand, windows bool) string {
 	parts := []string{[]string{"", "/", "/a/", "a/", "/etc/kubernetes/"}[r.IntN(5)]}
 	for range 1 + r.IntN(6) {
@@ -170,7 +170,8 @@ func (w trigger) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLongListsEnd: a list of custom data ends with its machine, between two items, and is done at the next start.
+// TestLongListsEnd checks that the end of the machine also ends a long list of custom data, between two items, and
+// that the next start does the rest of the list.
 func TestLongListsEnd(t *testing.T) {
 	list := func(format string) (out string) {
 		for i := range 500 {

@@ -34,7 +34,7 @@ func output(t *testing.T, g *Guest, script string) string {
 	return out.String()
 }
 
-// TestCapture: the machines of an image have exactly the programs that scripts installed on the captured
+// TestCapture checks that the machines of an image have exactly the programs that scripts installed on the captured
 // machine.
 func TestCapture(t *testing.T) {
 	builder, dir := plain(t, "builder", nil)
@@ -91,7 +91,7 @@ Set-Content -Path C:\Windows\Temp\x -Value x`)
 	}
 }
 
-// TestSysprep fails where an application is one user's, and says so in its log.
+// TestSysprep checks that sysprep fails if an application is installed for one user only, and that its log says so.
 func TestSysprep(t *testing.T) {
 	g, _ := plain(t, "builder", nil)
 	const run = `& C:\Windows\System32\Sysprep\sysprep.exe /oobe /generalize
@@ -108,7 +108,7 @@ Get-Content C:\Windows\System32\Sysprep\Panther\setuperr.log`)
 	}
 }
 
-// plainLinux boots Ubuntu without the programs of a node, or a machine of a captured disk.
+// plainLinux boots Ubuntu without the programs of a node, from a captured disk if there is one.
 func plainLinux(t *testing.T, name string, captured []byte) (*Guest, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,8 +126,8 @@ func plainLinux(t *testing.T, name string, captured []byte) (*Guest, string) {
 	return g, dir
 }
 
-// TestCaptureLinux: software that scripts install on Ubuntu is on the machines of its
-// image, and files that identify the machine are not.
+// TestCaptureLinux checks that software that scripts install on Ubuntu is on the machines of its image, and that files
+// that identify the machine are not.
 func TestCaptureLinux(t *testing.T) {
 	builder, dir := plainLinux(t, "builder", nil)
 	for script, want := range map[string]string{

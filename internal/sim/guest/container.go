@@ -22,45 +22,45 @@ import (
 
 // ContainerSpec describes a simulated container for commands that are executed in it.
 type ContainerSpec struct {
-	// Folder is the folder of the container's files in its machine's tree.
+	// Folder holds the container's files, in the directory of its machine.
 	Folder guestfs.Folder
-	// Mounts are its volumes.
+	// Mounts are the container's volumes.
 	Mounts []guestfs.Mount
 	// OS is Linux or Windows; Build is the Windows build of the image.
 	OS, Build string
-	// Image is the reference as the pod has it.
+	// Image is the image reference of the pod.
 	Image    string
 	Hostname string
-	// User is who its programs run as; the OS's own when empty.
+	// User is the user that the container's programs run as; empty means the default user of the OS.
 	User string
 	Env  map[string]string
-	// Range is the range of addresses that its own is of; not valid where it is not known.
+	// Range is the address range that the container's own address belongs to; not valid if it is unknown.
 	Range      netip.Prefix
-	WorkingDir string // the working directory; the OS's own when empty
+	WorkingDir string // the working directory; empty means the default of the OS
 	IPs        []netip.Addr
-	// DNS are the DNS servers of the container, Search the suffixes that complete names, and Network the
-	// network that it can reach.
+	// DNS are the DNS servers of the container, Search the suffixes that complete names, and Network the network that
+	// the container can reach.
 	DNS, Search []string
 	Network     machine.Network
-	// Dots is the ndots of its resolver.
+	// Dots is the option ndots of the container's resolver.
 	Dots int
-	// Web sends its HTTP requests; nil refuses them.
+	// Web sends the HTTP requests of the container; nil refuses them.
 	Web http.RoundTripper
-	// Usage is the shared resource usage of the container's machine; nil means usage of its own.
+	// Usage is the resource usage that the container shares with its machine; nil counts the container alone.
 	Usage *limit.Guest
 	// OnPanic is called for each panic of the simulation's own code in the container.
 	OnPanic func(*contain.Panic)
 }
 
-// Container is a file tree and a shell that simulate the inside of a container. The effects of its real
-// processes are not known here, and no real program is run.
+// Container is a file tree and a shell that simulate the inside of a container. It runs no real program, and does not
+// know the effects of the container's real processes.
 type Container struct {
 	spec ContainerSpec
 	m    *machine.Machine
 	sh   *shell.Shell
 }
 
-// NewContainer creates the file tree, or keeps an existing one.
+// NewContainer creates the file tree of a container, or keeps an existing one.
 func NewContainer(spec ContainerSpec) (*Container, error) {
 	m, err := machine.New(machine.Spec{
 		ID: spec.Folder.Name(), Folder: spec.Folder, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs, Range: spec.Range,
@@ -76,7 +76,7 @@ func NewContainer(spec ContainerSpec) (*Container, error) {
 	return &Container{spec: spec, m: m, sh: shell.New(m, nil, spec.Web)}, nil
 }
 
-// resolvConf writes /etc/resolv.conf as the kubelet does. On Windows the settings are those of the adapter.
+// resolvConf writes /etc/resolv.conf as the kubelet does. Windows has the settings on its network adapter instead.
 func resolvConf(m *machine.Machine, dots int) error {
 	if m.IsWindows() {
 		return nil
@@ -94,7 +94,7 @@ func resolvConf(m *machine.Machine, dots int) error {
 	return m.Root.WriteFile("/etc/resolv.conf", []byte(text.String()), 0o644)
 }
 
-// Close gives back the container's handles. Its directory stays.
+// Close releases the container's file handles. Its directory stays.
 func (c *Container) Close() error { return c.m.Close() }
 
 // Exec runs a command as `kubectl exec` does and returns its exit code. An error means that the container
@@ -128,7 +128,8 @@ func (c *Container) user() string {
 	return c.spec.User
 }
 
-// dir returns where its programs start: on Windows the root of the drive, as in the base images.
+// dir returns the directory in which programs start: on Windows the root of the drive by default, as in the base
+// images.
 func (c *Container) dir() string {
 	if c.m.IsWindows() {
 		return cmp.Or(c.spec.WorkingDir, `C:\`)
@@ -136,8 +137,7 @@ func (c *Container) dir() string {
 	return c.spec.WorkingDir
 }
 
-// notFound returns containerd's error for a program that does not exist, in the words of
-// runc and of hcsshim.
+// notFound returns containerd's error for a program that does not exist, with the texts of runc and hcsshim.
 func (c *Container) notFound(program string) error {
 	if c.m.IsWindows() {
 		return fmt.Errorf("failed to exec in container: failed to start exec: hcs::System::CreateProcess %s: "+

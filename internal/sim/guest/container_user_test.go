@@ -8,7 +8,8 @@ import (
 	"casement.dev/casement/internal/testing/guesttree"
 )
 
-// TestContainerUser: programs run as who the pod names, in the root of the drive, and know it as Windows says it.
+// TestContainerUser checks that programs run as the user that the pod names, in the root of the drive, and that
+// Windows shows the user with its domain.
 func TestContainerUser(t *testing.T) {
 	for name, c := range map[string]struct{ host, user, dir, who, at string }{
 		"the image's own": {"web-1", "", "", `user manager\containeradministrator`, `C:\`},

@@ -17,7 +17,7 @@ func TestDomain(t *testing.T) {
 	const add = `Add-Computer -DomainName corp.example -Credential $c -ErrorAction Stop`
 	for name, tc := range map[string]struct {
 		dns    []string
-		before string // a script, then the machine starts again
+		before string // a script; the machine restarts after it
 		script string
 		want   []string
 		code   int

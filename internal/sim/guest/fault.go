@@ -14,11 +14,9 @@ import (
 	"casement.dev/casement/internal/sim/guest/userdata"
 )
 
-// Fault is something that goes wrong with machines and can be injected into a guest on
-// purpose. A fault of the first boot corrupts the custom data that the guest is given.
-// Any other changes the services, files or vitals of a running machine, and everything
-// that reads those shows the symptom. Commands that repair a real machine repair the
-// guest too.
+// Fault is a failure that can be injected into a guest. A fault of the first boot corrupts the custom data that the
+// guest receives. Any other fault changes the services, files or vitals of a running machine, so that everything that
+// reads them shows the symptom. Commands that repair a real machine also repair the guest.
 type Fault struct {
 	Name string
 	// Does describes the fault in a few words.
@@ -34,11 +32,11 @@ type Fault struct {
 	heal    func(*machine.Machine) error
 }
 
-// Boot reports whether the fault affects the first boot: it concerns machines that have not booted yet, and
-// Heal does not undo it.
+// Boot reports whether the fault affects the first boot: such a fault applies to machines that have not booted yet,
+// and Heal does not undo it.
 func (a Fault) Boot() bool { return a.corrupt != nil }
 
-// Corrupt returns the custom data with the corruption of a fault of the first boot.
+// Corrupt returns custom data as a fault of the first boot corrupts it.
 func (a Fault) Corrupt(data []byte) []byte {
 	if a.corrupt == nil {
 		return data
@@ -72,11 +70,10 @@ func (a Fault) CorruptSecret(value string) string {
 	return base64.URLEncoding.EncodeToString([]byte(compress(corrupted)))
 }
 
-// Inject applies a fault to the guest, and Heal undoes it. Both do nothing for a fault of
-// the first boot.
+// Inject applies a fault to the guest. It does nothing for a fault of the first boot.
 func (g *Guest) Inject(a Fault) error { return apply(g.m, a, a.inject) }
 
-// Heal undoes Inject.
+// Heal undoes Inject. It does nothing for a fault of the first boot.
 func (g *Guest) Heal(a Fault) error { return apply(g.m, a, a.heal) }
 
 func apply(m *machine.Machine, a Fault, do func(*machine.Machine) error) error {
@@ -160,7 +157,7 @@ func Faults() []Fault {
 			func(v *machine.Vitals) { v.Waiting = []string{"127.0.0.1:30080"} }),
 		vital("service-from-node", "a program of the node waits for a service's address", Windows,
 			func(v *machine.Vitals) { v.Waiting = []string{"10.96.0.10:53"} }),
-		cni("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": `+
+		cniFault("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": `+
 			`"EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", `+
 			`"0.0.0.0/0"]}}],`),
 		{Name: "cni-dns", Does: "the CNI gives pods a DNS server that is not the cluster's", OS: Windows,
@@ -181,22 +178,22 @@ func Faults() []Fault {
 				return errors.Join(m.Root.MkdirAll(sourceVIPFolder),
 					m.Root.WriteFile(sourceVIP, []byte(`{"cniVersion":"0.2.0","ip4":{"ip":"172.30.7.2/24"}}`), 0o644))
 			},
-			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
+			heal: func(m *machine.Machine) error { return ignoreMissing(m.Root.RemoveAll(sourceVIP)) }},
 		{Name: "subnet-env", Does: "a CNI configuration of Flannel is left, and no subnet.env", OS: Windows,
 			inject: func(m *machine.Machine) error {
-				return errors.Join(gone(m.Root.RemoveAll(subnetEnv)), m.Root.WriteFile(leftFlannel, []byte(flannelConfig), 0o644))
+				return errors.Join(ignoreMissing(m.Root.RemoveAll(subnetEnv)), m.Root.WriteFile(leftFlannel, []byte(flannelConfig), 0o644))
 			},
-			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(leftFlannel)) }},
+			heal: func(m *machine.Machine) error { return ignoreMissing(m.Root.RemoveAll(leftFlannel)) }},
 		{Name: "cni-removed", Does: "the CNI configuration is gone", inject: removeCNI},
 		{Name: "source-vip", Does: "the cached source VIP of kube-proxy is corrupt", OS: Windows,
 			inject: func(m *machine.Machine) error {
 				return errors.Join(m.Root.MkdirAll(sourceVIPFolder), m.Root.WriteFile(sourceVIP, []byte("{"), 0o644))
 			},
-			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
+			heal: func(m *machine.Machine) error { return ignoreMissing(m.Root.RemoveAll(sourceVIP)) }},
 	}
 }
 
-// Guest paths that guest faults touch.
+// The guest paths that faults change.
 const (
 	subnetEnv   = `C:\run\flannel\subnet.env`
 	leftFlannel = `C:\etc\cni\net.d\00-flannel.conf`
@@ -208,7 +205,7 @@ const (
 	flannelConfig = `{"name": "flannel.4096", "cniVersion": "0.3.0", "type": "flannel", "delegate": {"type": "win-overlay"}}` + "\n"
 )
 
-func gone(err error) error {
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -218,7 +215,7 @@ func gone(err error) error {
 func compress(s string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, _ = z.Write([]byte(s)) // a Buffer takes everything
+	_, _ = z.Write([]byte(s)) // a Buffer accepts every write
 	_ = z.Close()
 	return b.String()
 }
@@ -233,7 +230,8 @@ func service(name, does, which string) Fault {
 		heal:   func(m *machine.Machine) error { return m.Services.Start(runtimeOf(m, which)) }}
 }
 
-// runtimeOf is docker where that is the machine's container runtime.
+// runtimeOf returns the name of a service on a machine: docker for containerd if docker is the machine's container
+// runtime.
 func runtimeOf(m *machine.Machine, service string) string {
 	if service == "containerd" && strings.HasPrefix(m.Image.Runtime, "docker") && m.OS == Windows {
 		return "docker"
@@ -250,7 +248,7 @@ func startType(service, start string) func(*machine.Machine) error {
 func removeCNI(m *machine.Machine) error {
 	entries, err := m.Root.ReadDir(cniFolder)
 	if err != nil {
-		return gone(err)
+		return ignoreMissing(err)
 	}
 	for _, e := range entries {
 		if err := m.Root.RemoveAll(cniFolder + "/" + e.Name()); err != nil {
@@ -260,9 +258,9 @@ func removeCNI(m *machine.Machine) error {
 	return nil
 }
 
-// cni returns a fault that inserts text into the CNI configurations of a Windows machine,
-// after their first brace; its end removes the text.
-func cni(name, does, text string) Fault {
+// cniFault returns a fault that inserts text into the CNI configurations of a Windows machine, after their first brace.
+// Heal removes the text.
+func cniFault(name, does, text string) Fault {
 	return Fault{Name: name, Does: does, OS: Windows,
 		inject: editCNI(func(conf string) string {
 			if strings.HasPrefix(conf, "{"+text) {
@@ -273,7 +271,8 @@ func cni(name, does, text string) Fault {
 		heal: editCNI(func(conf string) string { return strings.Replace(conf, "{"+text, "{", 1) })}
 }
 
-// The DNS server that the fault cni-dns puts in place of a configuration's own, or beside none.
+// The DNS server that the fault cni-dns sets: azureDNS replaces the nameservers of a configuration; azureDNSAlone is
+// for a configuration without any.
 const (
 	azureDNS      = `"nameservers": ["168.63.129.16"]`
 	azureDNSAlone = `{"dns": {` + azureDNS + `},`
@@ -284,12 +283,12 @@ var (
 	ownNameservers = regexp.MustCompile(`(?i)` + regexp.QuoteMeta(azureDNS) + `, "own (nameservers)":`)
 )
 
-// editCNI changes the CNI configurations of a machine.
+// editCNI returns a function that changes the CNI configurations of a machine.
 func editCNI(change func(conf string) string) func(*machine.Machine) error {
 	return func(m *machine.Machine) error {
 		entries, err := m.Root.ReadDir(cniFolder)
 		if err != nil {
-			return gone(err)
+			return ignoreMissing(err)
 		}
 		for _, e := range entries {
 			file := cniFolder + "/" + e.Name()

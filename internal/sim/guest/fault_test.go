@@ -11,8 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// TestCorruptSecret corrupts the token in a bootstrap secret, and leaves other values
-// unchanged.
+// TestCorruptSecret checks that a fault corrupts the token in a bootstrap secret, and leaves other values unchanged.
 func TestCorruptSecret(t *testing.T) {
 	const token = "abcdef.0123456789abcdef"
 	script := "base64 -d <<'END' >'/run/kubeadm/kubeadm-join-config.yaml'\n" +

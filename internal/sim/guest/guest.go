@@ -1,9 +1,8 @@
-// Package guest is the inside of a virtual machine, simulated: it boots, reads custom data as its image's
-// agent would, interprets it into a file tree of its own and runs the script in it through a small shell
-// whose commands are Go functions. It executes nothing on the real machine and says in its own log that it
-// is simulated. The host (the local plane) registers commands such as kubeadm, is notified of services that
-// start and stop, and gives it listeners on which it serves SSH and RDP. It knows nothing of ARM, of
-// Kubernetes or of the provider.
+// Package guest simulates the inside of a virtual machine: it boots, reads custom data as the agent of its image
+// would, turns the data into a file tree and runs the script in it through a small shell whose commands are Go
+// functions. It executes nothing on the real machine and says in its own log that it is simulated. The host (the
+// local plane) registers commands such as kubeadm, is notified of services that start and stop, and passes listeners
+// on which the guest serves SSH and RDP. The package knows nothing of ARM, of Kubernetes or of the provider.
 package guest
 
 import (
@@ -26,7 +25,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// The parts of the seam that the packages below define.
+// The types that the packages below define and the host uses.
 type (
 	// Machine is the description of the VM that the host passes to the guest.
 	Machine = machine.Spec
@@ -34,7 +33,7 @@ type (
 	Image = machine.Image
 	// DataDisk is an attached empty disk.
 	DataDisk = machine.DataDisk
-	// Process is one run of a Command; its Guest maps paths and holds services.
+	// Process is one run of a Command. Its Guest maps paths and has the service table.
 	Process = shell.Process
 	// Command is a program of the guest.
 	Command = shell.Command
@@ -60,15 +59,14 @@ const Sentinel = machine.Sentinel
 // ErrDamaged is returned for a guest whose state on the host's disk is damaged.
 var ErrDamaged = errors.New("its state is damaged")
 
-// maxReboots bounds the reboots of one boot. A guest that asks for more never
-// gets ready, and Azure gives up on it.
+// maxReboots bounds the reboots of one boot. A guest that requests more never becomes ready, and Azure's provisioning
+// times out.
 const maxReboots = 5
 
-// Phase is how far a guest is.
+// Phase is the stage that a guest has reached.
 type Phase string
 
-// The phases of a guest. Failed means that it runs and its bootstrap did not
-// succeed.
+// The phases of a guest. PhaseFailed means that the guest runs and its bootstrap did not succeed.
 const (
 	PhaseOff     Phase = "Off"
 	PhaseBooting Phase = "Booting"
@@ -76,57 +74,55 @@ const (
 	PhaseFailed  Phase = "Failed"
 )
 
-// Provisioned is the provisioning state that the guest's agent has reported to Azure.
+// Provisioned is the provisioning state that the guest's agent reported to Azure.
 type Provisioned string
 
-// States that an agent reports.
+// The states that an agent reports.
 const (
 	ProvisionedPending Provisioned = "pending"
 	ProvisionedReady   Provisioned = "ready"
 	ProvisionedFailed  Provisioned = "failed"
 )
 
-// Status is how a guest is.
+// Status is the state of a guest.
 type Status struct {
 	Phase       Phase
 	Provisioned Provisioned
-	// Message is a sentence about the failure, or empty.
+	// Message is a sentence about the failure; empty if there is none.
 	Message string
-	// ExitCode is the exit code of the user's script, of runcmd or another.
+	// ExitCode is the exit code of the user's script or of the runcmd script.
 	ExitCode int
 	// LastLines are the console's last lines, without secrets.
 	LastLines []string
 	// Sentinel is true if kubeadm's success file exists.
 	Sentinel bool
-	// Boots counts boots and reboots since the guest was made by New.
+	// Boots counts boots and reboots since New made the guest.
 	Boots int
 }
 
 // Config describes a guest and the services of its host.
 type Config struct {
 	Machine Machine
-	// Commands take precedence over the default table, by name in lower case and without
-	// .exe; kubeadm has no default.
+	// Commands are programs by name, in lower case and without .exe. They replace those of the default table; kubeadm
+	// has no default.
 	Commands map[string]Command
-	// Log is the serial console. Nil is none.
+	// Log is the serial console; nil discards its output.
 	Log io.Writer
-	// Clock defaults to the real one.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
-	// HTTP sends the HTTP requests of the guest's programs, in the guest's network; with
-	// nil they fail.
+	// HTTP sends the HTTP requests of the guest's programs, in the guest's network; nil makes them fail.
 	HTTP http.RoundTripper
 	// OnChange is called with each new status, from the goroutine that changed it.
 	OnChange func(Status)
 	// OnPanic is called for each panic of the simulation's own code in a program of the guest; the panic
 	// ends only that program. It may be nil.
 	OnPanic func(*contain.Panic)
-	// OnService is called for each service that starts or stops. kubelet starts with the OS, configured or
-	// not, and again by kubeadm.
+	// OnService is called for each service that starts or stops. The kubelet starts with the OS, configured or not,
+	// and kubeadm starts it again.
 	OnService func(name string, action Action)
 }
 
-// Guest is one virtual machine's inside. Its methods are safe for use from
-// several goroutines.
+// Guest is the inside of one virtual machine. Its methods are safe for use from several goroutines.
 type Guest struct {
 	m        *machine.Machine
 	sh       *shell.Shell
@@ -137,14 +133,14 @@ type Guest struct {
 	status Status
 }
 
-// Capture reads the disk of a guest that is off, to make an image of it.
+// Capture returns the disk of a guest that is off, to create an image from it.
 func Capture(dir string) ([]byte, error) { return machine.Capture(dir) }
 
-// Booted reports whether a first boot has ended in a machine's directory, well or not.
+// Booted reports whether the first boot of the guest in a machine's directory has ended, with or without success.
 func Booted(dir string) bool { return machine.Booted(dir) }
 
-// New makes a guest, or resumes the one in the machine's directory. A guest
-// whose last boot did not end starts from nothing.
+// New makes a guest, or resumes the guest in the machine's directory. If its last boot did not end, the guest starts
+// from nothing.
 func New(c Config) (*Guest, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
@@ -162,11 +158,10 @@ func New(c Config) (*Guest, error) {
 	return g, nil
 }
 
-// Machine returns the guest's body: paths, services, users.
+// Machine returns the parts of the guest that its programs use: paths, services, users.
 func (g *Guest) Machine() *machine.Machine { return g.m }
 
-// Path maps a guest path to the host path of it. It refuses paths
-// that lead out of the guest.
+// Path returns the host path of a guest path. It refuses paths that lead out of the guest.
 func (g *Guest) Path(guestPath string) (string, error) { return g.m.Path(guestPath) }
 
 // Services returns the guest's service table.
@@ -191,9 +186,9 @@ func (g *Guest) set(edit func(*Status)) {
 	}
 }
 
-// Boot starts the guest and returns when its agent has ended, successfully or not: see Status. A later boot
-// does not repeat the steps of a bootstrap that has ended. The error is that of ctx or the simulator's,
-// never one of the custom data.
+// Boot starts the guest and returns when its agent has ended, successfully or not: see Status. A later boot does not
+// repeat the steps of a bootstrap that has ended. The error is ctx's or the simulator's; faulty custom data is no
+// error.
 func (g *Guest) Boot(ctx context.Context) error {
 	g.booting.Lock()
 	defer g.booting.Unlock()
@@ -219,14 +214,14 @@ func (g *Guest) Boot(ctx context.Context) error {
 			return fmt.Errorf("boot guest %s: %w", g.m.ComputerName, err)
 		}
 		if reason := g.m.TakeOverrun(); reason != "" {
-			g.overran(reason)
+			g.failOverrun(reason)
 			break
 		}
 		if !reboot {
 			break
 		}
 		if reboots == maxReboots {
-			g.stuck()
+			g.failRestarts()
 			break
 		}
 		fmt.Fprintf(g.m.Console, "guest: restarting\n")
@@ -244,7 +239,7 @@ func (g *Guest) banner(reboots int) {
 		g.m.Image.Name, g.m.Image.KubernetesVersion)
 }
 
-// boot runs the image's agent. One that panics has failed.
+// boot runs the image's agent. An agent that panics has failed.
 func (g *Guest) boot(ctx context.Context) (reboot bool, err error) {
 	if p := g.m.Wall.Call("boot", func() { reboot, err = g.runAgent(ctx) }); p != nil {
 		g.set(func(s *Status) {
@@ -279,7 +274,7 @@ func (g *Guest) runAgent(ctx context.Context) (bool, error) {
 				s.Provisioned = provisioned
 			}
 			if res.Ran {
-				s.note(res.ExitCode, cloudbase.Asks(res.ExitCode), res.Problems)
+				s.record(res.ExitCode, cloudbase.Asks(res.ExitCode), res.Problems)
 			}
 		})
 		return reboot, nil
@@ -293,7 +288,7 @@ func (g *Guest) runAgent(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if res.Ran {
-		g.set(func(s *Status) { s.note(res.ExitCode, false, res.Problems) })
+		g.set(func(s *Status) { s.record(res.ExitCode, false, res.Problems) })
 	}
 	return g.m.TakeReboot(), nil
 }
@@ -305,7 +300,7 @@ func (g *Guest) runIgnition(ctx context.Context, ready func()) (bool, error) {
 	}
 	if res.Ran || res.ExitCode != 0 {
 		g.set(func(s *Status) {
-			s.note(res.ExitCode, false, res.Problems)
+			s.record(res.ExitCode, false, res.Problems)
 			if res.Failed {
 				s.Provisioned = ProvisionedFailed
 			}
@@ -314,17 +309,17 @@ func (g *Guest) runIgnition(ctx context.Context, ready func()) (bool, error) {
 	return g.m.TakeReboot(), nil
 }
 
-// note takes a run's findings into the status. asks marks an exit code that is a
-// request and no failure.
-func (s *Status) note(code int, asks bool, problems []string) {
+// record stores the result of a run in the status. asks is set if the exit code is a request to the agent, and not a
+// failure.
+func (s *Status) record(code int, asks bool, problems []string) {
 	s.ExitCode, s.Message = code, strings.Join(problems, "; ")
 	if code != 0 && !asks && s.Message == "" {
 		s.Message = fmt.Sprintf("the user's script ended with code %d", code)
 	}
 }
 
-// stuck ends a guest that restarts without end: Azure's provisioning times out.
-func (g *Guest) stuck() {
+// failRestarts ends a guest that restarts without end: Azure's provisioning times out.
+func (g *Guest) failRestarts() {
 	g.set(func(s *Status) {
 		s.Provisioned = ProvisionedFailed
 		s.Message = fmt.Sprintf("the guest restarted %d times and asks for another restart: an exit code of "+
@@ -333,13 +328,13 @@ func (g *Guest) stuck() {
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }
 
-// overran ends a guest whose custom data exceeded the limits of a guest.
-func (g *Guest) overran(reason string) {
+// failOverrun ends a guest whose custom data exceeded a limit of guests.
+func (g *Guest) failOverrun(reason string) {
 	g.set(func(s *Status) { s.Provisioned, s.Message = ProvisionedFailed, reason })
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }
 
-// finish keeps the result. again marks a guest whose bootstrap had ended before.
+// finish stores the result of a boot. again is set if the bootstrap of the guest had ended before.
 func (g *Guest) finish(again bool) error {
 	s := g.Status()
 	failed := s.Provisioned == ProvisionedFailed || (!s.Sentinel && s.Message != "")
@@ -361,8 +356,7 @@ func (g *Guest) Exec(ctx context.Context, script string, stdin io.Reader, stdout
 	return g.sh.Run(ctx, script, shell.Session{Stdin: stdin, Stdout: stdout, Stderr: stderr})
 }
 
-// Stop powers the guest off: its services stop. The bootstrap must have ended or
-// its context be done.
+// Stop powers the guest off: its services stop. Before that, the bootstrap must have ended or its context be done.
 func (g *Guest) Stop() {
 	g.booting.Lock()
 	defer g.booting.Unlock()
@@ -370,7 +364,7 @@ func (g *Guest) Stop() {
 	g.set(func(s *Status) { s.Phase = PhaseOff })
 }
 
-// Close stops the guest and gives back its handles. Its directory stays.
+// Close stops the guest and releases its file handles. Its directory stays.
 func (g *Guest) Close() error {
 	g.Stop()
 	return errors.Join(g.m.Close())

@@ -37,8 +37,7 @@ func config(t testing.TB, m guest.Machine) guest.Config {
 		Commands: map[string]guest.Command{"kubeadm": kubeadm(0)}}
 }
 
-// kubeadm checks that the configuration is where it was said to be, starts the
-// kubelet and returns code.
+// kubeadm returns a kubeadm that checks the path of its configuration, starts the kubelet and returns code.
 func kubeadm(code int) guest.Command {
 	return func(_ context.Context, p *guest.Process) int {
 		for i, a := range p.Args {
@@ -67,7 +66,7 @@ func kubeadm(code int) guest.Command {
 	}
 }
 
-// boot runs a guest once and returns it with its console.
+// boot runs a guest once and returns it with its console output.
 func boot(t testing.TB, c guest.Config) (*guest.Guest, string) {
 	t.Helper()
 	var console bytes.Buffer

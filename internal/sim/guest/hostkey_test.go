@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestBrokenHostKey: a guest whose host key is broken has SSH nevertheless, with a key that stays.
+// TestBrokenHostKey checks that a guest with a broken host key serves SSH, with a new key that later starts keep.
 func TestBrokenHostKey(t *testing.T) {
 	for name, text := range map[string]string{"garbage": "garbage", "empty": "", "half": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blbn"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,17 +10,18 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// hostMount is where a HostProcess container finds its own files, and CONTAINER_SANDBOX_MOUNT_POINT in its environment.
-// Source: https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod, volume mounts.
+// hostMount is the directory where a HostProcess container finds its own files. The variable
+// CONTAINER_SANDBOX_MOUNT_POINT holds the path. Source:
+// https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod, volume mounts.
 const hostMount = `C:\hpc`
 
 // HostProcess is a command of a HostProcess container, which runs on the machine itself.
 type HostProcess struct {
 	Command []string
 	Env     map[string]string
-	// Mounts are the container's volumes, which it alone sees.
+	// Mounts are the container's volumes, which only this container sees.
 	Mounts []guestfs.Mount
-	// Web sends its HTTP requests.
+	// Web sends the HTTP requests of the command.
 	Web            http.RoundTripper
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

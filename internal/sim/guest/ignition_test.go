@@ -19,7 +19,7 @@ func flatcar(t *testing.T, data []byte) guest.Config {
 	return c
 }
 
-// TestIgnition boots the documents that the bootstrap provider renders for format: ignition.
+// TestIgnition boots the documents that the bootstrap provider renders for the format ignition.
 func TestIgnition(t *testing.T) {
 	in := &cloudinit.NodeInput{BaseUserData: base([]string{`sed -i "s/@@HOSTNAME@@/$(hostname)/g" /etc/kubeadm.yml`}, []string{
 		"echo post > /post.txt",
@@ -73,8 +73,7 @@ storage:
 	}
 }
 
-// TestIgnitionRefuses are configs that leave a real machine in its emergency shell, and a
-// script that fails.
+// TestIgnitionRefuses boots configs that leave a real machine in its emergency shell, and a script that fails.
 func TestIgnitionRefuses(t *testing.T) {
 	unit := func(exec string) string {
 		return `{"ignition":{"version":"2.3.0"},"systemd":{"units":[{"name":"kubeadm.service","enabled":true,` +

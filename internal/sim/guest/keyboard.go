@@ -17,11 +17,11 @@ const (
 	ctrlU = 0x15
 )
 
-// longestTyping is how much may be typed ahead of a command that runs.
+// longestTyping bounds the input, in bytes, that is typed ahead while a command runs.
 const longestTyping = 64 << 10
 
-// keyboard is a user's input on a terminal. It is read all the time, so that Ctrl-C ends the running
-// command; without a running command, Ctrl-C drops the line.
+// keyboard is a user's input on a terminal. It is read all the time, so that Ctrl-C ends the running command. If no
+// command runs, Ctrl-C discards the line.
 type keyboard struct {
 	io.Writer
 
@@ -32,7 +32,7 @@ type keyboard struct {
 	cancel context.CancelFunc
 }
 
-// newKeyboard reads stream until its end.
+// newKeyboard returns a keyboard that reads stream until its end.
 func newKeyboard(stream io.ReadWriter, wall *contain.Wall) *keyboard {
 	k := &keyboard{Writer: stream}
 	k.grown = sync.NewCond(&k.mu)
@@ -40,6 +40,8 @@ func newKeyboard(stream io.ReadWriter, wall *contain.Wall) *keyboard {
 	return k
 }
 
+// pump reads keys until the end of in. Ctrl-C cancels the running command; without a command, the shell gets keys
+// that drop the line.
 func (k *keyboard) pump(in io.Reader) {
 	b := make([]byte, 1024)
 	for {
@@ -76,7 +78,7 @@ func (k *keyboard) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// command returns the context of a command, which Ctrl-C ends until done is called.
+// command returns a context for a command. Ctrl-C cancels the context until done is called.
 func (k *keyboard) command(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	k.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// TestBootSurvivesPanics: a command that panics fails in the boot as in a session, in the boot's own
-// goroutine and in those of a pipe, and the guest continues.
+// TestBootSurvivesPanics checks that a command that panics fails in the boot as in a session, in the boot's own
+// goroutine and in the goroutines of a pipe, and that the guest continues.
 func TestBootSurvivesPanics(t *testing.T) {
 	boom := func(context.Context, *guest.Process) int { panic("boom") }
 	for name, c := range map[string]guest.Config{

@@ -16,9 +16,8 @@ import (
 	"casement.dev/casement/internal/sim/rdp"
 )
 
-// ServeRDP answers on the guest's Remote Desktop port until ctx is done or l is
-// closed. There is no desktop: a client is shown one picture that says so. Any
-// credentials will do, as they are not read.
+// ServeRDP serves the guest's Remote Desktop port until ctx is done or l is closed. There is no desktop: a client
+// sees one picture that says so. Credentials are not checked.
 func (g *Guest) ServeRDP(ctx context.Context, l net.Listener) error {
 	cert, err := g.desktopCertificate(l.Addr())
 	if err != nil {
@@ -34,7 +33,7 @@ func (g *Guest) ServeRDP(ctx context.Context, l net.Listener) error {
 	})
 }
 
-// desktop returns the picture.
+// desktop returns the picture that clients see.
 func (g *Guest) desktop(width, height int) image.Image {
 	node := strings.ToLower(g.m.ComputerName)
 	return rdp.Screen(width, height, "Simulated Windows: "+g.m.ComputerName,
@@ -50,9 +49,8 @@ func (g *Guest) desktop(width, height int) image.Image {
 		"  casement why "+node)
 }
 
-// desktopCertificate returns the guest's self-signed certificate, as Windows has one, for every name of the
-// port: the computer's name, the addresses of its network and of the listener, and the local end of a
-// tunnel.
+// desktopCertificate returns the guest's self-signed certificate, as Windows has one, for every name of the port: the
+// computer's name, the addresses of its network and of the listener, and the local end of a tunnel.
 func (g *Guest) desktopCertificate(listens net.Addr) (tls.Certificate, error) {
 	addresses := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	for _, ip := range g.m.IPs {

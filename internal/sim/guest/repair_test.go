@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// apiOfNode answers the agent's requests to an API server: it keeps a node, its pods and the events.
+// apiOfNode is the API server that the agent sends its requests to: it has a node, its pods and the events.
 type apiOfNode struct {
 	node   map[string]any
 	pods   []any
@@ -74,7 +74,7 @@ func (a *apiOfNode) RoundTrip(r *http.Request) (*http.Response, error) {
 		Request: r, ProtoMajor: 1, ProtoMinor: 1}, err
 }
 
-// condition returns the status and the reason of the agent's condition.
+// condition returns the status and the reason of the agent's condition on the node.
 func (a *apiOfNode) condition() string {
 	status, _ := a.node["status"].(map[string]any)
 	for _, c := range status["conditions"].([]any) {
@@ -85,7 +85,7 @@ func (a *apiOfNode) condition() string {
 	return ""
 }
 
-// podsOfNode are processes of pods in the guest.
+// podsOfNode is a machine.Pods whose pods have processes in the guest.
 type podsOfNode struct{ ended *[]string }
 
 // Endpoints implements machine.Pods.
@@ -107,7 +107,7 @@ func (p podsOfNode) Processes() []machine.PodProcess {
 		{ID: 200_008, Name: "containerd-shim-runhcs-v1", Line: "x -id uid-web", End: end("shim")}}
 }
 
-// stepping is a clock that goes on by each wait.
+// stepping is a clock that each wait moves forward.
 type stepping struct{ *testclock.FakeClock }
 
 // After implements clock.Clock.
@@ -116,8 +116,8 @@ func (s stepping) After(d time.Duration) <-chan time.Time {
 	return s.FakeClock.After(d)
 }
 
-// TestRepair: each fault that the table repairs is repaired by the addon's own script, after a drain where the step breaks
-// connections, no more often than its bound; then the condition asks for another machine.
+// TestRepair checks that the addon's own script repairs each fault that its table lists, after a drain if the step
+// breaks connections, and no more often than its bound; then the condition asks for another machine.
 func TestRepair(t *testing.T) {
 	sick := func(name string) func(*testing.T, *guest.Guest, *apiOfNode) {
 		return func(t *testing.T, g *guest.Guest, _ *apiOfNode) {
@@ -253,7 +253,7 @@ func TestRepair(t *testing.T) {
 					t.Errorf("the node was not uncordoned: %v", api.node)
 				}
 			}
-			clock.Step(time.Duration(r.Minutes+1) * time.Minute) // the bound is for a time
+			clock.Step(time.Duration(r.Minutes+1) * time.Minute) // the bound is a number of repairs per time
 			node()
 			ended = nil
 			test.fail(t, g, api)

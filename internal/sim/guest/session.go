@@ -17,13 +17,13 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// pipe copies both ways until one side has ended and the other was notified.
+// pipe copies between ch and conn in both directions until both have ended.
 func (g *Guest) pipe(ctx context.Context, ch ssh.Channel, conn net.Conn) {
 	stop := context.AfterFunc(ctx, func() { conn.Close(); ch.Close() })
 	defer stop()
 	var wg sync.WaitGroup
 	g.m.Wall.Go(&wg, "sshd", func() {
-		_, _ = io.Copy(conn, ch) // an end is all that an error says here
+		_, _ = io.Copy(conn, ch) // an error ends the copy as the end of the data does
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite() // the peer may be gone
 		} else {
@@ -53,7 +53,7 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 		g.m.Wall.Go(&wg, "sshd", func() {
 			code := contain.ExitCode
 			g.m.Wall.Call("sshd", func() { code = f() })
-			_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)})) // or the client is gone
+			_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)})) // an error means that the client is gone
 			ch.Close()
 		})
 	}
@@ -82,9 +82,9 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 			ok = false
 		}
 		if req.WantReply {
-			_ = req.Reply(ok, nil) // or the client is gone
+			_ = req.Reply(ok, nil) // an error means that the client is gone
 		}
-		if program != nil { // after the reply, which its end would overtake
+		if program != nil { // after the reply: the end of the program closes the channel
 			run(program)
 		}
 	}
@@ -117,9 +117,8 @@ func (g *Guest) shellOf(user string) shell.Session {
 	return shell.Session{User: user, Dir: g.m.Home(user)}
 }
 
-// command runs a command line of a session. On a terminal a shell with nothing to run takes
-// lines, as sshd's pseudo-terminal lets it, and any other program reads lines and ends with
-// Ctrl-C.
+// command runs a command line of a session and returns its exit code. On a terminal, a shell without a command reads
+// lines and edits them; any other program reads whole lines, and Ctrl-C ends it.
 func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel, terminal *tty) int {
 	o := g.shellOf(user)
 	o.Stdin, o.Stdout, o.Stderr = ch, ch, ch.Stderr()
@@ -135,14 +134,14 @@ func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel, 
 	return g.sh.Run(ctx, line, o)
 }
 
-// login runs a shell that reads lines, edited on a terminal or plain. program is the shell's,
-// the system's own if empty.
+// login runs a shell that reads lines, with line editing on a terminal. program is the name of the shell; empty means
+// the default shell of the system.
 func (g *Guest) login(ctx context.Context, user, program string, ch ssh.Channel, terminal *tty) int {
 	return interact(ctx, g.sh, program, g.shellOf(user), ch, ch.Stderr(), terminal, g.m.Image.Name)
 }
 
-// interact runs a shell over a stream until the user leaves it. terminal is nil for plain lines; what is
-// the guest's name on a terminal.
+// interact runs a shell over a stream until the user leaves it. A nil terminal means lines without editing. what is
+// the name of the guest that a terminal shows.
 func interact(ctx context.Context, sh *shell.Shell, program string, o shell.Session, stream io.ReadWriter, errOut io.Writer,
 	terminal *tty, what string) int {
 	out := io.Writer(stream)
@@ -158,7 +157,7 @@ func interact(ctx context.Context, sh *shell.Shell, program string, o shell.Sess
 		fmt.Fprintf(errOut, "%v\n", err)
 		return 1
 	}
-	open := []*shell.Interactive{session} // the last one takes the lines
+	open := []*shell.Interactive{session} // the last shell reads the lines
 	defer func() {
 		for _, s := range open {
 			s.Close()
@@ -195,7 +194,7 @@ func interact(ctx context.Context, sh *shell.Shell, program string, o shell.Sess
 	}
 }
 
-// mostShells bounds the shells that a session starts in each other.
+// mostShells bounds the nested shells of a session.
 const mostShells = 16
 
 // typedLines is a program's input from a terminal: whole lines.
@@ -218,7 +217,7 @@ func (l *typedLines) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// plainLines reads lines without consuming the bytes after them.
+// plainLines returns a function that reads the next line of r and does not consume the bytes after it.
 func plainLines(r io.Reader) func() (string, error) {
 	return func() (string, error) {
 		var line []byte
@@ -251,7 +250,7 @@ func (g *Guest) sftp(user string, ch ssh.Channel) int {
 	return 0
 }
 
-// open keeps the SFTP server from closing the channel: scp waits for its exit status after the last file.
+// open is a channel that the SFTP server cannot close: scp waits for the exit status after the last file.
 type open struct{ ssh.Channel }
 
 // Close does nothing; the session closes its channel.

@@ -13,10 +13,10 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// tree serves a guest's files. Its wire paths are POSIX; a drive is /C:.
+// tree serves a guest's files over SFTP. Paths on the wire are POSIX paths; a drive is /C:.
 type tree struct{ m *machine.Machine }
 
-// local turns a wire path into a guest path.
+// local converts a path on the wire into a guest path.
 func (t *tree) local(wire string) string {
 	clean := path.Clean("/" + wire)
 	if t.m.OS == machine.Windows {
@@ -25,7 +25,7 @@ func (t *tree) local(wire string) string {
 	return clean
 }
 
-// wire turns a guest path into a wire path.
+// wire converts a guest path into a path on the wire.
 func (t *tree) wire(local string) string {
 	return path.Clean("/" + strings.ReplaceAll(local, `\`, "/"))
 }
@@ -35,7 +35,7 @@ func (t *tree) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 	return t.open(t.local(r.Filepath), os.O_RDONLY)
 }
 
-// Filewrite makes or opens a file.
+// Filewrite opens a file for writing, and creates a missing file.
 func (t *tree) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	return t.OpenFile(r)
 }
@@ -55,7 +55,7 @@ func (t *tree) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 	return t.open(t.local(r.Filepath), flag)
 }
 
-// handle is a file that counts for its guest until the client closes it.
+// handle is an open file, which counts for its guest until the client closes it.
 type handle struct {
 	*guestfs.File
 	release func()
@@ -80,7 +80,7 @@ func (t *tree) open(name string, flag int) (handle, error) {
 	return handle{f, release}, nil
 }
 
-// Filecmd changes the tree.
+// Filecmd changes files: their attributes, names and links.
 func (t *tree) Filecmd(r *sftp.Request) error {
 	name := t.local(r.Filepath)
 	switch r.Method {
@@ -127,7 +127,7 @@ func (t *tree) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	return list, nil
 }
 
-// Lstat describes a link itself.
+// Lstat describes a file, and does not follow a link.
 func (t *tree) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 	info, err := t.m.Root.Lstat(t.local(r.Filepath))
 	return infos{info}, err
@@ -135,7 +135,7 @@ func (t *tree) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 
 type infos []fs.FileInfo
 
-// ListAt copies from an offset.
+// ListAt implements sftp.ListerAt.
 func (l infos) ListAt(out []fs.FileInfo, offset int64) (int, error) {
 	if offset >= int64(len(l)) {
 		return 0, io.EOF

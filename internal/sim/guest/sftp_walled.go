@@ -7,10 +7,10 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// walledTree contains panics in a tree: the SFTP server calls it from goroutines of its own.
+// walledTree contains the panics of a tree, because the SFTP server calls the tree from its own goroutines.
 type walledTree struct{ t *tree }
 
-// errBroken is the error that a client gets for a panic.
+// errBroken is the error that a client gets after a panic.
 var errBroken = errors.New("this is the simulation's own fault")
 
 func walled[T any](w walledTree, do func() (T, error)) (out T, err error) {

@@ -26,15 +26,13 @@ import (
 // loginTime is how long a client may take to log in; OpenSSH waits for 2 minutes.
 const loginTime = 30 * time.Second
 
-// Dial connects from the guest to host:port in its network, as the host has laid
-// it out.
+// Dial connects from the guest to host:port in the guest's network.
 type Dial func(ctx context.Context, address string) (net.Conn, error)
 
-// ServeSSH runs the guest's SSH server on l until ctx is done or l is closed; then it closes l and every
-// connection, and returns. Keys are those in the guest's own authorized_keys; there are no passwords. It
-// runs commands and shells in the simulated guest, serves SFTP in its tree and forwards connections through
-// dial, so that ProxyJump, -W and -L work; dial may be nil. While the guest's SSH service does not run, it
-// closes each new connection.
+// ServeSSH runs the guest's SSH server on l until ctx is done or l is closed; then it closes l and every connection,
+// and returns. It accepts the keys in the guest's authorized_keys, and no passwords. It runs commands and shells in
+// the simulated guest, serves SFTP in its tree and forwards connections through dial, so that ProxyJump, -W and -L
+// work; dial may be nil. While the guest's SSH service does not run, each new connection is closed.
 func (g *Guest) ServeSSH(ctx context.Context, l net.Listener, dial Dial) error {
 	key, err := hostKey(g.m.Dir, g.m.Console)
 	if err != nil {
@@ -76,13 +74,13 @@ func (g *Guest) serve(ctx context.Context, l net.Listener, service string, handl
 	}
 }
 
-// BrokenHostKey is the name in a machine's directory of a host key that was broken, and was made again.
+// BrokenHostKey is the name, in a machine's directory, of a broken host key that a new key replaced.
 const BrokenHostKey = hostKeyFile + ".damaged"
 
 const hostKeyFile = "ssh_host_ed25519_key"
 
-// hostKey reads the guest's key, or makes it. One that is broken is kept aside, and the console says so: clients see
-// another key.
+// hostKey returns the guest's host key; it creates a missing one. A broken key is renamed and replaced, and the
+// console says so, because clients see another key.
 func hostKey(dir string, console io.Writer) (ssh.Signer, error) {
 	file := filepath.Join(dir, hostKeyFile)
 	data, err := os.ReadFile(file)
@@ -120,9 +118,8 @@ func newHostKey(file string) ([]byte, error) {
 	return data, os.WriteFile(file, data, 0o600)
 }
 
-// authorize looks for the key in the user's file in the guest. On Windows that
-// file exists only if cloudbase-init wrote it: the VM's sshPublicKey does not get
-// there.
+// authorize looks for the key in the user's authorized_keys in the guest. On Windows only cloudbase-init writes that
+// file: the VM's sshPublicKey does not reach it.
 func (g *Guest) authorize(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 	refused := fmt.Errorf("user %q has no such key in guest %s", c.User(), g.m.ComputerName)
 	if !g.m.HasUser(c.User()) {
@@ -146,10 +143,10 @@ func (g *Guest) authorize(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissio
 }
 
 func (g *Guest) handleSSH(ctx context.Context, c net.Conn, config *ssh.ServerConfig, dial Dial) {
-	_ = c.SetDeadline(time.Now().Add(loginTime)) // a connection without deadlines is not ours
+	_ = c.SetDeadline(time.Now().Add(loginTime)) // net.Conn always supports deadlines
 	conn, channels, requests, err := ssh.NewServerConn(c, config)
 	if err != nil {
-		return // the client has heard it
+		return // the SSH library has sent the reason to the client
 	}
 	_ = c.SetDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(ctx)
@@ -165,12 +162,12 @@ func (g *Guest) handleSSH(ctx context.Context, c net.Conn, config *ssh.ServerCon
 		case "direct-tcpip":
 			g.m.Wall.Go(&wg, "sshd", func() { g.forward(ctx, ch, dial) })
 		default:
-			_ = ch.Reject(ssh.UnknownChannelType, "not served by a simulated guest") // or the connection is gone
+			_ = ch.Reject(ssh.UnknownChannelType, "not served by a simulated guest") // an error means that the connection is gone
 		}
 	}
 }
 
-// forward opens a connection from the guest that the client requests, and copies its data.
+// forward opens the connection from the guest that the client requests, and copies its data.
 func (g *Guest) forward(ctx context.Context, ch ssh.NewChannel, dial Dial) {
 	var to struct {
 		Host       string
@@ -179,7 +176,7 @@ func (g *Guest) forward(ctx context.Context, ch ssh.NewChannel, dial Dial) {
 		OriginPort uint32
 	}
 	if err := ssh.Unmarshal(ch.ExtraData(), &to); err != nil || to.Port > 65535 {
-		_ = ch.Reject(ssh.ConnectionFailed, "malformed request") // or the connection is gone
+		_ = ch.Reject(ssh.ConnectionFailed, "malformed request") // an error means that the connection is gone
 		return
 	}
 	if dial == nil {

@@ -40,7 +40,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// serveSSH serves until the test ends and returns the address.
+// serveSSH serves a guest's SSH until the test ends and returns the address.
 func serveSSH(t *testing.T, g *guest.Guest, dial guest.Dial) string {
 	t.Helper()
 	l := listen(t)
@@ -62,7 +62,7 @@ func dialSSH(address, user string, key ssh.Signer) (*ssh.Client, error) {
 	})
 }
 
-// session opens a session of the user capi, whose connection ends with the test.
+// session opens a session of the user capi, whose connection is closed when the test ends.
 func session(t *testing.T, g *guest.Guest, key ssh.Signer) *ssh.Session {
 	t.Helper()
 	client, err := dialSSH(serveSSH(t, g, nil), "capi", key)
@@ -194,8 +194,7 @@ func TestSSHShellKeepsState(t *testing.T) {
 	}
 }
 
-// TestSSHJump goes through a Linux guest to a Windows one, as the documented
-// ProxyCommand with -W does.
+// TestSSHJump connects through a Linux guest to a Windows guest, as the documented ProxyCommand with -W does.
 func TestSSHJump(t *testing.T) {
 	key, line := identity(t)
 	w, _ := boot(t, withKey(windows(t, nil), line))
@@ -285,7 +284,7 @@ func TestSFTP(t *testing.T) {
 	}
 }
 
-// TestSFTPEndsWithAStatus: an SFTP session ends with an exit status, which scp checks.
+// TestSFTPEndsWithAStatus checks that an SFTP session ends with an exit status, which scp reads.
 func TestSFTPEndsWithAStatus(t *testing.T) {
 	key, line := identity(t)
 	g, _ := boot(t, withKey(linux(t, nil), line))

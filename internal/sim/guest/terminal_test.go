@@ -17,7 +17,7 @@ func TestSSHTerminal(t *testing.T) {
 	for _, c := range []struct {
 		name, command string
 		config        guest.Config
-		// typed are the lines, each after the prompt that it waits for.
+		// typed are pairs of a prompt to wait for and the line that is typed then.
 		typed [][2]string
 		code  int
 	}{

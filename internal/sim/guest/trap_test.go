@@ -17,7 +17,7 @@ import (
 
 const header = "## template: jinja\n#cloud-config\n\n"
 
-// join is a minimal document that makes the sentinel's directory and joins.
+// join is a minimal document that makes the directory of kubeadm's success file and joins.
 const join = header + "write_files:\n- path: /run/kubeadm/kubeadm-join-config.yaml\n  content: |\n" +
 	"    name: '{{ ds.meta_data[\"local_hostname\"] }}'\n- path: /run/cluster-api/placeholder\n" +
 	"  content: \"x\"\nruncmd:\n"
@@ -41,10 +41,10 @@ type want struct {
 	sentinel    bool
 	exit        int
 	boots       int
-	message     string            // a part of it
-	console     string            // a part of it
-	silent      string            // not a part of it
-	logSilent   string            // not a part of the agent's own log
+	message     string            // the status message contains it
+	console     string            // the console contains it
+	silent      string            // the console does not contain it
+	logSilent   string            // the agent's own log does not contain it
 	files       map[string]string // whole contents; "-" is none
 }
 
@@ -108,7 +108,7 @@ func TestWindowsTraps(t *testing.T) {
 		}}},
 		{"no user data", "", want{provisioned: ready, console: "No user data"}},
 
-		// 2.2 and 2.3: the data and its kinds.
+		// The data and its formats.
 		{"gzip is not undone", zip(join + joinCommand), want{provisioned: failed, message: "no header could be found"}},
 		{"a byte order mark hides the first line", "\ufeff" + join + joinCommand, want{provisioned: ready, message: "byte order mark"}},
 		{"a leading newline hides the first line", "\n#cloud-config\nruncmd:\n- kubeadm x\n",
@@ -153,7 +153,7 @@ func TestWindowsTraps(t *testing.T) {
 			"Content-Type: text/cloud-config\n\n#cloud-config\na: [\n" +
 			"--X--\n", want{provisioned: ready, message: "no YAML"}},
 
-		// 2.4: cloud-config keys.
+		// The keys of cloud-config.
 		{"YAML error fails provisioning", "#cloud-config\nwrite_files:\n- path: x\n content: [\n",
 			want{provisioned: failed, message: "no YAML"}},
 		{"unknown keys are errors that fail nothing", "#cloud-config\nbootcmd: [a]\nmounts: []\ndisk_setup: {}\n", want{
@@ -200,7 +200,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"the last of two keys counts", "#cloud-config\nruncmd: ['echo 1>C:\\1']\nruncmd: ['echo 2>C:\\2']\n",
 			want{provisioned: ready, files: map[string]string{"/1": "-"}}},
 
-		// 2.5: users.
+		// Users.
 		{"a hashed password skips the user", "#cloud-config\nusers:\n- {name: ops, passwd: " +
 			"'$6$aaaaaaaaaaaaaaaaaaaaaaaa', ssh_authorized_keys: [k]}\n- {name: ops2, passwd: short, " +
 			"ssh_authorized_keys: " +
@@ -219,7 +219,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"a name that is a path", "#cloud-config\nusers:\n- {name: '..\\..\\x', ssh_authorized_keys: [a]}\n",
 			want{provisioned: ready, message: "is no user name"}},
 
-		// 2.6: runcmd.
+		// The commands of runcmd.
 		{"a list is joined without quotes", "#cloud-config\nruncmd:\n- [echo, 'a & echo b']\n",
 			want{provisioned: ready, console: "\na \nb\n"}},
 		{"a number fails it", "#cloud-config\nruncmd:\n- 5\n- echo a>C:\\1\n",
@@ -237,7 +237,7 @@ func TestWindowsTraps(t *testing.T) {
 			"#cloud-config\nruncmd:\n- kubeadm join --token abcdef.0123456789abcdef x\n",
 			want{provisioned: ready, silent: "0123456789abcdef", logSilent: "0123456789abcdef"}},
 
-		// 2.7: exit codes.
+		// Exit codes.
 		{"1001 in a script reboots once", "rem cmd\r\necho x>>C:\\n\r\nexit 1001\r\n",
 			want{provisioned: ready, exit: 1001, boots: 2, files: map[string]string{"/n": "x\r\n"}}},
 		{"1002 in a script does not reboot", "rem cmd\r\nexit 1002\r\n", want{provisioned: ready, exit: 1002, boots: 1}},
@@ -369,7 +369,7 @@ func TestBootstrapExtension(t *testing.T) {
 		}{{"joined", join + joinCommand, 0}, {"not joined", "", c.absent}} {
 			t.Run(c.name+" "+doc.name, func(t *testing.T) {
 				config := c.config(t, []byte(doc.data))
-				config.Clock = nil // its sleeps must end
+				config.Clock = nil // the script sleeps, so the clock has to be the real one
 				g, _ := boot(t, config)
 				if code := g.Exec(t.Context(), c.loop, nil, nil, nil); code != doc.want {
 					t.Errorf("the extension's command returned %d, want %d", code, doc.want)
@@ -409,7 +409,7 @@ func TestLaterBoots(t *testing.T) {
 	}
 }
 
-// TestKilledBootIsReplayed ends a boot in the middle of kubeadm.
+// TestKilledBootIsReplayed kills a boot in the middle of kubeadm.
 func TestKilledBootIsReplayed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -506,7 +506,7 @@ func FuzzBoot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data string) {
 		if strings.Contains(data, "{%") || strings.Contains(data, "while") || strings.Contains(data, "until") ||
 			strings.Contains(data, "for") {
-			return // loops are allowed to be long
+			return // loops may be long
 		}
 		n++
 		for _, c := range []guest.Config{linux(t, []byte(data)), windows(t, []byte(data))} {

@@ -1,10 +1,10 @@
-// Package apart runs a computation whose engine has no limits in a process of its own, which is this
-// program started again with limits of memory and processor: templates of Jinja and filters of jq. A
-// process costs some ten milliseconds and its own memory of up to Memory bytes beside the plane's; as many
-// run at a time as there are processors.
+// Package apart runs a computation whose engine has no limits in a separate process, which is this program started
+// again with limits of memory and processor time: templates of Jinja and filters of jq. A process costs about ten
+// milliseconds and its own memory of up to Memory bytes in addition to the plane's; at most as many run at the same
+// time as there are processors.
 //
-// It confines no files: the computations are pure, and open none. Only the packages below
-// internal/sim/guest import it.
+// It does not confine files: the computations are pure, and open none. Only the packages below internal/sim/guest
+// import it.
 package apart
 
 import (
@@ -34,27 +34,28 @@ const (
 	wall   = 2 * time.Minute
 )
 
-// marker says to a process which computation it is for.
+// marker is the environment variable that names the computation of a process.
 const marker = "CASEMENT_APART"
 
-// LimitError says which bound ended a computation.
+// LimitError names the bound that ended a computation.
 type LimitError struct{ Bound string }
 
-// Error says that a bound ended it, and which.
+// Error says that a bound ended the computation, and which bound.
 func (e *LimitError) Error() string { return "it was ended, because it " + e.Bound }
 
 // Serve answers one question and ends the process, if the process was started for the named computation.
 // main calls it first, so that the process starts nothing else.
 func Serve[Q, A any](name string, answer func(Q) A) {
 	if os.Getenv(marker) == name {
-		os.Exit(alone(os.Stdin, os.Stdout, answer))
+		os.Exit(serveOne(os.Stdin, os.Stdout, answer))
 	}
 }
 
-// alone is the main function of the process.
-func alone[Q, A any](in io.Reader, out io.Writer, answer func(Q) A) int {
+// serveOne is the main function of the process and returns its exit code.
+func serveOne[Q, A any](in io.Reader, out io.Writer, answer func(Q) A) int {
 	debug.SetMaxStack(stack)
-	// The limit of memory alone triggers a collection, and one thread runs it: the bound of the processor is the computation's.
+	// Only the memory limit triggers a garbage collection, and one thread runs it, because the bound of processor
+	// time is meant for the computation.
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(1)
 	debug.SetMemoryLimit(Memory / 2)
@@ -81,8 +82,8 @@ func alone[Q, A any](in io.Reader, out io.Writer, answer func(Q) A) int {
 // running limits the number of concurrent processes to the number of processors.
 var running = make(chan struct{}, runtime.NumCPU())
 
-// Run asks a process for the named computation. Its answer has at most a number of bytes.
-// The error is ctx's, or a *LimitError.
+// Run runs the named computation in a separate process and returns its answer, of at most most bytes as JSON. The
+// error is ctx's, or a *LimitError, or says why the process failed.
 func Run[Q, A any](ctx context.Context, name string, q Q, most int) (a A, err error) {
 	question, err := json.Marshal(q)
 	if err != nil {
@@ -98,7 +99,7 @@ func Run[Q, A any](ctx context.Context, name string, q Q, most int) (a A, err er
 	if err != nil {
 		return a, err
 	}
-	// The parent-death signal is sent when the thread that forked ends.
+	// The parent-death signal is sent when the thread that forked ends, so the goroutine keeps the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	late, cancel := context.WithTimeout(ctx, wall)
@@ -113,7 +114,7 @@ func Run[Q, A any](ctx context.Context, name string, q Q, most int) (a A, err er
 	case ctx.Err() != nil:
 		return a, ctx.Err()
 	case err != nil:
-		return a, ended(cmd, complaint.String(), late.Err() != nil, err)
+		return a, exitError(cmd, complaint.String(), late.Err() != nil, err)
 	case answer.Over:
 		return a, &LimitError{fmt.Sprintf("answers with more than %d MiB", most>>20)}
 	}
@@ -123,9 +124,9 @@ func Run[Q, A any](ctx context.Context, name string, q Q, most int) (a A, err er
 	return a, nil
 }
 
-// ended returns an error that says how a process ended. The process's stderr is in no error, because it may
-// quote the question.
-func ended(cmd *exec.Cmd, complaint string, late bool, err error) error {
+// exitError returns an error that says how a process ended. No error contains the process's stderr, because it may quote
+// the question.
+func exitError(cmd *exec.Cmd, complaint string, late bool, err error) error {
 	signal := syscall.Signal(0)
 	if cmd.ProcessState != nil {
 		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -146,16 +147,15 @@ func ended(cmd *exec.Cmd, complaint string, late bool, err error) error {
 	return fmt.Errorf("a process of its own: %w", err)
 }
 
-// Kept is a writer that keeps only the beginning of the written data. Its buffer is not embedded, whose other
-// methods, such as ReadFrom, would pass the limit.
+// Kept is a writer that keeps only the beginning of the written data. The buffer is not embedded, because its other
+// methods, such as ReadFrom, would bypass the limit.
 type Kept struct {
 	kept bytes.Buffer
-	// Left is how many bytes are still kept.
+	// Left is the number of further bytes that are kept.
 	Left int
-	// Refuses makes a write beyond the limit an error, which ends the writer; otherwise the data is
-	// dropped.
+	// Refuses makes a write beyond the limit an error; otherwise the data beyond the limit is dropped.
 	Refuses bool
-	// Over is set when there was data beyond the limit.
+	// Over is set if data was written beyond the limit.
 	Over bool
 }
 

@@ -15,14 +15,14 @@ func TestMain(m *testing.M) {
 	apart.Serve("grow", func(n int) int {
 		all := make([][]byte, n)
 		for i := range all {
-			all[i] = make([]byte, 1<<20) // not written to: the processor is bounded as well
+			all[i] = make([]byte, 1<<20) // the test does not write to the memory, because that would reach the bound of processor time first
 		}
 		return len(all)
 	})
 	os.Exit(m.Run())
 }
 
-// TestRun: a computation answers, or is ended by a bound or its context.
+// TestRun checks that a computation answers, or that a bound or its context ends it.
 func TestRun(t *testing.T) {
 	if n, err := apart.Run[int, int](t.Context(), "grow", 3, 1<<10); n != 3 || err != nil {
 		t.Errorf("answered %d, %v", n, err)
@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestKept: no kind of write passes the limit, and only a Kept with Refuses returns an error for it.
+// TestKept checks that no kind of write exceeds the limit, and that only a Kept with Refuses returns an error for it.
 func TestKept(t *testing.T) {
 	ways := map[string]func(io.Writer, string) error{
 		"Write":       func(w io.Writer, s string) error { _, err := w.Write([]byte(s)); return err },

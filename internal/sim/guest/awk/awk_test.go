@@ -22,7 +22,7 @@ func output(src, text string) (string, int, error) {
 		given = true
 		in := bufio.NewReader(strings.NewReader(text))
 		return Input{Until: func(end byte) (string, bool) {
-			part, _ := in.ReadString(end) // the end of the text
+			part, _ := in.ReadString(end) // the error is the end of the text
 			return part, part != ""
 		}}, true
 	}, &out, Host{})
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// FuzzParse: no program breaks the parser.
+// FuzzParse checks that no program makes the parser panic.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{print $2}`, `BEGIN{FS=":"}{print $NF}`, `/a/,/b/{n++}END{print n}`,
 		`function f(x){return x}{print f($1)}`, `{gsub(/[0-9]+/,"<&>")}1`, `{for(k in a)delete a[k]}`,

@@ -20,7 +20,7 @@ func (r *run) eval(n *node) value {
 	case "text":
 		return textOf(n.text)
 	case "pattern":
-		r.bounded(len(r.record))
+		r.checkText(len(r.record))
 		return truth(r.compile(n.text).Match(r.meter, r.record))
 	case "name":
 		return r.get(n.text)
@@ -32,7 +32,7 @@ func (r *run) eval(n *node) value {
 	case "index":
 		array, key := r.array(n.text), r.subscript(n.parts)
 		v, some := array[key]
-		if !some { // to name an element makes it
+		if !some { // a reference to an element creates it
 			v = value{may: true}
 			r.put(array, key, v)
 		}
@@ -62,14 +62,14 @@ func (r *run) eval(n *node) value {
 	case "~", "!~":
 		return truth(r.pattern(n.parts[1]).Match(r.meter, r.text(r.eval(n.parts[0]))) == (n.op == "~"))
 	case "assign":
-		target := r.place(n.parts[0])
+		target := r.evalTarget(n.parts[0])
 		v := r.eval(n.parts[1])
 		if n.text != "" {
 			v = numberOf(arithmetic(n.text, r.number(r.eval(target)), r.number(v)))
 		}
 		return r.assign(target, v)
 	case "pre++", "pre--", "post++", "post--":
-		target := r.place(n.parts[0])
+		target := r.evalTarget(n.parts[0])
 		old := r.number(r.eval(target))
 		changed := old + 1
 		if strings.HasSuffix(n.op, "--") {
@@ -88,7 +88,7 @@ func (r *run) eval(n *node) value {
 		return numberOf(r.number(r.eval(n.parts[0])))
 	case "concat":
 		a, b := r.text(r.eval(n.parts[0])), r.text(r.eval(n.parts[1]))
-		r.bounded(len(a) + len(b))
+		r.checkText(len(a) + len(b))
 		return textOf(a + b)
 	case "<", "<=", "==", "!=", ">", ">=":
 		return truth(r.compared(n))
@@ -127,6 +127,7 @@ func (r *run) field(i int) value {
 	return inputOf(r.fields[i-1])
 }
 
+// compared returns the result of a comparison: as numbers if both values are numeric or unset, else as texts.
 func (r *run) compared(n *node) bool {
 	a, b := r.eval(n.parts[0]), r.eval(n.parts[1])
 	c := 0
@@ -157,10 +158,10 @@ func (r *run) compared(n *node) bool {
 	return c >= 0
 }
 
-// matchSize is the memory of a match, in bytes: a search returns all matches together.
+// matchSize is the memory of a match, in bytes: a search returns all its matches together.
 const matchSize = 64
 
-// pattern returns a node as a regular expression: of a literal, or of the text of an expression.
+// pattern compiles a regular expression: a literal, or the text of an expression.
 func (r *run) pattern(n *node) *regex.Pattern {
 	if n.op == "pattern" {
 		return r.compile(n.text)
@@ -255,7 +256,7 @@ func (r *run) call(n *node) value {
 }
 
 func (r *run) substr(n *node, s string) value {
-	r.bounded(len(s))
+	r.checkText(len(s))
 	letters := []rune(s)
 	from := math.Round(r.number(r.eval(n.parts[1])))
 	to := float64(len(letters)) + 1
@@ -289,10 +290,11 @@ func (r *run) split(n *node, s string) value {
 	return numberOf(float64(len(parts)))
 }
 
+// replace implements sub and gsub and returns the number of replacements.
 func (r *run) replace(n *node) value {
 	target := &node{op: "field", parts: []*node{{op: "number"}}}
 	if len(n.parts) > 2 {
-		target = r.place(n.parts[2])
+		target = r.evalTarget(n.parts[2])
 	}
 	re, with := r.pattern(n.parts[0]), r.text(r.eval(n.parts[1]))
 	s := r.text(r.eval(target))
@@ -302,7 +304,7 @@ func (r *run) replace(n *node) value {
 	}
 	var b strings.Builder
 	from := 0
-	r.bounded(len(s))
+	r.checkText(len(s))
 	r.meter.Hold(matchSize * (1 + len(s)))
 	found := re.All(r.meter, s, most)
 	for _, m := range found {
@@ -319,7 +321,7 @@ func (r *run) replace(n *node) value {
 			}
 		}
 		from = m[1]
-		r.bounded(b.Len())
+		r.checkText(b.Len())
 	}
 	r.meter.Hold(-matchSize * (1 + len(s)))
 	if len(found) > 0 {
@@ -329,6 +331,7 @@ func (r *run) replace(n *node) value {
 	return numberOf(float64(len(found)))
 }
 
+// callOwn calls a function of the program. Arrays are passed by reference, other arguments by value.
 func (r *run) callOwn(d *definition, args []*node) value {
 	if len(r.frames) >= maxCalls {
 		panic(problem{errors.New("functions call each other too deep (a bound of the simulation)")})
@@ -360,7 +363,7 @@ func (r *run) callOwn(d *definition, args []*node) value {
 		}
 	}
 	if flow == exits {
-		panic(exited{})
+		panic(exitPanic{})
 	}
 	return r.result
 }
@@ -372,7 +375,7 @@ func (r *run) isArray(name string) bool {
 	return r.arrays[name] != nil
 }
 
-// untyped reports whether a name has been used neither as a variable nor as an array.
+// untyped reports whether a name was used neither as a variable nor as an array.
 func (r *run) untyped(name string) bool {
 	vars := r.vars
 	if f := r.frameOf(name); f != nil {
@@ -382,8 +385,8 @@ func (r *run) untyped(name string) bool {
 	return !some && !r.isArray(name)
 }
 
-// takesArray reports whether a function uses a parameter as an array, or passes it to another function that
-// does.
+// takesArray reports whether a function uses a parameter as an array, or passes the parameter to another function
+// that does.
 func (r *run) takesArray(d *definition, name string, depth int) bool {
 	var uses func(n *node) bool
 	uses = func(n *node) bool {
@@ -410,12 +413,12 @@ func (r *run) takesArray(d *definition, name string, depth int) bool {
 	return uses(d.body)
 }
 
-// format is printf's.
+// format returns the text that printf prints.
 func (r *run) format(format string, args []value) string {
 	var b strings.Builder
 	next := func() value {
 		if len(args) == 0 {
-			r.print(b.String()) // mawk has printed this much by then
+			r.print(b.String()) // mawk has printed this part before it fails
 			panic(problem{fmt.Errorf("run time error: not enough arguments passed to printf(%q)", format)})
 		}
 		v := args[0]

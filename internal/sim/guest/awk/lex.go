@@ -1,6 +1,6 @@
-// Package awk runs programs of the pattern language awk over given texts: it opens files and starts
-// programs only through functions of its caller. It refuses by name (Unsupported) all that it does not
-// implement. The guests import it.
+// Package awk runs programs of the pattern language awk over the texts that the caller passes. It opens files and
+// starts programs only through the caller's functions. It refuses by name (Unsupported) every feature that it does
+// not implement. The guests import it.
 package awk
 
 import (
@@ -24,8 +24,8 @@ const (
 	text
 	pattern
 	name
-	function // a name with ( right after it
-	word     // of the language
+	function // a name directly followed by (
+	word     // a keyword
 	symbol
 )
 
@@ -41,7 +41,7 @@ var words = map[string]bool{"BEGIN": true, "END": true, "if": true, "else": true
 
 var symbols = []string{"**=", "&&", "||", "==", "<=", ">=", "!=", "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", ">>", "!~", "**"}
 
-// lex takes a program apart.
+// lex returns the tokens of a program.
 func lex(src string) (out []token, err error) {
 	for i := 0; i < len(src); {
 		c := src[i]
@@ -118,7 +118,7 @@ func lex(src string) (out []token, err error) {
 	return append(out, token{end, ""}), nil
 }
 
-// regexMayFollow distinguishes a pattern from a division.
+// regexMayFollow reports whether a / after these tokens begins a regular expression, and is not a division.
 func regexMayFollow(before []token) bool {
 	if len(before) == 0 {
 		return true
@@ -132,7 +132,8 @@ func regexMayFollow(before []token) bool {
 	return true
 }
 
-// quoted reads a string from behind its first quote. It returns where it ends.
+// quoted reads a string; i is the index after its opening quote. It returns the text and the index after the closing
+// quote.
 func quoted(src string, i int) (string, int, error) {
 	var b strings.Builder
 	for ; i < len(src); i++ {
@@ -168,7 +169,7 @@ func quoted(src string, i int) (string, int, error) {
 	return "", 0, fmt.Errorf("unterminated string")
 }
 
-// numeral returns the number that s starts with, or "".
+// numeral returns the number at the start of s, or "".
 func numeral(s string) string {
 	i := 0
 	digits := func() int {

@@ -35,15 +35,15 @@ type Program struct {
 type parser struct {
 	tokens []token
 	at     int
-	// noIn and noGreater keep in and > from being operators.
+	// noIn and noGreater are set where in and > are not operators.
 	noIn, noGreater bool
 	depth           int
 }
 
-// syntaxProblem ends the parsing.
+// syntaxProblem is the panic that ends parsing.
 type syntaxProblem struct{ err error }
 
-// Parse reads a program.
+// Parse parses a program.
 func Parse(src string) (p *Program, err error) {
 	tokens, err := lex(src)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *parser) fail(format string, a ...any) {
 
 func (p *parser) unsupported(what string) { panic(syntaxProblem{Unsupported(what)}) }
 
-// peek returns the next token; behind the last one is the end.
+// peek returns the next token; after the last token, the end.
 func (p *parser) peek() token { return p.tokens[min(p.at, len(p.tokens)-1)] }
 
 func (p *parser) is(s string) bool {
@@ -94,7 +94,7 @@ func (p *parser) want(s string) {
 	}
 }
 
-// named takes a name of a function or variable.
+// named reads the name of a function or variable.
 func (p *parser) named() string {
 	t := p.peek()
 	if t.kind != name && t.kind != function {
@@ -116,6 +116,7 @@ func (p *parser) lines() {
 	}
 }
 
+// item parses a BEGIN, an END, a function or a rule.
 func (p *parser) item(prog *Program) {
 	switch {
 	case p.take("BEGIN"):
@@ -165,7 +166,7 @@ func (p *parser) block() *node {
 	return b
 }
 
-// body returns a statement that another one governs.
+// body returns the statement that an if or a loop runs.
 func (p *parser) body() *node {
 	p.lines()
 	if p.take(";") {
@@ -215,6 +216,7 @@ func (p *parser) statement() *node {
 	return n
 }
 
+// loop parses the rest of a for loop, of either form.
 func (p *parser) loop() *node {
 	p.want("(")
 	if t := p.tokens[p.at:]; len(t) > 4 && t[0].kind == name && t[1].text == "in" && t[2].kind == name && t[3].text == ")" {
@@ -240,6 +242,7 @@ func (p *parser) loop() *node {
 	return n
 }
 
+// simple parses a statement without a body.
 func (p *parser) simple() *node {
 	t := p.peek()
 	if t.kind != word {
@@ -267,6 +270,7 @@ func (p *parser) simple() *node {
 	return &node{op: "expr", parts: []*node{p.expr()}}
 }
 
+// printing parses print or printf with its redirection.
 func (p *parser) printing() *node {
 	n := &node{op: p.peek().text, parts: []*node{nil}}
 	p.at++
@@ -294,7 +298,8 @@ func (p *parser) printing() *node {
 	return n
 }
 
-// closesStatement reports whether the parenthesis that opens here ends the list of print.
+// closesStatement reports whether the parenthesis that opens here contains all arguments of print: the statement ends
+// after it.
 func (p *parser) closesStatement() bool {
 	depth := 0
 	for i := p.at; i < len(p.tokens); i++ {
@@ -324,20 +329,20 @@ func (p *parser) list(close string) (out []*node) {
 	return out
 }
 
-// before reports whether the last token was a symbol.
+// before reports whether the last token was the given symbol.
 func (p *parser) before(symbolText string) bool {
 	t := p.tokens[max(min(p.at, len(p.tokens))-1, 0)]
 	return t.kind == symbol && t.text == symbolText
 }
 
-// arguments are how many each function takes, at least and at most.
+// arguments are the least and the greatest number of arguments of each built-in function.
 var arguments = map[string][2]int{
 	"length": {0, 1}, "substr": {2, 3}, "index": {2, 2}, "split": {2, 3}, "sub": {2, 3}, "gsub": {2, 3}, "match": {2, 2},
 	"sprintf": {1, 1 << 10}, "toupper": {1, 1}, "tolower": {1, 1}, "int": {1, 1}, "sqrt": {1, 1}, "exp": {1, 1}, "log": {1, 1},
 	"sin": {1, 1}, "cos": {1, 1}, "atan2": {2, 2}, "close": {1, 2},
 }
 
-// call returns a call whose arguments are as many as the function takes.
+// call returns a call after it has checked the number of its arguments.
 func (p *parser) call(name string) *node {
 	parts := p.list(")")
 	if n, built := arguments[name]; built {
@@ -383,7 +388,7 @@ func (p *parser) ternary() *node {
 
 func (p *parser) ternaryPart() *node { return p.expr() }
 
-// levels of binary operators, the weakest first.
+// levels are the binary operators by precedence, the weakest first.
 var levels = [][]string{{"||"}, {"&&"}, {"in"}, {"~", "!~"}, {"<", "<=", "==", "!=", ">", ">=", "|"}}
 
 func (p *parser) binary(level int) *node {
@@ -535,7 +540,7 @@ func (p *parser) target() *node {
 	return nil
 }
 
-// group returns an expression in parentheses, or the (i, j) of (i, j) in array.
+// group returns an expression in parentheses, or the subscripts of "(i, j) in array".
 func (p *parser) group() *node {
 	noGreater, noIn := p.noGreater, p.noIn
 	p.noGreater, p.noIn = false, false

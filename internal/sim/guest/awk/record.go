@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// records reads the inputs. It reports whether the program has ended by exit.
+// records runs the rules on each record of the inputs. It reports whether exit has ended the program.
 func (r *run) records() bool {
 	for {
 		rec, ok := r.main()
@@ -19,7 +19,7 @@ func (r *run) records() bool {
 	}
 }
 
-// mainRecords returns the records of all inputs, one after the other.
+// mainRecords returns a function that returns the records of all inputs, one after the other.
 func (r *run) mainRecords(inputs func() (Input, bool)) func() (string, bool) {
 	var next func() (string, bool)
 	return func() (string, bool) {
@@ -45,30 +45,30 @@ func (r *run) mainRecords(inputs func() (Input, bool)) func() (string, bool) {
 				continue
 			}
 			r.meter.Step()
-			r.bounded(len(rec))
+			r.checkText(len(rec))
 			r.vars["NR"], r.vars["FNR"] = numberOf(r.number(r.vars["NR"])+1), numberOf(r.number(r.vars["FNR"])+1)
 			return rec, true
 		}
 	}
 }
 
-// recordsOf takes a file apart into records, by the RS of the moment.
+// recordsOf returns a function that returns the records of a file, separated by the current value of RS.
 func (r *run) recordsOf(in Input) func() (string, bool) {
 	rest, read := "", false
 	return func() (string, bool) {
 		sep := r.text(r.vars["RS"])
 		switch {
 		case len(sep) == 0:
-			return paragraph(in)
+			return nextParagraph(in)
 		case len(sep) == 1 && !read:
 			rec, ok := in.Until(sep[0])
 			return strings.TrimSuffix(rec, sep), ok
 		}
-		if !read { // an input whose records a pattern separates is read whole
+		if !read { // the rest of the input is read whole if a pattern separates its records
 			var b strings.Builder
 			for line, ok := in.Until('\n'); ok; line, ok = in.Until('\n') {
 				b.WriteString(line)
-				r.bounded(b.Len())
+				r.checkText(b.Len())
 			}
 			rest, read = b.String(), true
 		}
@@ -85,8 +85,8 @@ func (r *run) recordsOf(in Input) func() (string, bool) {
 	}
 }
 
-// paragraph returns the next lines that follow each other without an empty one.
-func paragraph(in Input) (string, bool) {
+// nextParagraph returns the next lines up to an empty line.
+func nextParagraph(in Input) (string, bool) {
 	var b strings.Builder
 	for {
 		line, ok := in.Until('\n')
@@ -141,7 +141,7 @@ func (r *run) setRecord(rec string) {
 }
 
 func (r *run) splitFields(s, sep string) []string {
-	r.bounded(len(s))
+	r.checkText(len(s))
 	switch {
 	case s == "":
 		return nil
@@ -157,14 +157,14 @@ func (r *run) splitFields(s, sep string) []string {
 	return r.compile(sep).Split(r.meter, s)
 }
 
-// rebuild makes the record of its fields.
+// rebuild makes the record from its fields.
 func (r *run) rebuild() {
 	between := r.text(r.vars["OFS"])
 	size := len(between) * len(r.fields)
 	for _, f := range r.fields {
 		size += len(f)
 	}
-	r.bounded(size)
+	r.checkText(size)
 	r.record = strings.Join(r.fields, between)
 	r.vars["NF"] = numberOf(float64(len(r.fields)))
 }

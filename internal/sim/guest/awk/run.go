@@ -17,31 +17,31 @@ import (
 // Bounds of one run.
 const (
 	maxSteps = 3_000_000
-	// maxText bounds a text, in bytes, which a search cannot be ended in.
+	// maxText is the largest text, in bytes, because a regular expression search cannot be interrupted.
 	maxText  = 8 << 20
 	maxCalls = 200
 	maxField = 10_000
 )
 
-// Host has the functions that connect a program with files and commands. A nil function refuses.
+// Host has the functions that connect a program with files and commands. If a function is nil, its use is refused.
 type Host struct {
-	// Write writes the output of print to a file, at its end if appended.
+	// Write writes the output of print to a file: at its end if appended is set.
 	Write func(name, text string, appended bool) error
 	// Open opens a file that getline reads.
 	Open func(name string) (Input, error)
-	// Command runs a command with an input, and returns its output if captured.
+	// Command runs a command with an input and returns its exit code, and its output if captured is set.
 	Command func(command, input string, captured bool) (output string, code int)
 }
 
 // Input is a file that the program reads.
 type Input struct {
 	Name string
-	// Until returns the text up to and with the next end byte, or the rest; ok is false at the end of the
-	// file. It reads no further than it must.
+	// Until returns the text up to and with the next end byte, or the rest; ok is false at the end of the file. It
+	// reads no more than necessary.
 	Until func(end byte) (text string, ok bool)
-	// Failed ends the program, and END does not run: the file could not be opened.
+	// Failed means that the file could not be opened. The program then ends, and END does not run.
 	Failed bool
-	// Assign is a variable that is set before the next file is read, with Text.
+	// Assign is the name of a variable that is set to Text before the next file is read.
 	Assign, Text string
 }
 
@@ -50,7 +50,7 @@ type value struct {
 	s   string
 	n   float64
 	num bool // a number
-	may bool // a text of the input, which is a number where it looks like one
+	may bool // a text of the input, which is a number if it looks like one
 }
 
 func numberOf(n float64) value { return value{n: n, num: true} }
@@ -77,12 +77,12 @@ const (
 	returns
 )
 
-// frame are the variables of a function that runs.
+// frame has the variables of a function call.
 type frame struct {
 	vars   map[string]value
 	arrays map[string]map[string]value
 	locals map[string]bool
-	// passed are the arrays that are the caller's.
+	// passed are the names of the arrays that belong to the caller.
 	passed map[string]bool
 }
 
@@ -97,7 +97,7 @@ type run struct {
 	out      io.Writer
 	host     Host
 	main     func() (string, bool)            // the next record of the inputs
-	readers  map[string]func() (string, bool) // of getline, by file or command
+	readers  map[string]func() (string, bool) // the readers of getline, by file or command
 	pipes    map[string]*strings.Builder      // the output for commands
 	order    []string
 	opened   map[string]bool
@@ -107,10 +107,10 @@ type run struct {
 	result   value
 }
 
-// unopened ends a run without END, as mawk does where an input cannot be opened.
+// unopened is the panic that ends a run without END, as mawk does if it cannot open an input.
 type unopened struct{}
 
-// problem ends a run.
+// problem is the panic that ends a run with an error.
 type problem struct{ err error }
 
 // Run runs a program and returns its exit code. vars and arrays are set before BEGIN.
@@ -143,24 +143,24 @@ func (p *Program) Run(meter *limit.Meter, vars map[string]string, arrays map[str
 			r.put(r.array(key), item, inputOf(v))
 		}
 	}
-	ended := r.exits(func() bool {
+	ended := r.untilExit(func() bool {
 		return slices.ContainsFunc(p.begin, func(b *node) bool { return r.statement(b) == exits }) ||
 			(len(p.rules) > 0 || len(p.end) > 0) && r.records()
 	})
 	if !ended || len(p.end) > 0 {
-		r.exits(func() bool { r.finish(); return true })
+		r.untilExit(func() bool { r.finish(); return true })
 	}
 	return r.exit, nil
 }
 
-// exited is exit in a function, which ends the rule.
-type exited struct{}
+// exitPanic is the panic for exit in a function, which also ends the rule.
+type exitPanic struct{}
 
-// exits runs a part of the program, and reports whether exit ended it.
-func (r *run) exits(part func() bool) (ended bool) {
+// untilExit runs a part of the program and reports whether exit ended it.
+func (r *run) untilExit(part func() bool) (ended bool) {
 	defer func() {
 		e := recover()
-		if _, ok := e.(exited); ok {
+		if _, ok := e.(exitPanic); ok {
 			r.frames, ended = nil, true
 			return
 		}
@@ -171,7 +171,7 @@ func (r *run) exits(part func() bool) (ended bool) {
 	return part()
 }
 
-// finish runs END, also after exit.
+// finish runs END, also after exit, and returns the exit code.
 func (r *run) finish() int {
 	for _, b := range r.end {
 		if r.statement(b) == exits {
@@ -181,7 +181,7 @@ func (r *run) finish() int {
 	return r.exit
 }
 
-func (r *run) print(s string) { _, _ = io.WriteString(r.out, s) } // a failed write is the reader's affair
+func (r *run) print(s string) { _, _ = io.WriteString(r.out, s) } // an error means that nothing reads the output
 
 func (r *run) compile(p string) *regex.Pattern {
 	if re, ok := r.patterns[p]; ok {
@@ -198,12 +198,13 @@ func (r *run) compile(p string) *regex.Pattern {
 	return re
 }
 
-// awkPattern undoes the escapes that POSIX's expressions have not.
+// awkPattern replaces awk's escapes that POSIX regular expressions do not have.
 func awkPattern(p string) string {
 	return strings.NewReplacer(`\\`, `\\`, `\"`, `"`, `\/`, `/`, `\r`, "\r", `\f`, "\f", `\v`, "\v").Replace(p)
 }
 
-// whole reports whether mawk 1.3.4 of 20200120, that of Debian 12, writes a number without a fraction: it is one of 32 bits.
+// whole reports whether mawk 1.3.4 20200120, the version of Debian 12, writes a number without a fraction: an integer
+// of 32 bits.
 func whole(n float64) bool { return n == math.Trunc(n) && math.Abs(n) <= math.MaxInt32 }
 
 func (r *run) text(v value) string {
@@ -352,6 +353,7 @@ func (r *run) forLoop(n *node) flow {
 	return goesOn
 }
 
+// printing runs print or printf with its redirection.
 func (r *run) printing(n *node) {
 	var args []value
 	for _, p := range n.parts[1:] {
@@ -389,7 +391,7 @@ func (r *run) printing(n *node) {
 			r.order = append(r.order, command)
 		}
 		r.pipes[command].WriteString(b.String())
-		r.bounded(r.pipes[command].Len())
+		r.checkText(r.pipes[command].Len())
 	default:
 		target = r.text(r.eval(n.parts[0]))
 		if r.host.Write == nil {
@@ -402,7 +404,7 @@ func (r *run) printing(n *node) {
 	}
 }
 
-// frameOf returns the function's frame that has a local variable, or nil.
+// frameOf returns the current frame if it has a local variable of that name, or nil.
 func (r *run) frameOf(name string) *frame {
 	if n := len(r.frames); n > 0 && r.frames[n-1].locals[name] {
 		return r.frames[n-1]
@@ -432,6 +434,7 @@ func (r *run) get(name string) value {
 	return v
 }
 
+// set assigns a variable; a new NF changes the fields and the record.
 func (r *run) set(name string, v value) {
 	vars := r.vars
 	f := r.frameOf(name)
@@ -461,8 +464,8 @@ func (r *run) subscript(parts []*node) string {
 	return strings.Join(out, r.text(r.vars["SUBSEP"]))
 }
 
-// bounded ends a program that makes too large a text, and counts the steps of a large one.
-func (r *run) bounded(size int) {
+// checkText ends a program that makes a text that is too large, and counts steps for a large text.
+func (r *run) checkText(size int) {
 	if size > maxText {
 		panic(problem{fmt.Errorf("a text of more than %d MiB (a bound of the simulation)", maxText>>20)})
 	}
@@ -473,13 +476,13 @@ func (r *run) bounded(size int) {
 }
 
 const (
-	// stepText is how much of a text counts as a step more.
+	// stepText is the number of bytes of a text that count as one step.
 	stepText = 4 << 10
-	// itemSize is the memory of an item of an array beside its texts, in bytes.
+	// itemSize is the memory of an array element in bytes, without its key and value.
 	itemSize = 128
 )
 
-// put sets an item of an array, whose texts the program holds.
+// put sets an array element and counts its memory.
 func (r *run) put(array map[string]value, key string, v value) {
 	old, known := array[key]
 	if !known {
@@ -489,7 +492,7 @@ func (r *run) put(array map[string]value, key string, v value) {
 	array[key] = v
 }
 
-// remove deletes an item of an array.
+// remove deletes an array element and its memory from the count.
 func (r *run) remove(array map[string]value, key string) {
 	if old, known := array[key]; known {
 		r.meter.Hold(-itemSize - len(key) - len(old.s))
@@ -503,11 +506,12 @@ func (r *run) clear(array map[string]value) {
 	}
 }
 
-// place returns a target with its subscript evaluated, which is once: mawk makes an element before it evaluates its value.
-func (r *run) place(target *node) *node {
+// evalTarget evaluates the subscript of a target, once, and returns the target with the result: mawk creates an element
+// before it evaluates the value that is assigned.
+func (r *run) evalTarget(target *node) *node {
 	switch target.op {
 	case "group":
-		return r.place(target.parts[0])
+		return r.evalTarget(target.parts[0])
 	case "field":
 		return &node{op: "field", parts: []*node{{op: "number", num: r.number(r.eval(target.parts[0]))}}}
 	case "index":
@@ -518,7 +522,7 @@ func (r *run) place(target *node) *node {
 }
 
 func (r *run) assign(target *node, v value) value {
-	r.bounded(len(v.s))
+	r.checkText(len(v.s))
 	switch target.op {
 	case "group":
 		return r.assign(target.parts[0], v)
@@ -534,14 +538,14 @@ func (r *run) assign(target *node, v value) value {
 	return v
 }
 
-// closeAll runs the commands that are still printed to.
+// closeAll runs the commands that the program still prints to.
 func (r *run) closeAll() {
 	for _, command := range r.order {
 		r.close(command)
 	}
 }
 
-// close ends a file or a command, and returns its code.
+// close closes a file or runs the command that was printed to, and returns its exit code.
 func (r *run) close(name string) int {
 	if _, some := r.readers[name]; some {
 		delete(r.readers, name)
@@ -556,7 +560,7 @@ func (r *run) close(name string) int {
 	return -1
 }
 
-// getline reads a record: of the inputs, a file or a command.
+// getline reads a record of the inputs, of a file or of a command.
 func (r *run) getline(n *node) value {
 	next := r.main
 	if n.text != "" {

@@ -1,7 +1,7 @@
-// Package cloudbase boots a simulated Windows guest as cloudbase-init does on Azure images: plugins in the
-// configured order with a state each, user data recognized apart by its first bytes, cloud-config keys in
-// their fixed order, one batch for runcmd, reboots and replays. It refuses, ignores or swallows the same
-// input as the real agent. Only internal/sim/guest imports it.
+// Package cloudbase boots a simulated Windows guest as cloudbase-init does on Azure images: plugins in the configured
+// order, each with a state, user data recognized by its first bytes, cloud-config keys in their fixed order, one
+// batch file for runcmd, reboots and replays. It refuses or ignores the same input as the real agent, and hides the
+// same errors. Only internal/sim/guest imports it.
 package cloudbase
 
 import (
@@ -16,27 +16,27 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// Where the guest keeps the agent's logs.
+// The files in which the guest stores the agent's logs.
 const (
 	logPath      = `C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log\cloudbase-init.log`
 	unattendPath = `C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log\cloudbase-init-unattend.log`
 )
 
-// Result is how a run ended.
+// Result describes how a boot of the agent ended.
 type Result struct {
-	// Failed is set when a plugin raised an error: ProvisioningFailed is reported to Azure.
+	// Failed is set if a plugin raised an error: ProvisioningFailed is reported to Azure.
 	Failed bool
-	// Reboot is set when a plugin requested a reboot. Nothing is reported to Azure then.
+	// Reboot is set if a plugin requested a reboot. Nothing is reported to Azure then.
 	Reboot bool
-	// Ran is set when user data was looked at in this boot.
+	// Ran is set if user data was read in this boot.
 	Ran bool
-	// ExitCode is the exit code of the user's script, of runcmd or another.
+	// ExitCode is the exit code of the user's script or of the runcmd script.
 	ExitCode int
 	// Problems describes, in order, the parts of the custom data that could not be used.
 	Problems []string
 }
 
-// outcome of a plugin: whether its state is done, and whether it wants a reboot.
+// outcome is the result of a plugin: whether it runs again at the next boot, and whether it requests a reboot.
 type outcome struct{ again, reboot bool }
 
 type agent struct {
@@ -51,8 +51,8 @@ type plugin struct {
 	run  func(*agent, context.Context) (outcome, error)
 }
 
-// plugins of the MAIN stage in the order of the Azure images' configuration. MTU
-// runs in an earlier stage.
+// plugins returns the plugins of the MAIN stage in the order of the Azure images' configuration. MTUPlugin runs in an
+// earlier stage.
 func plugins() []plugin {
 	return []plugin{
 		{"CreateUserPlugin", (*agent).createUser},
@@ -65,8 +65,8 @@ func plugins() []plugin {
 	}
 }
 
-// Run does one boot. A plugin that failed with an exception keeps no state and runs again at the next boot.
-// The error is the simulator's or that of ctx.
+// Run does one boot. A plugin that failed with an exception stores no state and runs again at the next boot. The
+// error is ctx's or the simulator's.
 func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell) (Result, error) {
 	if err := specialize(m); err != nil {
 		return Result{}, err
@@ -77,7 +77,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell) (Result, erro
 	}
 	defer file.Close()
 	defer m.Console.Flush()
-	kept := machine.NewConsole(file) // without secrets
+	kept := machine.NewConsole(file) // the log without secrets
 	defer kept.Flush()
 	a := &agent{m: m, sh: sh, log: io.MultiWriter(kept, m.Console)}
 	a.infof("cloudbaseinit.init", "Cloudbase-Init starts (simulated by casement: no program runs outside of this guest's file tree)")
@@ -122,8 +122,8 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell) (Result, erro
 	return a.res, nil
 }
 
-// specialize runs the agent for the first time, in the sysprep pass of the same name: with
-// one plugin, without an instance ID, once per VM here.
+// specialize writes the log of the agent's first run, in the sysprep pass of the same name: with one plugin, without
+// an instance ID, once per VM.
 func specialize(m *machine.Machine) error {
 	if m.Root.Exists(unattendPath) {
 		return nil
@@ -139,7 +139,7 @@ func (a *agent) infof(module, format string, args ...any)  { a.line("INFO", modu
 func (a *agent) debugf(module, format string, args ...any) { a.line("DEBUG", module, format, args...) }
 func (a *agent) warnf(module, format string, args ...any)  { a.line("WARNING", module, format, args...) }
 
-// problemf logs an error that the user has to know of.
+// problemf logs an error and adds it to the problems that the user sees.
 func (a *agent) problemf(module, format string, args ...any) {
 	a.res.Problems = append(a.res.Problems, fmt.Sprintf(format, args...))
 	a.line("ERROR", module, format, args...)
@@ -151,7 +151,7 @@ func (a *agent) line(level, module, format string, args ...any) {
 	fmt.Fprintf(a.log, "%s 2024 %s %s [-] %s\r\n", stamp, level, module, text)
 }
 
-// noEffect marks that a part of the user data does nothing here.
+// noEffect records that a part of the user data does nothing here.
 func (a *agent) noEffect(module, what string) {
 	a.m.NoEffect(what)
 	a.warnf(module, "%s: simulated: no effect", what)
@@ -177,20 +177,20 @@ func (a *agent) createUser(context.Context) (outcome, error) {
 	return outcome{}, nil
 }
 
-// setPassword sets another random password that is written nowhere.
+// setPassword logs that the user has another random password, which is stored nowhere.
 func (a *agent) setPassword(context.Context) (outcome, error) {
 	a.infof("cloudbaseinit.plugins.common.setuserpassword", "Set a random password for user '%s'", a.m.AdminUsername)
 	return outcome{}, nil
 }
 
-// setHostName runs after the user data, so a join there uses the name that Windows had
-// before. On Azure that is already the right one.
+// setHostName sets the computer name. It runs after the user data, so a join in the user data uses the name that
+// Windows had before; on Azure that name is already right.
 func (a *agent) setHostName(context.Context) (outcome, error) {
 	return outcome{reboot: a.rename(a.m.ComputerName)}, nil
 }
 
-// rename gives Windows a name as NetBIOS allows: the first label, 15 characters, a trailing
-// dash made 0. It reports whether that was a change.
+// rename gives Windows a name that NetBIOS allows: the first label, at most 15 characters, a 0 in place of a trailing
+// dash. It reports whether the name changed.
 func (a *agent) rename(name string) bool {
 	const mod = "cloudbaseinit.utils.hostname"
 	name, _, _ = strings.Cut(name, ".")

@@ -14,7 +14,7 @@ import (
 func TestBatchOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		commands any
-		want     string // without the first line; of the error where it starts with !
+		want     string // the text without its first line; with !, a part of the error
 	}{
 		"strings":       {[]any{"echo a", "b"}, "echo a\r\nb\r\n"},
 		"words":         {[]any{[]any{"echo", "a b", 1}}, "echo a b 1\r\n"},
@@ -41,7 +41,7 @@ func TestExitCodesThatAsk(t *testing.T) {
 	for code, want := range map[int]outcome{
 		0: {}, 1: {}, 1000: {}, 1001: {reboot: true}, 1002: {again: true}, 1003: {again: true, reboot: true}, 1004: {},
 	} {
-		if got := result(code); got != want || Asks(code) != (want != outcome{}) {
+		if got := outcomeOf(code); got != want || Asks(code) != (want != outcome{}) {
 			t.Errorf("%d asks for %+v, want %+v", code, got, want)
 		}
 	}
@@ -60,8 +60,8 @@ func TestEmptyValue(t *testing.T) {
 	}
 }
 
-// User data runs once per instance; a script that asks for another run gets it at the next
-// boot.
+// TestRunAgain checks that user data runs once per instance, and that a script that requests another run gets it at
+// the next boot.
 func TestRunAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		data string

@@ -19,7 +19,8 @@ type keyPlugin struct {
 	run func(*agent, context.Context, any) (reboot bool, err error)
 }
 
-// keyPlugins in the order in which the agent runs them, whatever the document's.
+// keyPlugins returns the plugins of the keys in the order in which the agent runs them, whatever the order in the
+// document.
 func keyPlugins() []keyPlugin {
 	return []keyPlugin{
 		{"write_files", (*agent).writeFiles},
@@ -34,9 +35,8 @@ func keyPlugins() []keyPlugin {
 	}
 }
 
-// cloudConfig runs the keys. A YAML error fails the plugin; an error of a key is
-// logged and the next key runs. A reboot that any key asks for comes at the end
-// and makes all of the user data run again after it.
+// cloudConfig runs the plugins of the keys. A YAML error fails the plugin; an error of a key is logged and the next
+// key runs. A reboot that any key requests comes at the end, and all of the user data runs again after it.
 func (a *agent) cloudConfig(ctx context.Context, data []byte) (outcome, error) {
 	v, err := userdata.Load(data)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *agent) cloudConfig(ctx context.Context, data []byte) (outcome, error) {
 		reboot = reboot || again
 	}
 	if reboot {
-		return result(rebootAgain), nil
+		return outcomeOf(rebootAgain), nil
 	}
 	return outcome{}, nil
 }
@@ -116,8 +116,8 @@ func (a *agent) writeFiles(ctx context.Context, v any) (bool, error) {
 	return false, nil
 }
 
-// writeFile writes one item. A directory that cannot be made skips the item; a
-// file that cannot be opened ends the list.
+// writeFile writes one item of write_files. An item whose directory cannot be made is skipped; a file that cannot be
+// opened ends the list.
 func (a *agent) writeFile(item map[string]any) error {
 	root := a.m.Root
 	text, isText := item["path"].(string)
@@ -157,7 +157,7 @@ func (a *agent) writeFile(item map[string]any) error {
 	if err := write(name, content, 0o644); err != nil {
 		return err
 	}
-	if mode&0o200 == 0 { // the read-only bit is all that Windows takes of it
+	if mode&0o200 == 0 { // Windows uses only the read-only bit of a mode
 		if err := root.Chmod(name, 0o444); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (a *agent) writeFile(item map[string]any) error {
 	return nil
 }
 
-// emptyValue reports whether Python takes a value for false.
+// emptyValue reports whether a value is false in Python.
 func emptyValue(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -205,7 +205,7 @@ func (a *agent) timezone(_ context.Context, v any) (bool, error) {
 	return false, nil
 }
 
-// windowsZone maps the IANA zones that are common; "" is unknown.
+// windowsZone returns the Windows name of a common IANA time zone, or "".
 func windowsZone(iana string) string {
 	return map[string]string{
 		"UTC": "UTC", "Etc/UTC": "UTC", "Etc/GMT": "UTC", "GMT": "GMT Standard Time",
@@ -240,7 +240,7 @@ func (a *agent) ntp(_ context.Context, v any) (bool, error) {
 func (a *agent) groups(_ context.Context, v any) (bool, error) {
 	const mod = cloudConfigModule + "plugins.groups"
 	list, ok := v.([]any)
-	if m, isMap := v.(map[string]any); isMap { // iterated as bare names
+	if m, isMap := v.(map[string]any); isMap { // only the keys are used, as names
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			list = append(list, k)
 		}
@@ -264,8 +264,8 @@ func (a *agent) groups(_ context.Context, v any) (bool, error) {
 
 const runcmdModule = cloudConfigModule + "plugins.runcmd"
 
-// runcmd makes one batch of the entries and runs it. Its code says nothing but
-// whether a reboot is wanted: 1002 is lost, and no other is an error.
+// runcmd runs the entries as one batch file. Its exit code only decides whether a reboot is requested: 1002 has no
+// effect, and no other code is an error.
 func (a *agent) runcmd(ctx context.Context, v any) (bool, error) {
 	script, err := batchOf(v)
 	if err != nil {
@@ -278,8 +278,8 @@ func (a *agent) runcmd(ctx context.Context, v any) (bool, error) {
 	return code == rebootDone || code == rebootAgain, nil
 }
 
-// batchOf joins the entries: strings as they are, lists with single blanks and no
-// quotes. A string for the list is taken letter by letter, as the agent does.
+// batchOf returns the batch file of the entries: strings as they are, lists joined with blanks and without quotes. In
+// a string in place of the list, each character is an entry, as in the agent.
 func batchOf(v any) (string, error) {
 	var entries []any
 	switch t := v.(type) {

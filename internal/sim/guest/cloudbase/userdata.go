@@ -15,19 +15,18 @@ import (
 
 const userDataModule = "cloudbaseinit.plugins.common.userdata"
 
-// The exit codes by which a user's script asks for something. Any other is done.
+// The exit codes by which a user's script makes a request. Any other code means done.
 const (
 	rebootDone  = 1001
 	runAgain    = 1002
 	rebootAgain = 1003
 )
 
-// Asks reports whether an exit code asks the agent for something, and so reports no
-// failure.
-func Asks(code int) bool { return result(code) != outcome{} }
+// Asks reports whether an exit code is a request to the agent, and therefore no failure.
+func Asks(code int) bool { return outcomeOf(code) != outcome{} }
 
-// result of an exit code.
-func result(code int) outcome {
+// outcomeOf returns the outcome of a script with an exit code.
+func outcomeOf(code int) outcome {
 	switch code {
 	case rebootDone:
 		return outcome{reboot: true}
@@ -49,8 +48,8 @@ var (
 	ec2Powershell  = regexp.MustCompile(`(?s)<powershell>(.+?)</powershell>`)
 )
 
-// userData recognizes custom data by its first bytes: it does not decompress gzip or skip a byte order mark
-// or a blank. Data that is not UTF-8 fails the plugin.
+// userData runs custom data by its first bytes. It does not decompress gzip, or skip a byte order mark or a blank.
+// Data that is not UTF-8 fails the plugin.
 func (a *agent) userData(ctx context.Context) (outcome, error) {
 	a.res.Ran = true
 	data := a.m.CustomData
@@ -69,6 +68,7 @@ func (a *agent) userData(ctx context.Context) (outcome, error) {
 	return a.single(ctx, data)
 }
 
+// single runs custom data that is not multipart: it renders a template, and runs the result by its first bytes.
 func (a *agent) single(ctx context.Context, data []byte) (outcome, error) {
 	if engine, rest, ok := userdata.Marker(data); ok && engine == "jinja" {
 		a.debugf(userDataModule, "Using template engine 'jinja' to render the user data")
@@ -100,8 +100,7 @@ func (a *agent) single(ctx context.Context, data []byte) (outcome, error) {
 	return a.ended(code), nil
 }
 
-// unsupported is a warning only: the plugin counts as done, the VM as provisioned,
-// and nothing was run.
+// unsupported logs a warning only: the plugin counts as done, the VM as provisioned, and nothing was run.
 func (a *agent) unsupported(data []byte) {
 	hint := ""
 	switch {
@@ -118,27 +117,27 @@ func (a *agent) unsupported(data []byte) {
 	a.warnf(userDataModule, "%s", text)
 }
 
-// script runs a script by its first line. It reports whether there was one.
+// script runs a script by its first line and returns its exit code. The second result is false if the text is no
+// script.
 func (a *agent) script(ctx context.Context, text string) (int, bool) {
 	switch {
 	case batchMark.MatchString(text):
 		return a.batch(ctx, text), true
 	case pythonMark.MatchString(text):
-		return a.missing("python"), true
+		return a.missingInterpreter("python"), true
 	case bashMark.MatchString(text):
-		return a.missing("bash"), true
+		return a.missingInterpreter("bash"), true
 	case powershellMark.MatchString(text):
 		return a.sh.PowerShell(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log}), true
 	}
 	if !ec2Mark.MatchString(text) {
 		return 0, false
 	}
-	return a.blocks(ctx, text), true
+	return a.runBlocks(ctx, text), true
 }
 
-// blocks runs the batch blocks of a script and then its PowerShell blocks, and adds up their exit
-// codes.
-func (a *agent) blocks(ctx context.Context, text string) int {
+// runBlocks runs the batch blocks of a script and then its PowerShell blocks, and returns the sum of their exit codes.
+func (a *agent) runBlocks(ctx context.Context, text string) int {
 	sum := 0
 	for _, b := range ec2Script.FindAllStringSubmatch(text, -1) {
 		if script := strings.TrimSpace(b[1]); script != "" {
@@ -153,36 +152,37 @@ func (a *agent) blocks(ctx context.Context, text string) int {
 	return sum
 }
 
-// missing handles a script whose interpreter Windows does not have. The agent logs it and
-// counts it as a success.
-func (a *agent) missing(interpreter string) int {
+// missingInterpreter handles a script whose interpreter Windows does not have: the agent logs an error and counts the script as
+// a success.
+func (a *agent) missingInterpreter(interpreter string) int {
 	a.problemf(userDataModule, "an error occurred during user_data execution: the system cannot find the file specified: %s", interpreter)
 	return 0
 }
 
-// batch writes text to a temporary file, runs it with cmd.exe, and deletes it.
+// batch runs a batch file with cmd.exe, as the agent does with a temporary file.
 func (a *agent) batch(ctx context.Context, text string) int {
-	return a.sh.Batch(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log, Name: `C:\Windows\Temp\user-data.cmd`, Failed: a.failed})
+	return a.sh.Batch(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log, Name: `C:\Windows\Temp\user-data.cmd`, Failed: a.reportFailed})
 }
 
-// failed reports a failed line of a batch file; the real agent continues silently.
-func (a *agent) failed(f shell.Failure) {
+// reportFailed reports a failed line of a batch file; the real agent continues silently.
+func (a *agent) reportFailed(f shell.Failure) {
 	if !Asks(f.Code) {
 		fmt.Fprintf(a.log, "guest: user-data.cmd: %s\r\n", f)
 	}
 }
 
+// ended records the exit code of a user's script and returns its outcome.
 func (a *agent) ended(code int) outcome {
 	a.infof(userDataModule, "User data script ended with return code: %d", code)
 	a.res.ExitCode = code
-	return result(code)
+	return outcomeOf(code)
 }
 
-// multipart runs the parts in order. The last one decides the state; a reboot
-// request ends it. Errors in a part are swallowed, and no part is a template.
+// multipart runs the parts in order. The last part decides the state; a request for a reboot ends the list. Errors in
+// a part are logged only, and no part is a template.
 func (a *agent) multipart(ctx context.Context, data []byte) (outcome, error) {
 	parts, err := userdata.Split(data)
-	if err != nil { // the agent finds one part then, of a type that it does not know
+	if err != nil { // the agent sees one part of an unknown type
 		a.problemf(userDataModule, "no part of the multipart user data can be read: %v", err)
 		return outcome{}, nil
 	}
@@ -219,7 +219,7 @@ func (a *agent) part(ctx context.Context, p userdata.Part) (outcome, error) {
 	return outcome{}, nil
 }
 
-// heat writes the part to a file, and runs the file if it has the name for that.
+// heat writes the part to a file, and runs the file if its name is cfn-userdata.
 func (a *agent) heat(ctx context.Context, p userdata.Part) (outcome, error) {
 	if p.Filename == "" {
 		return outcome{}, errors.New("it has no file name")
@@ -241,6 +241,7 @@ func (a *agent) heat(ctx context.Context, p userdata.Part) (outcome, error) {
 	return a.ended(code), nil
 }
 
+// shellPart runs a script part with the interpreter of its file extension.
 func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
 	text := string(p.Body)
 	switch strings.ToLower(path.Ext(p.Filename)) {
@@ -249,9 +250,9 @@ func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
 	case ".ps1":
 		return a.ended(a.sh.PowerShell(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log}))
 	case ".py":
-		return a.ended(a.missing("python"))
+		return a.ended(a.missingInterpreter("python"))
 	case ".sh":
-		return a.ended(a.missing("bash"))
+		return a.ended(a.missingInterpreter("bash"))
 	case ".exe":
 		a.m.Refused("programs in user data")
 		a.problemf(userDataModule, "part %q: casement does not simulate programs in user data", p.Filename)
@@ -270,8 +271,8 @@ func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
 	return a.ended(code)
 }
 
-// instanceData returns the variables of templates. Names that cloud-init has and
-// cloudbase-init lacks (local_ipv4, vm_id) are missing on purpose.
+// instanceData returns the variables of templates. Names that cloud-init has and cloudbase-init does not (local_ipv4,
+// vm_id) are missing on purpose.
 func (a *agent) instanceData() map[string]any {
 	ids := map[string]any{"instance-id": a.m.InstanceID, "local-hostname": a.m.ComputerName}
 	meta := userdata.Alias(ids)

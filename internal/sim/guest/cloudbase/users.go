@@ -12,7 +12,7 @@ import (
 
 const usersModule = cloudConfigModule + "plugins.users"
 
-// maxPassword is the longest password the agent sets. A Unix hash is longer.
+// maxPassword is the length of the longest password that the agent sets. A Unix hash is longer.
 const maxPassword = 20
 
 // users creates accounts one by one; an account that fails is skipped with a warning.
@@ -58,7 +58,7 @@ func (a *agent) user(item map[string]any) error {
 		}
 	}
 	keys := userdata.Strings(item["ssh_authorized_keys"])
-	if text, isText := item["ssh_authorized_keys"].(string); isText { // taken letter by letter, as the agent does
+	if text, isText := item["ssh_authorized_keys"].(string); isText { // each character is a key, as in the agent
 		keys = strings.Split(text, "")
 	}
 	if home := len(keys) > 0 || emptyValue(item["no_create_home"]); home && !emptyValue(item["inactive"]) {

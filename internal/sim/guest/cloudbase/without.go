@@ -6,18 +6,18 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// customDataFile is where Azure leaves custom data on Windows; nothing of Windows reads it.
-// Source: https://learn.microsoft.com/azure/virtual-machines/custom-data.
+// customDataFile is where Azure stores custom data on Windows; no part of Windows reads it. Source:
+// https://learn.microsoft.com/azure/virtual-machines/custom-data.
 const customDataFile = `C:\AzureData\CustomData.bin`
 
-// Installed reports whether the agent's service is on a machine and starts with it.
+// Installed reports whether the agent's service exists on a machine and starts with it.
 func Installed(m *machine.Machine) bool {
 	row, ok := m.Services.Get(machine.CloudbaseInit)
 	return ok && row.Start == machine.Automatic
 }
 
-// WithoutAgent boots Windows that has no cloudbase-init: Azure's own agent makes the
-// administrator and leaves the custom data in a file.
+// WithoutAgent boots Windows that has no cloudbase-init: Azure's own agent makes the administrator and writes the
+// custom data to a file.
 func WithoutAgent(m *machine.Machine) error {
 	if name := m.AdminUsername; name != "" && !m.HasUser(name) {
 		if _, err := m.AddUser(name, "", ""); err != nil {

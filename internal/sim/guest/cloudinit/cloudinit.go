@@ -1,7 +1,6 @@
-// Package cloudinit boots a simulated Linux guest as cloud-init does on Azure: it
-// takes custom data apart, applies the cloud-config modules that bootstrap data
-// uses in their fixed order, keeps a semaphore per module and instance, and runs
-// runcmd as one sh script at the end. It stays in the guest's file tree. Only
+// Package cloudinit boots a simulated Linux guest as cloud-init does on Azure: it splits custom data into its parts,
+// applies the cloud-config modules that bootstrap data uses in their fixed order, records a semaphore per module and
+// instance, and runs runcmd as one sh script at the end. It changes only the guest's file tree. Only
 // internal/sim/guest imports it.
 package cloudinit
 
@@ -28,9 +27,9 @@ const (
 	scripts    = "/var/lib/cloud/instance/scripts"
 )
 
-// Result is how a run ended.
+// Result describes how a boot of the agent ended.
 type Result struct {
-	// Ran is set when the user's scripts were not done before this boot.
+	// Ran is set if the user's scripts had not run before this boot.
 	Ran bool
 	// ExitCode is the exit code of the first user script that failed.
 	ExitCode int
@@ -51,14 +50,14 @@ type agent struct {
 	templates int
 }
 
-// maxTemplates bounds templates, which can render to templates.
+// maxTemplates bounds the templates of one boot, because a template can render to a template.
 const maxTemplates = 16
 
 type script struct{ name, body string }
 
-// Run does one boot. ready is called when the agent reports to Azure that the VM is
-// provisioned, which cloud-init does before it reads user data: nothing in it can fail
-// provisioning. The error is the simulator's or ctx's.
+// Run does one boot. It calls ready when the agent reports to Azure that the VM is provisioned: before it reads user
+// data, as cloud-init does, so that nothing in the user data can fail provisioning. The error is ctx's or the
+// simulator's.
 func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func()) (Result, error) {
 	log, err := m.Root.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
@@ -70,7 +69,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 		return Result{}, err
 	}
 	defer output.Close()
-	kept := machine.NewConsole(output) // without secrets
+	kept := machine.NewConsole(output) // the output without secrets
 	defer kept.Flush()
 	a := &agent{m: m, sh: sh, log: log, output: io.MultiWriter(kept, m.Console)}
 	a.res.Ran = !m.Journal.Done("scripts_user")
@@ -81,7 +80,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 	}
 	a.infof("reported ready to Azure")
 	ready()
-	a.read(ctx)
+	a.readCustomData(ctx)
 	for _, mod := range a.modules() {
 		if err := ctx.Err(); err != nil {
 			return a.res, err
@@ -100,7 +99,7 @@ type module struct {
 	run  func(context.Context) error
 }
 
-// modules in cloud-init's order: its init, config and final stages.
+// modules returns the modules in cloud-init's order: the init, config and final stages.
 func (a *agent) modules() []module {
 	perInstance := func(name string, f func(context.Context) error) module {
 		return module{name, func(ctx context.Context) error { return a.once(ctx, name, f) }}
@@ -114,18 +113,18 @@ func (a *agent) modules() []module {
 		perInstance("mounts", a.mounts),
 		perInstance("users_groups", a.users),
 		perInstance("ntp", of(a.ntp)),
-		perInstance("unknown", of(a.others)),
+		perInstance("unknown", of(a.logUnsupported)),
 		perInstance("runcmd", of(a.runcmd)),
 		perInstance("write_files_deferred", func(ctx context.Context) error { return a.writeFiles(ctx, true) }),
 		perInstance("scripts_user", a.userScripts),
 	}
 }
 
-// errStopped is returned by a module that was stopped with the machine between two items of its list.
+// errStopped is returned by a module if the machine stopped between two items of its list.
 var errStopped = errors.New("the machine is stopped")
 
-// once runs a module unless its semaphore exists, and sets the semaphore. As in cloud-init, a module that
-// fails is logged and not run again; a module that was stopped with the machine is run again.
+// once runs a module unless its semaphore exists, and sets the semaphore. As in cloud-init, a module that fails is
+// logged and not run again. A module that stopped with the machine runs again.
 func (a *agent) once(ctx context.Context, name string, f func(context.Context) error) error {
 	if a.m.Journal.Done(name) {
 		return nil
@@ -146,14 +145,14 @@ func (a *agent) problemf(format string, args ...any) {
 	a.line("ERROR", format, args...)
 }
 
-// line writes to the log and the console. Neither can fail the boot.
+// line writes a line to the log and the console. An error of either does not fail the boot.
 func (a *agent) line(level, format string, args ...any) {
 	text := redact.Text(fmt.Sprintf(format, args...))
 	fmt.Fprintf(a.log, "%s - cloudinit[%s]: %s\n", a.m.Clock.Now().UTC().Format("2006-01-02 15:04:05,000"), level, text)
 	fmt.Fprintf(a.m.Console, "cloud-init[%s]: %s\n", level, text)
 }
 
-// noEffect marks that a part of the custom data does nothing here.
+// noEffect records that a part of the custom data does nothing here.
 func (a *agent) noEffect(what string) {
 	a.m.NoEffect(what)
 	a.warnf("%s: simulated: no effect", what)
@@ -161,8 +160,8 @@ func (a *agent) noEffect(what string) {
 
 func (a *agent) setHostname() error { return a.m.SetHostname(a.m.ComputerName) }
 
-// read takes the custom data apart into the merged cloud-config and scripts.
-func (a *agent) read(ctx context.Context) {
+// readCustomData splits the custom data into the merged cloud-config and scripts.
+func (a *agent) readCustomData(ctx context.Context) {
 	a.config = map[string]any{}
 	data := a.m.CustomData
 	if userdata.IsGzip(data) {
@@ -198,8 +197,8 @@ func cmpName(name string, i int) string {
 	return fmt.Sprintf("part-%03d", i+1)
 }
 
-// part handles one part of a multipart document. Its first characters decide its kind; if
-// they are not known, the declared type does.
+// part handles one part of a multipart document. Its first characters decide its type; if they are unknown, the
+// declared type does.
 func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
 	if userdata.IsGzip(body) && strings.HasPrefix(declared, "application/") {
 		if plain, err := userdata.Gunzip(body); err == nil {
@@ -236,7 +235,7 @@ func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
 	}
 }
 
-// sniff knows cloud-init's markers: after blanks, in any case.
+// sniff returns the type of a part by cloud-init's markers, after leading blanks and in any case, or "".
 func sniff(body []byte) string {
 	head := strings.ToLower(strings.TrimLeft(string(body[:min(len(body), 256)]), " \t\r\n\f\v"))
 	for _, m := range []struct{ prefix, kind string }{
@@ -276,7 +275,7 @@ func (a *agent) template(ctx context.Context, name string, body []byte) {
 		return
 	}
 	if strings.HasSuffix(string(body), "\n") {
-		out = append(out, '\n') // the engine drops one, and the agent adds it again
+		out = append(out, '\n') // the template engine drops a newline at the end, and the agent adds it again
 	}
 	if i := strings.Index(string(out), userdata.Missing); i >= 0 {
 		name, _, _ := strings.Cut(string(out[i:]), "\n")
@@ -295,8 +294,8 @@ func firstToken(s string) string {
 	return s[:end]
 }
 
-// instanceData returns the variables of templates: the datasource's data below ds, the
-// standard names below v1 and at the top.
+// instanceData returns the variables of templates: the data of the datasource below ds, the standard names below v1
+// and at the top level.
 func (a *agent) instanceData() map[string]any {
 	m := a.m
 	v1 := userdata.Alias(map[string]any{
@@ -340,10 +339,10 @@ func (a *agent) merge(body []byte) {
 	a.config = how.maps(a.config, config)
 }
 
-// merging is how a later part changes an earlier one: the settings of merge_how for lists and mappings.
+// merging has the settings of merge_how for lists and mappings: how a later part changes an earlier one.
 type merging struct{ list, dict string }
 
-// mergeHow reads merge_how or merge_type; without them the later part replaces.
+// mergeHow returns the settings in merge_how or merge_type; without both, a later part replaces an earlier one.
 func mergeHow(config map[string]any) merging {
 	v, ok := config["merge_how"]
 	if !ok {
@@ -411,8 +410,8 @@ func (m merging) lists(old, add []any) []any {
 	return add
 }
 
-// others names the keys that have no simulated effect.
-func (a *agent) others() error {
+// logUnsupported logs the keys that have no simulated effect.
+func (a *agent) logUnsupported() error {
 	known := []string{"bootcmd", "write_files", "disk_setup", "fs_setup", "mounts", "users", "groups", "ntp",
 		"runcmd", "hostname", "ssh_authorized_keys"}
 	var rest []string

@@ -14,7 +14,7 @@ import (
 func TestShellify(t *testing.T) {
 	for name, test := range map[string]struct {
 		commands any
-		want     string // of the script without its first line, or of the error
+		want     string // the script without its first line, or the error
 		fails    bool
 	}{
 		"strings":        {[]any{"echo a", "b"}, "echo a\nb\n", false},
@@ -53,7 +53,7 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// A boot runs the user's commands once; the next boot of the instance does not.
+// TestRunOnce checks that a boot runs the user's commands once, and that the next boot of the instance does not.
 func TestRunOnce(t *testing.T) {
 	m, err := machine.New(machine.Spec{
 		ID: "vm", Dir: t.TempDir(), OS: machine.Linux, ComputerName: "node-1", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")},

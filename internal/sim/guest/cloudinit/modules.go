@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/userdata"
 )
 
-// boothooks run first in every boot.
+// boothooks runs the boothooks, first in every boot.
 func (a *agent) boothooks(ctx context.Context) error {
 	for i, body := range a.boot {
 		if code := a.sh.Sh(ctx, body, a.session(fmt.Sprintf("boothook-%d", i+1))); code != 0 {
@@ -26,15 +26,14 @@ func (a *agent) session(name string) shell.Session {
 	return shell.Session{Stdout: a.output, Stderr: a.output, Name: name}
 }
 
-// watched returns a session for a user's script that reports its failed lines; the real
-// agent continues silently.
-func (a *agent) watched(name string) shell.Session {
+// watchedSession returns a session for a user's script that reports the lines that fail; the real agent continues silently.
+func (a *agent) watchedSession(name string) shell.Session {
 	s := a.session(name)
 	s.Failed = func(f shell.Failure) { fmt.Fprintf(a.output, "guest: %s: %s\n", path.Base(name), f) }
 	return s
 }
 
-// bootcmd runs early in every boot, before files are written.
+// bootcmd runs the commands of bootcmd, early in every boot and before files are written.
 func (a *agent) bootcmd(ctx context.Context) error {
 	v, ok := a.config["bootcmd"]
 	if !ok {
@@ -45,14 +44,14 @@ func (a *agent) bootcmd(ctx context.Context) error {
 		a.problemf("module bootcmd failed: %v", err)
 		return nil
 	}
-	if code := a.sh.Sh(ctx, body, a.watched("bootcmd")); code != 0 {
+	if code := a.sh.Sh(ctx, body, a.watchedSession("bootcmd")); code != 0 {
 		a.problemf("module bootcmd failed: its script exited with %d", code)
 	}
 	return nil
 }
 
-// shellify makes one script of a list: strings as they are, lists as quoted
-// words. Anything else fails the module.
+// shellify returns one script for a list: strings as they are, lists as quoted words. Any other value fails the
+// module.
 func shellify(v any) (string, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -165,20 +164,22 @@ func (a *agent) writeFile(n int, item map[string]any) error {
 		return err
 	}
 	user, group, _ := strings.Cut(owner, ":")
-	if user, group = strings.TrimSpace(user), strings.TrimSpace(group); named(user) && !a.m.HasUser(user) {
+	if user, group = strings.TrimSpace(user), strings.TrimSpace(group); namesAccount(user) && !a.m.HasUser(user) {
 		return fmt.Errorf("write_files %s: unknown user or group: %q", name, user)
 	}
-	if named(group) && !a.m.HasGroup(group) {
+	if namesAccount(group) && !a.m.HasGroup(group) {
 		return fmt.Errorf("write_files %s: unknown user or group: %q", name, group)
 	}
 	a.infof("wrote %s (%d bytes, %s, %04o)", name, len(content), owner, mode)
 	return nil
 }
 
-// named reports whether a value names a user or group, which must exist.
-func named(who string) bool { return who != "" && who != "-1" && !strings.EqualFold(who, "none") }
+// namesAccount reports whether a value names a user or group. That account must exist.
+func namesAccount(who string) bool {
+	return who != "" && who != "-1" && !strings.EqualFold(who, "none")
+}
 
-// diskSetup takes note of partitions and file systems; a simulated disk has none.
+// diskSetup records that partitions and file systems have no effect, because a simulated disk has none.
 func (a *agent) diskSetup() error {
 	if disks, ok := a.config["disk_setup"].(map[string]any); ok {
 		for d := range disks {
@@ -230,8 +231,8 @@ func (a *agent) mounts(ctx context.Context) error {
 	return nil
 }
 
-// users makes accounts. The image's default user, who has osProfile's name and
-// keys, is made unless a users list leaves "default" out.
+// users makes the accounts. It makes the image's default user, which has osProfile's name and keys, unless a users
+// list omits "default".
 func (a *agent) users(ctx context.Context) error {
 	entries := []any{"default"}
 	if list, ok := a.config["users"].([]any); ok {
@@ -316,8 +317,7 @@ func (a *agent) runcmd() error {
 	return nil
 }
 
-// userScripts runs the scripts by name. One that fails does not keep the next
-// from running.
+// userScripts runs the scripts in the order of their names. The next script also runs after one that fails.
 func (a *agent) userScripts(ctx context.Context) error {
 	if err := a.m.Root.MkdirAll(scripts); err != nil {
 		return err
@@ -332,9 +332,9 @@ func (a *agent) userScripts(ctx context.Context) error {
 		a.infof("running %s", file)
 		var code int
 		if first, _, _ := strings.Cut(s.body, "\n"); strings.Contains(first, "bash") {
-			code = a.sh.Bash(ctx, s.body, a.watched(file))
+			code = a.sh.Bash(ctx, s.body, a.watchedSession(file))
 		} else {
-			code = a.sh.Sh(ctx, s.body, a.watched(file))
+			code = a.sh.Sh(ctx, s.body, a.watchedSession(file))
 		}
 		if code != 0 {
 			failed++

@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/sim/guest"
 )
 
-// Boot boots a guest whose bootstrap data gives user capi an SSH key, which is a line of
-// authorized_keys. The guest is gone when the test ends.
+// Boot boots a guest whose bootstrap data gives the user capi an SSH key, a line of authorized_keys. The end of the
+// test removes the guest.
 func Boot(t *testing.T, system, name, ip, key string) *guest.Guest {
 	t.Helper()
 	image := guest.Image{Name: "Ubuntu 24.04", Release: "24.04", Build: "6.8.0-1030-azure", KubernetesVersion: "v1.36.3"}
@@ -35,7 +35,7 @@ func Boot(t *testing.T, system, name, ip, key string) *guest.Guest {
 	return g
 }
 
-// Serve runs a server until the test ends and returns its address.
+// Serve runs a server until the test ends and returns the server's address.
 func Serve(t *testing.T, run func(context.Context, net.Listener) error) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,8 +54,8 @@ func Serve(t *testing.T, run func(context.Context, net.Listener) error) string {
 	return l.Addr().String()
 }
 
-// Jump serves the SSH of a guest that leads on to the addresses of a network, by where
-// they are served.
+// Jump serves the SSH of a guest that can reach other guests and returns the SSH address. network has the real
+// address for each address that the guest dials.
 func Jump(t *testing.T, g *guest.Guest, network map[string]string) string {
 	t.Helper()
 	return Serve(t, func(ctx context.Context, l net.Listener) error {

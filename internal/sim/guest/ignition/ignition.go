@@ -1,7 +1,7 @@
-// Package ignition boots a simulated Flatcar guest: Ignition applies the custom data once, before the first
-// boot continues, then systemd merges the system extensions and starts the enabled units at each boot. It
-// stays in the guest's file tree. It reads specification 2.x, which Cluster API renders; it fetches
-// nothing, and logs everything that it skips. Only internal/sim/guest imports it.
+// Package ignition boots a simulated Flatcar guest: Ignition applies the custom data once, early in the first boot,
+// then systemd merges the system extensions and starts the enabled units at each boot. It changes only the guest's
+// file tree. It reads specification 2.x, which Cluster API renders; it fetches nothing, and logs everything that it
+// skips. Only internal/sim/guest imports it.
 package ignition
 
 import (
@@ -24,18 +24,18 @@ import (
 	"casement.dev/casement/internal/sim/guest/userdata"
 )
 
-// logPath is where the guest keeps the journal of Ignition and of the units that it starts.
+// logPath is the guest's file with the journal of Ignition and of the units that it starts.
 const logPath = "/var/log/ignition.log"
 
 // step is the name of Ignition's run in the guest's journal.
 const step = "ignition"
 
-// Result is how a boot ended.
+// Result describes how a boot ended.
 type Result struct {
 	// Ran is set when Ignition ran in this boot.
 	Ran bool
-	// Failed is set when Ignition failed, which leaves a real machine in its emergency
-	// shell: Azure then reports that provisioning timed out.
+	// Failed is set if Ignition failed, which leaves a real machine in its emergency shell: Azure then reports that
+	// provisioning timed out.
 	Failed bool
 	// ExitCode is the exit code of the first unit that failed.
 	ExitCode int
@@ -51,15 +51,15 @@ type agent struct {
 	res Result
 }
 
-// Run does one boot. ready is called when the Azure agent reports the VM as provisioned, which it does when
-// Ignition has succeeded. The error is the simulator's or that of ctx.
+// Run does one boot. It calls ready when the Azure agent reports the VM as provisioned, which the agent does when
+// Ignition has succeeded. The error is ctx's or the simulator's.
 func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func()) (Result, error) {
 	log, err := m.Root.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
 		return Result{}, err
 	}
 	defer log.Close()
-	kept := machine.NewConsole(log) // without secrets
+	kept := machine.NewConsole(log) // the log without secrets
 	defer kept.Flush()
 	a := &agent{m: m, sh: sh, log: log, out: io.MultiWriter(kept, m.Console)}
 	if a.res.Ran = !m.Journal.Done(step); a.res.Ran {
@@ -88,7 +88,7 @@ func (a *agent) apply(ctx context.Context) error {
 	if err := a.m.SetHostname(a.m.ComputerName); err != nil {
 		return err
 	}
-	// The Azure agent of the image makes osProfile's user.
+	// The Azure agent of the image makes the user that osProfile names.
 	if err := a.addUser(a.m.AdminUsername, "", "", a.m.SSHPublicKeys); err != nil {
 		return err
 	}
@@ -120,8 +120,7 @@ func fatal(report fmt.Stringer) error {
 	return nil
 }
 
-// refuse returns an error for parts of the configuration that are not simulated and would
-// change the machine.
+// refuse returns an error for parts of the configuration that are not simulated and would change the machine.
 func (a *agent) refuse(_ context.Context, c types.Config) error {
 	switch {
 	case c.Ignition.Config.Replace != nil || len(c.Ignition.Config.Append) > 0:
@@ -165,8 +164,8 @@ func (a *agent) addUser(name, gecos, sh string, keys []string) error {
 	return a.m.SetAuthorizedKeys(name, keys)
 }
 
-// disks reports disk settings as skipped, because a simulated disk has no partitions. A device that the VM
-// does not have is an error, as in Ignition, which waits for it in vain.
+// disks logs disk settings as skipped, because a simulated disk has no partitions. A device that the VM does not have
+// is an error: Ignition waits for it until it times out.
 func (a *agent) disks(_ context.Context, c types.Config) error {
 	note := func(what, device string) error {
 		if lun, found := strings.CutPrefix(device, "/dev/disk/azure/scsi1/lun"); found && !a.m.HasLUN(lun) {
@@ -215,8 +214,8 @@ func (a *agent) files(ctx context.Context, c types.Config) error {
 	return nil
 }
 
-// file writes one file. Nothing is fetched: a file with a remote source is empty, with a line about it in
-// the log, and later steps go by its name (mergeExtensions).
+// file writes one file. Nothing is fetched: a file with a remote source stays empty, the log says so, and
+// mergeExtensions reads only its name.
 func (a *agent) file(f types.File) error {
 	if f.User != nil && f.User.Name != "" && !a.m.HasUser(f.User.Name) {
 		return fmt.Errorf("there is no user %q", f.User.Name)
@@ -247,7 +246,7 @@ func (a *agent) file(f types.File) error {
 	if f.Append {
 		write = a.m.Root.AppendFile
 	}
-	if err := write(f.Path, content, mode|0o600); err != nil { // the simulator has to read it too
+	if err := write(f.Path, content, mode|0o600); err != nil { // the simulator also has to read it
 		return err
 	}
 	a.infof("ignition", "wrote %s (%d bytes, %04o)", f.Path, len(content), mode)
@@ -281,7 +280,7 @@ func (a *agent) problemf(who, format string, args ...any) {
 	a.line(who, "ERROR", "%s", text)
 }
 
-// line writes to the log and the console. Neither can fail the boot.
+// line writes a line to the log and the console. An error of either does not fail the boot.
 func (a *agent) line(who, level, format string, args ...any) {
 	text := redact.Text(fmt.Sprintf(format, args...))
 	fmt.Fprintf(a.log, "%s %s[%s]: %s\n", a.m.Clock.Now().UTC().Format("2006-01-02T15:04:05Z"), who, level, text)

@@ -11,14 +11,14 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestRun: Ignition applies its config once, or fails provisioning and names the parts that it cannot
+// TestRun checks that Ignition applies its config once, or fails provisioning and names the parts that it cannot
 // apply.
 func TestRun(t *testing.T) {
 	const head = `{"ignition":{"version":"2.3.0"},`
 	for name, test := range map[string]struct {
 		config  string
 		file    string // the content of /etc/a
-		problem string // empty where it ends well
+		problem string // empty if the boot succeeds
 	}{
 		"a file": {head + `"storage":{"files":[{"filesystem":"root","path":"/etc/a","mode":420,` +
 			`"contents":{"source":"data:,text%0A"}}]}}`, "text\n", ""},

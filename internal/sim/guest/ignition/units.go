@@ -16,7 +16,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// Directories in which systemd looks for units and for the links of enabled ones.
+// Directories in which systemd looks for units and for the links of enabled units.
 const (
 	unitDir   = "/etc/systemd/system"
 	wantedDir = unitDir + "/multi-user.target.wants"
@@ -60,7 +60,7 @@ func (a *agent) unit(u types.Unit) error {
 		return a.m.Services.Edit(row.Name, func(s *machine.Service) { s.Start = machine.Disabled })
 	case enabled && known:
 		return a.m.Services.Edit(row.Name, func(s *machine.Service) { s.Start = machine.Automatic })
-	case u.Contents == "" && a.m.Root.Exists(file) && !u.Mask: // drop-ins of a unit before
+	case u.Contents == "" && a.m.Root.Exists(file) && !u.Mask: // only drop-ins, for a unit whose file exists
 		return nil
 	case u.Mask, u.Contents == "":
 		a.infof("systemd", "%s: simulated: no effect, as this image's own unit of that name is not simulated", u.Name)
@@ -74,13 +74,13 @@ func (a *agent) unit(u types.Unit) error {
 	return nil
 }
 
-// started is the simulated part of a unit with its drop-ins.
+// started is a unit that systemd starts, with the options of its drop-ins.
 type started struct {
 	name    string
 	options []*unit.UnitOption
 }
 
-// all returns the values of an option; an empty one resets those before it.
+// all returns the values of an option; an empty value removes the values before it.
 func (s started) all(section, name string) []string {
 	var out []string
 	for _, o := range s.options {
@@ -102,7 +102,7 @@ func (s started) last(section, name string) string {
 	return values[len(values)-1]
 }
 
-// startUnits starts the enabled units, each after those in its After.
+// startUnits starts the enabled units, each after the units in its After.
 func (a *agent) startUnits(ctx context.Context) {
 	entries, err := a.m.Root.ReadDir(wantedDir)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *agent) startUnits(ctx context.Context) {
 		units[e.Name()] = s
 		names = append(names, e.Name())
 	}
-	// Mounts are before services: they are before local-fs.target, and services after.
+	// Mounts start before services, because they are before local-fs.target and services are after it.
 	slices.SortFunc(names, func(x, y string) int {
 		return cmp.Or(cmp.Compare(path.Ext(x), path.Ext(y)), cmp.Compare(x, y))
 	})
@@ -164,8 +164,8 @@ func (a *agent) readUnit(name string) (started, error) {
 	return s, nil
 }
 
-// startUnit starts a unit. Mounts are simulated as directories, and services of type oneshot by their
-// scripts; a program that would keep running is not simulated.
+// startUnit starts a unit. A mount is simulated by its directory, and a service of type oneshot by its scripts. A
+// program that would keep running is not simulated.
 func (a *agent) startUnit(ctx context.Context, s started) {
 	for _, condition := range s.all("Unit", "ConditionPathExists") {
 		file, negated := strings.CutPrefix(strings.TrimPrefix(condition, "|"), "!")
@@ -208,16 +208,15 @@ func (a *agent) runService(ctx context.Context, s started) {
 	a.status("  OK  ", "Finished "+s.name)
 }
 
-// status prints systemd's line about a unit on the console. Source: systemd src/core/unit.c,
-// manager_status_printf.
+// status prints systemd's line about a unit on the console. Source: systemd src/core/unit.c, manager_status_printf.
 func (a *agent) status(mark, text string) { fmt.Fprintf(a.out, "[%s] %s\n", mark, text) }
 
-// extension names the Kubernetes version in the file name of a system extension.
-// Source: https://extensions.flatcar.org (kubernetes-v1.33.2-x86-64.raw).
+// extension matches the file name of a Kubernetes system extension, which contains the version. Source:
+// https://extensions.flatcar.org (kubernetes-v1.33.2-x86-64.raw).
 var extension = regexp.MustCompile(`^kubernetes-(v\d+\.\d+\.\d+)-x86-64\.raw$`)
 
-// mergeExtensions gives the image the programs of its system extensions, which systemd
-// merges into /usr at each boot. The name of Kubernetes' has its version.
+// mergeExtensions adds the programs of the system extensions to the image; systemd merges them into /usr at each
+// boot. The file name has the version of Kubernetes.
 func (a *agent) mergeExtensions() {
 	entries, err := a.m.Root.ReadDir("/etc/extensions")
 	if err != nil {

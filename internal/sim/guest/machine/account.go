@@ -4,7 +4,6 @@ import (
 	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +36,7 @@ func (m *Machine) AddUser(name, gecos, shell string) (bool, error) {
 	return made, nil
 }
 
-// validUser keeps names apart from paths and lines.
+// validUser reports whether a user name is neither a path nor breaks a line of /etc/passwd.
 func validUser(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\:*?\"<>|\x00\r\n")
 }
@@ -68,7 +67,7 @@ type Group struct {
 	Members []string
 }
 
-// Account returns an account of Linux by its name.
+// Account returns a Linux account by its name.
 func (m *Machine) Account(name string) (Account, bool) {
 	for _, f := range m.database("/etc/passwd", 7) {
 		if f[0] == name {
@@ -80,7 +79,7 @@ func (m *Machine) Account(name string) (Account, bool) {
 	return Account{}, false
 }
 
-// Groups returns the groups of Linux, in the file's order.
+// Groups returns the Linux groups in the order of /etc/group.
 func (m *Machine) Groups() (out []Group) {
 	for _, f := range m.database("/etc/group", 4) {
 		gid, _ := strconv.Atoi(f[2])
@@ -89,12 +88,12 @@ func (m *Machine) Groups() (out []Group) {
 	return out
 }
 
-// HasGroup reports whether a group of Linux exists.
+// HasGroup reports whether a Linux group exists.
 func (m *Machine) HasGroup(name string) bool {
 	return slices.ContainsFunc(m.Groups(), func(g Group) bool { return g.Name == name })
 }
 
-// GroupsOf returns the groups of a user, its own first.
+// GroupsOf returns the groups of a user, the primary group first.
 func (m *Machine) GroupsOf(user string) []Group {
 	account, _ := m.Account(user)
 	own := Group{Name: user, GID: account.GID}
@@ -144,7 +143,7 @@ func (m *Machine) AddGroup(name string, members ...string) error {
 	return m.Root.WriteFile("/etc/group", []byte(strings.Join(lines, "")), 0o644)
 }
 
-// database returns the lines of a file of accounts, in fields.
+// database returns the fields of each line of a file such as /etc/passwd.
 func (m *Machine) database(file string, fields int) (rows [][]string) {
 	data, err := m.Root.ReadFile(file)
 	if err != nil {
@@ -180,13 +179,13 @@ func (m *Machine) SetAuthorizedKeys(user string, keys []string) error {
 	return nil
 }
 
-// account is the salted hash of a password, by which the guest recognises it.
+// account is the salted hash of a password.
 type account struct{ Salt, Hash []byte }
 
-// passwordRounds makes guessing slow and a test quick.
+// passwordRounds is the number of rounds of the hash: enough to make guessing slow, and few enough for tests.
 const passwordRounds = 10_000
 
-// accountsFile keeps the hashes of passwords, beside the file tree.
+// accountsFile stores the hashes of passwords, beside the file tree.
 const accountsFile = "accounts.json"
 
 func (m *Machine) accounts() (map[string]account, error) {
@@ -201,8 +200,7 @@ func (m *Machine) accounts() (map[string]account, error) {
 	return out, json.Unmarshal(data, &out)
 }
 
-// SetPassword gives a user a password, and makes the user if need be. Of the
-// password a salted hash is kept.
+// SetPassword gives a user a password, and adds a missing user. Only a salted hash of the password is stored.
 func (m *Machine) SetPassword(user, password string) error {
 	if _, err := m.AddUser(user, "", "/bin/bash"); err != nil {
 		return err
@@ -223,15 +221,4 @@ func (m *Machine) SetPassword(user, password string) error {
 		return err
 	}
 	return m.Folder.WriteFile(accountsFile, data)
-}
-
-// PasswordIs reports whether password is the user's.
-func (m *Machine) PasswordIs(user, password string) bool {
-	accounts, err := m.accounts()
-	a, ok := accounts[strings.ToLower(user)]
-	if err != nil || !ok {
-		return false
-	}
-	hash, err := pbkdf2.Key(sha256.New, password, a.Salt, passwordRounds, sha256.Size)
-	return err == nil && subtle.ConstantTimeCompare(hash, a.Hash) == 1
 }

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// aclFile keeps the access lists that scripts have changed, beside the file tree.
+// aclFile stores the access lists that scripts have changed, beside the file tree.
 const aclFile = "acls.json"
 
-// maxACLs bounds the paths that have an access list of their own.
+// maxACLs bounds the paths that have their own access list.
 const maxACLs = 4096
 
-// ACL is the access list of a file or folder: its own entries, and whether it inherits those of the folder
+// ACL is the access list of a file or folder: its own entries, and whether it inherits the entries of the folder
 // above.
 type ACL struct {
 	Inherits bool  `json:"inherits"`
@@ -25,12 +25,12 @@ type ACL struct {
 // ACE is an entry of an access list, as icacls writes it.
 type ACE struct {
 	Account string `json:"account"`
-	// Deny is set for an entry that takes rights away.
+	// Deny is set for an entry that denies rights.
 	Deny bool `json:"deny,omitempty"`
 	// Flags are the inheritance flags, such as (OI)(CI), Rights the rights, such as F or RX.
 	Flags  string `json:"flags,omitempty"`
 	Rights string `json:"rights"`
-	// Inherited is set for an entry of a folder above.
+	// Inherited is set for an entry that comes from a folder above.
 	Inherited bool `json:"-"`
 }
 
@@ -59,21 +59,21 @@ func (m *Machine) acls() (map[string]ACL, error) {
 	return out, nil
 }
 
-// aclKey returns a path as the lists are kept by.
+// aclKey returns the key of a path in aclFile.
 func aclKey(path string) string {
 	return strings.TrimRight(strings.ToLower(strings.ReplaceAll(path, "/", `\`)), `\`)
 }
 
-// ACL returns the access list of a path with the entries that it takes from above.
+// ACL returns the access list of a path with the entries that it inherits.
 func (m *Machine) ACL(path string) (ACL, error) {
 	all, err := m.acls()
 	if err != nil {
 		return ACL{}, err
 	}
-	return effective(all, aclKey(path)), nil
+	return effectiveACL(all, aclKey(path)), nil
 }
 
-func effective(all map[string]ACL, key string) ACL {
+func effectiveACL(all map[string]ACL, key string) ACL {
 	own, has := all[key]
 	if !has {
 		own = ACL{Inherits: true}
@@ -86,7 +86,7 @@ func effective(all map[string]ACL, key string) ACL {
 		return own
 	}
 	out := ACL{Inherits: true, Entries: slices.Clone(own.Entries)}
-	for _, e := range effective(all, above).Entries {
+	for _, e := range effectiveACL(all, above).Entries {
 		e.Inherited = true
 		if e.Flags != "" { // a subfolder does not inherit entries for the folder alone
 			out.Entries = append(out.Entries, e)
@@ -103,7 +103,7 @@ func cutLast(path string) (above, name string, nested bool) {
 	return path[:i], path[i+1:], true
 }
 
-// EditACL changes the access list of a path, and keeps it.
+// EditACL changes the access list of a path and stores it.
 func (m *Machine) EditACL(path string, edit func(own *ACL, all ACL)) error {
 	lists, err := m.acls()
 	if err != nil {
@@ -116,7 +116,7 @@ func (m *Machine) EditACL(path string, edit func(own *ACL, all ACL)) error {
 			own = driveACL()
 		}
 	}
-	edit(&own, effective(lists, key))
+	edit(&own, effectiveACL(lists, key))
 	if _, has := lists[key]; !has && len(lists) >= maxACLs {
 		return fmt.Errorf("more than %d access lists of their own", maxACLs)
 	}

@@ -12,17 +12,16 @@ import (
 	"casement.dev/casement/internal/sim/artifact"
 )
 
-// servicesFile keeps the service table beside a guest's file tree.
+// servicesFile stores the service table beside a guest's file tree.
 const servicesFile = "services.json"
 
-// leftOut are the folders of a disk whose contents an image does not keep: logs, and files of one run of a
-// machine.
+// leftOut are the folders of a disk whose contents an image omits: logs, and files of one run of a machine.
 var leftOut = []string{"C/Windows/Temp", "C/var/log", "C/Program Files/Cloudbase Solutions/Cloudbase-Init/log",
 	"C/Windows/System32/Sysprep/Panther", "rootfs/tmp", "rootfs/run", "rootfs/mnt", "rootfs/var/tmp", "rootfs/var/log",
 	"rootfs/var/lib/cloud"}
 
-// Capture reads the disk of a guest that is off from its directory: drive C of Windows or the file
-// tree of Linux, and its service table.
+// Capture returns the disk of a guest that is off, from the guest's directory: drive C of Windows or the file tree of
+// Linux, and the service table.
 func Capture(dir string) ([]byte, error) {
 	disk, err := guestfs.At(dir).Pack(isLeftOut, servicesFile)
 	if err != nil {
@@ -40,8 +39,7 @@ func isLeftOut(name string) bool {
 	return false
 }
 
-// unpack lays a captured disk into a guest's directory that has none yet, and reports
-// whether it did.
+// unpack writes a captured disk into a guest's directory if no disk is there yet. fresh reports whether it did.
 func unpack(spec Spec, root *guestfs.Root) (fresh bool, err error) {
 	laid := "/etc/passwd"
 	if spec.OS == Windows {
@@ -53,10 +51,9 @@ func unpack(spec Spec, root *guestfs.Root) (fresh bool, err error) {
 	return true, spec.Folder.Unpack(spec.Image.Captured)
 }
 
-// specialize gives the system of a captured disk the name of its machine, as the first boot after
-// sysprep does.
+// specialize gives the system of a captured disk the name of its machine, as the first boot after sysprep does.
 func (m *Machine) specialize() error {
-	if m.OS == Linux { // cloud-init names it
+	if m.OS == Linux { // cloud-init sets the name
 		return m.Root.RemoveAll("/etc/hostname")
 	}
 	for _, at := range [][2]string{
@@ -70,8 +67,8 @@ func (m *Machine) specialize() error {
 	return nil
 }
 
-// Deprovision removes the files that identify a Linux machine: host keys, its name and, with user, the
-// account that it was created with.
+// Deprovision removes the files that identify a Linux machine: host keys, its name and, if user is set, the account
+// that it was created with.
 func (m *Machine) Deprovision(user bool) error {
 	own := []string{"/etc/hostname", "/var/lib/waagent", "/root/.bash_history"}
 	entries, err := m.Root.ReadDir("/etc/ssh")
@@ -99,7 +96,7 @@ func (m *Machine) Deprovision(user bool) error {
 	return nil
 }
 
-// dropLine takes the lines of a file that begin with a text.
+// dropLine removes the lines of a file that begin with a prefix.
 func (m *Machine) dropLine(file, prefix string) error {
 	data, err := m.Root.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,21 +132,20 @@ func (m *Machine) AddOpenSSH() error {
 	return m.Services.Create(row)
 }
 
-// Where a Windows node has its programs.
+// The files of the programs of a Windows node.
 const (
 	kubeFolder       = `C:\k`
 	containerdFolder = `C:\Program Files\containerd`
 )
 
-// Where a Linux node has its programs, as image builds put them.
+// The files of the programs of a Linux node, as image builds install them.
 const (
 	linuxKubelet    = "/usr/bin/kubelet"
 	linuxContainerd = "/usr/local/bin/containerd"
 )
 
-// inspect sets the machine's programs from the files on its disk. Facts that the files do not show stay as
-// the image has them.
-func (m *Machine) inspect() {
+// detectPrograms sets the machine's programs from the files on its disk. If the files do not show a fact, the image's stays.
+func (m *Machine) detectPrograms() {
 	if m.Image.Container {
 		return
 	}
@@ -173,7 +169,7 @@ func (m *Machine) inspect() {
 	}
 }
 
-// Program returns the program that a file is a simulation of; ok is false if there is none.
+// Program returns the program that a file simulates; ok is false if there is none.
 func (m *Machine) Program(file string) (p artifact.Program, ok bool) {
 	data, err := m.Root.ReadFile(file)
 	if err != nil {
@@ -182,7 +178,7 @@ func (m *Machine) Program(file string) (p artifact.Program, ok bool) {
 	return artifact.Read(data)
 }
 
-// imagePath returns the search path of programs that a Windows image has.
+// imagePath returns the value of PATH on a Windows image.
 func imagePath(s Spec) string {
 	const system = `C:\Windows\system32;C:\Windows`
 	if s.Image.Plain {
@@ -191,7 +187,7 @@ func imagePath(s Spec) string {
 	return system + `;` + kubeFolder + `;` + containerdFolder
 }
 
-// environmentKey has the machine's variables.
+// environmentKey is the registry key of the machine's environment variables.
 const environmentKey = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
 
 // SearchPath returns the directories in which a Windows machine looks for programs.
@@ -200,7 +196,7 @@ func (m *Machine) SearchPath() string {
 	return v.Text
 }
 
-// packagesKey has the applications that are installed for one user.
+// packagesKey is the registry key of the applications that are installed for one user.
 const packagesKey = `HKLM\SOFTWARE\Microsoft\casement\UserPackages`
 
 // UserPackages returns the applications that are installed for one user alone, sorted.

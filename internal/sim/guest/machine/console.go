@@ -9,22 +9,21 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// keptLines is how many of the console's last lines are held for a status.
+// keptLines is the number of the console's last lines that a status shows.
 const keptLines = 20
 
-// Console is a line buffer in front of the host's console. It lets no secret of
-// bootstrap data through and remembers the last lines. It is safe for use from
-// several goroutines.
+// Console is a line buffer in front of the host's console. It removes the secrets of bootstrap data and stores the
+// last lines. It is safe for use from several goroutines.
 type Console struct {
 	mu   sync.Mutex
 	out  io.Writer
 	part []byte
 	last []string
-	// clean has the beginning of an unfinished line.
+	// clean removes secrets; it buffers the beginning of an unfinished line.
 	clean redact.Lines
 }
 
-// NewConsole writes lines to out, which may be nil.
+// NewConsole returns a console that writes lines to out, which may be nil.
 func NewConsole(out io.Writer) *Console {
 	if out == nil {
 		out = io.Discard
@@ -32,7 +31,7 @@ func NewConsole(out io.Writer) *Console {
 	return &Console{out: out}
 }
 
-// Write passes whole lines on. It never fails: a console without a reader stops no
+// Write writes whole lines to the host's console. It never fails, because a console without a reader does not stop a
 // machine.
 func (c *Console) Write(b []byte) (int, error) {
 	c.mu.Lock()
@@ -52,7 +51,7 @@ func (c *Console) Write(b []byte) (int, error) {
 	}
 }
 
-// Flush passes an unfinished line on.
+// Flush writes an unfinished line to the host's console.
 func (c *Console) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

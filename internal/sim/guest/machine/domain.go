@@ -17,8 +17,8 @@ const (
 	azurePlatDNS = "168.63.129.16"
 )
 
-// DNSServers returns the servers that the guest queries: from its own setting, else from its interface or
-// its virtual network, else Azure's.
+// DNSServers returns the servers that the guest queries: those that it has set itself, else those of its interface or
+// virtual network, else Azure's.
 func (m *Machine) DNSServers() []string {
 	if v, ok := m.Registry().Value(adapterKey, nameServer); ok && v.Text != "" {
 		return strings.Split(v.Text, ",")
@@ -29,18 +29,18 @@ func (m *Machine) DNSServers() []string {
 	return []string{azurePlatDNS}
 }
 
-// SetDNSServers makes the guest ask others; none leaves it to the network.
+// SetDNSServers sets the guest's own DNS servers; with none, the guest uses the network's.
 func (m *Machine) SetDNSServers(servers []string) error {
 	return m.Registry().Set(adapterKey, nameServer, Value{Kind: "String", Text: strings.Join(servers, ",")})
 }
 
-// Domain returns the DNS name of the domain that the machine is in, "" for a workgroup.
+// Domain returns the DNS name of the domain that the machine is in; "" for a workgroup.
 func (m *Machine) Domain() string {
 	v, _ := m.Registry().Value(tcpipKey, domainNow)
 	return v.Text
 }
 
-// JoinedDomain returns the domain of the computer after its next restart.
+// JoinedDomain returns the domain that the machine is in after its next restart.
 func (m *Machine) JoinedDomain() string {
 	v, _ := m.Registry().Value(tcpipKey, domainLater)
 	return v.Text
@@ -51,39 +51,40 @@ func (m *Machine) Computer() domain.Computer {
 	return domain.Computer{Name: strings.ToUpper(m.Hostname()), Owner: m.InstanceID}
 }
 
-// names returns the DNS servers that answer: none where the machine is cut off.
-func (m *Machine) names() []string {
+// reachableDNS returns the DNS servers that the machine can reach: none if its network is down.
+func (m *Machine) reachableDNS() []string {
 	if !m.Pulse.Get().Network {
 		return nil
 	}
 	return m.DNSServers()
 }
 
-// Join joins the machine to a domain, which takes effect when it starts again.
+// Join joins the machine to a domain. The join takes effect at the next restart.
 func (m *Machine) Join(name string, by domain.Credential) error {
-	joined, err := m.Directory.Join(name, m.names(), m.Computer(), by)
+	joined, err := m.Directory.Join(name, m.reachableDNS(), m.Computer(), by)
 	if err != nil {
 		return err
 	}
 	return m.Registry().Set(tcpipKey, domainLater, Value{Kind: "String", Text: joined})
 }
 
-// Trusted reports whether the machine's domain answers and knows it.
-func (m *Machine) Trusted() error { return m.Directory.Trusts(m.Domain(), m.names(), m.Computer()) }
+// Trusted returns nil if the machine's domain answers and knows the machine.
+func (m *Machine) Trusted() error {
+	return m.Directory.Trusts(m.Domain(), m.reachableDNS(), m.Computer())
+}
 
-// ManagedPassword asks the domain for the password of a gMSA, as the machine, or as the user by if
-// it is not nil.
+// ManagedPassword requests the password of a gMSA from the domain: as the user by, or as the machine if by is nil.
 func (m *Machine) ManagedPassword(name, account string, by *domain.Credential) error {
 	if by != nil {
-		return m.Directory.AsUser(name, m.names(), *by, account)
+		return m.Directory.AsUser(name, m.reachableDNS(), *by, account)
 	}
 	if m.Domain() == "" {
 		return domain.ErrNoSuchDomain
 	}
-	return m.Directory.AsComputer(name, m.names(), m.Computer(), account)
+	return m.Directory.AsComputer(name, m.reachableDNS(), m.Computer(), account)
 }
 
-// SettleDomain lets a join take effect, at the start of the machine.
+// SettleDomain makes a join take effect, at the start of the machine.
 func (m *Machine) SettleDomain() error {
 	later := m.JoinedDomain()
 	if !m.IsWindows() || later == m.Domain() {

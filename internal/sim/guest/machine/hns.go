@@ -14,8 +14,8 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// hnsFile keeps the HNS networks that scripts created, one a line: its name, its type, and the prefix, gateway and VSID of its
-// subnet, if it has one.
+// hnsFile stores the HNS networks that scripts created. Each line has the name and type of a network, and the prefix,
+// gateway and VSID of its subnet, if it has one.
 const hnsFile = `C:\ProgramData\Microsoft\Windows\HNS\casement-networks.txt`
 
 // Types of HNS networks.
@@ -27,9 +27,9 @@ const (
 // HNSNetwork is a network of the Host Network Service.
 type HNSNetwork struct {
 	Name, Type string
-	// CNI is set for the network that pods are on.
+	// CNI is set for the network of the pods.
 	CNI bool
-	// Subnets are its ranges of addresses.
+	// Subnets are the address ranges of the network.
 	Subnets []HNSSubnet
 	// Endpoint has the settings that the CNI gives each endpoint on the network.
 	Endpoint HNSPolicy
@@ -39,27 +39,27 @@ type HNSNetwork struct {
 type HNSSubnet struct {
 	Prefix  netip.Prefix
 	Gateway netip.Addr
-	// VSID is the number of its overlay; 0 for a network without one.
+	// VSID is the number of the overlay network; 0 for a network without overlay.
 	VSID int
 }
 
 // HNSPolicy has the settings for endpoints in a CNI configuration.
 type HNSPolicy struct {
 	DNS, Search []string
-	// Policies are JSON objects, as the configuration has them.
+	// Policies are JSON objects from the configuration.
 	Policies [][]byte
 }
 
-// HNSEndpoint is an interface of a pod; Remote marks one on another node, which kube-proxy makes for the
-// backends of Services.
+// HNSEndpoint is an interface of a pod. Remote is set for an interface on another node, which kube-proxy creates for
+// the backends of Services.
 type HNSEndpoint struct {
-	// Name is the pod, as NAMESPACE/NAME; empty for a remote one.
+	// Name is the pod, as NAMESPACE/NAME; empty for a remote endpoint.
 	Name   string
 	IP     netip.Addr
 	Remote bool
 }
 
-// HNSBalancer is the load balancing policy that kube-proxy makes for a port of a Service.
+// HNSBalancer is the load balancing policy that kube-proxy creates for a port of a Service.
 type HNSBalancer struct {
 	VIPs      []netip.Addr
 	Port      uint16
@@ -73,16 +73,16 @@ type Pods interface {
 	Endpoints() []HNSEndpoint
 	Balancers() []HNSBalancer
 	Processes() []PodProcess
-	// Ranges are the ranges of the pods' addresses, none where the CNI takes them of the virtual network.
+	// Ranges returns the address ranges of the pods; none if the CNI uses addresses of the virtual network.
 	Ranges() []netip.Prefix
 }
 
-// PodProcess is a process of the node that a pod has: the shim of its sandbox, or the program of a HostProcess container.
+// PodProcess is a process of a pod on the node: the shim of its sandbox, or the program of a HostProcess container.
 type PodProcess struct {
 	ID int64
-	// Name is the program without .exe, Line its command line.
+	// Name is the program without .exe, and Line its command line.
 	Name, Line string
-	// End ends it.
+	// End ends the process.
 	End func()
 }
 
@@ -94,20 +94,21 @@ func (m *Machine) PodProcesses() []PodProcess {
 	return m.Pods.Processes()
 }
 
-// HNSID returns the ID of an HNS object, always the same one.
+// HNSID returns the ID of an HNS object; the same object always has the same ID.
 func HNSID(kind, name string) string {
 	h := sha1.Sum([]byte(kind + "/" + name))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// cniConfig has the fields of a CNI configuration, or of a list of them, that are read here.
+// cniConfig has the fields of a CNI configuration, or of a list of configurations, that this package reads.
 type cniConfig struct {
 	Name, Type, Mode string
 	VNI              int `json:"vxlan_vni"`
 	Delegate         *cniConfig
 	Plugins          []cniConfig
 	DNS              struct{ Nameservers, Search []string }
-	// Both hold pairs of a kind and a policy: Kubernetes' plug-ins have the first, Azure's the other.
+	// Policies and AdditionalArgs hold pairs of a kind and a policy: Kubernetes' plug-ins use the first field,
+	// Azure's the second.
 	Policies, AdditionalArgs []struct {
 		Name  string
 		Value json.RawMessage
@@ -128,8 +129,9 @@ func (c cniConfig) endpoint() HNSPolicy {
 	return p
 }
 
-// networks returns the networks that the plug-in of a CNI configuration creates. Calico and Flannel keep an external one for the
-// machine's own traffic. Source: https://docs.tigera.io/calico/latest/getting-started/kubernetes/windows-calico/limitations,
+// networks returns the networks that the plug-in of a CNI configuration creates. Calico and Flannel also create an
+// external network for the machine's own traffic. Source:
+// https://docs.tigera.io/calico/latest/getting-started/kubernetes/windows-calico/limitations,
 // https://learn.microsoft.com/virtualization/windowscontainers/kubernetes/network-topologies.
 func (c cniConfig) networks() []HNSNetwork {
 	if len(c.Plugins) > 0 {
@@ -141,21 +143,21 @@ func (c cniConfig) networks() []HNSNetwork {
 	}
 	switch {
 	case c.Type == "calico" && c.Mode == "windows-bgp":
-		return []HNSNetwork{external(L2Bridge), pods("Calico", L2Bridge)}
+		return []HNSNetwork{externalNetwork(L2Bridge), pods("Calico", L2Bridge)}
 	case c.Type == "calico":
-		return []HNSNetwork{external(Overlay), pods("Calico", Overlay)}
+		return []HNSNetwork{externalNetwork(Overlay), pods("Calico", Overlay)}
 	case c.Type == "azure-vnet":
 		return []HNSNetwork{pods("azure", L2Bridge)}
 	case c.Type == "flannel" && c.Delegate != nil && c.Delegate.Type == "win-bridge":
 		return []HNSNetwork{pods("cbr0", L2Bridge)}
 	case c.Type == "flannel":
-		return []HNSNetwork{external(Overlay), pods("flannel.4096", Overlay)}
+		return []HNSNetwork{externalNetwork(Overlay), pods("flannel.4096", Overlay)}
 	}
 	return nil
 }
 
-// external returns the network that the machine's own traffic takes, with the subnet that no pod is in.
-func external(kind string) HNSNetwork {
+// externalNetwork returns the network of the machine's own traffic, with a subnet that no pod uses.
+func externalNetwork(kind string) HNSNetwork {
 	s := HNSSubnet{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, 255, 0}), 30)}
 	s.Gateway = s.Prefix.Addr().Next()
 	if kind == Overlay {
@@ -164,8 +166,8 @@ func external(kind string) HNSNetwork {
 	return HNSNetwork{Name: "External", Type: kind, Subnets: []HNSSubnet{s}}
 }
 
-// podSubnets returns the subnets of the pods' network: the node's ranges and, with an overlay, its number.
-// If the CNI uses addresses of the virtual network, it is the machine's subnet.
+// podSubnets returns the subnets of the pods' network: the node's ranges and, with an overlay, the number of the
+// overlay. If the CNI uses addresses of the virtual network, the range is the machine's subnet.
 func (m *Machine) podSubnets(n HNSNetwork, vni int) (out []HNSSubnet) {
 	vsid := 0
 	if n.Type == Overlay {
@@ -185,7 +187,7 @@ func (m *Machine) podSubnets(n HNSNetwork, vni int) (out []HNSSubnet) {
 	return out
 }
 
-// subnetBits is the length of the prefix that the simulated network gives machines.
+// subnetBits is the prefix length of the subnet that the simulated network gives machines.
 const subnetBits = 16
 
 // Subnet returns the range that contains the machine's address; it is not valid if the machine has no IPv4
@@ -200,8 +202,7 @@ func (m *Machine) Subnet() netip.Prefix {
 	return netip.Prefix{}
 }
 
-// HNSNetworks returns the networks of the Host Network Service by name: the networks that scripts created,
-// and the CNI's.
+// HNSNetworks returns the networks of the Host Network Service by name: those that scripts created and the CNI's.
 func (m *Machine) HNSNetworks() []HNSNetwork {
 	var out []HNSNetwork
 	add := func(n HNSNetwork) {
@@ -246,7 +247,7 @@ func (m *Machine) HNSNetworks() []HNSNetwork {
 	return out
 }
 
-// PodNetwork returns the network that pods are on.
+// PodNetwork returns the network of the pods; ok is false if there is none.
 func (m *Machine) PodNetwork() (HNSNetwork, bool) {
 	all := m.HNSNetworks()
 	i := slices.IndexFunc(all, func(n HNSNetwork) bool { return n.CNI })
@@ -256,7 +257,8 @@ func (m *Machine) PodNetwork() (HNSNetwork, bool) {
 	return all[i], true
 }
 
-// HNSEndpoints returns the endpoints of the node's pods and of its Services' backends elsewhere, none without a network for them.
+// HNSEndpoints returns the endpoints of the node's pods and of the backends of Services on other nodes; none if the
+// pods have no network.
 func (m *Machine) HNSEndpoints() []HNSEndpoint {
 	if _, ok := m.PodNetwork(); !ok || m.Pods == nil {
 		return nil
@@ -264,7 +266,7 @@ func (m *Machine) HNSEndpoints() []HNSEndpoint {
 	return m.Pods.Endpoints()
 }
 
-// HNSBalancers returns the load balancers of Services, none without a network for pods.
+// HNSBalancers returns the load balancers of Services; none if the pods have no network.
 func (m *Machine) HNSBalancers() []HNSBalancer {
 	if _, ok := m.PodNetwork(); !ok || m.Pods == nil {
 		return nil
@@ -272,8 +274,8 @@ func (m *Machine) HNSBalancers() []HNSBalancer {
 	return m.Pods.Balancers()
 }
 
-// Gateway returns the first address of the machine's range, which Azure and the networks of pods keep for it; not valid where there
-// is no range.
+// Gateway returns the first address of the machine's range, which Azure and pod networks reserve for the gateway; not
+// valid if there is no range.
 func (m *Machine) Gateway() netip.Addr {
 	if s := m.Subnet(); s.IsValid() {
 		return s.Addr().Next()
@@ -281,8 +283,8 @@ func (m *Machine) Gateway() netip.Addr {
 	return netip.Addr{}
 }
 
-// Adapter returns the name of the network adapter with a Windows machine's addresses: HNS moves them to an
-// adapter of its own.
+// Adapter returns the name of the network adapter with a Windows machine's addresses: HNS moves them to a virtual
+// adapter.
 func (m *Machine) Adapter() string {
 	if len(m.HNSNetworks()) > 0 {
 		return "vEthernet (Ethernet)"
@@ -290,7 +292,7 @@ func (m *Machine) Adapter() string {
 	return "Ethernet"
 }
 
-// vni returns the number of the overlay that a configuration names; 0 for none.
+// vni returns the number of the overlay in a configuration; 0 for none.
 func (c cniConfig) vni() int {
 	if len(c.Plugins) > 0 {
 		return c.Plugins[0].VNI
@@ -298,7 +300,7 @@ func (c cniConfig) vni() int {
 	return c.VNI
 }
 
-// parseNetwork reads a line of hnsFile.
+// parseNetwork returns the network in a line of hnsFile, given as fields.
 func parseNetwork(f []string) (n HNSNetwork, ok bool) {
 	if len(f) < 2 {
 		return n, false
@@ -315,7 +317,7 @@ func parseNetwork(f []string) (n HNSNetwork, ok bool) {
 	return n, true
 }
 
-// AddHNSNetwork creates a network of at most one subnet, unless a network of that name exists.
+// AddHNSNetwork creates a network with at most one subnet, unless a network of that name exists.
 func (m *Machine) AddHNSNetwork(n HNSNetwork) error {
 	if slices.ContainsFunc(m.HNSNetworks(), func(o HNSNetwork) bool { return o.Name == n.Name }) {
 		return nil

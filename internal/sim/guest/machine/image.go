@@ -11,13 +11,12 @@ import (
 	"casement.dev/casement/internal/sim/artifact"
 )
 
-// program returns the file for a program of the image.
+// program returns the content of the file that simulates a program of the image.
 func program(name, version string) string {
 	return string(artifact.Program{Name: name, Version: version}.File())
 }
 
-// layImage makes the directories and marker files that the image has, where they
-// are missing.
+// layImage creates the directories and marker files of the image that are missing.
 func (m *Machine) layImage() error {
 	dirs, files := linuxImage(m.Spec)
 	switch {
@@ -97,10 +96,10 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 	}
 }
 
-// windowsHosts is the hosts file of a fresh image, which has comments alone.
+// windowsHosts is the hosts file of a fresh image, which contains only comments.
 const windowsHosts = "# simulated by casement\r\n#\t127.0.0.1       localhost\r\n#\t::1             localhost\r\n"
 
-// systemUsers are accounts and groups that Ubuntu's image has, with their numbers.
+// systemUsers are accounts and groups of Ubuntu's image, with their numbers.
 var systemUsers = []struct {
 	name string
 	id   int
@@ -110,7 +109,7 @@ var systemUsers = []struct {
 	{"systemd-network", 998}, {"systemd-resolve", 992}, {"messagebus", 101}, {"syslog", 103}, {"sshd", 107}, {"nobody", 65534},
 }
 
-// groupsOnly are groups of Ubuntu's image that are no user's own.
+// groupsOnly are groups of Ubuntu's image that are not the primary group of a user.
 var groupsOnly = []struct {
 	name string
 	id   int
@@ -171,14 +170,14 @@ func windowsImage(s Spec) ([]string, map[string]string) {
 	return dirs, files
 }
 
-// plainWindows is Windows as its publisher has it, without anything of a node.
+// plainWindows returns the folders and files of the publisher's Windows image, without the programs of a node.
 func plainWindows() ([]string, map[string]string) {
 	return []string{`C:\Windows\System32\drivers\etc`, `C:\Windows\System32\config`, `C:\Windows\Temp`,
 			`C:\Users\Public`, `C:\ProgramData`, `C:\Program Files`},
 		map[string]string{`C:\Windows\System32\drivers\etc\hosts`: windowsHosts}
 }
 
-// plainLinux is Ubuntu as its publisher has it, without anything of a node.
+// plainLinux returns the folders and files of the publisher's Ubuntu image, without the programs of a node.
 func plainLinux(s Spec) ([]string, map[string]string) {
 	dirs, files := linuxImage(s)
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool {
@@ -190,7 +189,7 @@ func plainLinux(s Spec) ([]string, map[string]string) {
 	return dirs, files
 }
 
-// containerImage returns the little that every base image has.
+// containerImage returns the folders and files that every base image has.
 func containerImage(s Spec) ([]string, map[string]string) {
 	if s.OS == Windows {
 		return []string{

@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// Journal is the record of a guest's agent, stored beside its file tree: the semaphores of cloud-init, the
-// plugin states of cloudbase-init. It belongs to one instance ID and is empty for another.
+// Journal is the record of a guest's agent, stored beside its file tree: the semaphores of cloud-init, the plugin
+// states of cloudbase-init. It belongs to one instance ID, and another instance starts with an empty one.
 type Journal struct {
 	mu     sync.Mutex
 	folder guestfs.Folder
@@ -22,16 +22,15 @@ type Journal struct {
 
 type journalData struct {
 	Instance string `json:"instance"`
-	// Done holds the steps that need no second run.
+	// Done has the steps that do not run again.
 	Done map[string]bool `json:"done,omitempty"`
-	// Finished is set when the agent came to its end, well or not.
+	// Finished is set if the agent has ended, with or without success.
 	Finished bool `json:"finished"`
-	// Complete means all steps, in a journal that was made again.
+	// Complete means that all steps are done; it is set when a damaged journal is replaced.
 	Complete bool `json:"complete,omitempty"`
-	// Damage is why the journal could not be read; the guest then does not know the steps of its bootstrap
-	// that are done.
+	// Damage is the reason why the journal could not be read. The steps that are done are then unknown.
 	Damage string `json:"damage,omitempty"`
-	// Boots counts.
+	// Boots is the number of boots.
 	Boots int `json:"boots"`
 	// Provisioned, ExitCode and Message survive a restart of the host.
 	Provisioned string `json:"provisioned,omitempty"`
@@ -39,20 +38,18 @@ type journalData struct {
 	Message     string `json:"message,omitempty"`
 }
 
-// journalFile is the journal's name, and endedFile the name of a mark that the first boot has ended; both
-// are beside the file tree.
+// The files beside the file tree: journalFile is the journal, and endedFile marks that the first boot has ended.
 const (
 	journalFile = "journal.json"
 	endedFile   = "boot-ended"
 )
 
-// Booted reports whether a first boot has ended in a machine's directory.
+// Booted reports whether the first boot of the guest in a machine's directory has ended.
 func Booted(dir string) bool { return guestfs.At(dir).Exists(endedFile) }
 
-// openJournal reads the journal in a guest's folder. If the last boot of the instance was not finished,
-// the simulating process died, not the VM: the files of that boot are removed, so
-// that the boot is replayed from the start. So it is where a loss of power has left a part
-// of the journal, and no boot had ended.
+// openJournal reads the journal in a guest's folder. If the last boot of the instance did not end, the simulating
+// process died, not the VM: the files of that boot are removed, so that the boot is replayed from the start. The same
+// happens if a loss of power has left a part of the journal and no boot had ended.
 func openJournal(folder guestfs.Folder, instance string) (*Journal, error) {
 	j := &Journal{folder: folder, data: journalData{Instance: instance, Done: map[string]bool{}}}
 	raw, err := folder.ReadFile(journalFile)
@@ -82,9 +79,9 @@ func openJournal(folder guestfs.Folder, instance string) (*Journal, error) {
 	return j, nil
 }
 
-// recover replaces a journal that cannot be read, which is kept aside. The guest's disk shows whether its
-// bootstrap succeeded. If it does not, the completed steps are unknown, and the bootstrap is not repeated
-// over a disk that may be in use.
+// recover replaces a journal that cannot be read, and renames the damaged file. The guest's disk shows whether its
+// bootstrap succeeded. If it did not, the completed steps are unknown, and the bootstrap is not repeated on a disk
+// that may be in use.
 func (j *Journal) recover() error {
 	const aside = journalFile + ".damaged"
 	if err := j.folder.Rename(journalFile, aside); err != nil {
@@ -100,12 +97,12 @@ func (j *Journal) recover() error {
 	return j.Finish(provisionedFailed, 1, j.data.Damage)
 }
 
-// succeeded reports whether kubeadm's sign of success is on the disk.
+// succeeded reports whether kubeadm's success file is on the disk.
 func (j *Journal) succeeded() bool {
 	return slices.ContainsFunc([]string{"rootfs", "C"}, func(root string) bool { return j.folder.Exists(root + Sentinel) })
 }
 
-// States of the provisioning in a journal that was read again.
+// The provisioning states in a journal that was replaced.
 const (
 	provisionedReady  = "ready"
 	provisionedFailed = "failed"
@@ -125,7 +122,7 @@ func (j *Journal) Done(step string) bool {
 	return j.data.Complete || j.data.Done[step]
 }
 
-// Mark keeps that a step is done.
+// Mark records that a step is done.
 func (j *Journal) Mark(step string) error {
 	return j.update(func(d *journalData) { d.Done[step] = true })
 }
@@ -135,7 +132,7 @@ func (j *Journal) Begin() error {
 	return j.update(func(d *journalData) { d.Boots++ })
 }
 
-// Finish keeps how the agent ended.
+// Finish records how the agent ended.
 func (j *Journal) Finish(provisioned string, exitCode int, message string) error {
 	err := j.update(func(d *journalData) {
 		d.Finished, d.Provisioned, d.ExitCode, d.Message = true, provisioned, exitCode, message
@@ -146,7 +143,7 @@ func (j *Journal) Finish(provisioned string, exitCode int, message string) error
 	return j.folder.Keep(endedFile, nil)
 }
 
-// Finished returns whether and how an agent has ended before.
+// Finished returns the result of an agent that has ended; ok is false if none has.
 func (j *Journal) Finished() (provisioned string, exitCode int, message string, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -162,7 +159,7 @@ func (j *Journal) update(edit func(*journalData)) error {
 		return err
 	}
 	write := j.folder.WriteFile
-	if j.data.Finished { // before that, a journal that is lost is made again with the boot
+	if j.data.Finished { // before that, a loss only repeats the boot
 		write = j.folder.Keep
 	}
 	if err := write(journalFile, raw); err != nil {

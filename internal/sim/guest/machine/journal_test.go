@@ -71,8 +71,8 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// TestTornJournalOfABoot: if a loss of power cuts off the first boot and leaves a part of the journal, the
-// guest boots again from the start, as after any other end of the process.
+// TestTornJournalOfABoot checks that a guest boots again from the start if a loss of power cuts off the first boot
+// and leaves a part of the journal, as after any other end of the process.
 func TestTornJournalOfABoot(t *testing.T) {
 	for name, journal := range map[string]string{"a part": `{"instance":"vm","done":{"a`, "empty": "", "zeros": "\x00\x00\x00\x00"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
-// Package machine has the parts of a simulated guest that exist before a program runs in it: the facts its
-// host knows, a file tree of its own, a service table and a console. It interprets nothing: the agents
-// (cloudinit, cloudbase) and the shell do. The packages below internal/sim/guest and internal/sim/host
-// import it, and the host's command callbacks see it as Process.Guest.
+// Package machine has the parts of a simulated guest that exist before a program runs in it: the facts that its host
+// knows, a file tree, a service table and a console. It does not interpret custom data or scripts: the agents
+// (cloudinit, cloudbase) and the shell do. The packages below internal/sim/guest and internal/sim/host import it, and
+// the host's command callbacks see it as Process.Guest.
 package machine
 
 import (
@@ -28,9 +28,8 @@ const (
 	Windows = "Windows"
 )
 
-// How the kubelet service of a Windows image is managed. Images built before
-// June 2026 use nssm; later ones register kubelet with the service control
-// manager, have no nssm, and ignore kubeadm-flags.env.
+// The ways in which the kubelet service of a Windows image is managed. Images built before June 2026 use nssm; later
+// ones register the kubelet with the service control manager, have no nssm, and ignore kubeadm-flags.env.
 const (
 	NSSM           = "nssm"
 	WindowsService = "windows_service"
@@ -43,44 +42,43 @@ const Sentinel = "/run/cluster-api/bootstrap-success.complete"
 type Spec struct {
 	// ID is the VM's ARM resource ID.
 	ID string
-	// InstanceID identifies the machine for the image's agent, which records its completed steps under it.
-	// It defaults to ID; a reimaged VM of the same ID needs another.
+	// InstanceID identifies the machine for the image's agent, which records its completed steps under it. The
+	// default is ID; a reimaged VM of the same ID needs another InstanceID.
 	InstanceID string
-	// Dir is the host directory that holds all of the guest.
+	// Dir is the host directory with all files of the guest.
 	Dir string
-	// Folder is that directory through the door to a guest's files; a container has it alone.
+	// Folder gives access to that directory. A container has a Folder and no Dir.
 	Folder guestfs.Folder
 	// OS is Linux or Windows.
 	OS string
 	// ComputerName is osProfile.computerName, at most 15 characters on Windows.
 	ComputerName  string
 	AdminUsername string
-	// IPs are the VM's private addresses; the first is the primary NIC's.
+	// IPs are the VM's private addresses, the address of the primary NIC first.
 	IPs []netip.Addr
-	// Range is the range of the first address; invalid for an address of the virtual network.
+	// Range is the address range of the first address; invalid for an address of the virtual network.
 	Range netip.Prefix
-	// CustomData is osProfile.customData after base64.
+	// CustomData is osProfile.customData, decoded from base64.
 	CustomData []byte
-	// SSHPublicKeys are osProfile's keys for AdminUsername. They never reach a
-	// Windows guest.
+	// SSHPublicKeys are osProfile's keys for AdminUsername. A Windows guest does not get them.
 	SSHPublicKeys []string
 	Image         Image
 	DataDisks     []DataDisk
-	// DNS are the servers that the network gives the guest to ask, none for Azure's.
+	// DNS are the DNS servers from the network; none means Azure's.
 	DNS []string
-	// Search are the suffixes by which the guest completes names, none for the network's.
+	// Search are the suffixes by which the guest completes names; none means the network's.
 	Search []string
 	// Network is the network that the guest can reach; nil means none.
 	Network Network
-	// Pods are the pods of a node; nil for a machine that is none.
+	// Pods are the pods of a node; nil for a machine that is not a node.
 	Pods Pods
-	// Directory has the domains that the guest may find; nil has none.
+	// Directory has the domains that the guest can find; nil means none.
 	Directory *domain.Directory
 	// OnPanic is called for each panic of the simulation's own code in a program of the guest, from the
 	// goroutine that panicked. It may be nil.
 	OnPanic func(*contain.Panic)
-	// Usage is the resource usage of the guest's programs; a container shares its machine's. Nil means
-	// usage of its own.
+	// Usage is the resource usage of the guest's programs, which a container shares with its machine. Nil counts the
+	// guest alone.
 	Usage *limit.Guest
 	// Speed is the number of simulated seconds that scripts wait in one real second; 0 means the shell's
 	// default.
@@ -101,11 +99,11 @@ type Image struct {
 	RuntimeVersion    string
 	// ServiceManager is NSSM (the default) or WindowsService.
 	ServiceManager string
-	// Ignition is set for Flatcar, whose first boot is Ignition's and not cloud-init's.
+	// Ignition is set for Flatcar, where Ignition runs the first boot in place of cloud-init.
 	Ignition bool
-	// Container is set for a container's image, which has nothing of a node.
+	// Container is set for a container's image, which has no programs of a node.
 	Container bool
-	// Plain is set for Windows or Ubuntu as its publisher has it, without the programs of a node.
+	// Plain is set for the publisher's image of Windows or Ubuntu, without the programs of a node.
 	Plain bool
 	// Captured is the disk of the machine that the image was created from, as Capture
 	// returns it; empty for publishers' images.
@@ -123,7 +121,7 @@ func (s Spec) HasLUN(lun string) bool {
 	return slices.ContainsFunc(s.DataDisks, func(d DataDisk) bool { return strconv.Itoa(d.LUN) == lun })
 }
 
-// Machine is a guest's body.
+// Machine has the parts of a guest that its programs use.
 type Machine struct {
 	Spec
 	Root     *guestfs.Root
@@ -132,7 +130,7 @@ type Machine struct {
 	Journal  *Journal
 	Pulse    *Pulse
 	Clock    clock.Clock
-	// Wall is around everything that the guest runs.
+	// Wall contains the panics of everything that the guest runs.
 	Wall    *contain.Wall
 	reboot  atomic.Bool
 	overrun atomic.Pointer[string]
@@ -142,7 +140,7 @@ type Machine struct {
 	marks        marks
 }
 
-// New creates the guest's file tree from its image, or keeps an existing one.
+// New creates the guest's file tree from its image, or keeps an existing tree.
 func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name string, action Action)) (*Machine, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -170,7 +168,7 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	if err != nil {
 		return nil, fmt.Errorf("make the guest's file tree: %w", err)
 	}
-	if !spec.Image.Container { // whose tree is a part of its machine's
+	if !spec.Image.Container { // a container's tree is a part of its machine's
 		if err := root.DropEscapes(); err != nil {
 			return nil, err
 		}
@@ -200,12 +198,12 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 			return nil, err
 		}
 	}
-	m.inspect()
+	m.detectPrograms()
 	return m, nil
 }
 
-// View returns the machine as a HostProcess container sees it: its services, its health and its files, with the container's
-// volumes in them. Its waits are not shortened. root is the caller's to close.
+// View returns the machine as a HostProcess container sees it: its services, its health and its files, with the
+// container's volumes mounted. Its waits are not shortened. The caller closes root.
 func (m *Machine) View(root *guestfs.Root) *Machine {
 	v := &Machine{Spec: m.Spec, Root: root, Services: m.Services, Console: m.Console, Journal: m.Journal, Pulse: m.Pulse,
 		Clock: m.Clock, Wall: m.Wall}
@@ -214,7 +212,7 @@ func (m *Machine) View(root *guestfs.Root) *Machine {
 	return v
 }
 
-// panicked writes a panic to the machine's console, with its trace.
+// panicked writes a panic with its trace to the machine's console.
 func (m *Machine) panicked(p *contain.Panic) {
 	fmt.Fprintf(m.Console, "guest: %v\n%s\n", p, p.Trace)
 	if m.OnPanic != nil {
@@ -236,14 +234,13 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Path maps a guest path to the host path of it. It refuses a path
-// that leads out of the guest, by .. or by a link.
+// Path returns the host path of a guest path. It refuses a path that leads out of the guest, by .. or by a link.
 func (m *Machine) Path(guestPath string) (string, error) { return m.Root.Host(guestPath) }
 
-// IsWindows reports whether the machine runs Windows, and not Linux.
+// IsWindows reports whether the machine runs Windows.
 func (m *Machine) IsWindows() bool { return m.OS == Windows }
 
-// IP returns the primary address, or the zero Addr.
+// IP returns the primary address; the zero Addr if there is none.
 func (m *Machine) IP() netip.Addr {
 	if len(m.IPs) == 0 {
 		return netip.Addr{}
@@ -268,7 +265,7 @@ func (m *Machine) readHostname() ([]byte, error) {
 	return m.Root.ReadFile("/etc/hostname")
 }
 
-// SetHostname renames the OS.
+// SetHostname changes the host name of the OS.
 func (m *Machine) SetHostname(name string) error {
 	if m.OS == Windows {
 		return m.Folder.WriteFile(hostnameFile, []byte(name+"\n"))
@@ -279,17 +276,16 @@ func (m *Machine) SetHostname(name string) error {
 // hostnameFile stores the registry's ComputerName, beside the file tree.
 const hostnameFile = "hostname"
 
-// RequestReboot requests a restart of the guest after the present program has ended.
+// RequestReboot requests a restart of the guest after the current program has ended.
 func (m *Machine) RequestReboot() { m.reboot.Store(true) }
 
-// TakeReboot returns whether a restart was requested since the last call.
+// TakeReboot reports whether a restart was requested since the last call.
 func (m *Machine) TakeReboot() bool { return m.reboot.Swap(false) }
 
-// Overrun notes that something which the guest ran was ended by a bound, and by
-// which. The first one since TakeOverrun is kept.
+// Overrun records that a bound ended a program, and which bound. It keeps the first reason since TakeOverrun.
 func (m *Machine) Overrun(reason string) { m.overrun.CompareAndSwap(nil, &reason) }
 
-// TakeOverrun returns and clears the message that Overrun stored, or "".
+// TakeOverrun returns and clears the reason that Overrun stored, or "".
 func (m *Machine) TakeOverrun() string {
 	if reason := m.overrun.Swap(nil); reason != nil {
 		return *reason
@@ -297,8 +293,8 @@ func (m *Machine) TakeOverrun() string {
 	return ""
 }
 
-// MAC returns the primary NIC's hardware address: Azure's prefix and the digits of the IPv4
-// address, as 00:0d:3a:xx:xx:xx.
+// MAC returns the primary NIC's hardware address: Azure's prefix and the digits of the IPv4 address, as
+// 00:0d:3a:xx:xx:xx.
 func (m *Machine) MAC() string {
 	var last [3]byte
 	if ip := m.IP(); ip.Is4() {
@@ -339,11 +335,11 @@ func (m *Machine) Users() []string {
 	return users
 }
 
-// Close gives back the handles on the file tree.
+// Close releases the handles on the file tree.
 func (m *Machine) Close() error { return m.Root.Close() }
 
-// UnitLog returns the guest path of a service's log: its file on Windows, and on Linux one
-// in place of the journal of the unit.
+// UnitLog returns the guest path of a service's log: its file on Windows, and on Linux a file in place of the unit's
+// journal.
 func (m *Machine) UnitLog(unit string) string {
 	if m.OS == Windows {
 		return `C:\var\log\` + unit + `\` + unit + ".log"

@@ -131,8 +131,8 @@ func TestConsoleKeepsSecrets(t *testing.T) {
 	}
 }
 
-// TestServicesOfContainers: on plain Windows, services that containers trigger run once the machine has a
-// container runtime.
+// TestServicesOfContainers checks that, on plain Windows, services that containers trigger run as soon as the machine
+// has a container runtime.
 func TestServicesOfContainers(t *testing.T) {
 	spec := Spec{ID: "vm", Dir: t.TempDir(), OS: Windows, ComputerName: "node-1", Image: Image{Plain: true}}
 	m, err := New(spec, nil, clock.RealClock{}, nil)
@@ -151,8 +151,8 @@ func TestServicesOfContainers(t *testing.T) {
 	}
 }
 
-// TestServicesOfABoot: automatic services run, and services that containers trigger, but no other manual
-// services.
+// TestServicesOfABoot checks that a boot starts automatic services and services that containers trigger, but no other
+// manual services.
 func TestServicesOfABoot(t *testing.T) {
 	m := open(t, t.TempDir(), Windows, nil)
 	if err := m.Services.Create(Service{Name: "flanneld", Start: Manual}); err != nil {

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// maxMarks bounds how many marks of each kind are kept.
+// maxMarks bounds the number of marks of each kind.
 const maxMarks = 200
 
-// Marks are the requests of a guest's programs that the simulation does not carry out, each named once, in
-// the order in which they came.
+// Marks are the requests of a guest's programs that the simulation does not carry out, each once and in the order of
+// arrival.
 type Marks struct {
-	// Refused failed by name, as a missing program does.
+	// Refused are requests that failed by name, as a missing program does.
 	Refused []string
-	// NoEffect was accepted and did nothing.
+	// NoEffect are requests that were accepted and did nothing.
 	NoEffect []string
 }
 
-// marks keeps Marks for several goroutines.
+// marks is a Marks that several goroutines can use.
 type marks struct {
 	mu   sync.Mutex
 	kept Marks
@@ -31,10 +31,10 @@ func (k *marks) add(list *[]string, what string) {
 	}
 }
 
-// Refused records a request of a program that is not simulated, so that the program failed.
+// Refused records a request that is not simulated and failed.
 func (m *Machine) Refused(what string) { m.marks.add(&m.marks.kept.Refused, what) }
 
-// NoEffect notes that a program did nothing where the real one has an effect.
+// NoEffect records that a program did nothing where the real program has an effect.
 func (m *Machine) NoEffect(what string) { m.marks.add(&m.marks.kept.NoEffect, what) }
 
 // TakeMarks returns the marks since the last call.

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Network has the name service and the connections of a guest's programs.
+// Network resolves names and opens connections for a guest's programs.
 type Network interface {
-	// Dial connects to an address, by IP or by a name that Lookup answers.
+	// Dial connects to an address, given by IP or by a name that Lookup resolves.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
-	// Lookup answers a name as the guest's resolver does.
+	// Lookup resolves a name as the guest's resolver does.
 	Lookup(name string) (Found, error)
-	// Pings reports whether an address answers pings. That of a Service answers none.
+	// Pings reports whether an address answers pings. The address of a Service does not.
 	Pings(ip netip.Addr) bool
 }
 
@@ -28,7 +28,7 @@ type Found struct {
 // LookupError says why a name has no address.
 type LookupError struct {
 	Name string
-	// Silent is set where no server answered.
+	// Silent is set if no server answered.
 	Silent bool
 	// Reason explains a result that a real server would not give.
 	Reason string
@@ -42,13 +42,13 @@ func (e *LookupError) Error() string {
 	return fmt.Sprintf("lookup %s: no such host (%s)", e.Name, e.Reason)
 }
 
-// Lookup resolves a name. It needs no server for an address, localhost, the guest's own name and names in
-// its hosts file.
+// Lookup resolves a name. It asks no server for an address, localhost, the guest's own name and names in the hosts
+// file.
 func (m *Machine) Lookup(name string) (Found, error) {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return Found{name, []netip.Addr{ip}}, nil
 	}
-	if ip, ok := m.hosts(name); ok {
+	if ip, ok := m.lookupHosts(name); ok {
 		return Found{name, []netip.Addr{ip}}, nil
 	}
 	switch {
@@ -62,8 +62,8 @@ func (m *Machine) Lookup(name string) (Found, error) {
 	return m.Network.Lookup(name)
 }
 
-// hosts looks a name up in the hosts file.
-func (m *Machine) hosts(name string) (netip.Addr, bool) {
+// lookupHosts returns the address of a name in the hosts file.
+func (m *Machine) lookupHosts(name string) (netip.Addr, bool) {
 	file := "/etc/hosts"
 	if m.IsWindows() {
 		file = `C:\Windows\System32\drivers\etc\hosts`

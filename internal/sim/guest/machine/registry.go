@@ -12,10 +12,10 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// registryFile stores the registry keys of a guest that differ from its image.
+// registryFile stores the registry of a guest after its first change.
 const registryFile = `C:\Windows\System32\config\casement-registry.json`
 
-// TasksKey is the key of the scheduled tasks, each a key of its own below it.
+// TasksKey is the key of the scheduled tasks. Each task is a key below it.
 const TasksKey = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Schedule\TaskCache\Tree`
 
 // Value is a value of the registry.
@@ -26,7 +26,7 @@ type Value struct {
 	List []string `json:"list,omitempty"`
 }
 
-// MarshalJSON keeps the bytes of a binary value, which are no text.
+// MarshalJSON encodes the bytes of a binary value as base64, because they may be no valid text.
 func (v Value) MarshalJSON() ([]byte, error) {
 	type plain Value
 	if v.Kind == "Binary" {
@@ -41,21 +41,20 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(v)); err != nil || v.Kind != "Binary" {
 		return err
 	}
-	if plain, err := base64.StdEncoding.DecodeString(v.Text); err == nil { // older files have the bytes
+	if plain, err := base64.StdEncoding.DecodeString(v.Text); err == nil { // files of older versions have the bytes
 		v.Text = string(plain)
 	}
 	return nil
 }
 
-// Key is a key of the registry with its values, under their names as written.
+// Key is a key of the registry with its values, by their names as written.
 type Key struct {
 	Path   string           `json:"path"`
 	Values map[string]Value `json:"values,omitempty"`
 }
 
-// Registry is a Windows guest's registry, kept in a file of the guest. Paths begin with
-// HKLM, HKCU, HKCR, HKU or HKCC; they and names are the same in any case. It is safe for
-// use from several goroutines.
+// Registry is a Windows guest's registry, stored in a file of the guest. Paths begin with HKLM, HKCU, HKCR, HKU or
+// HKCC. Paths and names are case-insensitive. It is safe for use from several goroutines.
 type Registry struct {
 	mu    sync.Mutex
 	root  *guestfs.Root
@@ -87,7 +86,7 @@ func CleanKey(path string) string {
 	return head
 }
 
-// load reads all keys, by their paths in lower case.
+// load returns all keys, by their paths in lower case.
 func (r *Registry) load() map[string]Key {
 	keys := map[string]Key{}
 	for id, k := range r.fresh {
@@ -99,7 +98,7 @@ func (r *Registry) load() map[string]Key {
 	}
 	var stored []Key
 	if json.Unmarshal(data, &stored) != nil {
-		return keys // a guest can write into its own file
+		return keys // a guest can write to its own file
 	}
 	keys = map[string]Key{}
 	for _, k := range stored {
@@ -124,7 +123,7 @@ func (r *Registry) save(keys map[string]Key) error {
 	return r.root.WriteFile(registryFile, data, 0o600)
 }
 
-// Key returns a key.
+// Key returns a key; ok is false if it does not exist.
 func (r *Registry) Key(path string) (Key, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +158,7 @@ func (r *Registry) Value(path, name string) (Value, bool) {
 	return Value{}, false
 }
 
-// edit changes the keys and keeps them.
+// edit changes the keys and stores them.
 func (r *Registry) edit(change func(map[string]Key) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,15 +169,15 @@ func (r *Registry) edit(change func(map[string]Key) error) error {
 	return r.save(keys)
 }
 
-// Create makes a key and those above it.
+// Create creates a key and the keys above it.
 func (r *Registry) Create(path string) error {
 	return r.edit(func(keys map[string]Key) error {
-		grow(keys, CleanKey(path))
+		addParents(keys, CleanKey(path))
 		return nil
 	})
 }
 
-func grow(keys map[string]Key, path string) {
+func addParents(keys map[string]Key, path string) {
 	at := ""
 	for part := range strings.SplitSeq(path, `\`) {
 		at = strings.TrimPrefix(at+`\`+part, `\`)
@@ -188,11 +187,11 @@ func grow(keys map[string]Key, path string) {
 	}
 }
 
-// Set writes a value, and makes its key if need be.
+// Set writes a value, and creates its key if necessary.
 func (r *Registry) Set(path, name string, v Value) error {
 	path = CleanKey(path)
 	return r.edit(func(keys map[string]Key) error {
-		grow(keys, path)
+		addParents(keys, path)
 		k := keys[strings.ToLower(path)]
 		values := map[string]Value{}
 		for n, old := range k.Values {
@@ -208,7 +207,7 @@ func (r *Registry) Set(path, name string, v Value) error {
 	})
 }
 
-// Unset removes a value. It is no error if the value does not exist.
+// Unset removes a value. A missing value is no error.
 func (r *Registry) Unset(path, name string) error {
 	path = CleanKey(path)
 	return r.edit(func(keys map[string]Key) error {
@@ -227,8 +226,7 @@ func (r *Registry) Unset(path, name string) error {
 	})
 }
 
-// Delete removes a key and all keys below it. It returns fs.ErrNotExist if the key does not
-// exist.
+// Delete removes a key and all keys below it. It returns fs.ErrNotExist if the key does not exist.
 func (r *Registry) Delete(path string) error {
 	id := strings.ToLower(CleanKey(path))
 	return r.edit(func(keys map[string]Key) error {
@@ -283,7 +281,7 @@ func imageKeys(s Spec) map[string]Key {
 		`HKLM\SYSTEM\CurrentControlSet\Control\SecurityProviders\SCHANNEL\Protocols`: {},
 		`HKCU\Environment`: {},
 	} {
-		grow(keys, path)
+		addParents(keys, path)
 		k := keys[strings.ToLower(path)]
 		k.Values = values
 		keys[strings.ToLower(path)] = k

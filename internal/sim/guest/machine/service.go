@@ -16,13 +16,13 @@ import (
 // Action is a change of a service's state.
 type Action string
 
-// Actions that a service hook is called with.
+// The actions that a service hook is called with.
 const (
 	Started Action = "start"
 	Stopped Action = "stop"
 )
 
-// The start types of a service. Linux knows the first and the last.
+// The start types of a service. Linux has only Automatic and Disabled.
 const (
 	Automatic = "Automatic"
 	Manual    = "Manual"
@@ -34,9 +34,9 @@ var (
 	ErrNoService = errors.New("the specified service does not exist as an installed service")
 	// ErrServiceDisabled is returned when a disabled service is started.
 	ErrServiceDisabled = errors.New("the service cannot be started, because it is disabled")
-	// ErrNoBinary is returned when a service is started whose program does not exist.
+	// ErrNoBinary is returned if a service is started whose program does not exist.
 	ErrNoBinary = errors.New("the system cannot find the file specified")
-	// ErrDependency is returned when a service is started that depends on a missing one.
+	// ErrDependency is returned if a service is started that depends on a missing service.
 	ErrDependency = errors.New("the dependency service does not exist or has been marked for deletion")
 )
 
@@ -47,10 +47,10 @@ type Service struct {
 	Running bool   `json:"-"`
 	// Start is Automatic, Manual or Disabled.
 	Start string `json:"start"`
-	// Triggered services start with a runtime of containers although their start is Manual: it wakes the networking and
-	// compute services of the host.
+	// Triggered services start together with a container runtime although their start type is Manual: the runtime
+	// triggers the networking and compute services of the host.
 	Triggered bool `json:"triggered,omitempty"`
-	// Path is the command line that the service runs, as the image has it.
+	// Path is the command line of the service, as the image has it.
 	Path string `json:"path,omitempty"`
 	// Settings are the parameters that nssm has set, by name.
 	Settings map[string]string `json:"settings,omitempty"`
@@ -64,7 +64,7 @@ type Service struct {
 // later failures.
 // Source: learn.microsoft.com/windows-server/administration/windows-commands/sc-failure.
 type Recovery struct {
-	Reset         int              `json:"reset,omitempty"` // seconds, after which failures count from one again
+	Reset         int              `json:"reset,omitempty"` // seconds without a failure after which the count of failures restarts
 	Reboot        string           `json:"reboot,omitempty"`
 	Command       string           `json:"command,omitempty"`
 	Actions       []RecoveryAction `json:"actions,omitempty"`
@@ -77,7 +77,7 @@ type RecoveryAction struct {
 	Delay int    `json:"delay"` // milliseconds
 }
 
-// restarting is how node images recover their services.
+// restarting is the recovery that node images set for their services.
 var restarting = Recovery{Reset: 86400, Actions: []RecoveryAction{{"restart", 5000}}}
 
 // DependsOn returns the services that a service needs.
@@ -85,8 +85,7 @@ func (s Service) DependsOn() []string {
 	return strings.FieldsFunc(s.Settings["DependOnService"], func(r rune) bool { return r == '/' || r == ' ' || r == ',' })
 }
 
-// Program returns the program of the service's command line: the part in quotes, or the part up to its
-// extension.
+// Program returns the program of the service's command line: the part in quotes, or the part up to its extension.
 func (s Service) Program() string {
 	line := strings.TrimSpace(s.Path)
 	if rest, quoted := strings.CutPrefix(line, `"`); quoted {
@@ -100,8 +99,8 @@ func (s Service) Program() string {
 	return program
 }
 
-// restarts reports whether the process is started again after its n-th failure: by the service
-// control manager, or by nssm, which does so unless AppExit says otherwise.
+// restarts reports whether the process is started again after its n-th failure: by the service control manager, or by
+// nssm, which does so unless AppExit says otherwise.
 func (s Service) restarts(n int) bool {
 	if strings.HasSuffix(strings.ToLower(s.Program()), "nssm.exe") {
 		exit := strings.ToLower(s.Settings["AppExit"])
@@ -113,14 +112,14 @@ func (s Service) restarts(n int) bool {
 	return s.Recovery.Actions[min(n, len(s.Recovery.Actions))-1].Kind == "restart"
 }
 
-// Services is a guest's service table. It is safe for use from several
-// goroutines; the hook is called outside of its lock.
+// Services is a guest's service table. It is safe for use from several goroutines; the hook is called without its
+// lock.
 type Services struct {
 	mu     sync.Mutex
 	folder guestfs.Folder
 	byID   map[string]*Service
 	hook   func(name string, action Action)
-	// lacks reports whether a service's program is missing; nil finds all.
+	// lacks reports whether a service's program is missing; if it is nil, all programs exist.
 	lacks func(program string) bool
 }
 
@@ -146,7 +145,7 @@ func loadServices(folder guestfs.Folder, image []Service, hook func(string, Acti
 	return s, nil
 }
 
-// key folds the spellings of a service's name: case and systemd's suffix.
+// key returns the table's key for a service name: in lower case and without systemd's suffix.
 func key(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".service") }
 
 // List returns copies of all rows, by name.
@@ -171,7 +170,7 @@ func (s *Services) Get(name string) (Service, bool) {
 	return *row, true
 }
 
-// runtimes of containers, which wake the triggered services.
+// runtimes are the container runtimes, which start the triggered services.
 var runtimes = []string{"containerd", "docker"}
 
 // Start starts a service; it does nothing if the service runs.
@@ -200,10 +199,10 @@ func (s *Services) Restart(name string) error {
 	return s.Start(name)
 }
 
-// mostDependencies bounds the chain of services that start because another needs them.
+// mostDependencies bounds a chain of services that start because the next one needs them.
 const mostDependencies = 32
 
-// Dependents returns the running services that need one.
+// Dependents returns the running services that need the named service.
 func (s *Services) Dependents(name string) []string {
 	var names []string
 	for _, row := range s.List() {
@@ -214,8 +213,8 @@ func (s *Services) Dependents(name string) []string {
 	return names
 }
 
-// Kill ends the process of a service that runs, which is a failure: the service is started
-// again where its recovery says so. The delay of the action is skipped, as waits of guests are.
+// Kill ends the process of a running service, which counts as a failure: the service is started again if its recovery
+// says so. The delay of the action is skipped, as other waits of guests are.
 func (s *Services) Kill(name string) error {
 	row, ok := s.Get(name)
 	if !ok || !row.Running {
@@ -237,6 +236,8 @@ func (s *Services) Kill(name string) error {
 	return s.Start(name)
 }
 
+// run starts or stops a service, after it has started the services that it needs. within are the services that start
+// because they need this one.
 func (s *Services) run(name string, running bool, within []string) error {
 	s.mu.Lock()
 	row, ok := s.byID[key(name)]
@@ -270,7 +271,7 @@ func (s *Services) run(name string, running bool, within []string) error {
 			}
 		}
 		s.mu.Lock()
-		if row, ok = s.byID[key(name)]; !ok { // deleted meanwhile
+		if row, ok = s.byID[key(name)]; !ok { // it was deleted in the meantime
 			s.mu.Unlock()
 			return fmt.Errorf("service %s: %w", name, ErrNoService)
 		}
@@ -289,7 +290,7 @@ func (s *Services) run(name string, running bool, within []string) error {
 	return nil
 }
 
-// Edit changes one row and keeps it.
+// Edit changes one row and stores the table.
 func (s *Services) Edit(name string, edit func(*Service)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -332,7 +333,7 @@ func (s *Services) StartAutomatic() {
 	}
 }
 
-// StopAll stops everything, as a shutdown does.
+// StopAll stops all services, as a shutdown does.
 func (s *Services) StopAll() {
 	for _, row := range slices.Backward(s.List()) {
 		_ = s.Stop(row.Name) // it exists
@@ -354,8 +355,8 @@ func (s *Services) save() error {
 	return nil
 }
 
-// lacksProgram reports whether a program is not there. Those of Windows itself have no files in
-// the tree.
+// lacksProgram reports whether a program is missing. The programs of Windows itself have no files in the tree and
+// count as present.
 func (m *Machine) lacksProgram(program string) bool {
 	low := strings.ToLower(program)
 	if strings.HasPrefix(low, `c:\windows\`) || !strings.ContainsAny(program, `\/`) {

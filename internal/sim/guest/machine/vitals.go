@@ -10,37 +10,35 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// Vitals are health values that a guest's OS reports besides files and services. The zero
-// value is an unhealthy machine; an image boots with Healthy.
+// Vitals are health values of a guest's OS, in addition to files and services. The zero value is an unhealthy
+// machine; an image boots with Healthy.
 type Vitals struct {
-	// Free is the share of the OS disk that is left, from 0 to 1.
+	// Free is the free share of the OS disk, from 0 to 1.
 	Free float64 `json:"free"`
-	// Committed reports whether programs have committed all memory of the machine except less than the
-	// kubelet reserves.
+	// Committed is set if programs have committed so much memory that less is left than the kubelet reserves.
 	Committed bool `json:"committed,omitempty"`
-	// UnusedImages is the share of the OS disk that images have which no container uses.
+	// UnusedImages is the share of the OS disk that images without a container use.
 	UnusedImages float64 `json:"unusedImages,omitempty"`
-	// HungShim reports whether the shim of a pod that ends hangs, so that the pod stays.
+	// HungShim is set if the shim of a pod that ends hangs, so that the pod stays.
 	HungShim bool `json:"hungShim,omitempty"`
-	// StaleEndpoints counts HNS endpoints that crashed pods have left.
+	// StaleEndpoints is the number of HNS endpoints that crashed pods have left.
 	StaleEndpoints int `json:"staleEndpoints"`
 	// MTU is the MTU of the network adapter, in bytes.
 	MTU int `json:"mtu"`
-	// DynamicPorts is how many ports outbound connections may use, Connections how
-	// many do.
+	// DynamicPorts is the number of ports for outbound connections, and Connections the number in use.
 	DynamicPorts int `json:"dynamicPorts"`
 	Connections  int `json:"connections"`
-	// Metadata reports whether 169.254.169.254 answers.
+	// Metadata is set if 169.254.169.254 answers.
 	Metadata bool `json:"metadata"`
-	// Network reports whether anything outside of the machine answers.
+	// Network is set if addresses outside of the machine answer.
 	Network bool `json:"network"`
-	// PauseImage reports whether the runtime's sandbox image runs on the host's build.
+	// PauseImage is set if the runtime's sandbox image runs on the host's build.
 	PauseImage bool `json:"pauseImage"`
-	// PodNetwork reports whether packets of pods leave the machine.
+	// PodNetwork is set if packets of pods leave the machine.
 	PodNetwork bool `json:"podNetwork"`
-	// ManagementIP reports whether the HNS networks have the machine's address.
+	// ManagementIP is set if the HNS networks have the machine's address.
 	ManagementIP bool `json:"managementIP"`
-	// Waiting are the connections that have no answer, each ADDRESS:PORT.
+	// Waiting are the connections that get no answer, each as ADDRESS:PORT.
 	Waiting []string `json:"waiting,omitempty"`
 }
 
@@ -51,15 +49,14 @@ func Healthy() Vitals {
 		Network: true, PauseImage: true, PodNetwork: true, ManagementIP: true}
 }
 
-// Pulse keeps a guest's vitals over restarts of its host. It is safe for use from
-// several goroutines.
+// Pulse stores a guest's vitals, which survive restarts of its host. It is safe for use from several goroutines.
 type Pulse struct {
 	mu     sync.Mutex
 	folder guestfs.Folder
 	vitals Vitals
 }
 
-// vitalsFile keeps the vitals, beside the file tree.
+// vitalsFile stores the vitals, beside the file tree.
 const vitalsFile = "vitals.json"
 
 func loadPulse(folder guestfs.Folder) (*Pulse, error) {
@@ -77,14 +74,14 @@ func loadPulse(folder guestfs.Folder) (*Pulse, error) {
 	return p, nil
 }
 
-// Get returns the vitals as they are.
+// Get returns the current vitals.
 func (p *Pulse) Get() Vitals {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.vitals
 }
 
-// Edit changes the vitals and keeps them.
+// Edit changes the vitals and stores them.
 func (p *Pulse) Edit(edit func(*Vitals)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

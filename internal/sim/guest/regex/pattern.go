@@ -11,30 +11,31 @@ import (
 	"casement.dev/casement/internal/limit"
 )
 
-// Pattern is a compiled pattern. A search of Go's cannot be interrupted, so a text is searched match by
-// match. Between two matches the guest's meter checks whether the program may continue, and one search
-// takes a limited time.
+// Pattern is a compiled pattern. A search with Go's engine cannot be interrupted, so a text is searched match by
+// match: between two matches the guest's meter checks whether the program may continue, and one search takes a
+// limited time.
 type Pattern struct {
 	re *regexp.Regexp
 	// items is the maximum number of steps of a search for each byte of a text.
 	items int
-	// looks is set for a pattern whose matches depend on the text before them; after finds a match behind a
-	// letter, and at finds one right behind it.
+	// looks is set for a pattern whose matches depend on the text before them. after finds a match that follows a
+	// character of context, and at finds a match directly after it.
 	looks     bool
 	after, at *regexp.Regexp
-	// back is the pattern if it has back references, and re is then nil: the time of one search is limited.
+	// back is the pattern for the .NET engine, which supports back references; re is then nil. The time of one search
+	// is limited.
 	back *regexp2.Regexp
 }
 
 // maxSearch bounds one search, in bytes of the text times items of the pattern: about a second.
 const maxSearch = 64 << 20
 
-// New compiles an expression of Go's.
+// New compiles an expression in Go's syntax.
 func New(expression string) (*Pattern, error) { return compile(expression, false) }
 
-// Single compiles an expression of Go's that is matched once with a text, or found once in it: it is not for All.
+// Single compiles an expression in Go's syntax for one match per text. All must not be called on it.
 func Single(expression string, longest bool) (*Pattern, error) {
-	p, err := checked(expression)
+	p, err := parsePattern(expression)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +43,8 @@ func Single(expression string, longest bool) (*Pattern, error) {
 	return p.longest(longest), err
 }
 
-// checked refuses a pattern that would take long to compile.
-func checked(text string) (*Pattern, error) {
+// parsePattern returns a pattern that is not compiled yet, or an error if compiling it would take long.
+func parsePattern(text string) (*Pattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("a %w of more than %d KiB", ErrUnsupported, maxPattern>>10)
 	}
@@ -51,7 +52,7 @@ func checked(text string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{items: items(parsed), looks: looks(parsed)}
+	p := &Pattern{items: items(parsed), looks: looksBehind(parsed)}
 	if p.items > maxItems {
 		return nil, fmt.Errorf("a %w whose repetitions make it larger than %d items", ErrUnsupported, maxItems)
 	}
@@ -59,7 +60,7 @@ func checked(text string) (*Pattern, error) {
 }
 
 func compile(text string, longest bool) (*Pattern, error) {
-	p, err := checked(text)
+	p, err := parsePattern(text)
 	if err != nil {
 		return nil, err
 	}
@@ -83,14 +84,14 @@ func (p *Pattern) longest(is bool) *Pattern {
 	return p
 }
 
-// looks reports whether the matches of a pattern depend on the text before them.
-func looks(re *syntax.Regexp) bool {
+// looksBehind reports whether the matches of a pattern depend on the text before them.
+func looksBehind(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return true
 	}
 	for _, sub := range re.Sub {
-		if looks(sub) {
+		if looksBehind(sub) {
 			return true
 		}
 	}
@@ -109,7 +110,7 @@ func items(re *syntax.Regexp) int {
 	return min(n, maxItems+1)
 }
 
-// String returns the pattern as its engine has it.
+// String returns the pattern in the syntax of its engine.
 func (p *Pattern) String() string {
 	if p.back != nil {
 		return p.back.String()
@@ -117,7 +118,7 @@ func (p *Pattern) String() string {
 	return p.re.String()
 }
 
-// Groups returns how many groups the pattern has.
+// Groups returns the number of the pattern's groups.
 func (p *Pattern) Groups() int {
 	if p.back != nil {
 		return len(p.back.GetGroupNumbers()) - 1
@@ -125,9 +126,9 @@ func (p *Pattern) Groups() int {
 	return p.re.NumSubexp()
 }
 
-// bounded ends the program if one search is too large. A pattern of letters alone costs the same at any
-// length.
-func (p *Pattern) bounded(m *limit.Meter, text string) {
+// checkCost ends the program if one search would take too long. The search for a literal text takes the same time per
+// byte at any length.
+func (p *Pattern) checkCost(m *limit.Meter, text string) {
 	m.Look()
 	if _, whole := p.re.LiteralPrefix(); !whole && len(text) > maxSearch/p.items {
 		m.End(fmt.Errorf("a line of %d KiB is too long for a pattern of %d items (%w)", len(text)>>10, p.items, limit.ErrExceeded))
@@ -139,29 +140,30 @@ func (p *Pattern) Match(m *limit.Meter, text string) bool {
 	if p.back != nil {
 		return p.Find(m, text) != nil
 	}
-	p.bounded(m, text)
+	p.checkCost(m, text)
 	return p.re.MatchString(text)
 }
 
-// Find returns the places of the first match and of its groups, or nil.
+// Find returns the byte offsets of the first match and of its groups, or nil.
 func (p *Pattern) Find(m *limit.Meter, text string) []int {
 	if p.back != nil {
-		if all := p.backtracked(m, text, 1); len(all) > 0 {
+		if all := p.findBacktracking(m, text, 1); len(all) > 0 {
 			return all[0]
 		}
 		return nil
 	}
-	p.bounded(m, text)
+	p.checkCost(m, text)
 	return p.re.FindStringSubmatchIndex(text)
 }
 
-// All returns the places of at most so many matches, or of all, as FindAllStringSubmatchIndex of package regexp does.
+// All returns the byte offsets of at most most matches, or of all if most is negative, as FindAllStringSubmatchIndex
+// of package regexp does.
 func (p *Pattern) All(m *limit.Meter, text string, most int) (all [][]int) {
 	if p.back != nil {
-		return p.backtracked(m, text, most)
+		return p.findBacktracking(m, text, most)
 	}
-	p.bounded(m, text)
-	before := -1 // where the last match has ended
+	p.checkCost(m, text)
+	before := -1 // the end of the last match
 	for at := 0; at <= len(text) && (most < 0 || len(all) < most); {
 		m.Look()
 		found := p.from(text, at)
@@ -181,9 +183,9 @@ func (p *Pattern) All(m *limit.Meter, text string, most int) (all [][]int) {
 	return all
 }
 
-// backtracked returns the places of matches of a pattern that goes back, in bytes.
-func (p *Pattern) backtracked(meter *limit.Meter, text string, most int) (all [][]int) {
-	at := make([]int, 0, len(text)+1) // of each letter
+// findBacktracking returns the byte offsets of the matches that the .NET engine finds.
+func (p *Pattern) findBacktracking(meter *limit.Meter, text string, most int) (all [][]int) {
+	at := make([]int, 0, len(text)+1) // the byte offset of each character
 	for i := range text {
 		at = append(at, i)
 	}
@@ -205,8 +207,7 @@ func (p *Pattern) backtracked(meter *limit.Meter, text string, most int) (all []
 	return all
 }
 
-// from returns the first match at or behind an offset in the text; the text before the offset is its
-// context.
+// from returns the first match at or after an offset in the text; the text before the offset is its context.
 func (p *Pattern) from(text string, at int) []int {
 	shift := at
 	var found []int
@@ -222,7 +223,7 @@ func (p *Pattern) from(text string, at int) []int {
 		_, width = utf8.DecodeLastRuneInString(text[:begin])
 		shift = begin - width
 		if found = p.at.FindStringSubmatchIndex(text[shift:]); found != nil {
-			found = found[2:] // its first group is the match
+			found = found[2:] // the first group is the match
 		}
 	}
 	for i := range found {

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/limit"
 )
 
-// text returns the first match.
+// text returns the text of the first match.
 func text(p *Pattern, s string) string {
 	if m := p.Find(nil, s); m != nil {
 		return s[m[0]:m[1]]
@@ -19,7 +19,7 @@ func text(p *Pattern, s string) string {
 	return ""
 }
 
-// TestAllIsGos compares the search match by match with Go's own.
+// TestAllIsGos compares the search match by match with Go's own search.
 func TestAllIsGos(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	atoms := []string{"a", "b", ".", "[ab]", `\b`, "^", "$", "(a|b)", "(ab)", "x*", "a+", "b?", "|", " ", "é", "(b*)", `\B`, "c{2}"}
@@ -50,8 +50,8 @@ func TestAllIsGos(t *testing.T) {
 	}
 }
 
-// TestSearchesEnd: a search with many matches stops with its program, and a search that is too large is
-// refused.
+// TestSearchesEnd checks that a search with many matches stops with its program, and that a search that is too large
+// is refused.
 func TestSearchesEnd(t *testing.T) {
 	var guest limit.Guest
 	ctx, cancel := context.WithCancel(t.Context())

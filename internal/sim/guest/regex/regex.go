@@ -1,6 +1,5 @@
-// Package regex translates the regular expressions of POSIX and GNU programs, basic and extended, to those
-// of Go; patterns with back references, and Perl's, are translated to those of .NET. It is pure; the guests
-// import it.
+// Package regex translates the regular expressions of POSIX and GNU programs, basic and extended, to Go's; patterns
+// with back references, and Perl's, are translated to those of .NET. It is pure; the guests import it.
 package regex
 
 import (
@@ -13,22 +12,22 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// ErrUnsupported is wrapped by errors for patterns that Go cannot match.
+// ErrUnsupported is wrapped by the errors for patterns that the engines cannot match.
 var ErrUnsupported = errors.New("pattern")
 
 // ErrBackReference is returned for a pattern with a back reference to one of its groups.
 var ErrBackReference = fmt.Errorf("a back reference in a %w", ErrUnsupported)
 
-// Perl returns a pattern of grep -P.
+// Perl compiles a pattern of grep -P.
 func Perl(pattern string, o Options) (*Pattern, error) {
 	text := pattern
-	if before, behind, kept := strings.Cut(pattern, `\K`); kept { // the text before \K is no part of the match
+	if before, behind, kept := strings.Cut(pattern, `\K`); kept { // the text before \K is not a part of the match
 		text = `(?<=` + before + `)` + behind
 	}
 	return backtracking(text, o)
 }
 
-// Any returns the pattern as Compile does, and one with back references.
+// Any compiles a pattern as Compile does, and also accepts back references.
 func Any(pattern string, o Options) (*Pattern, error) {
 	re, err := Compile(pattern, o)
 	if !errors.Is(err, ErrBackReference) {
@@ -45,7 +44,7 @@ func Any(pattern string, o Options) (*Pattern, error) {
 // searchTime limits one search with a backtracking pattern, which may take exponential time.
 const searchTime = time.Second
 
-// backtracking compiles a pattern by the engine of .NET.
+// backtracking compiles a pattern with the engine of .NET.
 func backtracking(text string, o Options) (*Pattern, error) {
 	switch {
 	case len(text) > maxPattern:
@@ -72,23 +71,23 @@ func backtracking(text string, o Options) (*Pattern, error) {
 
 // Options say how a pattern is written and matched.
 type Options struct {
-	// Extended is grep -E and sed -E; without it the pattern is basic.
+	// Extended selects extended expressions, as in grep -E and sed -E; the default is basic expressions.
 	Extended bool
 	// Escapes lets a backslash quote in a bracket expression, as in awk.
 	Escapes bool
-	// Fixed is no pattern but a text.
+	// Fixed means that the pattern is a literal text.
 	Fixed bool
 	// IgnoreCase matches letters in either case.
 	IgnoreCase bool
-	// Begin matches at the begin of a text alone.
+	// Begin matches only at the beginning of a text.
 	Begin bool
-	// Word and Line match whole words or whole lines alone.
+	// Word matches only whole words, and Line only whole lines.
 	Word, Line bool
 	// Multiline lets ^ and $ match at each line of a text.
 	Multiline bool
 }
 
-// Compile returns a pattern that matches the longest as POSIX does.
+// Compile compiles a pattern that matches the longest text, as in POSIX.
 func Compile(pattern string, o Options) (*Pattern, error) {
 	text := regexp.QuoteMeta(pattern)
 	if !o.Fixed {
@@ -120,11 +119,11 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 	return re, nil
 }
 
-// The limits of a pattern: far above those of scripts, and low enough that it compiles quickly.
+// The limits of a pattern: far above those of real scripts, and low enough that a pattern compiles quickly.
 const (
-	// maxPattern bounds the text, in bytes.
+	// maxPattern bounds the length of a pattern, in bytes.
 	maxPattern = 64 << 10
-	// maxItems bounds its letters, with counted repetitions written out.
+	// maxItems bounds the items of a pattern, with counted repetitions written out.
 	maxItems = 50_000
 )
 
@@ -133,9 +132,9 @@ type translator struct {
 	at       int
 	extended bool
 	escapes  bool
-	back     bool // references back to groups are written
+	back     bool // back references are translated
 	out      strings.Builder
-	// start is set where an expression begins, at which * is a letter.
+	// start is set at the beginning of an expression, where * is a literal character.
 	start bool
 	depth int
 }
@@ -150,7 +149,7 @@ func (t *translator) translate() (string, error) {
 	return t.out.String(), nil
 }
 
-// step translates one item.
+// step translates one item of the pattern.
 func (t *translator) step() error {
 	c := t.in[t.at]
 	t.at++
@@ -163,7 +162,7 @@ func (t *translator) step() error {
 		return t.escaped(start)
 	case c == '*' && start:
 		if t.extended {
-			return nil // GNU ignores it
+			return nil // GNU ignores a leading *
 		}
 		t.out.WriteString(`\*`)
 	case c == '*':
@@ -183,7 +182,7 @@ func (t *translator) step() error {
 	return nil
 }
 
-// letter writes a byte that means itself; a byte of a multi-byte letter needs no quoting.
+// letter writes a literal byte. A byte of a multi-byte character needs no quoting.
 func (t *translator) letter(c byte) {
 	if c < 0x80 {
 		t.out.WriteString(regexp.QuoteMeta(string(rune(c))))
@@ -192,7 +191,7 @@ func (t *translator) letter(c byte) {
 	t.out.WriteByte(c)
 }
 
-// repeat writes a repetition. Go accepts no two of them in a row.
+// repeat writes a repetition. Go accepts no two repetitions in a row.
 func (t *translator) repeat(op string) {
 	text := t.out.String()
 	if op == "*" && strings.HasSuffix(text, "*") && !strings.HasSuffix(text, `\*`) {
@@ -201,7 +200,7 @@ func (t *translator) repeat(op string) {
 	t.out.WriteString(op)
 }
 
-// operator translates an operator + ? { } ( ) | with its special meaning.
+// operator translates one of the characters + ? { } ( ) | as an operator.
 func (t *translator) operator(c byte, start bool) {
 	switch c {
 	case '(', '|':
@@ -275,8 +274,7 @@ func (t *translator) escaped(start bool) error {
 	return nil
 }
 
-// bracket translates a bracket expression, in which a backslash is a letter and ] may come
-// first.
+// bracket translates a bracket expression, in which a backslash is a literal character and ] may come first.
 func (t *translator) bracket() error {
 	rest := t.in[t.at:]
 	i := 0
@@ -318,7 +316,7 @@ func (t *translator) bracket() error {
 		}
 		switch c := body[0]; c {
 		case '\\':
-			if len(body) > 1 && (body[1] == 'n' || body[1] == 't') { // GNU sed's
+			if len(body) > 1 && (body[1] == 'n' || body[1] == 't') { // \n and \t, as in GNU sed
 				t.out.WriteString(body[:2])
 				body = body[1:]
 			} else if t.escapes && len(body) > 1 {

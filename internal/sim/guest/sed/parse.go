@@ -17,7 +17,7 @@ func (u Unsupported) Error() string { return string(u) }
 
 // Program is a parsed script.
 type Program struct {
-	// End is what ends a line.
+	// End is the line separator: a newline, or a zero byte.
 	End      string
 	commands []*command
 	labels   map[string]int
@@ -27,13 +27,13 @@ type command struct {
 	from, to *address
 	not      bool
 	name     byte
-	text     string // of a, i, c; a label; a file's name
+	text     string // the text of a, i and c; a label; the name of a file
 	code     int    // of q and Q
-	end      int    // where the block of { ends
+	end      int    // the index of the command that ends a block
 	sub      *substitution
-	pairs    map[rune]rune // of y
-	active   bool          // amid a range
-	closed   bool          // behind a range that a line's number began
+	pairs    map[rune]rune // the characters that y replaces
+	active   bool          // the current line is in the range
+	closed   bool          // the range, which began at a line number, has ended
 	until    int
 }
 
@@ -41,7 +41,7 @@ type address struct {
 	line, step int // N, or first~step; step is -1 for +N, -2 for ~N
 	last       bool
 	re         *regex.Pattern
-	empty      bool // the pattern that matched last
+	empty      bool // //, the pattern that was used last
 }
 
 type substitution struct {
@@ -53,10 +53,10 @@ type substitution struct {
 	file          string
 }
 
-// piece is a text, a group or a change of case.
+// piece is a part of a replacement: a text, a group or a change of case.
 type piece struct {
 	text  string
-	group int // -1 is none
+	group int // -1 if it is no group
 	fold  byte
 }
 
@@ -68,7 +68,7 @@ type parser struct {
 	program  Program
 }
 
-// Parse reads a script, whose -e parts are joined by newlines.
+// Parse parses a script. The parts of several -e are joined by newlines.
 func Parse(script string, extended bool) (*Program, error) {
 	p := parser{text: script, extended: extended, program: Program{End: "\n", labels: map[string]int{}}}
 	for {
@@ -132,7 +132,7 @@ func (p *parser) command() error {
 	return p.body(c)
 }
 
-// body reads the arguments of a command.
+// body parses the arguments of a command.
 func (p *parser) body(c *command) error {
 	switch c.name {
 	case 0:
@@ -151,7 +151,7 @@ func (p *parser) body(c *command) error {
 		last := len(p.blocks) - 1
 		p.program.commands[p.blocks[last]].end = len(p.program.commands)
 		p.blocks = p.blocks[:last]
-		return p.ended()
+		return p.expectEnd()
 	case ':':
 		p.skip(" \t")
 		p.program.labels[p.label(" \t\n;")] = len(p.program.commands)
@@ -168,7 +168,7 @@ func (p *parser) body(c *command) error {
 	case 'b', 't', 'T':
 		p.skip(" \t")
 		c.text = p.label(" \t\n;}")
-		return p.ended()
+		return p.expectEnd()
 	case 'r', 'w':
 		p.skip(" \t")
 		c.text = p.line()
@@ -177,22 +177,22 @@ func (p *parser) body(c *command) error {
 		p.skip(" \t")
 		digits := p.label(" \t\n;}")
 		c.code, _ = strconv.Atoi(digits)
-		return p.ended()
+		return p.expectEnd()
 	case 'l':
 		if p.skip(" \t"); p.digits() != "" {
 			return Unsupported("the width of l")
 		}
-		return p.ended()
+		return p.expectEnd()
 	case 'd', 'D', 'p', 'P', 'n', 'N', 'g', 'G', 'h', 'H', 'x', '=', 'z':
-		return p.ended()
+		return p.expectEnd()
 	case 'e', 'F', 'R', 'W', 'v':
 		return Unsupported("the command " + string(c.name))
 	}
 	return fmt.Errorf("unknown command: `%c'", c.name)
 }
 
-// ended checks that nothing else follows a command.
-func (p *parser) ended() error {
+// expectEnd returns an error if anything else follows a command.
+func (p *parser) expectEnd() error {
 	p.skip(" \t")
 	switch p.peek() {
 	case 0, ';', '\n', '}', '#':
@@ -278,8 +278,8 @@ func compile(pattern string, o regex.Options) (*regex.Pattern, error) {
 	return re, err
 }
 
-// delimited reads up to an unescaped delimiter. As in POSIX, a delimiter inside a bracket expression of a
-// pattern does not end the pattern; an escaped delimiter is the letter.
+// delimited reads up to an unescaped delimiter. As in POSIX, a delimiter inside a bracket expression of a pattern
+// does not end the pattern; an escaped delimiter is the literal character.
 func (p *parser) delimited(end byte, pattern bool) (string, error) {
 	var b strings.Builder
 	bracket := false
@@ -294,7 +294,7 @@ func (p *parser) delimited(end byte, pattern bool) (string, error) {
 				if pattern && strings.IndexByte(".*[]^$", next) >= 0 || !pattern && next == '&' {
 					b.WriteByte('\\')
 				}
-			case next == end: // \| with the delimiter | is the letter
+			case next == end: // \| with the delimiter | is the literal character
 			default:
 				b.WriteByte('\\')
 			}
@@ -315,7 +315,7 @@ func (p *parser) delimited(end byte, pattern bool) (string, error) {
 	return "", errors.New("unterminated")
 }
 
-// closing returns the length of the bracket expression that text starts with; 0 is none.
+// closing returns the length of the bracket expression at the start of text; 0 if there is none.
 func closing(text string) int {
 	i := 1
 	if i < len(text) && text[i] == '^' {
@@ -375,7 +375,7 @@ func (p *parser) substitution(c *command) error {
 			if err := p.compiled(c, s, pattern, o); err != nil {
 				return err
 			}
-			if err := p.ended(); err != nil {
+			if err := p.expectEnd(); err != nil {
 				return errors.New("unknown option to `s'")
 			}
 			return nil
@@ -399,7 +399,7 @@ func (p *parser) compiled(c *command, s *substitution, pattern string, o regex.O
 	return err
 }
 
-// pieces takes a replacement apart.
+// pieces splits a replacement into its parts.
 func pieces(text string) []piece {
 	var out []piece
 	var b strings.Builder
@@ -462,11 +462,10 @@ func (p *parser) transliteration(c *command) error {
 			c.pairs[r] = t[i]
 		}
 	}
-	return p.ended()
+	return p.expectEnd()
 }
 
-// addedText reads the text of a, i and c: after a backslash and a newline, or in
-// the same line.
+// addedText reads the text of a, i and c: after a backslash and a newline, or on the same line.
 func (p *parser) addedText(c *command) error {
 	p.skip(" \t")
 	if p.peek() == '\\' {

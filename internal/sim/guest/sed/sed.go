@@ -1,5 +1,5 @@
-// Package sed runs the stream editor's scripts as GNU sed does, over given lines: it opens no file itself.
-// It refuses by name (Unsupported) all that it does not implement. The guests import it.
+// Package sed runs the stream editor's scripts as GNU sed does, over the lines that the caller passes. It opens no
+// files itself. It refuses by name (Unsupported) every feature that it does not implement. The guests import it.
 package sed
 
 import (
@@ -17,18 +17,19 @@ import (
 // Bounds of one run.
 const (
 	maxSteps = 2_000_000
-	// maxSpace bounds a space, in bytes, which a search cannot be ended in.
+	// maxSpace bounds the pattern and the hold space, in bytes, because a regular expression search cannot be
+	// interrupted.
 	maxSpace = 4 << 20
-	// matchSize is the memory of a match, in bytes: a search returns all matches together.
+	// matchSize is the memory of a match, in bytes: a search returns all its matches together.
 	matchSize = 64
-	// stepText is how much of a text counts as a step more.
+	// stepText is the number of bytes of a text that count as one step.
 	stepText = 4 << 10
 )
 
-// space is the pattern space or the hold space: a text that lines are added to.
+// space is the pattern space or the hold space.
 type space struct {
 	text  string
-	added []byte // the new text; nil for no change
+	added []byte // the text with what was added; nil if nothing was
 }
 
 func (s *space) set(text string) { s.text, s.added = text, nil }
@@ -54,21 +55,21 @@ func (s *space) String() string {
 type Files interface {
 	// ReadFile returns a file's content.
 	ReadFile(name string) ([]byte, error)
-	// AppendFile adds to a file that the run makes.
+	// AppendFile appends to a file, which the first write of a run empties.
 	AppendFile(name, text string) error
 }
 
 type run struct {
 	*Program
 	input    Lines
-	ahead    string // the line after the one in the pattern space
+	ahead    string // the line after the line in the pattern space
 	isAhead  bool
-	at       int // the line that is in the pattern space, from 1
+	at       int // the number of the line in the pattern space, from 1
 	space    space
 	hold     space
 	meter    *limit.Meter
-	newline  bool // the line in the pattern space ends with one
-	unended  bool // the line that was written last ends without one
+	newline  bool // the line in the pattern space ends with a newline
+	unended  bool // the line that was written last has no newline
 	quiet    bool
 	out      io.Writer
 	files    Files
@@ -85,11 +86,10 @@ var (
 	errSilent = errors.New("quit without printing")
 )
 
-// Lines returns the next line of the input with its newline, which the last may lack; ok is
-// false at the end.
+// Lines returns the next line of the input with its newline, which the last line may lack; ok is false at the end.
 type Lines func() (text string, ok bool)
 
-// LinesOf returns the lines of a text, which a byte ends.
+// LinesOf returns the lines of a text that end with a given byte.
 func LinesOf(text string, end byte) Lines {
 	return func() (line string, ok bool) {
 		if i := strings.IndexByte(text, end) + 1; i > 0 {
@@ -101,8 +101,7 @@ func LinesOf(text string, end byte) Lines {
 	}
 }
 
-// Run edits lines and returns sed's exit code. It reads no line before it needs it. quiet
-// is -n.
+// Run edits lines and returns sed's exit code. It reads each line only when it needs it. quiet is the option -n.
 func (p *Program) Run(meter *limit.Meter, input Lines, quiet bool, out io.Writer, files Files) (int, error) {
 	for _, c := range p.commands {
 		c.active, c.closed = false, false
@@ -128,7 +127,7 @@ func (p *Program) Run(meter *limit.Meter, input Lines, quiet bool, out io.Writer
 	return 0, nil
 }
 
-// next reads a line into the pattern space.
+// next reads a line into the pattern space; it returns false at the end of the input.
 func (r *run) next() bool {
 	if !r.more() {
 		return false
@@ -146,7 +145,7 @@ func (r *run) more() bool {
 	return r.isAhead
 }
 
-// line takes the next line, which more has seen.
+// line returns the next line; more must have returned true.
 func (r *run) line() (text string) {
 	r.meter.Step()
 	text, r.newline = strings.CutSuffix(r.ahead, r.End)
@@ -162,6 +161,7 @@ func (r *run) finish() {
 	r.flush()
 }
 
+// print writes a text as a line of the output.
 func (r *run) print(text string) {
 	if r.newline || r.more() {
 		text += r.End
@@ -177,16 +177,15 @@ func (r *run) flush() {
 	r.appended = nil
 }
 
-// write writes a text, and first the newline that the line before it lacks.
+// write writes a text, after the newline that the line before may lack.
 func (r *run) write(text string) {
 	if r.unended {
 		text, r.unended = r.End+text, false
 	}
-	_, _ = io.WriteString(r.out, text) // a failed write is the reader's affair
+	_, _ = io.WriteString(r.out, text) // an error means that nothing reads the output
 }
 
-// text returns the pattern space for a search or an edit of it, which is a step for each
-// part of it.
+// text returns the pattern space for a search or an edit, and counts a step for each part of it.
 func (r *run) text() string {
 	if n := r.space.len() / stepText; n > 0 {
 		r.steps += n
@@ -195,6 +194,8 @@ func (r *run) text() string {
 	return r.space.String()
 }
 
+// cycle runs the script on the pattern space. The error is one of errQuit and the similar values, or ends the
+// program; the code is then the exit code.
 func (r *run) cycle() (int, error) {
 	for i := 0; i < len(r.commands); i++ {
 		if r.steps++; r.steps > maxSteps {
@@ -226,6 +227,7 @@ func (r *run) cycle() (int, error) {
 	return 0, nil
 }
 
+// selected reports whether a command's addresses select the current line.
 func (r *run) selected(c *command) (bool, error) {
 	ok, err := r.inRange(c)
 	return ok != c.not, err
@@ -251,7 +253,7 @@ func (r *run) inRange(c *command) (bool, error) {
 		return false, nil
 	}
 	ok, err := r.matches(c.from)
-	if numbered { // also behind a line that a command took
+	if numbered { // also if another command consumed that line
 		ok = r.at >= c.from.line && !c.closed
 	}
 	if !ok || err != nil {
@@ -278,7 +280,7 @@ func (r *run) inRange(c *command) (bool, error) {
 	return true, nil
 }
 
-// goesOn returns a line amid a range.
+// goesOn reports whether a range that has begun includes the current line, and ends the range at its last line.
 func (r *run) goesOn(c *command) (bool, error) {
 	if c.to.re != nil || c.to.empty {
 		end, err := r.matches(c.to)
@@ -310,7 +312,7 @@ func (r *run) matches(a *address) (bool, error) {
 	return r.at == a.line, nil
 }
 
-// execute does one command. It returns where to go on, or -1.
+// execute runs one command. It returns the index of the command to continue with, or -1 for the next.
 func (r *run) execute(c *command) (int, error) {
 	switch c.name {
 	case 's':
@@ -324,7 +326,7 @@ func (r *run) execute(c *command) (int, error) {
 	case 'Q':
 		return -1, errSilent
 	case 'l':
-		r.write(unambiguous(r.text()))
+		r.write(escapeLine(r.text()))
 	case 'z':
 		r.space.set("")
 	case '=':
@@ -359,11 +361,12 @@ func (r *run) execute(c *command) (int, error) {
 	return -1, nil
 }
 
-// ended is a text of i or c, which ends as the lines do; one of a does not.
+// ended returns a text of i or c, which ends with the line separator; a text of a does not.
 func (r *run) ended(text string) string { return strings.TrimSuffix(text, "\n") + r.End }
 
-// unambiguous writes a text as l does: in lines of 69 letters, with what no terminal shows as an escape.
-func unambiguous(text string) string {
+// escapeLine returns a text as the command l prints it: in lines of 69 characters, with unprintable characters as
+// escapes.
+func escapeLine(text string) string {
 	var b strings.Builder
 	width := 0
 	for _, c := range text {
@@ -399,7 +402,7 @@ func (r *run) jump(c *command) int {
 	return r.labels[c.text]
 }
 
-// move does the commands that move text between the spaces and the input.
+// move runs the commands that move text between the spaces and the input.
 func (r *run) move(name byte) error {
 	switch name {
 	case 'h':

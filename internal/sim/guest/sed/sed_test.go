@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// none are no files.
+// none is a Files without files.
 type none struct{}
 
 func (none) ReadFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// FuzzParse: no script breaks the parser.
+// FuzzParse checks that no script makes the parser panic.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"s/a/b/g", "/x/,$d", "2{p;d}", "y/abc/xyz/", "a\\\ntext", ":a;N;$!ba;s/\\n/ /g",
 		"s/a/\\U&/e", "w file", "{", "s", "1~2p"} {

@@ -9,7 +9,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestICACLS: access lists are shown and changed as WIN306 and the guide ask, below a folder too.
+// TestICACLS checks that icacls shows and changes access lists as lint rule WIN306 and the guide require, also for
+// files below a folder.
 func TestICACLS(t *testing.T) {
 	m := newMachine(t, machine.Windows, machine.NSSM)
 	if err := m.Root.MkdirAll(`C:\var\lib\kubelet\pods\a`); err != nil {

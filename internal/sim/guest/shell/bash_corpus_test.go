@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestBashCorpus holds a guest's bash and tools against what bash 5.2.15, coreutils 9.1, mawk and jq 1.6
-// of Debian 12 answered, each script in an empty folder.
+// TestBashCorpus compares a guest's bash and tools with the output of bash 5.2.15, coreutils 9.1, mawk and jq 1.6 of
+// Debian 12. Each script runs in an empty folder.
 func TestBashCorpus(t *testing.T) {
 	data, err := os.ReadFile("testdata/bash.json")
 	if err != nil {

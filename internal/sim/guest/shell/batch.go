@@ -11,15 +11,14 @@ import (
 // maxSteps bounds the commands of a batch script, whose goto can loop without end.
 const maxSteps = 20000
 
-// maxLine is the longest command line of cmd.exe, in characters, with the variables
-// put in.
+// maxLine is the longest command line of cmd.exe, in characters and with expanded variables.
 const maxLine = 8191
 
 // notRecognized is cmd.exe's errorlevel for an unknown command.
 const notRecognized = 9009
 
-// batch is one running script of cmd.exe, or a subroutine of one. Its lines do not stop
-// on errors; its result is the errorlevel at its end.
+// batch is a running script of cmd.exe, or a running subroutine of a script. An error does not stop it; its result is
+// the last errorlevel.
 type batch struct {
 	shell *Shell
 	o     Session
@@ -27,21 +26,20 @@ type batch struct {
 	cmd   *cmdProcess
 	lines []string
 	at    int
-	// loops are the variables of the for commands that run, by letter.
+	// loops are the variables of the running for commands, by letter.
 	loops map[byte]string
-	// saved are the states that setlocal keeps.
+	// saved are the states that setlocal saved.
 	saved []cmdState
 	depth int
-	// tail is the text of the arguments, which %* means.
+	// tail is the text of the arguments, the value of %*.
 	tail string
-	// called is the name by which the batch file or label was called, which %0 means.
+	// called is the name by which the batch file or label was called, the value of %0.
 	called string
-	// typed is set for lines of a command line (cmd /c), which are parsed differently from
-	// those of a file.
+	// typed is set for lines of a command line (cmd /c), which are parsed differently from the lines of a file.
 	typed bool
-	// watch gets which lines fail; nil watches nothing.
+	// watch reports the lines that fail; it may be nil.
 	watch *watch
-	// jumped and ended say that a goto, or the end, leaves what runs.
+	// jumped is set after a goto, and ended at the end of the script; both end the running command.
 	jumped, ended bool
 }
 
@@ -51,10 +49,10 @@ type cmdProcess struct {
 	echo   bool
 	steps  int
 	exited bool
-	// left says that the command exit has ended cmd.exe itself.
+	// left is set if the command exit has ended cmd.exe itself.
 	left bool
-	// missing is set by a program that was not found: its code is 1 on its own line, and 9009
-	// for the next.
+	// missing is set if a program was not found: its errorlevel is 1 on the same line, and 9009 from the next line
+	// on.
 	missing bool
 	stack   []string
 }
@@ -68,13 +66,13 @@ type cmdState struct {
 	plain bool
 }
 
-// Batch runs a script as cmd.exe /c FILE does, with echo on unless the session
-// says otherwise, and returns the last errorlevel.
+// Batch runs a script as cmd.exe /c FILE does, with echo on unless the session sets EchoOff, and returns the last
+// errorlevel.
 func (s *Shell) Batch(ctx context.Context, script string, o Session) int {
 	return s.batch(ctx, script, o, false, false)
 }
 
-// Cmd runs one line as cmd.exe /c LINE does: no echo, and % is not doubled.
+// Cmd runs one line as cmd.exe /c LINE does: without echo, and with a single % for variables of for.
 func (s *Shell) Cmd(ctx context.Context, line string, o Session) int {
 	return s.cmd(ctx, line, o, false)
 }
@@ -86,14 +84,14 @@ func (s *Shell) cmd(ctx context.Context, line string, o Session, delayed bool) i
 	return s.batch(ctx, line, o, true, delayed)
 }
 
-// unquoted drops the outer quotes of cmd /c "...", as cmd.exe does.
+// unquoted removes the outer quotes of cmd /c "...", as cmd.exe does. The second result is false if it removed none.
 func unquoted(line string) (string, bool) {
 	t := strings.TrimSpace(line)
 	if len(t) < 2 || t[0] != '"' {
 		return line, false
 	}
 	if strings.Count(t, `"`) == 2 && t[len(t)-1] == '"' && !strings.ContainsAny(t, "&<>()@^|") && !strings.Contains(t, " ") {
-		return line, false // one program's path in quotes
+		return line, false // the path of one program, in quotes
 	}
 	last := strings.LastIndexByte(t, '"')
 	if last == 0 {
@@ -128,7 +126,7 @@ func (b *batch) run(ctx context.Context, script string) {
 	b.runLines(ctx)
 }
 
-// runLines runs from the current line to the end.
+// runLines runs the lines from the current one to the end.
 func (b *batch) runLines(ctx context.Context) {
 	depth := len(b.saved)
 	for b.at < len(b.lines) && !b.ended && !b.cmd.exited {
@@ -168,7 +166,7 @@ func (b *batch) runLines(ctx context.Context) {
 
 func quietLine(text string) bool { return strings.HasPrefix(strings.TrimLeft(text, " \t"), "@") }
 
-// step counts one command; false ends the script.
+// step counts one command; it ends the script and returns false if there are too many.
 func (b *batch) step(ctx context.Context) bool {
 	if b.cmd.steps++; b.cmd.steps <= maxSteps {
 		return true
@@ -180,8 +178,8 @@ func (b *batch) step(ctx context.Context) bool {
 	return false
 }
 
-// logicalLine reads the next line with its continuation lines after a caret or in an open
-// parenthesis. node is nil for a label or an empty line.
+// logicalLine reads the next line with its continuation lines after a caret or in an open parenthesis, and returns
+// its text and its command. The command is nil for a label or an empty line.
 func (b *batch) logicalLine() (string, cmdNode, error) {
 	line := b.lines[b.at]
 	b.at++
@@ -223,7 +221,7 @@ func (b *batch) logicalLine() (string, cmdNode, error) {
 
 func (b *batch) errorf(format string, a ...any) { fmt.Fprintf(b.o.Stderr, format+"\r\n", a...) }
 
-// lacks ends a script at what cmd.exe has and the simulation has not.
+// lacks ends a script with a message about a feature of cmd.exe that is not simulated.
 func (b *batch) lacks(format string, a ...any) int {
 	b.shell.guest.Refused(fmt.Sprintf(format, a...))
 	b.errorf("casement does not simulate "+format+"; the script ends here", a...)
@@ -231,10 +229,10 @@ func (b *batch) lacks(format string, a ...any) int {
 	return 255
 }
 
-// leaving reports whether what runs is left by a goto, an exit or a bound.
+// leaving reports whether a goto, an exit or a bound ends the running command.
 func (b *batch) leaving() bool { return b.jumped || b.ended || b.cmd.exited }
 
-// child is the same script with other streams.
+// with runs f with the given streams as those of the script.
 func (b *batch) with(in io.Reader, out, errOut io.Writer, f func() int) int {
 	outer := b.o
 	b.o.Stdin, b.o.Stdout, b.o.Stderr = in, out, errOut

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// call runs a subroutine, a batch file or a command, whose text is expanded again.
+// call runs a subroutine, a batch file or a command after its text is expanded a second time.
 func (b *batch) call(ctx context.Context, rest string) int {
 	again, err := b.percent(rest)
 	if err != nil {
 		return b.lacks("%v", err)
 	}
 	words := batchWords(again)
-	if len(words) == 0 { // with a blank behind it call succeeds
+	if len(words) == 0 { // "call " succeeds
 		return b.fails(0, "")
 	}
 	if b.depth > 16 {
@@ -32,12 +32,12 @@ func (b *batch) call(ctx context.Context, rest string) int {
 		return code
 	}
 	code := b.external(ctx, again)
-	b.cmd.missing = false // call makes 1 of it
+	b.cmd.missing = false // after call the errorlevel stays 1
 	return code
 }
 
-// programWord returns the name that a command line begins with, in which quotes may hold blanks,
-// and the text behind it.
+// programWord returns the first name of a command line, in which quotes may contain blanks, and the text after the
+// name.
 func programWord(text string) (name, behind string) {
 	text = strings.TrimLeft(text, " \t,;=")
 	quoted, end := false, 0
@@ -87,7 +87,7 @@ func (b *batch) script(ctx context.Context, file string, words []string, tail st
 	return b.cmd.level
 }
 
-// batchFile returns the file that a name means, or nothing.
+// batchFile returns the path of the batch file that a name refers to, or "".
 func (b *batch) batchFile(word string) string {
 	name := strings.Trim(word, `"`)
 	p := b.process([]string{name})
@@ -135,7 +135,7 @@ func (b *batch) external(ctx context.Context, text string) int {
 	}
 	if name, behind := programWord(text); b.batchFile(name) != "" {
 		code := b.script(ctx, b.batchFile(name), append([]string{name}, batchWords(behind)...), behind)
-		b.ended = true // without call, control does not come back
+		b.ended = true // without call, the calling script ends
 		return code
 	}
 	name := strings.ToLower(args[0])
@@ -152,7 +152,7 @@ func (b *batch) external(ctx context.Context, text string) int {
 	return b.cmd.level
 }
 
-// cmdArgs returns the text after /c with its quotes and blanks unchanged.
+// cmdArgs returns the arguments of cmd.exe; the text after /c keeps its quotes and blanks.
 func cmdArgs(text string, args []string) []string {
 	low := strings.ToLower(text)
 	for _, flag := range []string{"/c", "/k"} {
@@ -174,7 +174,7 @@ func cmdArgs(text string, args []string) []string {
 	return args
 }
 
-// reachable reports whether a command that is given by a path exists.
+// reachable reports whether the file of a command exists.
 func (s *Shell) reachable(p *Process) bool {
 	name := p.Args[0]
 	if !strings.ContainsAny(name, `\/`) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// firstWord returns the first word of a line, or a blank for an empty line.
+// firstWord returns the first word of a line; a blank for an empty line.
 func firstWord(line string) string {
 	line = strings.TrimLeft(line, " \t")
 	if i := strings.IndexAny(line, " \t"); i >= 0 {
@@ -22,17 +22,17 @@ func firstWord(line string) string {
 	return line
 }
 
-// succeeds are the commands of cmd.exe whose success sets the errorlevel to 0; in a .cmd file
-// those of inCmdFile do so as well (Windows Commands reference, "batch files": .bat and .cmd).
+// succeeds are the commands of cmd.exe whose success sets the errorlevel to 0. In a .cmd file, the commands in
+// inCmdFile do so too (Windows Commands reference, "batch files": .bat and .cmd).
 var (
 	succeeds = strings.Fields("cd chdir md mkdir copy move ren rename del erase pushd setlocal endlocal ver date time dir type vol " +
 		"label mklink call chcp verify color vol")
 	inCmdFile = strings.Fields("set path prompt assoc ftype dpath append")
-	// keeps are the commands whose failure leaves the errorlevel alone.
+	// keeps are the commands whose failure does not change the errorlevel.
 	keeps = strings.Fields("popd rmdir rd")
 )
 
-// simple runs one command without operators and redirections.
+// simple runs a command without operators and redirections, and returns its code.
 func (b *batch) simple(ctx context.Context, text string) int {
 	text, err := b.late(text)
 	if err != nil {
@@ -62,8 +62,8 @@ func (b *batch) simple(ctx context.Context, text string) int {
 // inCmd reports whether the script is a .cmd file.
 func (b *batch) inCmd() bool { return strings.HasSuffix(strings.ToLower(b.o.Name), ".cmd") }
 
-// commandName cuts the name of an internal command off: echo. and cd.. and dir/b have no
-// blank behind it.
+// commandName splits a line after the name of an internal command: echo. and cd.. and dir/b have no blank after the
+// name.
 func commandName(text string) (name, rest string) {
 	end := 0
 	for end < len(text) && strings.IndexByte(" \t,;=/.:([]+\\\"\r", text[end]) < 0 {
@@ -72,12 +72,12 @@ func commandName(text string) (name, rest string) {
 	return strings.ToLower(text[:end]), text[end:]
 }
 
-// separates reports whether what follows an internal command's name ends it.
+// separates reports whether the text after an internal command's name ends the name.
 func separates(rest string) bool {
 	return rest == "" || strings.IndexByte(" \t,;=/\r", rest[0]) >= 0
 }
 
-// internal runs a command of cmd.exe itself; ok is false for another.
+// internal runs an internal command of cmd.exe; ok is false if the name is another command.
 func (b *batch) internal(ctx context.Context, name, rest, text string) (code int, ok bool) {
 	switch name {
 	case "echo":
@@ -93,7 +93,7 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 		return 0, false
 	}
 	args := strings.TrimSpace(rest)
-	tail := strings.TrimLeft(rest, " \t,;=") // the blanks at the end count
+	tail := strings.TrimLeft(rest, " \t,;=") // blanks at the end are part of the value
 	switch name {
 	case "set":
 		if args == "" {
@@ -119,7 +119,7 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 	case "pushd", "popd":
 		return b.directories(name, args), true
 	case "title", "break", "prompt":
-		return 0, true // they change a window, which nothing shows
+		return 0, true // they change a window that is not shown
 	case "ver", "verify", "cls", "color":
 		switch low := strings.ToLower(args); {
 		case name == "ver" && args == "":
@@ -190,7 +190,7 @@ func (b *batch) internal(ctx context.Context, name, rest, text string) (code int
 	return code, true
 }
 
-// fails writes a message and sets the errorlevel.
+// fails writes a message, sets the errorlevel and returns it.
 func (b *batch) fails(code int, message string) int {
 	if message != "" {
 		b.errorf("%s", message)
@@ -199,7 +199,7 @@ func (b *batch) fails(code int, message string) int {
 	return code
 }
 
-// start runs a program in this window and waits for it; what opens another window is refused.
+// start runs a program in the current window and waits for it. It refuses a call that would open another window.
 func (b *batch) start(ctx context.Context, args string) int {
 	if title := batchWords(args); len(title) > 0 && strings.HasPrefix(title[0], `"`) {
 		args = strings.TrimSpace(args[len(title[0]):])
@@ -229,9 +229,9 @@ func (b *batch) start(ctx context.Context, args string) int {
 	return code
 }
 
-func (b *batch) print(text string) { _, _ = io.WriteString(b.o.Stdout, text) } // a failed write is the reader's affair
+func (b *batch) print(text string) { _, _ = io.WriteString(b.o.Stdout, text) } // an error means that nothing reads the output
 
-// process returns a program's start with the current streams.
+// process returns a process of the script with its current streams.
 func (b *batch) process(args []string) *Process {
 	return &Process{Args: args, Stdin: b.o.Stdin, Stdout: b.o.Stdout, Stderr: b.o.Stderr, Env: b.cmd.env,
 		Dir: b.cmd.dir, Guest: b.shell.guest, shell: b.shell}
@@ -261,7 +261,7 @@ func (b *batch) echo(rest string) int {
 	return 0
 }
 
-// chdir changes the directory, which takes the letters of the folders that are there.
+// chdir changes the directory, and spells it in the case of the existing folders.
 func (b *batch) chdir(args string) int {
 	drives := strings.HasPrefix(strings.ToLower(args), "/d") && separates(args[2:])
 	if drives {
@@ -270,7 +270,7 @@ func (b *batch) chdir(args string) int {
 	code := b.enter(args, drives)
 	parts := strings.Split(b.cmd.dir, `\`)
 	for i := 1; i < len(parts) && args != "" && code == 0; i++ {
-		entries, _ := b.shell.guest.Root.ReadDir(strings.Join(parts[:i], `\`) + `\`) // what cannot be read stays as it is
+		entries, _ := b.shell.guest.Root.ReadDir(strings.Join(parts[:i], `\`) + `\`) // an unreadable part stays as it is
 		for _, e := range entries {
 			if strings.EqualFold(e.Name(), parts[i]) {
 				parts[i] = e.Name()
@@ -281,7 +281,7 @@ func (b *batch) chdir(args string) int {
 	return code
 }
 
-// enter changes the directory; another drive's only with /d.
+// enter changes the directory; drives allows another drive, as /d does.
 func (b *batch) enter(to string, drives bool) int {
 	to = strings.Trim(to, `"`)
 	if to == "" {
@@ -293,12 +293,13 @@ func (b *batch) enter(to string, drives bool) int {
 		return b.fails(1, "The system cannot find the path specified.")
 	}
 	if !drives && !strings.EqualFold(dir[:2], b.cmd.dir[:min(2, len(b.cmd.dir))]) {
-		return 0 // the other drive's own directory changes, which nothing uses
+		return 0 // cmd.exe changes the other drive's own directory, which nothing uses
 	}
 	b.cmd.dir = dir
 	return 0
 }
 
+// directories implements pushd and popd.
 func (b *batch) directories(name, args string) int {
 	if name == "pushd" {
 		if args == "" {
@@ -371,8 +372,9 @@ func (b *batch) shift(args string) int {
 	return 0
 }
 
-// splitArgs splits a command line as the C runtime does: at blanks outside of quotes. Backslashes count where a quote follows: two are
-// one, and the last of an odd number makes the quote a letter, as a second quote within quotes does.
+// splitArgs splits a command line as the C runtime does: at blanks outside of quotes. Before a quote, each pair of
+// backslashes becomes one backslash, and an odd one left over makes the quote literal. A doubled quote inside quotes
+// is also a literal quote. Other backslashes are literal.
 func splitArgs(line string) []string {
 	var args []string
 	var cur strings.Builder
@@ -410,8 +412,7 @@ func splitArgs(line string) []string {
 	return args
 }
 
-// batchWords splits as cmd.exe does for %1: at blanks, commas, semicolons and equals
-// signs; quotes stay.
+// batchWords splits arguments as cmd.exe does for %1: at blanks, commas, semicolons and equals signs. Quotes stay.
 func batchWords(line string) []string {
 	var out []string
 	var cur strings.Builder
@@ -436,7 +437,7 @@ func batchWords(line string) []string {
 	return out
 }
 
-// readLine reads a line of standard input without what follows it.
+// readLine reads a line of standard input, and nothing after it.
 func (b *batch) readLine() (string, error) {
 	if r, ok := b.o.Stdin.(*bufio.Reader); ok {
 		s, err := r.ReadString('\n')

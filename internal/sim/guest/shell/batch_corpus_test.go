@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// batchScripts are batch files as bootstrap data, images and addons have them.
+// batchScripts are batch files of bootstrap data, images and addons.
 var batchScripts = []script{
 	{"if greater",
 		"set N=5\nif %N% GTR 3 echo more\nif %N% LSS 3 echo less\nif 10 GEQ 9 echo number\nif abc LEQ abd echo text",

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// exec runs a command and returns its code, by which && and || decide.
+// exec runs a command and returns its code, which decides && and ||.
 func (b *batch) exec(ctx context.Context, n cmdNode) int {
 	if b.leaving() {
 		return b.cmd.level
@@ -44,7 +44,7 @@ func (b *batch) joined(ctx context.Context, n joinedCommand) int {
 	}
 	code := b.exec(ctx, n.left)
 	if n.operator == "||" && code != 0 && !b.leaving() {
-		b.cmd.level = code // what fails is seen behind || even where it sets no errorlevel
+		b.cmd.level = code // after || the errorlevel is set, even by commands that otherwise do not set it
 	}
 	if n.operator == "&" && b.cmd.missing && b.cmd.level == 1 {
 		b.cmd.level, b.cmd.missing = 9009, false
@@ -55,8 +55,8 @@ func (b *batch) joined(ctx context.Context, n joinedCommand) int {
 	return b.exec(ctx, n.right)
 }
 
-// pipe runs the left side to its end before the right one. Each side is a separate process:
-// variables that it sets are lost.
+// pipe runs the left command to its end, and then the right command. Each is a separate process: variables that it
+// sets are lost.
 func (b *batch) pipe(ctx context.Context, n joinedCommand) int {
 	var buf bytes.Buffer
 	left, right := b.fork(), b.fork()
@@ -70,7 +70,7 @@ func (b *batch) pipe(ctx context.Context, n joinedCommand) int {
 	return code
 }
 
-// fork returns a process with a copy of the state.
+// fork returns a batch in another cmd.exe with a copy of the state.
 func (b *batch) fork() *batch {
 	c := *b
 	process := *b.cmd
@@ -79,7 +79,7 @@ func (b *batch) fork() *batch {
 	return &c
 }
 
-// redirected runs with streams to files.
+// redirected runs f with redirected streams.
 func (b *batch) redirected(ctx context.Context, rs []redirect, f func() int) int {
 	if len(rs) == 0 {
 		return f()
@@ -112,7 +112,7 @@ func (b *batch) redirected(ctx context.Context, rs []redirect, f func() int) int
 		w, rd, file, err := b.openFile(ctx, strings.ReplaceAll(name, `"`, ""), r.op)
 		if err != nil {
 			b.errorf("%s", windowsReason(err))
-			return 1 // which the errorlevel does not show
+			return 1 // the errorlevel stays as it is
 		}
 		if file != nil {
 			files = append(files, file)
@@ -129,7 +129,7 @@ func (b *batch) redirected(ctx context.Context, rs []redirect, f func() int) int
 	return b.with(in, out, errOut, f)
 }
 
-// openFile opens what a redirection names: a file, nul or the console.
+// openFile opens the target of a redirection: a file, nul or the console.
 func (b *batch) openFile(ctx context.Context, name, op string) (io.Writer, io.Reader, io.Closer, error) {
 	switch strings.ToLower(name) {
 	case "nul", "nul:":
@@ -151,7 +151,7 @@ func (b *batch) openFile(ctx context.Context, name, op string) (io.Writer, io.Re
 	return b.shell.writer(ctx, f), f, f, nil
 }
 
-// condition runs if.
+// condition runs an if command.
 func (b *batch) condition(ctx context.Context, n ifCommand) int {
 	left, err := b.late(n.left)
 	if err != nil {
@@ -190,7 +190,8 @@ func (b *batch) condition(ctx context.Context, n ifCommand) int {
 // cmdExtensions is the version of cmd.exe's extensions since Windows 2000.
 const cmdExtensions = 2
 
-// exists knows folders by a backslash at the end, nul within them, and patterns.
+// exists implements "if exist": a name with a backslash at the end is a folder, each folder contains nul, and
+// patterns are expanded.
 func (b *batch) exists(name string) bool {
 	root := b.shell.guest.Root
 	at := root.Abs(b.cmd.dir, name)
@@ -207,7 +208,7 @@ func (b *batch) exists(name string) bool {
 	return root.Exists(at)
 }
 
-// compareWords is EQU and its like: numbers where both are, else text.
+// compareWords implements EQU and the other comparisons: as numbers if both sides are numbers, else as text.
 func compareWords(operator, left, right string, fold bool) bool {
 	x, errX := strconv.ParseInt(left, 0, 64)
 	y, errY := strconv.ParseInt(right, 0, 64)
@@ -217,13 +218,13 @@ func compareWords(operator, left, right string, fold bool) bool {
 		order = cmp.Compare(x, y)
 	case fold:
 		order = strings.Compare(strings.ToLower(left), strings.ToLower(right))
-	default: // by the letters, and lower case comes first
+	default: // by the letters; lower case is less than upper case
 		order = cmp.Or(strings.Compare(strings.ToLower(left), strings.ToLower(right)), -strings.Compare(left, right))
 	}
 	return ordered(operator, order)
 }
 
-// endlocal goes back to what setlocal kept.
+// endlocal restores the state that setlocal saved.
 func (b *batch) endlocal() {
 	n := len(b.saved)
 	if n == 0 {
@@ -280,10 +281,10 @@ func (b *batch) jump(label string) int {
 	return 0
 }
 
-// label returns the line behind a label, or -1.
+// label returns the index of the line after a label, or -1.
 func (b *batch) label(label string) int {
 	for i := range b.lines {
-		line := b.lines[(b.at+i)%len(b.lines)] // a search begins here and goes around
+		line := b.lines[(b.at+i)%len(b.lines)] // the search begins at the current line and continues at the first
 		name, ok := strings.CutPrefix(strings.TrimLeft(line, " \t,;=@"), ":")
 		if !ok {
 			continue

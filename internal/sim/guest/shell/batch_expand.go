@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// percent puts in %NAME%, %NAME:a=b%, %NAME:~1,2%, %1, %~dp0 and %%. An unset variable
-// becomes nothing, as in a script; on a command line it stays.
+// percent expands %NAME%, %NAME:a=b%, %NAME:~1,2%, %1, %~dp0 and %%. An unset variable expands to nothing in a script
+// and stays as it is on a command line.
 func (b *batch) percent(line string) (string, error) {
 	var out strings.Builder
 	for i := 0; i < len(line); i++ {
@@ -41,7 +41,7 @@ func (b *batch) percent(line string) (string, error) {
 			return "", err
 		}
 		if !set && b.typed {
-			out.WriteByte('%') // and what follows may be a for variable
+			out.WriteByte('%') // the text after it may be a variable of for
 			continue
 		}
 		out.WriteString(v)
@@ -53,7 +53,8 @@ func (b *batch) percent(line string) (string, error) {
 	return out.String(), nil
 }
 
-// argument reads what follows a percent sign as an argument: 1, *, ~1, ~dp0.
+// argument expands the text after a percent sign if it is an argument: 1, *, ~1, ~dp0. size is the length of that
+// text.
 func (b *batch) argument(rest string) (value string, size int, ok bool) {
 	switch {
 	case rest == "":
@@ -67,7 +68,7 @@ func (b *batch) argument(rest string) (value string, size int, ok bool) {
 	}
 	for i := 1; i < len(rest); i++ {
 		if c := rest[i]; c >= '0' && c <= '9' {
-			if c == '0' && i > 1 { // of the file, also within a label
+			if c == '0' && i > 1 { // the batch file, also in a subroutine
 				return b.modified(b.o.Name, rest[1:i]), i + 1, true
 			}
 			return b.modified(b.arg(int(c-'0')), rest[1:i]), i + 1, true
@@ -88,8 +89,8 @@ func (b *batch) arg(n int) string {
 	return ""
 }
 
-// modified returns a value with the modifiers of %~: none strips quotes, f is the full
-// path, d p n x its parts, z a file's size.
+// modified returns a value with the modifiers of %~: without one, it strips quotes; f is the full path, d p n x are
+// its parts, and z is a file's size.
 func (b *batch) modified(v, modifiers string) string {
 	v = strings.TrimSuffix(strings.TrimPrefix(v, `"`), `"`)
 	modifiers = strings.ToLower(modifiers)
@@ -108,7 +109,7 @@ func (b *batch) modified(v, modifiers string) string {
 	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
 		name, extension = name[:dot], name[dot:]
 	}
-	var shown []string // as dir shows a file
+	var shown []string // the attributes, as dir shows them
 	has := func(letter string) bool { return strings.Contains(modifiers, letter) }
 	if info, err := b.shell.guest.Root.Stat(full); err == nil {
 		if has("a") {
@@ -137,7 +138,8 @@ func (b *batch) modified(v, modifiers string) string {
 	return strings.Join(shown, " ")
 }
 
-// variableOf returns a variable with what follows its name: :a=b replaces, :~1,2 cuts.
+// variableOf expands NAME with an optional suffix: :a=b replaces text, :~1,2 takes a part. The second result is false
+// for an unset variable.
 func (b *batch) variableOf(spec string) (string, bool, error) {
 	name, change, changed := strings.Cut(spec, ":")
 	v, set := b.variable(name)
@@ -151,7 +153,7 @@ func (b *batch) variableOf(spec string) (string, bool, error) {
 		if b.typed {
 			return "", false, nil
 		}
-		return change, true, nil // as cmd.exe does: the name alone vanishes
+		return change, true, nil // cmd.exe removes only the name
 	}
 	if cut, ok := strings.CutPrefix(change, "~"); ok {
 		out, err := substring(v, cut)
@@ -186,7 +188,7 @@ func replaceFold(s, old, with string) string {
 	}
 }
 
-// substring evaluates START[,LENGTH] of %NAME:~START,LENGTH%; negative numbers count from the end.
+// substring returns the part START[,LENGTH] of %NAME:~START,LENGTH%; negative numbers count from the end.
 func substring(v, spec string) (string, error) {
 	from, size, hasSize := strings.Cut(spec, ",")
 	start, err := strconv.Atoi(strings.TrimSpace(from))
@@ -213,6 +215,7 @@ func substring(v, spec string) (string, error) {
 	return v[start:end], nil
 }
 
+// variable returns a variable, also one that cmd.exe computes; the second result is false if it is not set.
 func (b *batch) variable(name string) (string, bool) {
 	for k, v := range b.cmd.env {
 		if strings.EqualFold(k, name) {
@@ -237,8 +240,7 @@ func (b *batch) variable(name string) (string, bool) {
 	return "", false
 }
 
-// late expands the variables of for, and !NAME! if delayed expansion is enabled, when a command
-// runs.
+// late expands, when a command runs, the variables of for and, if delayed expansion is enabled, !NAME!.
 func (b *batch) late(s string) (string, error) {
 	if len(b.loops) > 0 && strings.Contains(s, "%") {
 		s = b.loopVariables(s)
@@ -248,7 +250,7 @@ func (b *batch) late(s string) (string, error) {
 	}
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
-		if s[i] == '^' && i+1 < len(s) { // it quotes once more, where there is a !
+		if s[i] == '^' && i+1 < len(s) { // a caret quotes once more in a text with a !
 			i++
 			out.WriteByte(s[i])
 			continue
@@ -277,6 +279,7 @@ func (b *batch) late(s string) (string, error) {
 	return out.String(), nil
 }
 
+// loopVariables expands the variables of the running for commands.
 func (b *batch) loopVariables(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -293,7 +296,7 @@ func (b *batch) loopVariables(s string) string {
 			out.WriteByte('%')
 			continue
 		}
-		// The longest run of modifiers before a variable's letter.
+		// Take the longest run of modifiers before a variable's letter.
 		j := i + 2
 		for j < len(s) && strings.IndexByte("fdpnxsatzFDPNXSATZ", s[j]) >= 0 {
 			j++

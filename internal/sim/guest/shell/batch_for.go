@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/powershell"
 )
 
-// loop runs for.
+// loop runs a for command.
 func (b *batch) loop(ctx context.Context, n forCommand) int {
 	set, err := b.late(n.set)
 	if err != nil {
@@ -62,7 +62,7 @@ func (b *batch) loop(ctx context.Context, n forCommand) int {
 	return code
 }
 
-// count implements for /l: (start,step,end).
+// count implements for /l with (start,step,end).
 func (b *batch) count(set string, each func(string) bool) error {
 	var n [3]int64
 	words := batchWords(set)
@@ -83,7 +83,7 @@ func (b *batch) count(set string, each func(string) bool) error {
 	return nil
 }
 
-// items returns a word of the set: files or folders that match a pattern, or itself.
+// items returns the files or folders that match a word of the set; a word that is no pattern stays as it is.
 func (b *batch) items(word string, folders bool) []string {
 	plain, p := strings.Trim(word, `"`), b.process(nil)
 	if !strings.ContainsAny(plain, "*?") {
@@ -92,7 +92,7 @@ func (b *batch) items(word string, folders bool) []string {
 	return slices.DeleteFunc(namesOf(p, plain), func(f string) bool { return p.Guest.Root.IsDir(p.Abs(f)) != folders })
 }
 
-// walk implements for /r: for each folder below a root, the words of the set in it.
+// walk implements for /r: it calls each for the words of the set in each folder below a root.
 func (b *batch) walk(root string, words []string, folders bool, each func(string) bool) {
 	goOn := true
 	b.process(nil).walk(root, 0, func(name string, _ int, info fs.FileInfo) bool {
@@ -188,7 +188,7 @@ func (o *fileOptions) readTokens(text string) error {
 	return nil
 }
 
-// forFile implements for /f, over the lines of files, of a text or of a command's output.
+// forFile implements for /f over the lines of files, of a text or of a command's output.
 func (b *batch) forFile(ctx context.Context, n forCommand, set string) int {
 	options, err := b.late(n.options)
 	if err != nil {
@@ -243,6 +243,7 @@ func (b *batch) capture(ctx context.Context, text string) string {
 	return out.String()
 }
 
+// forLines runs the body of for /f for each line of a text.
 func (b *batch) forLines(ctx context.Context, n forCommand, o fileOptions, content string) int {
 	code, at := 0, 0
 	for line := range strings.Lines(content) {
@@ -269,7 +270,7 @@ func (b *batch) forLines(ctx context.Context, n forCommand, o fileOptions, conte
 	return code
 }
 
-// split extracts the tokens of a line; ok is false if the first one is missing.
+// split returns the tokens of a line; ok is false if the first token is missing.
 func (o fileOptions) split(line string) ([]string, bool) {
 	in := func(c byte) bool { return strings.IndexByte(o.delims, c) >= 0 }
 	skip := func(s string) string {
@@ -313,7 +314,7 @@ func maskMatch(mask, name string) bool {
 	i, j, star, mark := 0, 0, -1, 0
 	for j < len(name) {
 		switch {
-		case i < len(mask) && mask[i] == '?' && name[j] == '.': // it matches no letter as well
+		case i < len(mask) && mask[i] == '?' && name[j] == '.': // before a dot, ? also matches nothing
 			i++
 		case i < len(mask) && (mask[i] == '?' || mask[i] == name[j]):
 			i, j = i+1, j+1
@@ -329,7 +330,7 @@ func maskMatch(mask, name string) bool {
 	return strings.Trim(mask[i:], "*?") == ""
 }
 
-// echoBody shows the command of a loop as cmd.exe does each time around, while echo is on.
+// echoBody shows the command of a loop at each pass while echo is on, as cmd.exe does.
 func (b *batch) echoBody(body cmdNode) {
 	c, simple := body.(simpleCommand)
 	if !b.cmd.echo || b.typed || !simple || quietLine(c.text) {

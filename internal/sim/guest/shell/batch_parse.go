@@ -10,7 +10,7 @@ import (
 type cmdNode interface{}
 
 type (
-	// simpleCommand is a command's text, without redirections.
+	// simpleCommand is the text of a command, and its redirections.
 	simpleCommand struct {
 		text      string
 		redirects []redirect
@@ -19,22 +19,22 @@ type (
 		body      cmdNode
 		redirects []redirect
 	}
-	// joinedCommand is two commands and &, &&, || or |.
+	// joinedCommand is two commands with &, &&, || or | between them.
 	joinedCommand struct {
 		operator    string
 		left, right cmdNode
 	}
-	// remark is rem, which does nothing but be echoed.
+	// remark is rem, which has no effect.
 	remark    struct{}
 	ifCommand struct {
 		fold, not bool
-		// test is exist, errorlevel, defined or an operator.
+		// test is exist, errorlevel, defined or a comparison.
 		test            string
 		left, right     string
 		then, otherwise cmdNode
 	}
 	forCommand struct {
-		mode     string // l, f, d, r or nothing
+		mode     string // l, f, d, r or ""
 		folders  bool   // /r with /d
 		options  string
 		variable byte
@@ -43,14 +43,14 @@ type (
 	}
 )
 
-// redirect is > FILE and its like; file &1 is another stream.
+// redirect is a redirection such as > FILE. A file &1 or &2 is another stream.
 type redirect struct {
 	fd   byte
 	op   string
 	file string
 }
 
-// maxCmdDepth bounds blocks in blocks.
+// maxCmdDepth bounds nested blocks.
 const maxCmdDepth = 60
 
 var errOpen = errors.New("the script ends within a block")
@@ -60,8 +60,7 @@ type cmdParser struct {
 	pos   int
 	depth int
 	level int
-	// open is set if the command continues on the next line, caret if it does so because of a
-	// caret.
+	// open is set if the command continues on the next line, and caret if it continues because of a caret.
 	open, caret, final bool
 }
 
@@ -102,7 +101,7 @@ func (p *cmdParser) unexpected() error {
 	return saying(word + " was unexpected at this time.")
 }
 
-// line reads a whole logical line.
+// line parses a whole logical line.
 func (p *cmdParser) line() (cmdNode, error) {
 	n, err := p.sequence()
 	if err != nil {
@@ -110,7 +109,7 @@ func (p *cmdParser) line() (cmdNode, error) {
 	}
 	p.blanks(true)
 	if p.pos < len(p.text) {
-		if p.peek() == ')' { // cmd.exe ignores the rest of a line that begins with it
+		if p.peek() == ')' { // cmd.exe ignores the rest of a line that begins with )
 			return n, nil
 		}
 		return nil, p.unexpected()
@@ -118,7 +117,7 @@ func (p *cmdParser) line() (cmdNode, error) {
 	return n, nil
 }
 
-// sequence reads commands that & joins; in a block lines do, too.
+// sequence parses commands that are joined by &, and in a block also by newlines.
 func (p *cmdParser) sequence() (cmdNode, error) {
 	if p.level++; p.level > maxCmdDepth {
 		return nil, fmt.Errorf("the script is nested more than %d deep (a bound of the simulation)", maxCmdDepth)
@@ -172,7 +171,7 @@ func (p *cmdParser) joined(level int) (cmdNode, error) {
 	}
 }
 
-// join takes an operator that is the whole operator.
+// join consumes an operator; it returns false if the text has another one, or a longer one such as && for &.
 func (p *cmdParser) join(operator string) bool {
 	if !p.has(operator) || len(operator) == 1 && p.pos+1 < len(p.text) && p.text[p.pos+1] == operator[0] {
 		return false
@@ -181,7 +180,7 @@ func (p *cmdParser) join(operator string) bool {
 	return true
 }
 
-// command reads one command.
+// command parses one command.
 func (p *cmdParser) command() (cmdNode, error) {
 	for p.blanks(p.depth > 0); p.peek() == '@' || p.pos < len(p.text) && strings.IndexByte(",;=", p.peek()) >= 0; p.blanks(false) {
 		p.pos++
@@ -198,7 +197,7 @@ func (p *cmdParser) command() (cmdNode, error) {
 		return nil, p.unexpected()
 	case c == ')':
 		return nil, nil
-	case c == ':': // a label within a block ends its line
+	case c == ':': // a label in a block ends its line
 		for p.pos < len(p.text) && p.peek() != '\n' {
 			p.pos++
 		}
@@ -220,7 +219,7 @@ func (p *cmdParser) command() (cmdNode, error) {
 	return p.simple()
 }
 
-// word returns the next word, without taking it.
+// word returns the next word without consuming it.
 func (p *cmdParser) word() string {
 	end := p.pos
 	for end < len(p.text) && strings.IndexByte(" \t\r\n,;=/&|<>()\"", p.text[end]) < 0 {
@@ -260,7 +259,8 @@ func (p *cmdParser) block() (cmdNode, error) {
 	}
 }
 
-// redirect reads > FILE and its like, with a stream's number before it.
+// redirect parses a redirection such as > FILE, with an optional number of the stream before it. The second result is
+// false if there is none.
 func (p *cmdParser) redirect() (redirect, bool, error) {
 	at := p.pos
 	r := redirect{fd: '1'}
@@ -308,8 +308,8 @@ func (p *cmdParser) redirect() (redirect, bool, error) {
 	return r, true, nil
 }
 
-// simple reads a command's text up to an operator. What is before a redirection keeps
-// its blanks: echo success > f writes "success ".
+// simple parses a command's text up to an operator. Blanks before a redirection stay: echo success > f writes
+// "success ".
 func (p *cmdParser) simple() (cmdNode, error) {
 	s := simpleCommand{}
 	var b strings.Builder
@@ -356,7 +356,7 @@ func (p *cmdParser) simple() (cmdNode, error) {
 	return s, nil
 }
 
-// startsWord reports whether what follows a text begins a word.
+// startsWord reports whether the character after a text begins a word.
 func startsWord(before string) bool {
 	return before == "" || strings.IndexByte(" \t,;=(", before[len(before)-1]) >= 0 || strings.HasSuffix(before, `"`)
 }

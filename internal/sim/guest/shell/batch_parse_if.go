@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// operand reads a word of a condition, with its quotes.
+// operand parses a word of a condition, with its quotes.
 func (p *cmdParser) operand() string {
 	p.blanks(false)
 	from := p.pos
@@ -83,7 +83,7 @@ func (p *cmdParser) ifCommand() (cmdNode, error) {
 	return n, err
 }
 
-// otherwise reads else, which belongs to the innermost if that has none.
+// otherwise parses an else, which belongs to the innermost if that has none.
 func (p *cmdParser) otherwise(n ifCommand) (ifCommand, error) {
 	p.blanks(false)
 	if !strings.EqualFold(p.word(), "else") {
@@ -96,8 +96,7 @@ func (p *cmdParser) otherwise(n ifCommand) (ifCommand, error) {
 	return n, err
 }
 
-// rest parses the operators after a block that is the body of an if; what they join belongs
-// to the body.
+// rest parses the operators after a block that is the body of an if; the commands that they join belong to the body.
 func (p *cmdParser) rest(body cmdNode) (cmdNode, error) {
 	for _, operator := range []string{"&&", "||", "|", "&"} {
 		if p.join(operator) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// set is set: it lists, assigns, and with /a computes and with /p asks.
+// set implements the command set: it lists and assigns variables; with /a it computes, and with /p it prompts.
 func (b *batch) set(rest string) int {
 	low := strings.ToLower(rest)
 	switch {
@@ -77,7 +77,8 @@ func (b *batch) assign(name, v string) int {
 	return 0
 }
 
-// ask is set /p: a prompt, and a line of standard input. At its end the variable stays.
+// ask implements set /p: it prints a prompt and assigns a line of standard input. An empty line leaves the variable
+// unchanged.
 func (b *batch) ask(rest string) int {
 	name, prompt, ok := strings.Cut(quotedAssignment(rest), "=")
 	if !ok {
@@ -92,7 +93,7 @@ func (b *batch) ask(rest string) int {
 	return b.assign(name, line)
 }
 
-// compute is set /a: expressions of 32-bit integers, joined by commas.
+// compute implements set /a: expressions of 32-bit integers, joined by commas.
 func (b *batch) compute(text string) int {
 	text = strings.ReplaceAll(text, `"`, "")
 	m := &sum{text: text, b: b}
@@ -102,19 +103,19 @@ func (b *batch) compute(text string) int {
 		b.cmd.level = sumCodes + slices.IndexFunc(sumErrors, func(text string) bool { return strings.HasPrefix(err.Error(), text) })
 		return b.cmd.level
 	}
-	if b.typed { // a command line prints the result
+	if b.typed { // on a command line, the result is printed
 		b.print(strconv.Itoa(int(n)))
 	}
 	return 0
 }
 
-// sumErrors are what set /a complains of, in the order of the codes from sumCodes on.
+// sumErrors are the error messages of set /a, in the order of their errorlevels, which start at sumCodes.
 var sumErrors = []string{"Unbalanced", "Missing operand", "Missing operator", "Invalid number.  Numeric",
 	"Invalid number.  Numbers", "Divide by zero"}
 
 const sumCodes = 1073750988
 
-// sum reads an expression of set /a.
+// sum parses and evaluates an expression of set /a.
 type sum struct {
 	text  string
 	pos   int
@@ -203,6 +204,7 @@ func (m *sum) value(name string) int32 {
 
 var sums = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}}
 
+// level evaluates the binary operators from a precedence on.
 func (m *sum) level(i int) (int32, error) {
 	if m.depth++; m.depth > 400 {
 		return 0, fmt.Errorf("the expression is too deep (a bound of the simulation)")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// builtinCommands returns the builtins of the shells that are programs, too.
+// builtinCommands returns the shells' builtins that also exist as programs.
 func builtinCommands() Table {
 	return Table{
 		"test": test, "[": test, "printf": printf, "echo": echo,
@@ -22,7 +22,7 @@ func builtinCommands() Table {
 	}
 }
 
-// echo prints its words: dash's knows -n and backslashes, bash's -n, -e and -E.
+// echo prints its words: dash's echo knows -n and escapes, bash's -n, -e and -E.
 func echo(_ context.Context, p *Process) int {
 	args, newline, escapes := p.Args[1:], true, !p.bash()
 	for len(args) > 0 {
@@ -57,17 +57,17 @@ func echo(_ context.Context, p *Process) int {
 	return 0
 }
 
-// unescape undoes backslashes as in the format of printf.
+// unescape evaluates the escapes of a printf format.
 func unescape(text string) string { text, _ = escapes(text, false, true, false); return text }
 
-// unescapeEcho evaluates escapes as echo -e and %b do, in which an octal number starts with
-// 0. end reports that \c ended the text.
+// unescapeEcho evaluates escapes as echo -e and %b do, where octal numbers start with 0. end is true if \c ended the
+// text.
 func unescapeEcho(text string, bash bool) (out string, end bool) {
 	return escapes(text, true, bash, bash)
 }
 
-// escapes undoes backslashes. zero is set where an octal number may start with 0, strict where it must, and bash where \e and \x
-// are known.
+// escapes evaluates backslash escapes. zero allows a leading 0 before octal numbers, strict requires it, and bash
+// enables \e and \x. The second result is true if \c ended the text.
 func escapes(text string, zero, bash, strict bool) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -137,12 +137,12 @@ func escapes(text string, zero, bash, strict bool) (string, bool) {
 	return b.String(), false
 }
 
-// printing is one run of printf.
+// printing is the state of one run of printf.
 type printing struct {
 	p    *Process
 	args []string
-	used bool // an argument was taken
-	end  bool // %b with \c
+	used bool // an argument was consumed
+	end  bool // %b had a \c
 	bad  bool
 	out  strings.Builder
 }
@@ -186,7 +186,7 @@ func (pr *printing) next() string {
 	return a
 }
 
-// format writes the format once. It returns a directive that it does not know.
+// format writes the format once. It returns a directive that is unknown, or "".
 func (pr *printing) format(format string) string {
 	for i := 0; i < len(format); i++ {
 		c := format[i]
@@ -227,7 +227,7 @@ func (pr *printing) format(format string) string {
 		if end == len(format) {
 			return "%"
 		}
-		spec := strings.ReplaceAll(strings.TrimRight(format[i:end], "lhLjzt"), "'", "") // the locale of images parts no thousands
+		spec := strings.ReplaceAll(strings.TrimRight(format[i:end], "lhLjzt"), "'", "") // in the locale of images, ' adds no separators
 		for strings.Contains(spec, "*") {
 			spec = strings.Replace(spec, "*", strconv.Itoa(int(pr.number(pr.next()))), 1)
 		}
@@ -295,19 +295,19 @@ func (pr *printing) directive(spec string, c byte) bool {
 			pr.p.Fail(1, "printf: %s: invalid number", a)
 		}
 		start = strings.ToLower(strings.TrimSpace(start))
-		if strings.Contains(start, "n") { // inf and nan
+		if strings.Contains(start, "n") { // inf or nan
 			width, _, _ := strings.Cut(strings.ReplaceAll(spec, "0", ""), ".")
 			fmt.Fprintf(&pr.out, width+"s", strings.TrimPrefix(strings.TrimSuffix(start, "inity"), "+"))
 			break
 		}
-		f, _, err := big.ParseFloat(cmp.Or(start, "0"), 0, 64, big.ToNearestEven) // a long double has 64 bits
+		f, _, err := big.ParseFloat(cmp.Or(start, "0"), 0, 64, big.ToNearestEven) // a long double has 64 bits of precision
 		if err != nil {
 			return false
 		}
 		if (c|0x20) == 'g' && !strings.Contains(spec, ".") {
 			spec += ".6"
 		}
-		if strings.Contains(spec, "#") { // which has no effect on numbers of that size
+		if strings.Contains(spec, "#") { // # has no effect on numbers of that size
 			short, _ := f.Float64()
 			fmt.Fprintf(&pr.out, spec+string(rune(c)), short)
 			break
@@ -319,10 +319,10 @@ func (pr *printing) directive(spec string, c byte) bool {
 	return true
 }
 
-// byteText is a text whose width counts letters of UTF-8.
+// byteText is a text whose width is counted in UTF-8 characters.
 type byteText string
 
-// number reads an argument as C does.
+// number returns the value of an argument as C's strtol reads it.
 func (pr *printing) number(text string) int64 {
 	if text == "" {
 		return 0
@@ -352,10 +352,10 @@ func (pr *printing) number(text string) int64 {
 	return n
 }
 
-// cNumber separates the sign, the digits and the rest of a number.
+// cNumber matches the sign, the digits and the rest of an integer.
 var cNumber = regexp.MustCompile(`(?s)^\s*([-+]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*|)(.*)$`)
 
-// cFloat is the start of a text that is a number with a fraction.
+// cFloat matches a floating-point number at the start of a text.
 var cFloat = regexp.MustCompile(`(?i)^\s*([-+]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan))?`)
 
 // quoteBash quotes a word as bash's printf %q does.

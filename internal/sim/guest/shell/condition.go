@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// testing is one run of test or [.
+// testing is the state of one run of test or [.
 type testing struct {
 	p    *Process
 	args []string
@@ -18,7 +18,7 @@ type testing struct {
 	err  string
 }
 
-// test evaluates an expression, as dash and bash do: by the number of its words.
+// test evaluates an expression by the number of its words, as dash and bash do.
 func test(_ context.Context, p *Process) int {
 	t := &testing{p: p, args: p.Args[1:]}
 	if p.name() == "[" {
@@ -37,6 +37,7 @@ func test(_ context.Context, p *Process) int {
 	return 1
 }
 
+// words evaluates an expression: up to four words by the rules of POSIX, more as a full expression.
 func (t *testing) words(w []string) bool {
 	switch {
 	case len(w) == 0:
@@ -131,7 +132,7 @@ func (t *testing) isBinary(op string) bool {
 	case "==":
 		return t.p.bash()
 	case "-a", "-o":
-		return len(t.args) == 3 // with three words they join the outer two
+		return len(t.args) == 3 // with three words, -a and -o join the outer two
 	}
 	return false
 }
@@ -182,7 +183,7 @@ func (t *testing) unary(op, word string) bool {
 	case "-u", "-g", "-k":
 		return mode&map[string]fs.FileMode{"-u": fs.ModeSetuid, "-g": fs.ModeSetgid, "-k": fs.ModeSticky}[op] != 0
 	}
-	return false // -b -c -p -S: there are none
+	return false // for -b -c -p -S: there are no such files
 }
 
 func (t *testing) binary(a, op, b string) bool {
@@ -218,7 +219,8 @@ func (t *testing) binary(a, op, b string) bool {
 	return ordered(op, cmp.Compare(x, y))
 }
 
-// ordered reports whether an operator, by its sign or its letters, holds for two values whose comparison gives c.
+// ordered reports whether an operator such as "<", "lt" or "lss" is true for two values with the comparison c (-1, 0
+// or 1).
 func ordered(op string, c int) bool {
 	switch strings.TrimPrefix(op, "-") {
 	case "=", "==", "eq", "equ":
@@ -237,7 +239,8 @@ func ordered(op string, c int) bool {
 	return false
 }
 
-// calculated is what an operator of two numbers gives, a comparison 1 where it holds; y is not 0 where it divides.
+// calculated returns the result of a binary operator; a comparison returns 1 if true and 0 if not. y must not be 0
+// for a division.
 func calculated(op string, x, y int64) int64 {
 	holds := false
 	switch op {

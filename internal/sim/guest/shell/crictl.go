@@ -8,12 +8,11 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// crictlFlags are the flags of crictl that are acted on, and those that say where and how long it asks.
+// crictlFlags are the flags of crictl that are implemented, and those that only set the endpoint and timeout.
 var crictlFlags = declare("q|quiet namespace: name: prune r|runtime-endpoint: i|image-endpoint: t|timeout: a|all")
 
-// crictl lists what the simulated kubelet runs, as far as its log folders show:
-// pods, ps and logs CONTAINER. There is no runtime that it could ask. rmi --prune
-// gives back what unused images have of the disk.
+// crictl lists the pods and containers that the kubelet's log folders show: pods, ps and logs CONTAINER. There is no
+// runtime to ask. rmi --prune frees the disk space of unused images.
 func crictl(ctx context.Context, p *Process) int {
 	o, unknown := crictlFlags.parse(p.Args[1:])
 	if unknown != "" {
@@ -59,20 +58,20 @@ func crictl(ctx context.Context, p *Process) int {
 			if c.name == rest {
 				data, err := p.Guest.Root.ReadFile(c.log)
 				if err == nil {
-					_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+					_, _ = p.Stdout.Write(data) // an error means that nothing reads the output
 					return 0
 				}
 			}
 		}
 		return p.Fail(1, "crictl: no container is called %q: see crictl ps", rest)
 	}
-	return quiet("crictl")(ctx, p)
+	return nodeOnly("crictl")(ctx, p)
 }
 
 // podContainer is a container that has a log.
 type podContainer struct {
 	namespace, pod, uid, name, log string
-	// first marks one container of each pod.
+	// first is set for one container of each pod.
 	first bool
 }
 

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// dnsServer returns the first server that the guest asks.
+// dnsServer returns the first DNS server of the guest.
 func dnsServer(m *machine.Machine) string { return m.DNSServers()[0] }
 
 // silent reports whether no name server answered.
@@ -24,14 +24,14 @@ func silent(err error) bool {
 	return ok && e.Silent
 }
 
-// why says on standard error what a simulated network knows beyond the words of the real program.
-func (p *Process) why(err error) {
+// explain writes to standard error what the simulated network adds to the real program's message, if anything.
+func (p *Process) explain(err error) {
 	if e, ok := errors.AsType[*machine.LookupError](err); ok {
 		fmt.Fprintf(p.Stderr, "%s: simulated: %s\n", p.name(), e.Reason)
 	}
 }
 
-// nslookup asks for the address of a name.
+// nslookup looks up the address of a name.
 func nslookup(_ context.Context, p *Process) int {
 	o, unknown := declare("- type|query|q:").parse(p.Args[1:])
 	names := o.operands
@@ -62,7 +62,7 @@ func nslookup(_ context.Context, p *Process) int {
 		p.Printf("\n")
 		return 0
 	}
-	p.why(err)
+	p.explain(err)
 	return 1
 }
 
@@ -90,11 +90,11 @@ func (p *Process) nslookupWindows(server, name string, found machine.Found, err 
 			strings.Join(texts(found.IPs), "\r\n\t  "))
 		return 0
 	}
-	p.why(err)
-	return 0 // nslookup.exe reports failures by words alone
+	p.explain(err)
+	return 0 // nslookup.exe reports failures only as text
 }
 
-// ping asks an address whether it answers.
+// ping checks whether an address answers.
 func ping(_ context.Context, p *Process) int {
 	args := slices.Clone(p.Args[1:])
 	for i, a := range args {
@@ -118,7 +118,7 @@ func ping(_ context.Context, p *Process) int {
 			p.Printf("Ping request could not find host %s. Please check the name and try again.\r\n", name)
 			code = 1
 		}
-		p.why(err)
+		p.explain(err)
 		return code
 	}
 	ip := found.IPs[0]
@@ -161,10 +161,10 @@ func (p *Process) pingWindows(name string, ip netip.Addr, count int, answers boo
 	return 0
 }
 
-// connectTimeout bounds a connection that nc tries.
+// connectTimeout bounds a connection attempt of nc.
 const connectTimeout = 5 * time.Second
 
-// netcat tries whether a port answers, as nc -z does.
+// netcat checks whether a port is open, as nc -z does.
 func netcat(ctx context.Context, p *Process, o options) int {
 	if !o.has("z") || len(o.operands) != 2 {
 		return p.Refuse("nc without -z HOST PORT")
@@ -186,7 +186,7 @@ func netcat(ctx context.Context, p *Process, o options) int {
 	return 0
 }
 
-// wget asks by HTTP, and writes the answer to a file of the address's name.
+// wget downloads an address and writes the answer to a file with the name in the address.
 func wget(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
 		return p.Fail(1, "wget: missing URL")

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestMissing checks which programs the images of each family lack.
+// TestMissing checks which programs the images of each family do not have.
 func TestMissing(t *testing.T) {
 	flatcar := machine.Image{Name: "Flatcar Container Linux by Kinvolk 4230.2.1", Release: "4230.2.1", Build: "6.6.95", Ignition: true}
 	azure := machine.Image{Name: "Microsoft Azure Linux 3.0", Release: "3.0", Build: "6.6.96"}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// given is a flag that a command was given, by its first name of the declaration.
+// given is a flag on a command line, by the first name of its declaration.
 type given struct{ name, value string }
 
-// options are the flags and operands of a command, in their order.
+// options are the flags and operands of a command line, in order.
 type options struct {
 	given    []given
 	operands []string
@@ -63,23 +63,22 @@ func (o options) last(names ...string) (last string) {
 type flag struct {
 	name            string
 	value, optional bool
-	// many may come again, and refused is known and not simulated, where switches are slashed.
+	// many marks a flag that may be repeated, and refused a known flag that is not simulated; both are for slashed.
 	many, refused bool
 }
 
-// declaration is the flags that a command implements. Any other is refused by name.
+// declaration has the flags that a command implements. Any other flag is refused by name.
 type declaration struct {
 	flags map[string]flag
-	// ordered takes no flags after the first operand, words takes -word for one flag, count
-	// takes -5 for -n 5, glued takes /s/q and /c:VALUE, and letters takes /sq as well.
+	// The ways in which flags are written: ordered ends flags at the first operand, words reads -word as one flag,
+	// count reads -5 as -n 5, glued reads /s/q and /c:VALUE, and letters also reads /sq.
 	ordered, words, count, glued, letters bool
 }
 
-// declare reads a declaration: flags with blanks between, the names of one with |
-// between, short ones of one letter. One that ends with : takes a value, with =? one
-// that may be missing, one with ! is not simulated, and one with * may come again. The first
-// word may say how flags are written: + before all operands, - as words with one dash, # a
-// number for -n, / one behind the other, // the letters of several too.
+// declare parses a declaration: flags separated by blanks, with their names separated by |; a flag of one letter is a
+// short flag. A suffix : means that the flag has a value, =? an optional value, ! that it is not simulated, and *
+// that it may be repeated. The first word may say how flags are written: + before all operands, - words with one
+// dash, # a number for -n, / one directly after the other, // also several letters after one slash.
 func declare(text string) declaration {
 	d := declaration{flags: map[string]flag{}}
 	for _, word := range strings.Fields(text) {
@@ -111,7 +110,7 @@ func declare(text string) declaration {
 	return d
 }
 
-// flagged returns a command with the flags that it implements.
+// flagged returns a command that parses its flags and passes them to run.
 func flagged(flags string, run func(ctx context.Context, p *Process, o options) int) Command {
 	d := declare(flags)
 	return func(ctx context.Context, p *Process) int {
@@ -146,8 +145,8 @@ func usageCode(name string) int {
 	return 1
 }
 
-// parse separates flags from operands. unknown is the first flag that is not declared, or
-// with a colon one that lacks its value.
+// parse separates flags from operands. unknown is the first flag that is not declared, or, with a colon, that has no
+// value.
 func (d declaration) parse(args []string) (o options, unknown string) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -184,7 +183,7 @@ func (d declaration) parse(args []string) (o options, unknown string) {
 func (d declaration) long(o *options, arg string, next func() (string, bool)) string {
 	name, value, some := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	f, ok := d.flags[name]
-	if !ok { // GNU takes a beginning of the name that is no other's
+	if !ok { // GNU accepts an unambiguous prefix of a name
 		found := map[string]flag{}
 		for n, candidate := range d.flags {
 			if len(n) > 1 && strings.HasPrefix(n, name) && !d.words {
@@ -231,9 +230,9 @@ func (d declaration) short(o *options, arg string, next func() (string, bool)) s
 	return ""
 }
 
-// slashed separates switches as programs of Windows have them from operands: behind a slash, or a dash where they are words, in letters of
-// any case. wrong is the first that is not as declared: unknown (its kind is '?'), not simulated ('!'), there twice ('+'), or without its
-// value (':').
+// slashed separates switches of Windows programs from operands: after a slash, or after a dash if the declaration has
+// words; the case is ignored. wrong is the first switch that is not as declared, and kind the reason: '?' unknown,
+// '!' not simulated, '+' repeated, or ':' without its value.
 func (d declaration) slashed(args []string) (o options, kind byte, wrong string) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]

@@ -13,10 +13,10 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// followPeriod is how often a file that is followed is looked at.
+// followPeriod is the interval at which a followed file is read.
 const followPeriod = 200 * time.Millisecond
 
-// lastLines returns the last n lines of text, all of them for a negative n.
+// lastLines returns the last n lines of text; all lines if n is negative.
 func (p *Process) lastLines(text string, n int) string {
 	lines := p.linesAfter(text)
 	if n < 0 || n > len(lines) {
@@ -25,8 +25,8 @@ func (p *Process) lastLines(text string, n int) string {
 	return strings.Join(lines[len(lines)-n:], "")
 }
 
-// follow prints text that is appended to files after the given sizes, until ctx ends. With
-// heads it names each file before its lines, as tail does.
+// follow prints the text that is appended to files after the given sizes, until ctx ends. With heads, it prints a
+// file's name before its lines, as tail does.
 func follow(ctx context.Context, p *Process, files []string, sizes []int64, heads bool) int {
 	sizes = slices.Clone(sizes)
 	current := len(files) - 1
@@ -34,7 +34,7 @@ func follow(ctx context.Context, p *Process, files []string, sizes []int64, head
 		for i, name := range files {
 			grown, err := readFrom(p.Guest.Root, p.Abs(name), sizes[i])
 			if err != nil || len(grown) == 0 {
-				continue // it will be there later, or nothing new is
+				continue // the file does not exist yet, or has no new text
 			}
 			sizes[i] += int64(len(grown))
 			if heads && current != i {
@@ -68,7 +68,7 @@ func readFrom(root *guestfs.Root, name string, offset int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, guestfs.MaxRead))
 }
 
-// tail prints the ends of files, or what follows a line.
+// tail prints the ends of files, or the text from a line on.
 func tail(ctx context.Context, p *Process, o options) int {
 	files, goOn := o.operands, o.has("f", "F")
 	what, count := "lines", cmp.Or(o.value("n"), "10")
@@ -117,8 +117,8 @@ func tail(ctx context.Context, p *Process, o options) int {
 	return code
 }
 
-// journalctl shows the log of a unit that the guest keeps one of: -u UNIT, -n N,
-// -f and --since @SECONDS; the other flags that it takes change only the form.
+// journalctl shows the log of a unit whose log the guest stores: -u UNIT, -n N, -f and --since @SECONDS; the other
+// flags change only the form.
 func journalctl(ctx context.Context, p *Process, o options) int {
 	unit, since, lines, goOn := strings.TrimSuffix(o.value("u"), ".service"), o.value("S"), o.value("n"), o.has("f")
 	if unit == "" {
@@ -150,7 +150,7 @@ func journalctl(ctx context.Context, p *Process, o options) int {
 	return 0
 }
 
-// stampedSince returns the lines, each of which begins with time=, from a time on.
+// stampedSince returns the lines from a time on. Each line begins with time=.
 func stampedSince(text string, from time.Time) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

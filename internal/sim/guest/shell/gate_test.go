@@ -21,13 +21,12 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// signals is an API server with one ConfigMap, which those who wait at a gate read and
-// answer.
+// signals is an API server with one ConfigMap, which scripts that wait at a gate read and answer.
 type signals struct {
 	mu     sync.Mutex
-	signal string // empty while there is no ConfigMap
+	signal string // empty if there is no ConfigMap
 	asked  int
-	opens  int // the gate, at this question
+	opens  int // the number of the request that opens the gate
 }
 
 // ServeHTTP implements http.Handler.
@@ -56,7 +55,7 @@ func (s *signals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"kind":"ConfigMap","data":{"signal":%q}}`, s.signal)
 }
 
-// routed sends every request to one server, whatever host it names.
+// routed sends every request to one server, whatever host the request names.
 type routed struct{ *http.Transport }
 
 func newRouted(server *httptest.Server) routed {
@@ -66,15 +65,15 @@ func newRouted(server *httptest.Server) routed {
 	}}}
 }
 
-// WithTLS returns the same way with another TLS configuration.
+// WithTLS returns a routed to the same server with another TLS configuration.
 func (r routed) WithTLS(c *tls.Config) http.RoundTripper {
 	t := r.Transport.Clone()
 	t.TLSClientConfig = c
 	return t
 }
 
-// gate waits until a ConfigMap of a management cluster opens it, and answers: the way in
-// which Cluster API's remediation spec holds machines before kubeadm.
+// gate waits until a ConfigMap of a management cluster opens it, and answers. Cluster API's remediation spec delays
+// machines before kubeadm in this way.
 const gate = `#!/bin/bash
 
 set -o errexit
@@ -130,13 +129,13 @@ func TestGateWithCurlAndJq(t *testing.T) {
 	if code != 0 || said != want || api.signal != "passed" {
 		t.Errorf("code %d, %q, the signal is %q; want 0, %q, passed", code, said, api.signal, want)
 	}
-	// Three waits of 30 s have passed in the guest, and next to nothing here.
+	// Three waits of 30 s have passed in the guest, and almost no time here.
 	var from, to int64
 	if _, err := fmt.Sscan(begun+" "+ended, &from, &to); err != nil || to-from < 90 || to-from > 120 {
 		t.Errorf("the guest's clock went from %q to %q, %v; want 90 s", begun, ended, err)
 	}
 
-	// Without -k the certificate of a server that the guest does not trust is refused.
+	// Without -k, curl refuses the certificate of a server that the guest does not trust.
 	if code, out := run("curl -sS " + management + "/version"); code != 60 {
 		t.Errorf("code %d: %s", code, out)
 	}

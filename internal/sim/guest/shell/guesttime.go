@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// defaultSpeed is how many seconds of a guest's waits pass in one real second: a
-// waiting loop is no hot loop, and no test waits for minutes.
+// defaultSpeed is the number of seconds of a guest's waits that pass in one real second: slow enough that a waiting
+// loop does not use a whole processor, and fast enough that no test waits for minutes.
 const defaultSpeed = 20
 
 var errTimeout = errors.New("the time is over")
 
-// real returns how long a wait of the guest lasts in real time.
+// real returns the real duration of a wait of the guest.
 func (s *Shell) real(d time.Duration) time.Duration { return time.Duration(float64(d) / s.speed) }
 
-// pause waits in the guest's time: what the wait was shortened by is added to the
-// clock that the script sees.
+// pause waits in the guest's time: the time by which the wait was shortened is added to the clock that the script
+// sees. It returns the exit code of the wait.
 func pause(ctx context.Context, p *Process, d time.Duration) int {
 	short := p.shell.real(d)
 	select {
@@ -31,7 +31,7 @@ func pause(ctx context.Context, p *Process, d time.Duration) int {
 	return 0
 }
 
-// skippedTime returns the time that a run of scripts has slept through, or nil.
+// skippedTime returns the counter of the time that the waits of a script skipped, or nil outside of scripts.
 func skippedTime(ctx context.Context) *atomic.Int64 {
 	if l, some := ctx.Value(limitsKey{}).(limits); some {
 		return &l.used.skipped
@@ -39,7 +39,7 @@ func skippedTime(ctx context.Context) *atomic.Int64 {
 	return nil
 }
 
-// now returns the time that the guest's clock shows the process.
+// now returns the guest's time as the process sees it.
 func (p *Process) now() time.Time {
 	now := p.Guest.Clock.Now()
 	if p.skipped != nil {

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// twoPods is a node with one pod, which is a backend of a Service beside one of another node.
+// twoPods is a node with one pod. The pod and a pod of another node are the backends of a Service.
 type twoPods struct{}
 
 func (twoPods) Endpoints() []machine.HNSEndpoint {
@@ -28,14 +28,14 @@ func (twoPods) Ranges() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("192.168.1.0/26")}
 }
 
-// TestHNS: the networks are those of the CNI, and endpoints and policies those of its pods and Services.
+// TestHNS checks that the networks are the CNI's, and that endpoints and policies belong to its pods and Services.
 func TestHNS(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, config string
 		networks     string
 		endpoints    string
 		subnets      string
-		endpoint     string // of the pod: its prefix, gateway, name servers, search list and policies
+		endpoint     string // of the pod: prefix, gateway, name servers, search list and policies
 	}{
 		"none": {"", "", "\r\n", "0\r\n", "\r\n", ""},
 		"Calico": {"10-calico.conflist", `{"plugins":[{"type":"calico","mode":"vxlan","vxlan_vni":4096,` +
@@ -90,7 +90,8 @@ func TestHNS(t *testing.T) {
 	}
 }
 
-// TestAddresses: what programs say of the machine's network is of one range, with the adapter that HNS has made.
+// TestAddresses checks that programs report the same range for the machine's network, with the adapter that HNS
+// created.
 func TestAddresses(t *testing.T) {
 	m := newMachine(t, machine.Windows, machine.NSSM)
 	m.IPs, m.Range = []netip.Addr{netip.MustParseAddr("192.168.1.70")}, netip.MustParsePrefix("192.168.1.64/26")
@@ -114,7 +115,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestNetplanMTU: eth0 has the MTU of the netplan file from netplan apply on, and the one that ip sets.
+// TestNetplanMTU checks that eth0 has the MTU of the netplan file after netplan apply, and the MTU that ip sets.
 func TestNetplanMTU(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")
 	const netplan = "network:\n  version: 2\n  ethernets:\n    eth0:\n      mtu: 1400\n"

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// hostile are scripts that compute or grow for as long as they may.
+// hostile are scripts that compute or grow as long as they can.
 var hostile = []struct{ name, os, script string }{
 	{"sed: a cycle in a line", machine.Linux, "echo a | sed ':x;s/a/aa/;bx'"},
 	{"sed: a cycle that grows fast", machine.Linux, "echo a | sed ':x;s/a/aaaaaaaa/g;bx'"},
@@ -144,21 +144,21 @@ var hostile = []struct{ name, os, script string }{
 	{"cmd: variables", machine.Windows, "cmd /v:on /c \"set x=aaaaaaaa& for /l %i in (1,0,2) do @set x=!x!!x!\""},
 }
 
-// repeated is a substitution of a text many times.
+// repeated returns a substitution of a text that is repeated n times.
 func repeated(text string, n int) string {
 	return fmt.Sprintf("$(yes '%s' | head -n %d | tr -d '\\n')", text, n)
 }
 
-// large has many programs at once work on one large file.
+// large returns a script that runs many programs at the same time on one large file.
 func large(command string) string {
 	return "head -c 15000000 /dev/zero > /a; cat /a /a /a /a > /big; chmod +x /big; " +
 		"for i in $(seq 100); do " + command + " > /dev/null & done; wait"
 }
 
-// TestHostileScriptsEnd cancels each hostile script while it runs and waits for its end. All
-// the while the process keeps within what one guest may use.
+// TestHostileScriptsEnd cancels each hostile script while it runs and waits for its end. Until then, the process uses
+// no more memory than one guest may.
 func TestHostileScriptsEnd(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap is what is used
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap has little garbage
 	for _, c := range hostile {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t, c.os, "")
@@ -204,8 +204,8 @@ func heap() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// TestOutOfMemoryEndsTheCommand: a command that wants more than its guest has fails by
-// name, and the script goes on.
+// TestOutOfMemoryEndsTheCommand checks that a command that exceeds its guest's memory fails by name, and that the
+// script continues.
 func TestOutOfMemoryEndsTheCommand(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{"yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa | sort; echo $?", "137\n"},
@@ -220,10 +220,10 @@ func TestOutOfMemoryEndsTheCommand(t *testing.T) {
 	}
 }
 
-// TestScriptsOfOneText: a script that is one text, as often as a script may be long, is nested too deep, or too large, or wrong.
-// It takes no more of the stack and of memory than the process has.
+// TestScriptsOfOneText runs scripts that repeat one text up to the longest script: they are nested too deep, too
+// large, or wrong. They use no more stack and memory than the process has.
 func TestScriptsOfOneText(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap is what is used
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap has little garbage
 	m := newMachine(t, machine.Linux, "")
 	for _, text := range []string{"{a,", "$((", "$(", "( ", "if ", "f() ", "${x:-", "<(", "\"$(", "a=( $( ",
 		"a[$((", "a&&", "a|", "a;", "time "} {

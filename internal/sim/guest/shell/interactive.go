@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/powershell"
 )
 
-// Interactive is a shell that takes lines and keeps its directory and variables
-// between them: bash on Linux, PowerShell or cmd.exe on Windows. One goroutine uses it.
+// Interactive is a shell that reads lines; its directory and variables stay from one line to the next: bash on Linux,
+// PowerShell or cmd.exe on Windows. One goroutine uses it.
 type Interactive struct {
 	shell   *Shell
 	o       Session
@@ -24,8 +24,7 @@ type Interactive struct {
 	cmd *cmdProcess
 }
 
-// lineFlags are the flags with which a shell still takes lines, and how many words follow
-// each.
+// lineFlags are the flags with which a shell still reads lines, each with the number of its values.
 var lineFlags = map[string]map[string]int{
 	"bash":       {"-l": 0, "-i": 0, "--login": 0, "--norc": 0, "--noprofile": 0},
 	"sh":         {"-l": 0, "-i": 0},
@@ -35,8 +34,8 @@ var lineFlags = map[string]map[string]int{
 	"pwsh":       {"-nologo": 0, "-noprofile": 0, "-noexit": 0, "-executionpolicy": 1, "-ep": 1},
 }
 
-// TakesLines returns the shell that a command starts, if it is one with nothing to run, which
-// reads lines from its terminal. A program that the guest lacks is none.
+// TakesLines returns the name of the shell that a command starts to read lines from its terminal. ok is false for any
+// other command, and for a program that the guest does not have.
 func (s *Shell) TakesLines(argv []string) (program string, ok bool) {
 	if len(argv) == 0 || s.find(argv[0]) == nil {
 		return "", false
@@ -56,7 +55,8 @@ func (s *Shell) TakesLines(argv []string) (program string, ok bool) {
 	return program, true
 }
 
-// Interactive starts a shell: the program that TakesLines names, or the system's own if empty.
+// Interactive starts a shell: the named program, as TakesLines returns it; the default shell of the system if the
+// name is empty.
 func (s *Shell) Interactive(program string, o Session) (*Interactive, error) {
 	o = s.complete(o)
 	i := &Interactive{shell: s, o: o}
@@ -81,8 +81,8 @@ func (i *Interactive) Close() {
 	}
 }
 
-// Within returns the shell that a line starts, if it does nothing else, for the lines that
-// follow. It has the directory and variables of this one.
+// Within returns the shell that a line starts, if the line does nothing else. That shell reads the following lines,
+// and starts with the directory and variables of this one.
 func (i *Interactive) Within(line string) (*Interactive, bool) {
 	if i.pending != "" {
 		return nil, false
@@ -102,7 +102,7 @@ func (i *Interactive) Within(line string) (*Interactive, bool) {
 	}
 	within, err := i.shell.Interactive(program, o)
 	if err != nil {
-		return nil, false // the line itself says what fails
+		return nil, false // running the line reports the error
 	}
 	return within, true
 }
@@ -133,8 +133,7 @@ func (i *Interactive) Prompt() string {
 	return fmt.Sprintf("%s@%s:%s%s ", i.o.Env["USER"], i.shell.guest.Hostname(), dir, sign)
 }
 
-// Line runs a line. It returns the exit code so far and whether the shell has
-// ended.
+// Line runs a line. It returns the last exit code and whether the shell has ended.
 func (i *Interactive) Line(ctx context.Context, line string) (code int, done bool) {
 	code = i.shell.contained("shell", i.o.Stderr, func() (code int) {
 		switch {
@@ -150,7 +149,7 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 	return code, done
 }
 
-// shLine runs a line of bash, together with those before it that it ends.
+// shLine runs a line of bash, together with the unfinished lines before it.
 func (i *Interactive) shLine(ctx context.Context, line string) (code int, done bool) {
 	i.pending += line + "\n"
 	source := i.pending
@@ -187,7 +186,7 @@ func (i *Interactive) shLine(ctx context.Context, line string) (code int, done b
 	return code, r.jump == exits
 }
 
-// psLine runs a line of PowerShell, together with those before it that it ends.
+// psLine runs a line of PowerShell, together with the unfinished lines before it.
 func (i *Interactive) psLine(ctx context.Context, line string) (code int, done bool) {
 	i.pending += line + "\n"
 	ctx, leave, err := i.shell.enter(ctx, i.pending, i.o.Stderr)
@@ -198,7 +197,7 @@ func (i *Interactive) psLine(ctx context.Context, line string) (code int, done b
 		return 1, false
 	}
 	code, done, incomplete := i.ps.Line(ctx, i.pending)
-	if incomplete && strings.TrimSpace(line) == "" { // an empty line ends what is typed, as in a console
+	if incomplete && strings.TrimSpace(line) == "" { // an empty line completes the input, as in a console
 		code, incomplete = i.ps.Command(ctx, i.pending), false
 	}
 	if !incomplete {
@@ -207,7 +206,7 @@ func (i *Interactive) psLine(ctx context.Context, line string) (code int, done b
 	return code, done
 }
 
-// cmdLine runs a line of cmd.exe, together with those before it that it ends.
+// cmdLine runs a line of cmd.exe, together with the unfinished lines before it.
 func (i *Interactive) cmdLine(ctx context.Context, line string) (code int, done bool) {
 	ctx, leave, err := i.shell.enter(ctx, i.pending+line, i.o.Stderr)
 	defer leave()
@@ -218,7 +217,7 @@ func (i *Interactive) cmdLine(ctx context.Context, line string) (code int, done 
 	}
 	i.pending += line
 	p := &cmdParser{text: i.pending}
-	if _, err := p.line(); err != nil && p.open && line != "" { // an empty line gives up what is typed
+	if _, err := p.line(); err != nil && p.open && line != "" { // an empty line discards the unfinished input
 		i.pending += "\n"
 		return i.cmd.level, false
 	}

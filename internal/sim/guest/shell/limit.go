@@ -12,63 +12,62 @@ import (
 	"time"
 )
 
-// Bounds of one run of a script, with all that it starts. They are far above what
-// bootstrap data does and far below what would hurt the other guests.
+// Bounds of one run of a script, with all programs that it starts. They are far above the needs of bootstrap data and
+// far below what would harm other guests.
 const (
-	// maxCalls bounds the commands, builtins among them.
+	// maxCalls bounds the number of commands, including builtins.
 	maxCalls = 100_000
-	// maxNested bounds scripts that run scripts.
+	// maxNested bounds the depth of scripts that run scripts.
 	maxNested = 40
-	// maxFrames bounds functions of a shell that call each other, in frames of
-	// the interpreter's own stack.
+	// maxFrames bounds the depth of shell functions that call each other, in stack frames of the interpreter.
 	maxFrames = 6000
-	// maxWritten bounds the bytes that are written to files and streams.
+	// maxWritten bounds the bytes written to files and streams.
 	maxWritten = 256 << 20
-	// maxRange bounds a sequence such as {1..9}.
+	// maxRange bounds the repetitions and numbers that commands such as seq, yes and csplit produce.
 	maxRange = 100_000
-	// maxMatches bounds what patterns of file names match, in bytes of names, and matchesPerCall is what each command adds
-	// to that: the shell says of no match when it is forgotten.
+	// maxMatches bounds the names that patterns of file names match, in bytes. Each command of the script adds
+	// matchesPerCall, because the shell cannot know when it no longer uses a match.
 	maxMatches, matchesPerCall = 32 << 20, 4 << 10
 	// maxScript bounds a script, in bytes.
 	maxScript = 4 << 20
 	// maxVariables bounds all variables of a shell together, in bytes.
 	maxVariables = 256 << 10
-	// maxArguments bounds the words of one command; Linux has 2 MiB.
+	// maxArguments bounds the words of one command, in bytes; Linux allows 2 MiB.
 	maxArguments = 1 << 20
-	// maxCaptured bounds what a command substitution prints.
+	// maxCaptured bounds the output of a command substitution, in bytes.
 	maxCaptured = maxVariables + maxArguments
-	// maxExpanded bounds what the words of a statement become.
+	// maxExpanded bounds the expansion of the words of a statement, in bytes.
 	maxExpanded = 32 << 20
 )
 
-// limits are the remaining amounts of the bounds. They are part of the context, so that all
+// limits are the used amounts of the bounds and the nesting of scripts. They are stored in the context, so that all
 // programs of a script share them.
 type limits struct {
 	used   *usage
 	nested int
 }
 
-// ownShare is what a script holds for its variables and its tree.
+// ownShare is the memory that each script may use for its variables and its tree, in bytes.
 const ownShare = 1 << 20
 
 type usage struct {
 	calls, written atomic.Int64
-	// skipped is the time that was slept through without waiting.
+	// skipped is the time that waits skipped.
 	skipped atomic.Int64
-	// marks receives the marks of commands without effect: the standard error of the
-	// outermost script, which no redirection of the script changes.
+	// marks receives the marks of commands without effect: the standard error of the outermost script, which
+	// redirections in the script do not change.
 	marks io.Writer
 	end   context.CancelCauseFunc
-	// matches are the bytes of names that patterns have matched.
+	// matches is the size of the names that patterns have matched, in bytes.
 	matches atomic.Int64
-	// jobs are what the script and those it starts have in the background.
+	// jobs are the background jobs of the script and of the scripts that it starts.
 	jobs sync.WaitGroup
 }
 
-// lateJobs is how long the jobs that a script leaves behind may go on.
+// lateJobs is the time that jobs have to end after their script has ended.
 const lateJobs = 200 * time.Millisecond
 
-// close waits for the jobs that a script leaves behind, and ends those that take longer.
+// close waits for the remaining jobs of a script, and ends those that take longer than lateJobs.
 func (u *usage) close() {
 	late := time.AfterFunc(lateJobs, func() { u.end(nil) })
 	defer late.Stop()
@@ -78,8 +77,8 @@ func (u *usage) close() {
 
 type limitsKey struct{}
 
-// enter begins a script: the outermost one gets its bounds, and its standard error takes
-// the marks. leave is called at its end.
+// enter begins a script. The outermost script gets new bounds, and its standard error receives the marks. The caller
+// calls leave at the end of the script.
 func (s *Shell) enter(ctx context.Context, script string, stderr io.Writer) (inner context.Context, leave func(), err error) {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	leave = func() {}
@@ -103,7 +102,7 @@ func (s *Shell) enter(ctx context.Context, script string, stderr io.Writer) (inn
 	return context.WithValue(ctx, limitsKey{}, l), leave, err
 }
 
-// exceed ends a script by a bound; the guest keeps the reason.
+// exceed ends a script that exceeded a bound. The guest stores the reason.
 func (s *Shell) exceed(u *usage, bound string) error {
 	err := errors.New("the script was ended, because it " + bound + " (a bound of the simulation)")
 	s.guest.Overrun(err.Error())
@@ -111,7 +110,7 @@ func (s *Shell) exceed(u *usage, bound string) error {
 	return err
 }
 
-// counted notes one command.
+// counted counts one command, and ends a script that exceeds its bounds.
 func (s *Shell) counted(ctx context.Context) error {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	if !some {
@@ -128,7 +127,8 @@ func (s *Shell) counted(ctx context.Context) error {
 	return nil
 }
 
-// matched notes what a pattern of file names finds in a folder, and ends the script if that is too much, or with it.
+// matched counts the names that a pattern of file names finds in a folder. It returns an error if there are too many,
+// or if the script has ended.
 func (s *Shell) matched(ctx context.Context, folder string, entries []fs.DirEntry) error {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	if err := ctx.Err(); err != nil || !some {
@@ -149,7 +149,7 @@ func (s *Shell) writer(ctx context.Context, w io.Writer) io.Writer {
 	return s.shared(ctx, w, &sync.Mutex{})
 }
 
-// shared is writer for one that several commands write to: mu keeps their writes apart.
+// shared returns a writer to w that counts its bytes; several commands write to w, and mu serializes their writes.
 func (s *Shell) shared(ctx context.Context, w io.Writer, mu *sync.Mutex) io.Writer {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	if _, counted := w.(*counter); !some || counted {

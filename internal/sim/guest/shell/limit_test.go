@@ -10,8 +10,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestScriptsAreBounded holds that no script exhausts the process that the guests
-// live in, and that the guest keeps by which bound it was ended.
+// TestScriptsAreBounded checks that no script exhausts the process that runs the guests, and that the guest stores
+// the bound that ended the script.
 func TestScriptsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ os, script, bound string }{
 		"sh: a loop":               {machine.Linux, "while :; do :; done", "commands"},
@@ -65,8 +65,7 @@ func TestScriptsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLoopsEndWithTheirContext holds that a guest that is deleted does not wait for
-// its scripts.
+// TestLoopsEndWithTheirContext checks that a guest that is deleted does not wait for its scripts.
 func TestLoopsEndWithTheirContext(t *testing.T) {
 	for os, script := range map[string]string{machine.Linux: "while ((1)); do ((i++)); done",
 		machine.Windows: "$x = 1\nwhile ($true) { Start-Sleep -Seconds 1 }"} {
@@ -82,7 +81,7 @@ func TestLoopsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// FuzzScripts runs any script in a shell of either OS; it comes to an end.
+// FuzzScripts checks that any script ends in a shell of either OS.
 func FuzzScripts(f *testing.F) {
 	for _, s := range []string{"f() { f; }; f", "for i in 1 2; do echo $i; done | cat", ":a\ngoto a", "$x = 'a'; $x += $x"} {
 		f.Add(s)
@@ -94,7 +93,7 @@ func FuzzScripts(f *testing.F) {
 	})
 }
 
-// TestGrowthIsAllowed holds that what real scripts do with variables is no doubling.
+// TestGrowthIsAllowed checks that scripts may build long variables in the ways that real scripts do.
 func TestGrowthIsAllowed(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")
 	const script = `PATH=$PATH:/opt/bin; list=; line=; for i in {1..50}; do list="$list $i"; line="$list:$i"; args+=" --x=$i"; done

@@ -41,8 +41,8 @@ func linuxCommands() Table {
 	return t
 }
 
-// noEffectOnLinux are the programs whose effect no simulated node depends on, and that
-// real boots run: they are accepted, and each is marked.
+// noEffectOnLinux are programs that real boots run and whose effect no simulated node depends on: they are accepted,
+// and each call is marked.
 var noEffectOnLinux = strings.Fields(`
 	modprobe sysctl swapoff swapon mount umount iptables ip6tables iptables-save iptables-restore nft
 	update-ca-certificates ufw setenforce apparmor_parser ldconfig logger
@@ -51,8 +51,8 @@ var noEffectOnLinux = strings.Fields(`
 	growpart tune2fs e2label ethtool systemd-tmpfiles systemd-sysctl update-initramfs wall chage locale-gen
 	dpkg-reconfigure apt-mark loadkeys kill`)
 
-// quiet refuses a program that only a real node can answer for.
-func quiet(name string) Command {
+// nodeOnly refuses a program that only a real node can run; it only reports its version.
+func nodeOnly(name string) Command {
 	return func(_ context.Context, p *Process) int {
 		if p.Arg(1) == "--version" || p.Arg(1) == "version" {
 			p.Printf("%s simulated (Kubernetes %s, %s %s)\n", name, p.Guest.Image.KubernetesVersion,
@@ -64,7 +64,7 @@ func quiet(name string) Command {
 	}
 }
 
-// parseWait reads a time of sleep and timeout: a number and s, m, h or d.
+// parseWait parses a duration of sleep and timeout: a number and s, m, h or d.
 func parseWait(text string) (time.Duration, bool) {
 	unit := time.Second
 	if text != "" {
@@ -95,7 +95,7 @@ func sleep(ctx context.Context, p *Process, o options) int {
 	return pause(ctx, p, all)
 }
 
-// timeout runs a command that it ends after some of the guest's time.
+// timeout runs a command and ends it after a duration of the guest's time.
 func timeout(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
 		return p.missing("operand")
@@ -153,7 +153,7 @@ func sudo(ctx context.Context, p *Process, o options) int {
 	return 0
 }
 
-// assigned puts the variables before a program's name into the environment, and returns what follows them.
+// assigned sets the variables before a program's name in the environment, and returns the words after them.
 func (p *Process) assigned(args []string) []string {
 	for len(args) > 0 && strings.Contains(args[0], "=") {
 		k, v, _ := strings.Cut(args[0], "=")
@@ -162,7 +162,7 @@ func (p *Process) assigned(args []string) []string {
 	return args
 }
 
-// child runs args with p's streams.
+// child runs args with p's streams and returns the exit code.
 func (s *Shell) child(ctx context.Context, p *Process, args []string) int {
 	if len(args) == 0 {
 		return p.missing("operand")
@@ -174,8 +174,8 @@ func (s *Shell) child(ctx context.Context, p *Process, args []string) int {
 	return code
 }
 
-// runSh implements sh, dash and bash with -c SCRIPT, a file, or standard input. Options before
-// these are options of set.
+// runSh implements sh, dash and bash with -c SCRIPT, a file, or standard input. The options before these are options
+// of set.
 func runSh(ctx context.Context, p *Process) int {
 	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: p.name(), Inherits: true}
 	run := p.shell.Sh

@@ -66,7 +66,7 @@ func awkCommand(ctx context.Context, p *Process, o options) int {
 			if captured {
 				inner.Stdout = &out
 			}
-			p.meter.Look() // a step of the program is as long as this one
+			p.meter.Look() // the command may take long, so check that the program may continue
 			code := p.shell.child(ctx, &inner, []string{"sh", "-c", text})
 			return out.String(), code
 		}
@@ -82,7 +82,7 @@ func awkCommand(ctx context.Context, p *Process, o options) int {
 	return code
 }
 
-// awkInputs are the operands of awk: files and assignments.
+// awkInputs are the operands of awk that are not read yet: files and assignments.
 type awkInputs struct {
 	p    *Process
 	args []string

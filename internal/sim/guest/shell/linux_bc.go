@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// decimal is a number of bc: an integer with so many digits behind the point.
+// decimal is a number of bc: an integer with scale decimal digits.
 type decimal struct {
 	n     *big.Int
 	scale int
 }
 
-// calculation is one run of bc: expressions, variables, scale and obase; what else bc knows is refused.
+// calculation is one run of bc: expressions, variables, scale and obase. It refuses other features of bc.
 type calculation struct {
 	p       *Process
 	text    string
@@ -23,17 +23,17 @@ type calculation struct {
 	vars    map[string]decimal
 	last    decimal
 	nest    int
-	problem string // what is refused or wrong
+	problem string // the reason of a refusal or an error
 	refused bool
 }
 
-// Bounds of a calculation: how deep an expression is nested, and how many bits and digits behind the point a number has.
+// Bounds of a calculation: the nesting of an expression, and the bits of a number.
 const (
 	maxNestOfBC = 500
 	maxBits     = 400_000
 )
 
-// maxScale bounds the digits of a number.
+// maxScale bounds the decimal digits of a number.
 const maxScale = 1000
 
 func bc(_ context.Context, p *Process, o options) int {
@@ -82,7 +82,7 @@ func (c *calculation) fail(refused bool, text string) decimal {
 	return decimal{new(big.Int), 0}
 }
 
-// statement evaluates an expression; an assignment is not shown.
+// statement evaluates an expression or an assignment. shown is false for an assignment, whose value is not printed.
 func (c *calculation) statement() (value decimal, shown bool) {
 	name := c.word()
 	c.blanks()
@@ -163,7 +163,7 @@ func (c *calculation) comparison() decimal {
 
 func ten(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
-// aligned returns the integer of a number with so many digits behind the point; digits may be lost.
+// aligned returns a number as an integer with scale decimal digits; further digits are dropped.
 func (c *calculation) aligned(x decimal, scale int) *big.Int {
 	if scale >= x.scale {
 		return new(big.Int).Mul(x.n, ten(scale-x.scale))
@@ -244,6 +244,7 @@ func (c *calculation) power() decimal {
 	return decimal{c.aligned(all, scale), scale}
 }
 
+// unary evaluates a negation, a parenthesis, a number, a variable or a function.
 func (c *calculation) unary() decimal {
 	switch {
 	case c.take("-") != "":
@@ -308,7 +309,7 @@ func (c *calculation) unary() decimal {
 	return decimal{n, len(fraction)}
 }
 
-// show writes a number as bc does: without a zero before the point.
+// show returns a number as bc prints it: without a zero before the point.
 func (c *calculation) show(x decimal) string {
 	if c.obase != 10 {
 		if x.scale > 0 && new(big.Int).Mul(c.whole(x), ten(x.scale)).Cmp(x.n) != 0 {
@@ -327,7 +328,7 @@ func (c *calculation) show(x decimal) string {
 		text = "-" + text
 	}
 	var lines []string
-	for ; len(text) > 69; text = text[69:] { // a line has 70 columns
+	for ; len(text) > 69; text = text[69:] { // an output line has 70 columns
 		lines = append(lines, text[:69])
 	}
 	return strings.Join(append(lines, text), "\\\n")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// targets resolves where cp, mv and ln -s put each source.
+// targets returns the sources of cp, mv and ln -s, and a function that returns the target of each source.
 func (p *Process) targets(o options) (sources []string, target func(string) string, code int) {
 	sources = o.operands
 	if o.has("t") {
@@ -37,14 +37,14 @@ func (p *Process) targets(o options) (sources []string, target func(string) stri
 		return nil, nil, p.Fail(1, "%s: cannot %s '%s': Not a directory", p.name(), what, last)
 	}
 	return sources, func(s string) string {
-		if into && (p.name() == "mv" || path.Base(s) != "." && path.Base(s) != "..") { // cp copies what is in them
+		if into && (p.name() == "mv" || path.Base(s) != "." && path.Base(s) != "..") { // cp copies the contents of . and ..
 			return path.Join(to, path.Base(p.Abs(s)))
 		}
 		return to
 	}, 0
 }
 
-// shown returns a target as the command line names it.
+// shown returns a target in the form of the command line.
 func (p *Process) shown(o options, to string) string {
 	last := o.operands[len(o.operands)-1]
 	if p.Abs(last) == to {
@@ -93,23 +93,23 @@ func copyFiles(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// maxCopied bounds the files of one copy, which a tree that is copied into itself
-// would never end.
+// maxCopied bounds the files of one copy, because the copy of a tree into itself would not end.
 const maxCopied = 1000
 
-// copying is one run of cp.
+// copying is the state of one run of cp.
 type copying struct {
 	p                       *Process
 	left                    int
 	keepLinks, exact, newer bool
 }
 
-// copyTree copies a file, or a directory with all in it.
+// copyTree copies a file, or a directory with its contents.
 func copyTree(p *Process, from, to string) error {
 	c := copying{p: p, left: maxCopied}
 	return c.into(from, to, 0)
 }
 
+// into copies a file or a directory to a path.
 func (c *copying) into(from, to string, depth int) error {
 	c.p.meter.Look()
 	root := c.p.Guest.Root
@@ -151,7 +151,7 @@ func (c *copying) link(from, to string) error {
 	if err != nil {
 		return err
 	}
-	_ = c.p.Guest.Root.Remove(to) // it need not be there
+	_ = c.p.Guest.Root.Remove(to) // a missing file is no error
 	return c.p.Guest.Root.Symlink(target, to)
 }
 
@@ -237,7 +237,7 @@ func link(_ context.Context, p *Process, o options) int {
 				code = p.Fail(1, "ln: failed to create symbolic link '%s': File exists", args[len(args)-1])
 				continue
 			}
-			_ = p.Guest.Root.Remove(name) // the link below says what is wrong
+			_ = p.Guest.Root.Remove(name) // if it fails, creating the link reports the error
 		}
 		make := p.Guest.Root.Symlink
 		if !o.has("s") {
@@ -256,7 +256,7 @@ func link(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// resolve follows the links of a path. missing parts are taken as they are.
+// resolve follows the links of a path. Missing parts stay as they are.
 func (p *Process) resolve(name string, links int) string {
 	at := "/"
 	if !path.IsAbs(name) {
@@ -280,7 +280,7 @@ func (p *Process) resolve(name string, links int) string {
 	return at
 }
 
-// readlink prints the targets of links, or with -f, -e and -m what realpath prints of files.
+// readlink prints the targets of links, or with -f, -e and -m the real paths of files, as realpath does.
 func readlink(_ context.Context, p *Process, o options) int {
 	code, whole := 0, p.name() == "realpath"
 	for _, a := range o.operands {
@@ -311,7 +311,7 @@ func readlink(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// relativePath returns a path as seen from a folder.
+// relativePath returns a path relative to a folder.
 func relativePath(from, to string) string {
 	up := ""
 	for from = path.Clean(from); to != from && !strings.HasPrefix(to, strings.TrimSuffix(from, "/")+"/"); from = path.Dir(from) {

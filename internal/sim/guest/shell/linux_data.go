@@ -45,7 +45,7 @@ func dataCommands() Table {
 
 const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// base64Command encodes, and decodes with -d.
+// base64Command encodes its input, or with -d decodes it.
 func base64Command(_ context.Context, p *Process, o options) int {
 	data, err := p.read(orStdin(o.operands)[0])
 	if err != nil {
@@ -56,14 +56,14 @@ func base64Command(_ context.Context, p *Process, o options) int {
 		plain, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
 			good := len(text) - len(strings.TrimLeft(text, base64Letters))
-			if good%4 == 1 { // less than a byte
+			if good%4 == 1 { // the rest is less than a byte
 				good--
 			}
 			plain, _ = base64.RawStdEncoding.DecodeString(text[:good])
-			_, _ = p.Stdout.Write(plain) // a failed write is the reader's affair
+			_, _ = p.Stdout.Write(plain) // an error means that nothing reads the output
 			return p.Fail(1, "base64: invalid input")
 		}
-		_, _ = p.Stdout.Write(plain) // a failed write is the reader's affair
+		_, _ = p.Stdout.Write(plain) // an error means that nothing reads the output
 		return 0
 	}
 	width := 76
@@ -86,7 +86,7 @@ func base64Command(_ context.Context, p *Process, o options) int {
 	return 0
 }
 
-// maxUnzipped bounds what a compressed stream may grow to.
+// maxUnzipped bounds the size of a decompressed stream, in bytes.
 const maxUnzipped = 16 << 20
 
 func ungzip(data []byte) ([]byte, error) {
@@ -109,18 +109,18 @@ func zipped(meter *limit.Meter, data []byte) []byte {
 	w := gzip.NewWriter(&b)
 	for part := range slices.Chunk(data, 1<<20) {
 		meter.Look()
-		_, _ = w.Write(part) // a buffer takes all
+		_, _ = w.Write(part) // a buffer accepts every write
 	}
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// gzipCommand is gzip, gunzip and zcat: streams, or files in place.
+// gzipCommand implements gzip, gunzip and zcat, for streams and for files in place.
 func gzipCommand(_ context.Context, p *Process, o options) int {
 	undo := o.has("d", "t") || p.name() != "gzip"
 	toStdout := o.has("c") || p.name() == "zcat"
 	code := 0
-	fail := func(c int, format string, a ...any) { // an error is 1 and a warning is 2
+	fail := func(c int, format string, a ...any) { // the code is 1 for an error and 2 for a warning
 		p.Fail(c, "gzip: "+format, a...)
 		code = map[bool]int{true: 1, false: 2}[c == 1 || code == 1]
 	}
@@ -153,7 +153,7 @@ func gzipCommand(_ context.Context, p *Process, o options) int {
 		case o.has("t"):
 			continue
 		case toStdout || f == "-":
-			_, _ = p.Stdout.Write(out) // a failed write is the reader's affair
+			_, _ = p.Stdout.Write(out) // an error means that nothing reads the output
 			continue
 		case p.Guest.Root.Exists(p.Abs(to)) && !o.has("f"):
 			fail(2, "%s already exists;\tnot overwritten", to)
@@ -170,7 +170,7 @@ func gzipCommand(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// digests prints and checks digests.
+// digests returns a command that prints digests and, with -c, checks them.
 func digests(digest func() hash.Hash) func(context.Context, *Process, options) int {
 	of := func(data []byte) string {
 		h := digest()
@@ -233,7 +233,7 @@ func digests(digest func() hash.Hash) func(context.Context, *Process, options) i
 	}
 }
 
-// warn says how many of something are not as they should be, if any.
+// warn writes a warning about a number of items, unless it is 0.
 func (p *Process) warn(n int, one, many string) {
 	if n > 1 {
 		one = many
@@ -243,10 +243,10 @@ func (p *Process) warn(n int, one, many string) {
 	}
 }
 
-// tarCommand makes, lists and unpacks archives, with gzip or without.
+// tarCommand creates, lists and unpacks archives, optionally with gzip.
 func tarCommand(ctx context.Context, p *Process) int {
 	args := p.Args[1:]
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") { // the old way: tar xzf FILE
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") { // the old syntax: tar xzf FILE
 		letters, rest := args[0], args[1:]
 		args = nil
 		for _, l := range letters {
@@ -285,6 +285,7 @@ func tarCommand(ctx context.Context, p *Process) int {
 	return p.Fail(2, "tar: You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
 }
 
+// tarCreate writes an archive. The paths in p are relative to -C, those in outer to the current folder.
 func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -355,18 +356,19 @@ func tarCreate(ctx context.Context, p, outer *Process, o options) int {
 		data = zipped(p.meter, data)
 	}
 	if file == "" || file == "-" {
-		_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+		_, _ = p.Stdout.Write(data) // an error means that nothing reads the output
 		return code
 	}
 	if outer.Abs(file) == "/dev/null" {
 		return code
 	}
-	if err := p.Guest.Root.WriteFile(outer.Abs(file), data, p.creates(0o666)); err != nil {
+	if err := p.Guest.Root.WriteFile(outer.Abs(file), data, p.newFileMode(0o666)); err != nil {
 		return p.failed(file, err)
 	}
 	return code
 }
 
+// tarRead lists or unpacks an archive. The paths in p are relative to -C, those in outer to the current folder.
 func tarRead(ctx context.Context, p, outer *Process, o options) int {
 	file := o.value("f")
 	if file == "" {
@@ -428,7 +430,7 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 		}
 		if o.has("O") {
 			if h.Typeflag == tar.TypeReg {
-				_, _ = io.Copy(p.Stdout, io.LimitReader(r, maxUnzipped)) // a failed write is the reader's affair
+				_, _ = io.Copy(p.Stdout, io.LimitReader(r, maxUnzipped)) // an error means that nothing reads the output
 			}
 			continue
 		}
@@ -449,7 +451,7 @@ func tarRead(ctx context.Context, p, outer *Process, o options) int {
 	return code
 }
 
-// excluded reports whether a pattern is for a name, or the end of its path.
+// excluded reports whether a pattern matches a name, or the end of its path.
 func excluded(meter *limit.Meter, patterns []*shPattern, name string) bool {
 	return slices.ContainsFunc(patterns, func(m *shPattern) bool {
 		for rest := strings.TrimSuffix(name, "/"); ; {
@@ -465,7 +467,7 @@ func excluded(meter *limit.Meter, patterns []*shPattern, name string) bool {
 	})
 }
 
-// transformed returns what --transform does to a name, by expressions of sed.
+// transformed returns the function of --transform, which changes a name by expressions of sed.
 func (p *Process) transformed(ctx context.Context, expressions []string) func(string) string {
 	return func(name string) string {
 		if len(expressions) == 0 {
@@ -480,6 +482,7 @@ func (p *Process) transformed(ctx context.Context, expressions []string) func(st
 	}
 }
 
+// inArchive reports whether the operands name an entry of an archive, and records in seen which one does.
 func inArchive(meter *limit.Meter, name string, names []string, wanted []*shPattern, seen map[string]bool) bool {
 	for i, n := range names {
 		meter.Step()
@@ -510,7 +513,7 @@ func untar(p *Process, h *tar.Header, name string, r io.Reader) error {
 		}
 		return root.Chmod(at, h.FileInfo().Mode().Perm()|0o700)
 	case tar.TypeSymlink:
-		_ = root.Remove(at) // it need not be there
+		_ = root.Remove(at) // a missing file is no error
 		return root.Symlink(h.Linkname, at)
 	case tar.TypeReg:
 		data, err := io.ReadAll(io.LimitReader(r, maxUnzipped))

@@ -61,7 +61,7 @@ func date(_ context.Context, p *Process, o options) int {
 	return 0
 }
 
-// dateText formats a time as strftime does.
+// dateText formats a time as strftime does. unknown is the first directive that is unknown, or "".
 func dateText(format string, t time.Time) (text, unknown string) {
 	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05",
 		'F': "2006-01-02", 'T': "15:04:05", 'D': "01/02/06", 'y': "06", 'I': "03", 'p': "PM",
@@ -158,8 +158,8 @@ func dateText(format string, t time.Time) (text, unknown string) {
 	return b.String(), ""
 }
 
-// dateItems are the items of a date as GNU's parser (coreutils' manual, "Date input formats") takes them, longest first. The names of
-// the groups say what they set.
+// dateItems matches an item of a date as GNU's parser accepts it (coreutils' manual, "Date input formats"), the
+// longest form first. Each named group is the field that it sets.
 var dateItems = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`@(?P<epoch>-?\d+)(?:\.\d+)?`,
 	`(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?:t|\b)`,
@@ -179,7 +179,7 @@ var dateItems = regexp.MustCompile(`^(?:` + strings.Join([]string{
 
 const monthNames = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 
-// dateWords are the beginnings of words that a date may have.
+// dateWords matches the beginnings of the words in GNU's dates.
 var dateWords = regexp.MustCompile(`^(?:` + monthNames + `|sun|mon|tue|wed|thu|fri|sat|year|month|fortnight|week|day|hour|min|sec|` +
 	`next|last|this|first|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|now|today|yesterday|tomorrow|ago|` +
 	`am|pm|utc|gmt|ut|wet|west|bst|art|brt|brst|nst|ndt|ast|adt|clt|clst|est|edt|cst|cdt|mst|mdt|pst|pdt|akst|akdt|hst|hast|hadt|` +
@@ -190,7 +190,8 @@ const (
 	errUnknownDate = saying("a date of an unknown form")
 )
 
-// parseDate reads the dates of date -d and touch -d. It says which texts are no date for the real one either.
+// parseDate parses a date of date -d and touch -d. It distinguishes texts that the real program refuses too from
+// forms that are not simulated.
 func parseDate(text string, now time.Time) (time.Time, error) {
 	rest := strings.TrimSpace(strings.ToLower(text))
 	set := map[string]string{}
@@ -232,7 +233,8 @@ func parseDate(text string, now time.Time) (time.Time, error) {
 	return dateOf(set, add, now)
 }
 
-// dateOf makes a date of what was named, the rest as GNU's parser: the day is today, the time midnight unless only a distance was named.
+// dateOf returns the date with the given fields. As in GNU's parser, the day defaults to today and the time to
+// midnight, unless only a distance is given.
 func dateOf(set map[string]string, add map[string]int, now time.Time) (time.Time, error) {
 	n := func(name string, other int) int {
 		if v, err := strconv.Atoi(set[name]); err == nil {

@@ -2,16 +2,16 @@ package shell
 
 import "github.com/pmezard/go-difflib/difflib"
 
-// hunk is a part that differs: its lines in either text.
+// hunk is a difference of two texts: the ranges of lines that differ in each.
 type hunk struct{ from, to [2]int }
 
-// Bounds of what is compared, which takes about a second: the comparison itself cannot be ended.
+// Bounds of a comparison, which then takes about a second: it cannot be interrupted.
 const (
 	maxDiffLines = 100_000
 	maxPairs     = 1 << 20
 )
 
-// hunks compares the lines of two texts; ok is false, and the comparison refused, if it would take too long.
+// hunks compares the lines of two texts. If that would take too long, it refuses and ok is false.
 func (p *Process) hunks(texts [2][]string) (all []hunk, ok bool) {
 	if len(texts[0])+len(texts[1]) > maxDiffLines || pairs(texts) > maxPairs {
 		p.Refuse("a comparison of more than %d lines, or %d pairs of equal lines", maxDiffLines, maxPairs)
@@ -25,7 +25,7 @@ func (p *Process) hunks(texts [2][]string) (all []hunk, ok bool) {
 	return all, true
 }
 
-// pairs counts the lines of one text that equal a line of the other.
+// pairs returns the number of pairs of a line of one text and an equal line of the other.
 func pairs(lines [2][]string) (n int) {
 	count := map[string]int{}
 	for _, line := range lines[1] {

@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// od prints bytes: as letters, and as numbers of one, two or four bytes.
+// od prints bytes as characters, and as numbers of one, two or four bytes.
 func od(_ context.Context, p *Process, o options) int {
 	text, code := p.inputs(o.operands)
 	if text == "" && code != 0 {
@@ -114,7 +114,7 @@ func od(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// odLine writes a line of bytes in one format; width is what a byte takes.
+// odLine returns a line of bytes in one format; width is the number of columns of a byte.
 func odLine(kind string, part []byte, width int) string {
 	var b strings.Builder
 	if kind == "c" {
@@ -156,7 +156,7 @@ func odLine(kind string, part []byte, width int) string {
 	return b.String()
 }
 
-// visible shows what cat -v does.
+// visible returns a text as cat -v shows it.
 func visible(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -177,7 +177,7 @@ func visible(text string) string {
 	return b.String()
 }
 
-// column makes a table of words, or fills lines.
+// column prints words as a table, or fills lines.
 func column(_ context.Context, p *Process, o options) int {
 	if !o.has("t") {
 		return p.Refuse("column other than column -t")
@@ -223,7 +223,7 @@ func column(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// split writes parts of a file to files of their own.
+// split writes the parts of a file to separate files.
 func split(ctx context.Context, p *Process, o options) int {
 	name, prefix := orStdin(o.operands)[0], "x"
 	if len(o.operands) > 1 {
@@ -236,7 +236,7 @@ func split(ctx context.Context, p *Process, o options) int {
 	if len(data) == 0 {
 		return 0
 	}
-	var parts iter.Seq[[]byte] // made one by one: there may be as many as the file has bytes
+	var parts iter.Seq[[]byte] // an iterator, because there may be as many parts as the file has bytes
 	if o.has("b") {
 		n, ok := sized(o.value("b"))
 		if !ok || n < 1 {
@@ -264,7 +264,7 @@ func split(ctx context.Context, p *Process, o options) int {
 	i := -1
 	for part := range parts {
 		if i++; ctx.Err() != nil {
-			return 1 // it was ended
+			return 1 // the script was ended
 		}
 		suffix := fmt.Sprintf("%0*d", length, i)
 		if !o.has("d") {
@@ -277,14 +277,14 @@ func split(ctx context.Context, p *Process, o options) int {
 			suffix = string(letters)
 		}
 		file := prefix + suffix + o.value("additional-suffix")
-		if err := p.Guest.Root.WriteFile(p.Abs(file), part, p.creates(0o666)); err != nil {
+		if err := p.Guest.Root.WriteFile(p.Abs(file), part, p.newFileMode(0o666)); err != nil {
 			return p.failed(file, err)
 		}
 	}
 	return 0
 }
 
-// csplit splits a file before lines that match.
+// csplit splits a file before lines that match a pattern.
 func csplit(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
 		return p.missing("operand")
@@ -331,13 +331,13 @@ func csplit(ctx context.Context, p *Process, o options) int {
 	number := 0
 	for _, part := range parts {
 		if ctx.Err() != nil {
-			return 1 // it was ended
+			return 1 // the script was ended
 		}
 		if part == "" && o.has("z") {
 			continue
 		}
 		file := cmp.Or(o.value("f"), "xx") + fmt.Sprintf("%02d", number)
-		if err := p.Guest.Root.WriteFile(p.Abs(file), []byte(part), p.creates(0o666)); err != nil {
+		if err := p.Guest.Root.WriteFile(p.Abs(file), []byte(part), p.newFileMode(0o666)); err != nil {
 			return p.failed(file, err)
 		}
 		if number++; !o.has("s") {
@@ -347,7 +347,7 @@ func csplit(ctx context.Context, p *Process, o options) int {
 	return code
 }
 
-// sized reads 4K, 1M and their like.
+// sized parses a number with a unit, such as 4K or 1M.
 func sized(text string) (int, bool) {
 	unit := 1
 	for suffix, n := range map[string]int{"K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "KB": 1000, "MB": 1000_000,
@@ -396,7 +396,7 @@ func dd(_ context.Context, p *Process) int {
 	if err != nil {
 		return p.Fail(1, "dd: failed to open '%s': %s", set["if"], reason(err))
 	}
-	_, _ = io.CopyN(io.Discard, in.in, int64(number("skip")*block)) // less is less
+	_, _ = io.CopyN(io.Discard, in.in, int64(number("skip")*block)) // a shorter input is no error
 	var data []byte
 	if set["count"] != "" {
 		most := number("count") * block
@@ -409,7 +409,7 @@ func dd(_ context.Context, p *Process) int {
 		data, _ = io.ReadAll(io.LimitReader(in.in, maxCopiedBytes))
 	}
 	if of := set["of"]; of == "" || of == "-" || !p.device(of, data) && of == "/dev/stdout" {
-		_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+		_, _ = p.Stdout.Write(data) // an error means that nothing reads the output
 	} else if of != "/dev/null" {
 		old, _ := p.Guest.Root.ReadFile(p.Abs(of))
 		at := number("seek") * block
@@ -422,7 +422,7 @@ func dd(_ context.Context, p *Process) int {
 		if strings.Contains(set["conv"], "notrunc") && len(old) > len(out) {
 			out = append(out, old[len(out):]...)
 		}
-		if err := p.Guest.Root.WriteFile(p.Abs(of), out, p.creates(0o666)); err != nil {
+		if err := p.Guest.Root.WriteFile(p.Abs(of), out, p.newFileMode(0o666)); err != nil {
 			return p.Fail(1, "dd: failed to open '%s': %s", of, reason(err))
 		}
 	}
@@ -436,10 +436,10 @@ func dd(_ context.Context, p *Process) int {
 	return 0
 }
 
-// maxCopiedBytes bounds what dd copies.
+// maxCopiedBytes bounds the bytes that dd copies.
 const maxCopiedBytes = 64 << 20
 
-// zgrep is grep of compressed files.
+// zgrep runs grep on compressed files.
 func zgrep(ctx context.Context, p *Process) int {
 	inner := *p
 	inner.Args = append([]string{"grep"}, p.Args[1:]...)
@@ -460,7 +460,7 @@ func zgrep(ctx context.Context, p *Process) int {
 	return p.shell.commands["grep"](ctx, &inner)
 }
 
-// diff prints what differs of two files or folders.
+// diff prints the differences of two files or folders.
 func diff(_ context.Context, p *Process, o options) int {
 	if len(o.operands) != 2 {
 		return p.Fail(2, "diff: missing operand after '%s'", strings.Join(o.operands, " "))
@@ -643,7 +643,7 @@ func (p *Process) unified(o options, a, b string, lines [2][]string, all []hunk)
 	}
 }
 
-// side prints lines of one of two texts behind a sign.
+// side prints the lines of one of two texts, each after a sign.
 func (p *Process) side(sign string, part []string) {
 	for _, line := range part {
 		p.Printf("%s%s", sign, line)
@@ -653,7 +653,7 @@ func (p *Process) side(sign string, part []string) {
 	}
 }
 
-// cmpCommand says where two files differ first.
+// cmpCommand prints the position of the first difference of two files.
 func cmpCommand(_ context.Context, p *Process, o options) int {
 	if len(o.operands) < 1 || len(o.operands) > 2 {
 		return p.Refuse("cmp %s", strings.Join(p.Args[1:], " "))
@@ -693,15 +693,15 @@ func cmpCommand(_ context.Context, p *Process, o options) int {
 	return 1
 }
 
-// launched runs the program behind the options of nice and its like, which change nothing here.
-func launched(ctx context.Context, p *Process, o options) int {
+// runOperands runs the program after the options of nice and similar commands, which have no effect here.
+func runOperands(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {
 		return p.Refuse("%s without a program", p.name())
 	}
 	return p.shell.child(ctx, p, o.operands)
 }
 
-// xxd prints bytes in hexadecimal digits, and reads them.
+// xxd prints bytes as hexadecimal digits, or with -r reads them.
 func xxd(_ context.Context, p *Process, o options) int {
 	text, code := p.inputs(o.operands)
 	if code != 0 {
@@ -716,7 +716,7 @@ func xxd(_ context.Context, p *Process, o options) int {
 		if err != nil {
 			return p.Fail(1, "xxd: %v", err)
 		}
-		_, _ = p.Stdout.Write(out) // a failed write is the reader's affair
+		_, _ = p.Stdout.Write(out) // an error means that nothing reads the output
 		return code
 	}
 	if n, err := strconv.Atoi(o.value("s")); err == nil {
@@ -758,7 +758,7 @@ func xxd(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// shuf puts lines in a random order.
+// shuf prints lines in a random order.
 func shuf(_ context.Context, p *Process, o options) int {
 	var lines []string
 	code := 0
@@ -777,7 +777,7 @@ func shuf(_ context.Context, p *Process, o options) int {
 		}
 	case o.has("e"):
 		lines = slices.Clone(o.operands)
-	case o.value("n") != "0": // of which nothing is read
+	case o.value("n") != "0": // with -n 0, nothing is read
 		var text string
 		text, code = p.inputs(o.operands)
 		lines = p.linesOf(text)
@@ -800,7 +800,7 @@ func join(_ context.Context, p *Process, o options) int {
 	sep, code := o.value("t"), 0
 	var rows [2][][]string
 	var keys [2]int
-	var wrong [2]string // the first line out of order, of which join speaks where a line has no partner
+	var wrong [2]string // the first line out of order of each file, which join reports if a line has no partner
 	single := false
 	key := func(i int, row []string) string {
 		if keys[i] < len(row) {
@@ -841,7 +841,7 @@ func join(_ context.Context, p *Process, o options) int {
 			part := cmp.Or(key(0, pair[0]), key(1, pair[1]))
 			if c != "0" {
 				row, n := pair[c[0]-'1'], 0
-				if n, _ = strconv.Atoi(c[2:]); n <= len(row) { // its form is checked
+				if n, _ = strconv.Atoi(c[2:]); n <= len(row) { // its form was checked before
 					part = row[n-1]
 				} else {
 					part = ""
@@ -909,7 +909,7 @@ var (
 	joinColumn = regexp.MustCompile(`^(0|[12]\.[1-9]\d?)$`)
 )
 
-// expandCommand writes blanks for tabs.
+// expandCommand replaces tabs with blanks.
 func expandCommand(_ context.Context, p *Process, o options) int {
 	stop, err := strconv.Atoi(cmp.Or(o.value("t"), "8"))
 	if err != nil || stop < 1 || stop > streamPart {

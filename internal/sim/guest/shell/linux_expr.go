@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
-// exprRun evaluates an expression of expr, whose words are its arguments.
+// exprRun evaluates an expression of expr; its arguments are the words of the expression.
 type exprRun struct {
 	words []string
 	at    int
@@ -124,7 +124,7 @@ func (e *exprRun) apply(a, op, b string) string {
 	return strconv.FormatInt(calculated(op, x, y), 10)
 }
 
-// match is STRING : PATTERN, which starts at the first letter.
+// match implements STRING : PATTERN, which matches at the first character.
 func (e *exprRun) match(text, pattern string) string {
 	re, err := regex.Compile(strings.TrimPrefix(pattern, "^"), regex.Options{Begin: true})
 	var m []int

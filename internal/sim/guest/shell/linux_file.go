@@ -55,7 +55,7 @@ func fileCommands() Table {
 	}
 }
 
-// missing reports that the command line lacks something, as coreutils do.
+// missing reports a missing part of the command line, as coreutils do.
 func (p *Process) missing(what string) int {
 	return p.Fail(usageCode(p.name()), "%[1]s: missing %[2]s\nTry '%[1]s --help' for more information.", p.name(), what)
 }
@@ -75,7 +75,7 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "No such file or directory"
-	case errors.Is(err, syscall.ENOTEMPTY): // which is an fs.ErrExist too
+	case errors.Is(err, syscall.ENOTEMPTY): // it is also an fs.ErrExist
 		return "Directory not empty"
 	case errors.Is(err, fs.ErrExist):
 		return "File exists"
@@ -103,7 +103,7 @@ func cat(_ context.Context, p *Process, o options) int {
 		}
 		if len(o.given) == 0 {
 			for part := in.read(buffer); len(part) > 0; part = in.read(buffer) {
-				_, _ = p.Stdout.Write(part) // a failed write is the reader's affair
+				_, _ = p.Stdout.Write(part) // an error means that nothing reads the output
 			}
 			continue
 		}
@@ -143,8 +143,8 @@ func orStdin(files []string) []string {
 	return files
 }
 
-// read returns a file's content, or standard input for "-". It knows the few
-// files of /proc and /sys that scripts ask for.
+// read returns a file's content, or standard input for "-". It simulates the few files of /proc and /sys that scripts
+// read.
 func (p *Process) read(name string) ([]byte, error) {
 	if name == "-" {
 		if p.Stdin == nil {
@@ -175,22 +175,21 @@ func (p *Process) read(name string) ([]byte, error) {
 		if info, err := p.Guest.Root.Stat(file); err == nil {
 			size = copies * int(min(info.Size(), guestfs.MaxRead))
 		}
-		p.meter.Hold(size) // before it is read: others may read at the same time
+		p.meter.Hold(size) // before it is read, because other programs may read at the same time
 		data, err := p.Guest.Root.ReadFile(file)
 		p.meter.Hold(copies*len(data) - size)
 		if errors.Is(err, fs.ErrNotExist) && (strings.HasPrefix(file, "/proc/") || strings.HasPrefix(file, "/sys/")) {
-			p.Refuse("%s", file) // a real machine has more of them
+			p.Refuse("%s", file) // a real machine has more such files
 		}
 		return data, err
 	}
 }
 
-// copies is how often a command holds a text that it reads: as bytes, as text and in its
-// answer.
+// copies is the number of copies of a text that a command has in memory: as bytes, as text and in its output.
 const copies = 3
 
-// readUntil reads a stream to its end, or until a part of it was enough. The process holds
-// what it has read until it ends.
+// readUntil reads a stream to its end, or until enough returns true for a part. The memory of the data counts until
+// the process ends.
 func (p *Process) readUntil(in io.Reader, enough func(part []byte) bool) (data []byte, err error) {
 	part := make([]byte, 64<<10)
 	for {
@@ -215,11 +214,11 @@ func (p *Process) readUntil(in io.Reader, enough func(part []byte) bool) (data [
 // deviceSize is the number of bytes that a read of an endless device such as /dev/zero returns to a program that wants all.
 const deviceSize = 1 << 20
 
-// endless returns bytes of an endless device, nil where a file is none.
+// endless returns bytes of an endless device; nil if the file is not one.
 func (p *Process) endless(file string, size int) []byte {
 	switch file {
 	case "/dev/zero", "/dev/urandom", "/dev/random":
-		p.meter.Hold(copies * min(size, 1<<40)) // which no guest has
+		p.meter.Hold(copies * min(size, 1<<40)) // no guest has that much memory
 		data := make([]byte, size)
 		if file != "/dev/zero" {
 			_, _ = rand.Read(data) // never fails (crypto/rand)
@@ -278,7 +277,7 @@ func mkdir(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// makeDir makes a folder and those above it, which take the umask.
+// makeDir creates a folder and the missing folders above it, all with the given mode.
 func (p *Process) makeDir(d string, mode fs.FileMode) error {
 	root := p.Guest.Root
 	var missing []string
@@ -335,7 +334,7 @@ func remove(_ context.Context, p *Process, o options) int {
 		return p.failed("-", err)
 	}
 	if o.last("i", "I", "f") == "I" && (recursive || len(o.operands) > 3) &&
-		!in.agrees("rm: remove %d argument%s%s? ", len(o.operands), map[bool]string{true: "s"}[len(o.operands) > 1],
+		!in.confirm("rm: remove %d argument%s%s? ", len(o.operands), map[bool]string{true: "s"}[len(o.operands) > 1],
 			map[bool]string{true: " recursively"}[recursive]) {
 		return 0
 	}
@@ -361,7 +360,7 @@ func remove(_ context.Context, p *Process, o options) int {
 		if info.IsDir() && o.last("i", "f") == "i" {
 			return p.Refuse("the questions of rm -i about a folder")
 		}
-		if o.last("i", "f") == "i" && !in.agrees("rm: remove regular file '%s'? ", f) {
+		if o.last("i", "f") == "i" && !in.confirm("rm: remove regular file '%s'? ", f) {
 			continue
 		}
 		drop := p.Guest.Root.RemoveAll
@@ -370,7 +369,7 @@ func remove(_ context.Context, p *Process, o options) int {
 		}
 		var all []string
 		if o.has("v") {
-			all = p.below(f, info)
+			all = p.removedMessages(f, info)
 		}
 		if err := drop(name); err != nil {
 			code = p.Fail(1, "rm: cannot remove '%s': %s", f, reason(err))
@@ -381,22 +380,22 @@ func remove(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// agrees asks a question, and reports whether the next line agrees.
-func (s *stream) agrees(format string, a ...any) bool {
+// confirm asks a question, and reports whether the next line of input answers yes.
+func (s *stream) confirm(format string, a ...any) bool {
 	fmt.Fprintf(s.p.Stderr, format, a...)
 	answer, _ := s.line()
 	return strings.HasPrefix(strings.ToLower(answer), "y")
 }
 
-// below says what rm -v does of a removed file, and of all that is in a folder.
-func (p *Process) below(name string, info fs.FileInfo) (all []string) {
+// removedMessages returns the messages of rm -v for a file, or for a folder with its contents.
+func (p *Process) removedMessages(name string, info fs.FileInfo) (all []string) {
 	if !info.IsDir() {
 		return []string{fmt.Sprintf("removed '%s'\n", name)}
 	}
-	entries, _ := p.Guest.Root.ReadDir(p.Abs(name)) // what cannot be read is not removed either
+	entries, _ := p.Guest.Root.ReadDir(p.Abs(name)) // an unreadable folder is not removed either
 	for _, e := range entries {
 		if inner, err := e.Info(); err == nil {
-			all = append(all, p.below(strings.TrimSuffix(name, "/")+"/"+e.Name(), inner)...)
+			all = append(all, p.removedMessages(strings.TrimSuffix(name, "/")+"/"+e.Name(), inner)...)
 		}
 	}
 	return append(all, fmt.Sprintf("removed directory '%s'\n", name))
@@ -462,9 +461,9 @@ func touch(_ context.Context, p *Process, o options) int {
 		if p.Guest.Root.Exists(name) || !o.has("c") {
 			err := error(nil)
 			if !p.Guest.Root.Exists(name) {
-				err = p.Guest.Root.AppendFile(name, nil, p.creates(0o666))
+				err = p.Guest.Root.AppendFile(name, nil, p.newFileMode(0o666))
 			}
-			if err == nil && (!o.has("a") || o.has("m")) { // there are no times of access
+			if err == nil && (!o.has("a") || o.has("m")) { // there are no access times
 				err = p.Guest.Root.Chtimes(name, when)
 			}
 			if err != nil {

@@ -17,8 +17,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
-// walk visits a file and all below it in the order of names, until visit returns
-// false for a folder.
+// walk visits a file and the files below it in the order of names. It does not enter a folder for which visit returns
+// false.
 func (p *Process) walk(name string, depth int, visit func(name string, depth int, info fs.FileInfo) bool) {
 	info, err := p.Guest.Root.Lstat(p.Abs(name))
 	if err != nil || depth > 64 || !visit(name, depth, info) || !info.IsDir() {
@@ -39,15 +39,15 @@ type findRun struct {
 	tokens   []string
 	at       int
 	min, max int
-	acts     bool // an action was named
+	acts     bool // an action was named, so find does not print by default
 	prune    bool
 	depth    bool
 	quit     bool
-	// regextype is set for expressions of another syntax than find's own.
+	// regextype is set for regular expressions of another syntax than find's own.
 	regextype bool
 	batch     map[int][]string
 	code      int
-	failed    string // of a word of the expression
+	failed    string // the word of the expression that is wrong
 	refused   string
 }
 
@@ -83,7 +83,7 @@ func find(ctx context.Context, p *Process) int {
 			f.code = p.Fail(1, "find: '%s': %s", root, reason(err))
 			continue
 		}
-		var late []found // with -depth a folder comes after what it has
+		var late []found // with -depth, a folder comes after its contents
 		p.walk(root, 0, func(name string, depth int, info fs.FileInfo) bool {
 			f.prune = false
 			if f.depth {
@@ -109,7 +109,7 @@ func find(ctx context.Context, p *Process) int {
 	return f.code
 }
 
-// deepFirst puts each folder behind what it has.
+// deepFirst reorders files so that each folder comes after its contents.
 func deepFirst(all []found) (out []found) {
 	for i := 0; i < len(all); {
 		end := i + 1
@@ -135,7 +135,7 @@ func (f *findRun) next() string {
 	return t
 }
 
-// argument returns the word behind a predicate.
+// argument returns the word after a predicate.
 func (f *findRun) argument(of string) string {
 	if f.at == len(f.tokens) {
 		f.failed = "missing argument to '" + of + "'"
@@ -214,7 +214,7 @@ func (f *findRun) primary() (predicate, bool) {
 		text := f.argument(t)
 		re, err := regex.Compile(text, regex.Options{Line: true, IgnoreCase: t == "-iregex"})
 		if err != nil || f.regextype || strings.ContainsAny(text, `|+?{`) {
-			f.refused = t + " " + text // Emacs' syntax, which is not POSIX's
+			f.refused = t + " " + text // a syntax of Emacs that differs from POSIX
 			return always, true
 		}
 		return func(_ context.Context, x found) bool { return re.Match(f.p.meter, x.name) }, true
@@ -284,7 +284,7 @@ func (f *findRun) primary() (predicate, bool) {
 		}, true
 	case "-user", "-group", "-uid", "-gid":
 		name := f.argument(t)
-		return func(context.Context, found) bool { return name == "root" || name == "0" }, true // every file is root's
+		return func(context.Context, found) bool { return name == "root" || name == "0" }, true // every file belongs to root
 	case "-depth", "-d":
 		f.depth = true
 		return always, true
@@ -309,7 +309,7 @@ func kindLetter(m fs.FileMode) rune {
 	return 'f'
 }
 
-// named matches a name or a path with a pattern of shells, in which * matches / too.
+// named returns a predicate that matches a name or a path with a shell pattern, in which * also matches /.
 func (f *findRun) named(kind, glob string) (predicate, bool) {
 	re := compilePattern(glob, false, strings.HasPrefix(kind, "-i"))
 	whole := strings.HasSuffix(kind, "name") && kind != "-wholename"
@@ -321,7 +321,7 @@ func (f *findRun) named(kind, glob string) (predicate, bool) {
 	}, re.err == nil
 }
 
-// perm reads MODE, -MODE for all of its bits, or /MODE for any.
+// perm parses MODE, -MODE for all of its bits, or /MODE for any.
 func (f *findRun) perm(text string) (predicate, bool) {
 	kind := ""
 	if text != "" && (text[0] == '-' || text[0] == '/') {
@@ -352,7 +352,7 @@ func (f *findRun) perm(text string) (predicate, bool) {
 	}, ok
 }
 
-// printf writes the format of -printf for a file.
+// printf returns the action of -printf with a format.
 func (f *findRun) printf(format string) (predicate, bool) {
 	format = unescape(format)
 	for i := 0; i+1 < len(format); i++ {
@@ -401,12 +401,12 @@ func (f *findRun) printf(format string) (predicate, bool) {
 				b.WriteString(strconv.Itoa(x.depth))
 			case 'T':
 				i++
-				text, _ := timeText(format[i:i+1], x.info.ModTime()) // it is checked
+				text, _ := timeText(format[i:i+1], x.info.ModTime()) // the letter was checked before
 				b.WriteString(text)
 			case 'y':
 				b.WriteRune(kindLetter(x.info.Mode()))
 			case 'l':
-				target, _ := f.p.Guest.Root.Readlink(f.p.Abs(x.name)) // no link has none
+				target, _ := f.p.Guest.Root.Readlink(f.p.Abs(x.name)) // for a file that is no link, the text is empty
 				b.WriteString(target)
 			}
 		}
@@ -415,7 +415,8 @@ func (f *findRun) printf(format string) (predicate, bool) {
 	}, true
 }
 
-// timeText is a time as %T of -printf has it: @ is the seconds, and other letters are those of date but for fractions.
+// timeText returns a time as %T of -printf prints it: @ is the seconds, and the other letters are date's, except
+// those with fractions.
 func timeText(letter string, at time.Time) (text string, known bool) {
 	if letter == "@" {
 		return fmt.Sprintf("%d.%09d0", at.Unix(), at.Nanosecond()), true
@@ -424,7 +425,7 @@ func timeText(letter string, at time.Time) (text string, known bool) {
 	return text, unknown == "" && !strings.Contains("STXcrs+", letter)
 }
 
-// compared reads +N, -N or N.
+// compared parses +N, -N or N into a comparison.
 func compared(text string) (func(n int64) bool, bool) {
 	n, err := strconv.ParseInt(strings.TrimLeft(text, "+-"), 10, 64)
 	switch {
@@ -473,7 +474,7 @@ func (f *findRun) action(t string) (predicate, bool) {
 		f.depth = true
 		return func(_ context.Context, x found) bool {
 			if x.name == "." {
-				return true // the folder where find begins stays
+				return true // the starting folder is not removed
 			}
 			err := f.p.Guest.Root.Remove(f.p.Abs(x.name))
 			if err != nil {
@@ -495,7 +496,7 @@ func (f *findRun) action(t string) (predicate, bool) {
 	return nil, false
 }
 
-// findRefused are predicates of find that a guest does not simulate; any other is unknown.
+// findRefused are predicates of find that a guest does not simulate. Any other unknown word is an error.
 var findRefused = strings.Fields(`-ls -fprint -fprintf -ok -okdir -execdir -links -inum
 	-samefile  -amin -atime -anewer -cmin -ctime -cnewer -newerat -newerct -daystart -follow -fstype -used -context
 	-nouser -nogroup -ilname`)
@@ -535,11 +536,10 @@ func (f *findRun) exec() (predicate, bool) {
 	}, true
 }
 
-// maxCommandLine is how long a command line of xargs gets, in bytes (GNU findutils, "xargs
-// options", -s).
+// maxCommandLine is the maximum length of a command line of xargs, in bytes (GNU findutils, "xargs options", -s).
 const maxCommandLine = 128 << 10
 
-// xargs runs a command with the words of its input.
+// xargs runs a command with the words of its input as arguments.
 func xargs(ctx context.Context, p *Process, o options) int {
 	for _, f := range []string{"n", "L"} {
 		if n, err := strconv.Atoi(o.value(f)); o.has(f) && (err != nil || n <= 0) {
@@ -593,9 +593,10 @@ func xargs(ctx context.Context, p *Process, o options) int {
 	return code
 }
 
-// batches takes the input of xargs apart: into words with quotes, lines, or what a byte ends, so many as one command takes.
+// batches splits the input of xargs into words with quotes, lines, or texts that a byte ends, and groups them into
+// the arguments of each command.
 func (p *Process) batches(text string, o options) (all [][]string, err error) {
-	p.meter.Hold(lineSize * len(text)) // as many words as there can be
+	p.meter.Hold(lineSize * len(text)) // the maximum number of words
 	var items []string
 	switch {
 	case o.has("0", "d"):
@@ -610,7 +611,7 @@ func (p *Process) batches(text string, o options) (all [][]string, err error) {
 			items = strings.Split(strings.TrimSuffix(text, sep), sep)
 		}
 	case o.has("L"):
-		n, _ := strconv.Atoi(o.value("L")) // it is checked
+		n, _ := strconv.Atoi(o.value("L")) // it was checked before
 		lines, goesOn := 0, false
 		for _, line := range p.linesOf(text) {
 			words, err := quotedWords(p.meter, line, " \t\n")
@@ -635,7 +636,7 @@ func (p *Process) batches(text string, o options) (all [][]string, err error) {
 	}
 	size := len(items)
 	if o.has("n") {
-		size, _ = strconv.Atoi(o.value("n")) // it is checked
+		size, _ = strconv.Atoi(o.value("n")) // it was checked before
 	}
 	if o.has("I") {
 		size = 1
@@ -651,11 +652,11 @@ func (p *Process) batches(text string, o options) (all [][]string, err error) {
 	return all, err
 }
 
-// errDelimiter is what GNU's xargs says of -d with no byte, or more than one.
+// errDelimiter is the message of GNU xargs for -d without a byte, or with more than one.
 var errDelimiter = errors.New("invalid input delimiter specification: the delimiter must be either a single character or an escape " +
 	"sequence starting with \\")
 
-// quotedWords returns the words of a text that some letters end, which ' " and \ protect.
+// quotedWords returns the words of a text, which the characters in ends separate and ' " and \ quote.
 func quotedWords(m *limit.Meter, text, ends string) (items []string, err error) {
 	var b strings.Builder
 	open := false

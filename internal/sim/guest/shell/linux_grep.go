@@ -60,7 +60,7 @@ func (p *Process) matcher(o options) (matcher, int) {
 	}, 0
 }
 
-// maxMatched bounds a line that is searched, in bytes: a search cannot be ended.
+// maxMatched bounds the length of a searched line, in bytes, because a search cannot be interrupted.
 const maxMatched = 8 << 20
 
 func grepCommand(_ context.Context, p *Process, o options) int {
@@ -126,7 +126,7 @@ func grepCommand(_ context.Context, p *Process, o options) int {
 	return 1
 }
 
-// filesBelow returns the files of folders, or of the current one.
+// filesBelow returns the files below the given folders, or below the current folder.
 func (p *Process) filesBelow(names []string) (files []string) {
 	for _, n := range orFolder(names) {
 		if !p.Guest.Root.IsDir(p.Abs(n)) {
@@ -144,7 +144,7 @@ func (p *Process) filesBelow(names []string) (files []string) {
 	return files
 }
 
-// grepping is one file.
+// grepping is a run of grep over one file.
 type grepping struct {
 	p     *Process
 	o     options
@@ -153,7 +153,7 @@ type grepping struct {
 	named bool
 }
 
-// numbered is a line, by its number from 0 and where it begins.
+// numbered is a line with its number, from 0, and its byte offset.
 type numbered struct {
 	at, offset int
 	line       string
@@ -165,7 +165,7 @@ func (g grepping) run(in *stream) bool {
 	after, _ := strconv.Atoi(cmp.Or(o.value("A"), o.value("C"), o.value("n"), "0"))
 	before, _ := strconv.Atoi(cmp.Or(o.value("B"), o.value("C"), "0"))
 	count, shown, context, binary := 0, -1, 0, false
-	var recent []numbered // those before that are not shown
+	var recent []numbered // the preceding lines that are not shown yet
 	for i, offset, next := 0, 0, 0; ; i, offset = i+1, next {
 		line, ok := in.until(g.end())
 		if !ok {
@@ -245,13 +245,13 @@ func (g grepping) run(in *stream) bool {
 			g.p.Printf("%s%s", g.name(), map[bool]string{true: "\x00", false: "\n"}[o.has("Z")])
 		}
 	case o.has("c"):
-		g.heads(':')
+		g.printName(':')
 		g.p.Printf("%d\n", count)
 	}
 	return count > 0
 }
 
-// name is how grep calls the file.
+// name returns the file's name as grep prints it.
 func (g grepping) name() string {
 	if g.file == "-" {
 		return "(standard input)"
@@ -259,8 +259,8 @@ func (g grepping) name() string {
 	return g.file
 }
 
-// heads writes the name of the file before a line.
-func (g grepping) heads(mark byte) {
+// printName writes the name of the file before a line, if names are shown.
+func (g grepping) printName(mark byte) {
 	if g.o.has("Z") {
 		mark = 0
 	}
@@ -270,7 +270,7 @@ func (g grepping) heads(mark byte) {
 }
 
 func (g grepping) line(i, offset int, text string, mark byte) {
-	g.heads(mark)
+	g.printName(mark)
 	if slices.ContainsFunc(g.o.given, func(o given) bool { return o == given{"n", ""} }) {
 		g.p.Printf("%d%c", i+1, mark)
 	}
@@ -280,7 +280,7 @@ func (g grepping) line(i, offset int, text string, mark byte) {
 	g.p.Printf("%s%c", text, g.end())
 }
 
-// end is what ends a line.
+// end returns the byte that ends a line.
 func (g grepping) end() byte {
 	if g.o.has("z") {
 		return 0

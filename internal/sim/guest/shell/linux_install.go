@@ -10,28 +10,28 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// linuxFolders are where a Linux machine looks for programs.
+// linuxFolders are the folders in which a Linux machine looks for programs.
 var linuxFolders = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
-// notOnPlain are programs that are not on Ubuntu's own image: those of a node, and those of
-// packages that kubeadm and kube-proxy look for.
+// notOnPlain are programs that Ubuntu's own image does not have: those of a node, and those of packages that kubeadm
+// and kube-proxy require.
 var notOnPlain = slices.Concat([]string{"kubeadm", "kubelet", "kubectl", "containerd", "ctr", "crictl", "runc"}, nodePackages)
 
-// nodePackages are packages of one program of their name, which apt-get installs in a guest.
+// nodePackages are packages with one program of the same name, which apt-get can install in a guest.
 var nodePackages = []string{"conntrack", "socat", "ebtables", "ipset"}
 
-// debian are programs of Debian's package manager, and others that Ubuntu's image alone has.
+// debian are the programs of Debian's package manager, and others that only Ubuntu's image has.
 var debian = strings.Fields(`apt apt-get apt-cache apt-mark apt-key apt-config dpkg dpkg-query dpkg-deb dpkg-reconfigure
 	add-apt-repository snap ufw netplan pro unattended-upgrade unattended-upgrades update-grub`)
 
-// missing are programs that the images of a family do not have. Sources: https://www.flatcar.org/docs (no package manager, no
-// interpreter of Python), https://learn.microsoft.com/azure/azure-linux (packages by tdnf).
+// missing are programs that the images of a family do not have. Sources: https://www.flatcar.org/docs (no package
+// manager, no interpreter of Python), https://learn.microsoft.com/azure/azure-linux (packages by tdnf).
 var missing = map[string][]string{
 	machine.Flatcar:    slices.Concat(debian, strings.Fields("python3 perl pip pip3 cloud-init gcc make nano update-alternatives")),
 	machine.AzureLinux: debian,
 }
 
-// lacks reports whether a program is not on a machine's image, and no folder has its file.
+// lacks reports whether a machine's image does not have a program and no folder has its file.
 func (s *Shell) lacks(name string) bool {
 	if s.guest.IsWindows() {
 		return false
@@ -46,7 +46,7 @@ func (s *Shell) lacks(name string) bool {
 	return linuxFile(s, name) == ""
 }
 
-// linuxFile returns the file of a program, "" for none.
+// linuxFile returns the path of a program's file, or "".
 func linuxFile(s *Shell, name string) string {
 	for _, folder := range linuxFolders {
 		if file := path.Join(folder, name); s.guest.Root.Exists(file) {
@@ -56,11 +56,11 @@ func linuxFile(s *Shell, name string) string {
 	return ""
 }
 
-// aptVerbs have no effect in a guest, whose archive has nothing newer.
+// aptVerbs are the verbs of apt-get without effect in a guest, whose archive has nothing newer.
 var aptVerbs = []string{"update", "upgrade", "dist-upgrade", "full-upgrade", "autoremove", "clean", "autoclean"}
 
-// aptGet installs the packages that a node needs on a machine of a plain image. Other machines, and
-// other packages, have no archive to ask.
+// aptGet installs the packages that a node needs on a machine of a plain image. There is no archive for other
+// machines and other packages.
 func aptGet(ctx context.Context, p *Process) int {
 	if !p.Guest.Image.Plain {
 		return refuseDownload(100)(ctx, p)
@@ -98,8 +98,8 @@ func aptGet(ctx context.Context, p *Process) int {
 	return 0
 }
 
-// waagent removes what identifies a machine, so that an image can be created from it.
-// Source: https://learn.microsoft.com/azure/virtual-machines/extensions/agent-linux.
+// waagent removes the files that identify a machine, so that an image can be created from it. Source:
+// https://learn.microsoft.com/azure/virtual-machines/extensions/agent-linux.
 func waagent(_ context.Context, p *Process) int {
 	user := slices.Contains(p.Args, "-deprovision+user") || slices.Contains(p.Args, "--deprovision+user")
 	if !user && !slices.Contains(p.Args, "-deprovision") && !slices.Contains(p.Args, "--deprovision") {
@@ -114,7 +114,7 @@ func waagent(_ context.Context, p *Process) int {
 	return 0
 }
 
-// refuseDownload refuses a download with the code that the program has for it.
+// refuseDownload returns a command that refuses a download with the program's own exit code.
 func refuseDownload(code int) Command {
 	return func(_ context.Context, p *Process) int {
 		p.Guest.Refused("downloads by " + p.name())

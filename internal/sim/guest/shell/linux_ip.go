@@ -10,7 +10,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// link of the guest, as ip prints it.
+// netLink is a network interface of the guest, as ip prints it.
 type netLink struct {
 	index                         int
 	name, flags, mac, kind, scope string
@@ -29,8 +29,8 @@ func links(p *Process) []netLink {
 	return out
 }
 
-// ip answers link, addr and route. With -o it prints one line per link, whose 17th
-// field is the hardware address, as templates expect.
+// ip implements link, addr and route. With -o it prints one line per interface; the 17th field is the hardware
+// address, as templates expect.
 func ip(ctx context.Context, p *Process, o options) int {
 	args := o.operands
 	if len(args) == 0 {
@@ -77,7 +77,7 @@ func ip(ctx context.Context, p *Process, o options) int {
 	return p.Fail(1, "Object \"%s\" is unknown, try \"ip help\".", what)
 }
 
-// linkMTU returns the MTU in the arguments of ip link set for eth0, if that is all that they set.
+// linkMTU returns the MTU in the arguments of ip link set for eth0; ok is false if they set anything else.
 func linkMTU(args []string) (int, bool) {
 	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "dev" || a == "set" })
 	if len(args) != 3 || args[0] != "eth0" || args[1] != "mtu" {
@@ -87,7 +87,7 @@ func linkMTU(args []string) (int, bool) {
 	return mtu, err == nil
 }
 
-// setMTU sets the MTU of eth0. The least is IPv4's.
+// setMTU sets the MTU of eth0. The minimum is that of IPv4.
 func (p *Process) setMTU(mtu int) int {
 	if mtu < 68 || mtu > 65521 {
 		return p.Fail(2, "Error: mtu %d is out of the device's range.", mtu)

@@ -21,12 +21,12 @@ import (
 	"casement.dev/casement/internal/sim/guest/apart"
 )
 
-// jqFlags are read apart from the other commands' ones: some take two values.
+// jqFlags are the flags of jq that have at most one value. jq itself parses those with two values.
 var jqFlags = declare("r|raw-output c|compact-output e|exit-status n|null-input s|slurp S|sort-keys " +
 	"j|join-output R|raw-input M|monochrome-output tab indent: a|ascii-output f|from-file:")
 
-// jq runs a filter of jq with gojq. Objects are printed in the order of the input, as
-// far as that is known.
+// jq runs a filter of jq with gojq. Objects are printed with the keys in the order of the input, if that order is
+// known.
 func jq(ctx context.Context, p *Process) int {
 	names, values, named := []string{}, []any{}, map[string]any{}
 	positional, rest := []any{}, ""
@@ -38,7 +38,7 @@ func jq(ctx context.Context, p *Process) int {
 			continue
 		}
 		isWord := func(a string) bool { return !strings.HasPrefix(a, "-") }
-		if rest != "" && isWord(a) && slices.ContainsFunc(args, isWord) { // behind the filter
+		if rest != "" && isWord(a) && slices.ContainsFunc(args, isWord) { // after the filter
 			value, err := jqArgument(p, rest, a)
 			if err != nil {
 				return p.Fail(2, "jq: %s: %v", a, err)
@@ -111,7 +111,7 @@ func jq(ctx context.Context, p *Process) int {
 	return cmp.Or(answer.Code, 2*status)
 }
 
-// inASCII writes letters beyond ASCII as JSON escapes them.
+// inASCII returns a text with characters beyond ASCII as JSON escapes.
 func inASCII(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -126,9 +126,8 @@ func inASCII(text string) string {
 	return b.String()
 }
 
-// jqQuestion is one run of jq, as far as it opens no file. A filter is a program, and its
-// engine bounds nothing: one that only takes apart a small document runs here, and every
-// other in a process of its own.
+// jqQuestion is the input of one run of jq; the run opens no files. The engine has no limits: a filter that only
+// selects parts of a small document runs in this process, and every other filter in a separate process.
 type jqQuestion struct {
 	Filter, Text string
 	Flags        [][2]string
@@ -142,10 +141,10 @@ type jqAnswer struct {
 	Code     int
 }
 
-// maxJQ bounds the answer of a process, in bytes.
+// maxJQ bounds the answer of a separate process, in bytes.
 const maxJQ = 64 << 20
 
-// This runs before all else, as apart.Serve says.
+// apart.Serve has to run first in the process.
 func init() {
 	apart.Serve("jq", func(q jqQuestion) jqAnswer { return answerJQ(context.Background(), q) })
 }
@@ -219,23 +218,23 @@ func answerJQ(ctx context.Context, q jqQuestion) (a jqAnswer) {
 	return jqAnswer{Code: run.status}
 }
 
-// maxKey bounds the texts that are taken for keys, in bytes.
+// maxKey bounds the length of texts that count as possible keys, in bytes.
 const maxKey = 256
 
 const (
-	// maxPlainInput bounds the text that a plain filter runs over here, in bytes.
+	// maxPlainInput bounds the input of a plain filter that runs in this process, in bytes.
 	maxPlainInput = 64 << 10
-	// maxPlainParts bounds how often a plain filter repeats what it is given: each time may
-	// double it.
+	// maxPlainParts bounds the number of repetitions of its input in a plain filter, because each can double the
+	// output.
 	maxPlainParts = 8
 )
 
-// plainFunctions are the functions of jq that make nothing much larger.
+// plainFunctions are the functions of jq whose result is not much larger than their input.
 var plainFunctions = strings.Fields(`_each select length keys values not empty map type tostring tonumber ascii_downcase
 	ascii_upcase has to_entries from_entries startswith endswith ltrimstr rtrimstr contains any all first last min max
 	sort unique reverse objects arrays strings numbers booleans nulls null true false`)
 
-// jqPlain reports whether the size of a filter and of its input bounds its work.
+// jqPlain reports whether the size of a filter and of its input bounds the work of the filter.
 func jqPlain(query *gojq.Query) bool {
 	parts, plain := 0, true
 	var walk func(v reflect.Value)
@@ -300,18 +299,18 @@ func jqArgument(p *Process, kind, text string) (value any, err error) {
 type jqRun struct {
 	o   options
 	out strings.Builder
-	// order is where each key of an object was seen first, and shapes are the orders of the keys of objects that the input or the
-	// filter has, by the sorted keys.
+	// order is the rank of each key by its first occurrence. shapes are the orders of the keys of whole objects in
+	// the input or the filter, by the sorted keys.
 	order map[string]int
-	// fromTexts are the keys that a filter may have made of texts.
+	// fromTexts are the keys that a filter may have made from texts.
 	fromTexts map[string]int
 	shapes    map[string][]string
-	// texts are what may become keys.
+	// texts are the texts that may become keys.
 	texts  []string
 	status int
 }
 
-// inputs returns the documents of the input. What follows an error is lost.
+// inputs returns the documents of the input. The text after an error is ignored.
 func (r *jqRun) inputs(text string) (list []any, err error) {
 	switch {
 	case r.o.has("R") && r.o.has("s"):
@@ -342,7 +341,7 @@ func (r *jqRun) inputs(text string) (list []any, err error) {
 	return list, err
 }
 
-// value decodes one value and notes the order of keys.
+// value decodes one value and records the order of its keys.
 func (r *jqRun) value(d *json.Decoder) (any, error) {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
@@ -350,7 +349,7 @@ func (r *jqRun) value(d *json.Decoder) (any, error) {
 	}
 	keys := json.NewDecoder(bytes.NewReader(raw))
 	depth := []bool{}         // whether the next token of an object is a key
-	objects := [][]string{{}} // the keys of the objects that are open
+	objects := [][]string{{}} // the keys of each open object
 	for {
 		t, err := keys.Token()
 		if err != nil {
@@ -389,8 +388,8 @@ func (r *jqRun) value(d *json.Decoder) (any, error) {
 	return v, err
 }
 
-// jqDefinitions are the functions that go through an object, in the order of its keys: the
-// engine sorts them. What is no text stays as it is where a beginning or an end is cut off.
+// jqDefinitions redefine the functions that iterate over an object in the order of its keys, because the engine sorts
+// keys. ltrimstr and rtrimstr return a value that is no text unchanged.
 const jqDefinitions = `def keys_unsorted: _keys_in_order; def _each: if type == "object" then .[_keys_in_order[]] else .[] end; ` +
 	`def to_entries: [_keys_in_order[] as $k | {key: $k, value: .[$k]}]; def with_entries(f): to_entries | map(f) | from_entries; ` +
 	`def map(f): [_each | f]; def leaf_paths: paths(scalars); def add: reduce _each as $x (null; . + $x); ` +
@@ -400,7 +399,7 @@ const jqDefinitions = `def keys_unsorted: _keys_in_order; def _each: if type == 
 	`def ltrimstr($x): if type == "string" and ($x | type) == "string" and startswith($x) then .[($x | length):] else . end; ` +
 	`def rtrimstr($x): if type == "string" and ($x | type) == "string" and endswith($x) then .[:length - ($x | length)] else . end; `
 
-// jqOrdered writes .[] as a function that keeps the order of an object's keys.
+// jqOrdered rewrites .[] to a function that keeps the order of an object's keys.
 func (r *jqRun) jqOrdered(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -428,7 +427,7 @@ func (r *jqRun) jqOrdered(v reflect.Value) {
 	}
 }
 
-// keysOf returns the keys of an object that a filter makes, as far as they are written there.
+// keysOf returns the keys that are literal in an object construction of a filter.
 func keysOf(o *gojq.Object) (keys []string) {
 	for _, pair := range o.KeyVals {
 		switch {
@@ -441,7 +440,7 @@ func keysOf(o *gojq.Object) (keys []string) {
 	return keys
 }
 
-// shape notes the order of the keys of an object.
+// shape records the order of the keys of an object.
 func (r *jqRun) shape(keys []string) {
 	if sorted := slices.Sorted(slices.Values(keys)); len(slices.Compact(sorted)) == len(keys) {
 		r.shapes[strings.Join(sorted, "\x00")] = keys
@@ -455,6 +454,7 @@ var (
 	jqCaptures = regexp.MustCompile(`\(\?<(\w+)>`)
 )
 
+// orderedTerm rewrites .[] in a term as a call of _each.
 func orderedTerm(t *gojq.Term) {
 	for i, suffix := range t.SuffixList {
 		if !suffix.Iter {
@@ -471,7 +471,7 @@ func orderedTerm(t *gojq.Term) {
 	}
 }
 
-// keys returns the keys of an object in the order of the input, as far as it is known.
+// keys returns the keys of an object in the order of the input, if that order is known.
 func (r *jqRun) keys(v any) any {
 	m, ok := v.(map[string]any)
 	if list, isList := v.([]any); isList {
@@ -491,7 +491,7 @@ func (r *jqRun) keys(v any) any {
 	return out
 }
 
-// json returns a value as jq writes it in a line.
+// json returns a value as jq writes it on one line.
 func (r *jqRun) json(v any) string {
 	line := &jqRun{o: options{given: []given{{name: "c"}}}, order: r.order, fromTexts: r.fromTexts, shapes: r.shapes}
 	var b strings.Builder
@@ -499,6 +499,7 @@ func (r *jqRun) json(v any) string {
 	return b.String()
 }
 
+// sorted returns the keys of an object by their order in the input, if that is known.
 func (r *jqRun) sorted(m map[string]any) []string {
 	keys := slices.Sorted(maps.Keys(m))
 	if shape := r.shapes[strings.Join(keys, "\x00")]; shape != nil {
@@ -508,25 +509,25 @@ func (r *jqRun) sorted(m map[string]any) []string {
 	if !slices.ContainsFunc(keys, func(k string) bool { _, some := r.fromTexts[k]; return !some }) {
 		rank = r.fromTexts
 	}
-	slices.SortStableFunc(keys, func(x, y string) int { return cmp.Compare(at(rank, x), at(rank, y)) })
+	slices.SortStableFunc(keys, func(x, y string) int { return cmp.Compare(keyRank(rank, x), keyRank(rank, y)) })
 	return keys
 }
 
-// learnTexts takes the texts of the input for keys that a filter makes of them, sorted where the filter sorts.
+// learnTexts records the texts of the input as possible keys, sorted if the filter sorts.
 func (r *jqRun) learnTexts(sorted bool) {
 	if sorted {
 		slices.Sort(r.texts)
 	}
 	for _, text := range r.texts {
 		r.learnKey(text)
-		at(r.fromTexts, text)
+		keyRank(r.fromTexts, text)
 	}
 }
 
-func (r *jqRun) learnKey(key string) { at(r.order, key) }
+func (r *jqRun) learnKey(key string) { keyRank(r.order, key) }
 
-// at returns the place of a key in an order, whose end takes new ones.
-func at(order map[string]int, key string) int {
+// keyRank returns the rank of a key; a new key gets the next rank.
+func keyRank(order map[string]int, key string) int {
 	n, known := order[key]
 	if !known {
 		n = len(order)
@@ -535,7 +536,7 @@ func at(order map[string]int, key string) int {
 	return n
 }
 
-// learn takes words of a filter for keys that it makes.
+// learn records the words of a filter as possible keys.
 func (r *jqRun) learn(filter string) {
 	for _, word := range strings.FieldsFunc(filter, func(c rune) bool {
 		return !(c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z')
@@ -544,6 +545,7 @@ func (r *jqRun) learn(filter string) {
 	}
 }
 
+// apply runs a filter on one input and prints its results. It returns the message and exit code of an error.
 func (r *jqRun) apply(ctx context.Context, code *gojq.Code, in any, values []any) (message string, status int) {
 	for results := code.RunWithContext(ctx, in, values...); ; {
 		v, ok := results.Next()
@@ -570,6 +572,7 @@ func (r *jqRun) apply(ctx context.Context, code *gojq.Code, in any, values []any
 	}
 }
 
+// encode writes a value as jq prints it, indented.
 func (r *jqRun) encode(b *strings.Builder, v any, depth int) {
 	indent := "  "
 	if n, err := strconv.Atoi(r.o.value("indent")); err == nil {

@@ -78,7 +78,7 @@ func seq(_ context.Context, p *Process, o options) int {
 	return 0
 }
 
-// seqFormat is a format of seq that Go writes as C does.
+// seqFormat matches the formats of seq that Go prints as C does.
 var seqFormat = regexp.MustCompile(`^((?:[^%]|%%)*%[-+ 0]*\d*)(\.\d+)?([efg](?:[^%]|%%)*)$`)
 
 func tee(_ context.Context, p *Process, o options) int {
@@ -91,17 +91,17 @@ func tee(_ context.Context, p *Process, o options) int {
 		write = p.Guest.Root.AppendFile
 	}
 	files, buffer := o.operands, make([]byte, streamPart)
-	for first := true; ; first = false { // that a file is there, though nothing may come
+	for first := true; ; first = false { // the first pass also creates the file if the input is empty
 		part := in.read(buffer)
 		if len(part) == 0 && !first {
 			return code
 		}
-		_, _ = p.Stdout.Write(part) // a failed write is the reader's affair
+		_, _ = p.Stdout.Write(part) // an error means that nothing reads the output
 		files = slices.DeleteFunc(files, func(f string) bool {
 			if p.device(f, part) {
 				return false
 			}
-			err := write(p.Abs(f), part, p.creates(0o666))
+			err := write(p.Abs(f), part, p.newFileMode(0o666))
 			if err != nil {
 				code = p.failed(f, err)
 			}
@@ -111,7 +111,7 @@ func tee(_ context.Context, p *Process, o options) int {
 	}
 }
 
-// device writes to a file of /dev, and reports whether name is one.
+// device writes to a file of /dev, and reports whether name is such a file.
 func (p *Process) device(name string, data []byte) bool {
 	var w io.Writer
 	switch p.Abs(name) {
@@ -124,16 +124,16 @@ func (p *Process) device(name string, data []byte) bool {
 	default:
 		return false
 	}
-	_, _ = w.Write(data) // a failed write is the reader's affair
+	_, _ = w.Write(data) // an error means that nothing reads the output
 	return true
 }
 
-// rev reverses the letters of each line, whose last may lack its newline.
+// rev reverses the characters of each line; the last line may have no newline.
 func rev(_ context.Context, p *Process, o options) int {
 	in := p.opened(o.operands)
 	for line, ok := in.line(); ok; line, ok = in.line() {
 		body, ended := strings.CutSuffix(line, "\n")
-		p.meter.During(len(line), func() { // letters take four bytes
+		p.meter.During(len(line), func() { // a character takes four bytes
 			letters := []rune(body)
 			slices.Reverse(letters)
 			p.Printf("%s%s", string(letters), map[bool]string{true: "\n"}[ended])
@@ -176,7 +176,7 @@ func nl(_ context.Context, p *Process, o options) int {
 func paste(_ context.Context, p *Process, o options) int {
 	seps := "\t"
 	if o.has("d") {
-		seps = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00", `\\`, `\`).Replace(o.value("d")) // \0 is none
+		seps = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00", `\\`, `\`).Replace(o.value("d")) // \0 is no separator
 	}
 	join := func(parts []string) string {
 		var b strings.Builder
@@ -193,7 +193,7 @@ func paste(_ context.Context, p *Process, o options) int {
 	files := orStdin(o.operands)
 	rest := []string(nil)
 	for i, f := range files {
-		if f == "-" && len(files) > 1 { // each takes the next line
+		if f == "-" && len(files) > 1 { // each - takes the next line of standard input
 			if rest == nil {
 				text, _ := p.inputs([]string{"-"})
 				rest = p.linesOf(text)
@@ -282,7 +282,7 @@ func comm(_ context.Context, p *Process, o options) int {
 	return unsorted
 }
 
-// yes repeats a line until its reader ends.
+// yes repeats a line until the reader of its output ends.
 func yes(ctx context.Context, p *Process, o options) int {
 	line := "y"
 	if len(o.operands) > 0 {

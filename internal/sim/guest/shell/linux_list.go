@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// listed is a file that ls shows, and where it is.
+// listed is a file that ls shows: its name and its path.
 type listed struct {
 	name, at string
 	info     fs.FileInfo
 }
 
-// list is ls. Without a terminal it prints one name per line.
+// list implements ls. Without a terminal it prints one name per line.
 func list(_ context.Context, p *Process, o options) int {
 	if style := o.value("time-style"); o.has("C", "i", "n") || style != "" && style != "long-iso" && style != "full-iso" && style[0] != '+' {
 		return p.Refuse("ls %s", strings.Join(p.Args[1:], " "))
@@ -53,6 +53,7 @@ func list(_ context.Context, p *Process, o options) int {
 	return code
 }
 
+// listDir lists a folder, and with -R the folders below it.
 func listDir(p *Process, o options, dir string, named bool) {
 	if named {
 		p.Printf("%s:\n", dir)
@@ -162,13 +163,13 @@ func showFiles(p *Process, o options, files []listed) {
 	}
 }
 
-// foldersIn returns the folders in one.
+// foldersIn returns the folders in a folder.
 func (p *Process) foldersIn(dir string) []fs.DirEntry {
-	entries, _ := p.Guest.Root.ReadDir(dir) // what cannot be read has none
+	entries, _ := p.Guest.Root.ReadDir(dir) // an unreadable folder has none
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
 }
 
-// humanSize writes a number of bytes with a unit, rounded up.
+// humanSize returns a number of bytes with a unit, rounded up.
 func humanSize(n int64) string {
 	size, unit := float64(n), -1
 	for ; size >= 1024; size /= 1024 {
@@ -197,7 +198,7 @@ func (s *Shell) programPath(name string) string {
 	return "/usr/bin/" + name
 }
 
-// whichCommand prints where programs are.
+// whichCommand prints the paths of programs.
 func whichCommand(_ context.Context, p *Process, o options) int {
 	code := 0
 	for _, n := range o.operands {

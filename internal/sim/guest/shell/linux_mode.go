@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// umaskName is the variable in which a session keeps its umask.
+// umaskName is the variable that stores a session's umask.
 const umaskName = "CASEMENT_UMASK"
 
-// umask returns the mask of the files that the process makes.
+// umask returns the process's umask.
 func (p *Process) umask() fs.FileMode { return umaskOf(p.Env[umaskName]) }
 
 func umaskOf(text string) fs.FileMode {
@@ -25,10 +25,11 @@ func umaskOf(text string) fs.FileMode {
 	return fs.FileMode(n)
 }
 
-// creates returns the mode of a file that is made, after the umask.
-func (p *Process) creates(mode fs.FileMode) fs.FileMode { return mode &^ p.umask() }
+// newFileMode returns the mode of a new file after the umask.
+func (p *Process) newFileMode(mode fs.FileMode) fs.FileMode { return mode &^ p.umask() }
 
-// changedMode applies a mode of chmod, octal or symbolic.
+// changedMode returns a mode after a change in the syntax of chmod, octal or symbolic. The second result is false if
+// the syntax is wrong.
 func changedMode(text string, mode fs.FileMode, umask fs.FileMode) (fs.FileMode, bool) {
 	perm := mode.Perm()
 	if n, err := strconv.ParseUint(text, 8, 12); err == nil {
@@ -96,7 +97,7 @@ func changedMode(text string, mode fs.FileMode, umask fs.FileMode) (fs.FileMode,
 	return perm, true
 }
 
-// minusMode lets a mode of chmod start with a dash.
+// minusMode returns a chmod that accepts a mode that starts with a dash.
 func minusMode(run Command) Command {
 	return func(ctx context.Context, p *Process) int {
 		for i, a := range p.Args {
@@ -128,7 +129,7 @@ func chmod(ctx context.Context, p *Process, o options) int {
 		}
 		args = append([]string{fmt.Sprintf("%o", info.Mode().Perm())}, args...)
 	}
-	if n, err := strconv.ParseUint(args[0], 8, 12); err == nil && n > 0o777 { // the machine's own files must not get them
+	if n, err := strconv.ParseUint(args[0], 8, 12); err == nil && n > 0o777 { // the files on the host must not get them
 		p.NoEffect(ctx, "the special bits of chmod %s", args[0])
 	}
 	code := 0
@@ -173,7 +174,7 @@ func chmod(ctx context.Context, p *Process, o options) int {
 	return code
 }
 
-// chown checks users, groups and files; that all files are root's stays.
+// chown checks users, groups and files. It changes no owner: all files belong to root.
 func chown(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
 		return p.missing("operand")
@@ -303,7 +304,7 @@ func modeText(m fs.FileMode) string {
 	return letter + m.Perm().String()[1:]
 }
 
-// diskUsage prints the sizes of files, which a simulated disk has in bytes alone.
+// diskUsage prints the sizes of files. A simulated disk counts only bytes, no blocks.
 func diskUsage(_ context.Context, p *Process, o options) int {
 	if !o.has("b") || o.has("d", "a", "c", "h", "k", "m") && !o.has("s") {
 		return p.Refuse("what du prints of a disk's blocks")
@@ -423,7 +424,7 @@ func truncate(_ context.Context, p *Process, o options) int {
 			return p.Refuse("a file of %d MiB", size>>20)
 		}
 		data = append(data, make([]byte, max(size-len(data), 0))...)[:size]
-		if err := p.Guest.Root.WriteFile(name, data, p.creates(0o666)); err != nil {
+		if err := p.Guest.Root.WriteFile(name, data, p.newFileMode(0o666)); err != nil {
 			return p.failed(f, err)
 		}
 	}

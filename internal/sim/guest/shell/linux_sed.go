@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/sed"
 )
 
-// guestFiles are the files that a script of sed names.
+// guestFiles gives a script of sed access to the files that it names. made has the files that the run has written to.
 type guestFiles struct {
 	p    *Process
 	made map[string]bool
@@ -97,7 +97,7 @@ func sedCommand(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// sedFile edits one file apart, in place with -i.
+// sedFile edits one file separately, and in place with -i.
 func sedFile(p *Process, program *sed.Program, name string, data []byte, o options) int {
 	var out bytes.Buffer
 	c, err := program.Run(p.meter, sed.LinesOf(string(data), program.End[0]), o.has("n"), &out, guestFiles{p, map[string]bool{}})
@@ -105,7 +105,7 @@ func sedFile(p *Process, program *sed.Program, name string, data []byte, o optio
 		return p.Fail(1, "sed: %v", err)
 	}
 	if !o.has("i") {
-		_, _ = p.Stdout.Write(out.Bytes()) // a failed write is the reader's affair
+		_, _ = p.Stdout.Write(out.Bytes()) // an error means that nothing reads the output
 		return c
 	}
 	root, at := p.Guest.Root, p.Abs(name)

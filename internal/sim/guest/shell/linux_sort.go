@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// sortKey is one of sort's keys: fields from and to, counted from 1, and letters in
-// them; to 0 is the line's end.
+// sortKey is one of sort's keys: a range of fields and of characters in them, counted from 1. A to of 0 means the end
+// of the line.
 type sortKey struct {
 	from, fromLetter, to, toLetter int
 	flags                          string
@@ -48,7 +48,7 @@ func sortLines(_ context.Context, p *Process, o options) int {
 	}
 	text, code := p.inputs(o.operands)
 	if code != 0 {
-		return 2 // sort reads all before it writes
+		return 2 // sort reads all input before it writes
 	}
 	end := "\n"
 	if o.has("z") {
@@ -118,7 +118,7 @@ func (k sortKey) field(line, sep string) string {
 	var fields []string
 	if sep != "" {
 		fields = strings.SplitAfter(line, sep)
-	} else { // a field starts with its blanks
+	} else { // without a separator, a field starts with its leading blanks
 		for rest := line; rest != ""; {
 			i := len(rest) - len(strings.TrimLeft(rest, " \t"))
 			if j := strings.IndexAny(rest[i:], " \t"); j >= 0 {
@@ -178,7 +178,8 @@ func (k sortKey) compare(a, b string) (c int) {
 	return c
 }
 
-// generalNumber reads a number as C does; a text without one is less than all.
+// generalNumber returns the number at the start of a text as C reads it. A text without a number is less than all
+// numbers.
 func generalNumber(s string) float64 {
 	s = strings.TrimLeft(s, " \t")
 	for end := len(s); end > 0; end-- {
@@ -210,7 +211,7 @@ func humanNumber(s string) float64 {
 	return n
 }
 
-// compareVersions compares letters as letters and numbers as numbers.
+// compareVersions compares two texts, letters as letters and digits as numbers.
 func compareVersions(a, b string) int {
 	for a != "" || b != "" {
 		wordA, wordB := leading(a, false), leading(b, false)
@@ -229,7 +230,8 @@ func compareVersions(a, b string) int {
 	return 0
 }
 
-// versionRank orders what is no digit: ~ before the end of a text, letters before all else (GNU's filevercmp).
+// versionRank returns the rank of a character that is no digit: ~ before the end of a text, letters before all others
+// (GNU's filevercmp).
 func versionRank(c byte) int {
 	switch {
 	case c == '~':
@@ -242,7 +244,7 @@ func versionRank(c byte) int {
 	return int(c) + 256
 }
 
-// leading returns the digits at the start of s, or the characters that are no digits.
+// leading returns the leading digits of s, or the leading characters that are no digits.
 func leading(s string, digits bool) string {
 	i := strings.IndexFunc(s, func(r rune) bool { return (r >= '0' && r <= '9') != digits })
 	if i < 0 {

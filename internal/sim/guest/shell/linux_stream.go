@@ -7,18 +7,18 @@ import (
 	"io"
 )
 
-// stream is a file that a command reads no further than it needs, as a pipe may have no
-// end: yes | sed 2q. It ends as well where nothing reads what the command writes.
+// stream is the input of a command, which is read only as far as necessary, because a pipe may have no end: yes | sed
+// 2q. It also ends if nothing reads the output of the command.
 type stream struct {
 	p    *Process
 	in   *bufio.Reader
-	kept int // of what until returned last
+	kept int // the memory of the text that until returned last
 }
 
-// streamPart is how much of a stream is read at once.
+// streamPart is the number of bytes that one read of a stream returns at most.
 const streamPart = 64 << 10
 
-// open opens a file, or standard input.
+// open opens a file, or standard input for "-".
 func (p *Process) open(name string) (*stream, error) {
 	if (name == "-" || p.Abs(name) == "/dev/stdin") && p.Stdin != nil {
 		return &stream{p: p, in: bufio.NewReaderSize(p.Stdin, streamPart)}, nil
@@ -27,8 +27,7 @@ func (p *Process) open(name string) (*stream, error) {
 	return &stream{p: p, in: bufio.NewReader(bytes.NewReader(data))}, err
 }
 
-// until returns the text up to the next end and with it, or what is left. ok is false at
-// the end of the stream.
+// until returns the text up to and including the next end byte, or the rest. ok is false at the end of the stream.
 func (s *stream) until(end byte) (text string, ok bool) {
 	s.p.meter.Step()
 	s.p.meter.Hold(-s.kept)
@@ -52,10 +51,10 @@ func (s *stream) until(end byte) (text string, ok bool) {
 	}
 }
 
-// line is until the end of a line.
+// line returns the next line with its newline.
 func (s *stream) line() (string, bool) { return s.until('\n') }
 
-// read returns what comes next, nothing at the end.
+// read returns the next bytes; none at the end.
 func (s *stream) read(buffer []byte) []byte {
 	s.p.meter.Look()
 	for !s.p.unread() {
@@ -67,18 +66,17 @@ func (s *stream) read(buffer []byte) []byte {
 	return nil
 }
 
-// unread reports whether nothing reads what the process writes, which ends a program by
-// SIGPIPE.
+// unread reports whether nothing reads the output of the process, so that SIGPIPE ends the program.
 func (p *Process) unread() bool {
 	c, counted := p.Stdout.(*counter)
 	p.cut = p.cut || counted && c.failed.Load()
 	return p.cut
 }
 
-// pipeCode is the exit code of a program that nothing reads: 128 and the number of SIGPIPE.
+// pipeCode is the exit code of a program whose output nothing reads: 128 and the number of SIGPIPE.
 const pipeCode = 141
 
-// streams are files, one after the other.
+// streams is the concatenation of files.
 type streams struct {
 	p          *Process
 	files      []string
@@ -87,15 +85,15 @@ type streams struct {
 	code       int
 }
 
-// opened returns the files that a command names, or its standard input. One that cannot be
-// read is named, sets the code and is left out.
+// opened returns the files that a command names, or its standard input. For a file that cannot be read, it writes an
+// error, sets the code and skips the file.
 func (p *Process) opened(files []string) *streams {
 	s := &streams{p: p, files: orStdin(files)}
 	s.unreadable = func(name string, err error) { s.code = p.failed(name, err) }
 	return s
 }
 
-// next opens the next file.
+// next opens the next file. It returns false after the last.
 func (s *streams) next() bool {
 	for s.now = nil; s.now == nil && len(s.files) > 0 && !s.p.unread(); s.files = s.files[1:] {
 		in, err := s.p.open(s.files[0])
@@ -111,7 +109,7 @@ func (s *streams) next() bool {
 // line returns the next line, with its newline.
 func (s *streams) line() (text string, ok bool) { return s.until('\n') }
 
-// until returns the next line, which a byte ends.
+// until returns the text up to and including the next end byte.
 func (s *streams) until(end byte) (text string, ok bool) {
 	for s.now != nil || s.next() {
 		if text, ok = s.now.until(end); ok {

@@ -99,7 +99,7 @@ func whoami(_ context.Context, p *Process) int {
 	return 0
 }
 
-// user returns who runs the process.
+// user returns the name of the user that runs the process.
 func (p *Process) user() string {
 	if u := p.Env["USER"]; u != "" {
 		return u
@@ -168,7 +168,7 @@ func uname(_ context.Context, p *Process, o options) int {
 	return 0
 }
 
-// env prints the environment, or runs a command with another one.
+// env prints the environment, or runs a command with a changed environment.
 func env(ctx context.Context, p *Process, o options) int {
 	c := *p
 	c.Env = maps.Clone(p.Env)
@@ -231,8 +231,8 @@ func netplan(ctx context.Context, p *Process) int {
 	return p.Refuse("netplan %s", p.Arg(1))
 }
 
-// applyNetplan sets the MTU that the files below /etc/netplan give an interface, the last one by name. Addresses and routes are
-// the network's own and stay.
+// applyNetplan sets the MTU of an interface from the files below /etc/netplan; the last file by name wins. Addresses
+// and routes do not change, because the network sets them.
 func applyNetplan(ctx context.Context, p *Process) int {
 	const folder = "/etc/netplan"
 	entries, err := p.Guest.Root.ReadDir(folder)
@@ -284,7 +284,7 @@ func cloudInit(_ context.Context, p *Process) int {
 	return p.Refuse("cloud-init %s", p.Arg(1))
 }
 
-// reboot asks for a restart when the agent has ended.
+// reboot requests a restart after the agent has ended.
 func reboot(_ context.Context, p *Process) int {
 	if p.name() == "shutdown" && !slices.Contains(p.Args, "-r") {
 		return p.Refuse("powering off a guest from within")
@@ -322,7 +322,7 @@ func getent(_ context.Context, p *Process) int {
 	case (p.Arg(1) == "hosts" || p.Arg(1) == "ahosts" || p.Arg(1) == "ahostsv4") && p.Arg(2) != "":
 		found, err := p.Guest.Lookup(p.Arg(2))
 		if err != nil {
-			p.why(err)
+			p.explain(err)
 			return 2
 		}
 		for _, ip := range found.IPs {
@@ -347,8 +347,8 @@ func getent(_ context.Context, p *Process) int {
 	return code
 }
 
-// locked takes the lock of a path for an open file, and returns the code if that fails. The lock
-// lasts as long as the file is open.
+// locked takes the lock of a path for an open file, and returns an exit code that is not 0 if that fails. The lock
+// lasts until the file is closed.
 func (p *Process) locked(o options, at string, f *shFile) (code int) {
 	locks := &p.shell.locks
 	for {
@@ -366,7 +366,7 @@ func (p *Process) locked(o options, at string, f *shFile) (code int) {
 	}
 }
 
-// flock runs a command with the lock of a file, or locks a descriptor.
+// flock runs a command while it has the lock of a file, or locks a descriptor.
 func flock(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) > 0 && strings.Trim(o.operands[0], "0123456789") == "" {
 		n, _ := strconv.Atoi(o.operands[0])
@@ -387,7 +387,7 @@ func flock(ctx context.Context, p *Process, o options) int {
 			return code
 		}
 		if !p.Guest.Root.Exists(p.Abs(o.operands[0])) {
-			_ = p.Guest.Root.WriteFile(p.Abs(o.operands[0]), nil, p.creates(0o666)) // without it the lock is as good
+			_ = p.Guest.Root.WriteFile(p.Abs(o.operands[0]), nil, p.newFileMode(0o666)) // without the file, the lock works too
 		}
 	}
 	if o.has("c") {

@@ -57,13 +57,13 @@ func textCommands() Table {
 		"shuf":   flagged("n|head-count: i|input-range: e|echo", shuf),
 		"join":   flagged("1: 2: t: a: o: e: v: j: nocheck-order", join),
 		"expand": flagged("t|tabs:", expandCommand),
-		"nice":   flagged("+ n|adjustment:", launched), "ionice": flagged("+ c|class: n|classdata: t|ignore", launched),
-		"setsid": flagged("+ f|fork w|wait c|ctty", launched), "stdbuf": flagged("+ o|output: i|input: e|error:", launched),
+		"nice":   flagged("+ n|adjustment:", runOperands), "ionice": flagged("+ c|class: n|classdata: t|ignore", runOperands),
+		"setsid": flagged("+ f|fork w|wait c|ctty", runOperands), "stdbuf": flagged("+ o|output: i|input: e|error:", runOperands),
 	}
 }
 
-// inputs returns the content of the operands, or of standard input. One that cannot be read
-// is named and left out.
+// inputs returns the content of the operands, or of standard input. For a file that cannot be read, it writes an
+// error, sets the code and skips the file.
 func (p *Process) inputs(files []string) (text string, code int) {
 	var b strings.Builder
 	for _, f := range orStdin(files) {
@@ -77,7 +77,7 @@ func (p *Process) inputs(files []string) (text string, code int) {
 	return b.String(), code
 }
 
-// linesOf returns the lines of a text, without their newlines.
+// linesOf returns the lines of a text without their newlines.
 func (p *Process) linesOf(text string) []string {
 	if text == "" {
 		return nil
@@ -86,7 +86,7 @@ func (p *Process) linesOf(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// linesAfter returns the lines of a text, with their newlines.
+// linesAfter returns the lines of a text with their newlines.
 func (p *Process) linesAfter(text string) []string {
 	p.meter.Hold(lineSize * strings.Count(text, "\n"))
 	lines := strings.SplitAfter(text, "\n")
@@ -96,10 +96,10 @@ func (p *Process) linesAfter(text string) []string {
 	return lines
 }
 
-// lineSize is what a line takes beside its text.
+// lineSize is the memory of a line, in bytes, without its text.
 const lineSize = 16
 
-// span is a range of fields, from 1; to 0 is to the end.
+// span is a range of fields, from 1; a to of 0 means the end.
 type span struct{ from, to int }
 
 func spans(list string) ([]span, error) {
@@ -185,7 +185,7 @@ func cut(_ context.Context, p *Process, o options) int {
 	})
 }
 
-// classes of tr.
+// letterClasses are the character classes of tr.
 var letterClasses = map[string]string{
 	"lower": "abcdefghijklmnopqrstuvwxyz", "upper": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "digit": "0123456789",
 	"blank": " \t", "space": "\t\n\v\f\r ",
@@ -293,7 +293,7 @@ func tr(_ context.Context, p *Process, o options) int {
 	if to == "" || o.has("d") && len(o.operands) < 2 {
 		squeeze = from
 	}
-	last := -1 // the letter that was written last
+	last := -1 // the last byte written
 	edit := func(data []byte) (out []byte) {
 		for _, c := range data {
 			i := in(c)
@@ -321,7 +321,7 @@ func tr(_ context.Context, p *Process, o options) int {
 	}
 	buffer := make([]byte, streamPart)
 	for part := input.read(buffer); len(part) > 0; part = input.read(buffer) {
-		_, _ = p.Stdout.Write(edit(part)) // a failed write is the reader's affair
+		_, _ = p.Stdout.Write(edit(part)) // an error means that nothing reads the output
 	}
 	return 0
 }
@@ -385,7 +385,7 @@ func head(_ context.Context, p *Process, o options) int {
 	if !ok {
 		return p.Fail(1, "head: invalid number of %s: '%s'", map[bool]string{true: "bytes", false: "lines"}[isBytes], count)
 	}
-	most := n // 0 is none, and -1 is all
+	most := n // -1 means all
 	if count[0] == '-' {
 		n, most = -n, -1
 	}
@@ -405,7 +405,7 @@ func head(_ context.Context, p *Process, o options) int {
 			if count[0] == '-' {
 				end = len(data) + n
 			}
-			_, _ = p.Stdout.Write(data[:min(max(end, 0), len(data))]) // a failed write is the reader's affair
+			_, _ = p.Stdout.Write(data[:min(max(end, 0), len(data))]) // an error means that nothing reads the output
 			continue
 		}
 		lines := p.linesAfter(string(data))
@@ -418,8 +418,8 @@ func head(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// beginning reads so much of a file that it has a number of lines or bytes, of a stream no
-// more than that needs.
+// beginning returns the beginning of a file that has a number of lines or bytes. It reads no more of a stream than
+// necessary.
 func (p *Process) beginning(name string, count int, isBytes bool) ([]byte, error) {
 	if isBytes && count > 0 {
 		if data := p.endless(p.Abs(name), count); data != nil {
@@ -489,7 +489,7 @@ func wc(_ context.Context, p *Process, o options) int {
 			if code = p.failed(f, err); !errors.Is(err, errIsDirectory) {
 				continue
 			}
-			least = 7 // a folder's size says nothing of what is counted
+			least = 7 // as wide as for a stream: the size of a folder says nothing about the counts
 		}
 		size += len(data)
 		r := row{count(string(data)), f}
@@ -529,7 +529,7 @@ func wc(_ context.Context, p *Process, o options) int {
 
 var envReference = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})`)
 
-// envsubst replaces the variables of the input, all or those that its operand names.
+// envsubst replaces the variables in its input: all of them, or those in its operand.
 func envsubst(_ context.Context, p *Process, o options) int {
 	if len(o.operands) > 1 || o.has("v") && len(o.operands) == 0 {
 		return p.Fail(1, "envsubst: too many arguments")
@@ -557,7 +557,7 @@ func envsubst(_ context.Context, p *Process, o options) int {
 	return code
 }
 
-// fold breaks long lines, with -s behind a blank.
+// fold breaks long lines; with -s, after a blank.
 func fold(_ context.Context, p *Process, o options) int {
 	width := 80
 	if o.has("w") {

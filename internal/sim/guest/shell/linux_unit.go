@@ -8,8 +8,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// systemctl acts on the service table. A unit file that the guest wrote counts
-// as a service.
+// systemctl changes and shows the service table. A unit file that the guest wrote counts as a service.
 func systemctl(_ context.Context, p *Process, o options) int {
 	args := o.operands
 	if len(args) == 0 {
@@ -71,11 +70,12 @@ func unitFile(p *Process, name string) string {
 	return ""
 }
 
+// unit runs a verb of systemctl for one unit.
 func unit(p *Process, verb, name string, o options) int {
 	services, now := p.Guest.Services, o.has("now")
 	name = strings.TrimSuffix(name, ".service")
 	if _, ok := services.Get(name); !ok && unitFile(p, name) != "" {
-		_ = services.Create(machine.Service{Name: name, Start: machine.Disabled}) // it is not there
+		_ = services.Create(machine.Service{Name: name, Start: machine.Disabled}) // cannot fail: the service does not exist yet
 	}
 	say := func(format string, a ...any) {
 		if !o.has("q") {
@@ -106,7 +106,7 @@ func unit(p *Process, verb, name string, o options) int {
 	var err error
 	switch verb {
 	case "start", "restart", "reload-or-restart", "try-restart", "reload", "try-reload-or-restart":
-		if row.Start == machine.Disabled { // disabled units start on demand; masked ones would not
+		if row.Start == machine.Disabled { // a disabled unit can be started; a masked one could not
 			err = services.Edit(name, func(s *machine.Service) { s.Start = machine.Manual })
 		}
 		if err == nil && verb == "start" {

@@ -19,8 +19,8 @@ import (
 
 var curlSetting = regexp.MustCompile(`(?m)^\s*([a-z-]+)\s*[= :]\s*"?(.*?)"?\s*$`)
 
-// curlFlags: the flags after the last line have no effect that a guest can observe: about
-// the protocol, the number of tries, the progress display.
+// curlFlags are the flags of curl that are accepted. Flags about the protocol, the number of tries or the progress
+// display have no effect that a guest can observe.
 var curlFlags = declare(
 	`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw:
 	data-binary: data-urlencode: G|get
@@ -40,7 +40,7 @@ type curlRequest struct {
 	tls         *tls.Config
 }
 
-// curl asks by HTTP in the guest's network.
+// curl sends HTTP requests in the guest's network.
 func curl(ctx context.Context, p *Process) int {
 	o, unknown := curlFlags.parse(p.Args[1:])
 	if strings.HasSuffix(unknown, ":") {
@@ -77,7 +77,7 @@ func curl(ctx context.Context, p *Process) int {
 	return code
 }
 
-// fetch asks for one address, and writes the answer to a file or to standard output.
+// fetch requests one address, and writes the answer to a file or to standard output.
 func (p *Process) fetch(ctx context.Context, o options, address, out string) int {
 	say := func(code int, format string, a ...any) int {
 		if !o.has("s") || o.has("S") {
@@ -150,7 +150,7 @@ func (p *Process) curlWrite(o options, out string, body []byte, say func(int, st
 	}
 	if out == "" || out == "-" || p.device(out, body) {
 		if out == "" || out == "-" {
-			_, _ = p.Stdout.Write(body) // a failed write is the reader's affair
+			_, _ = p.Stdout.Write(body) // an error means that nothing reads the output
 		}
 		return 0
 	}
@@ -167,13 +167,13 @@ func (p *Process) curlWrite(o options, out string, body []byte, say func(int, st
 			return say(23, "%s: %s", out, reason(err))
 		}
 	}
-	if err := p.Guest.Root.WriteFile(name, body, p.creates(0o666)); err != nil {
+	if err := p.Guest.Root.WriteFile(name, body, p.newFileMode(0o666)); err != nil {
 		return say(23, "%s: %s", out, reason(err))
 	}
 	return 0
 }
 
-// curlCode returns the exit code for an error of the network.
+// curlCode returns curl's exit code for a network error.
 func curlCode(err error) int {
 	text := err.Error()
 	switch {
@@ -187,7 +187,7 @@ func curlCode(err error) int {
 	return 7
 }
 
-// curlRequest reads the flags that make the request.
+// curlRequest returns the request that the flags describe, or an exit code.
 func (p *Process) curlRequest(o options, address string) (*curlRequest, int) {
 	r := &curlRequest{url: address, method: o.value("X"), headers: http.Header{}}
 	var data []string
@@ -234,7 +234,7 @@ func (p *Process) curlRequest(o options, address string) (*curlRequest, int) {
 		r.headers.Set("User-Agent", "curl (simulated by casement)")
 	}
 	if len(data) > 0 {
-		r.give(o, strings.Join(data, "&"))
+		r.addData(o, strings.Join(data, "&"))
 	}
 	if o.has("I") && r.method == "" {
 		r.method = http.MethodHead
@@ -242,8 +242,8 @@ func (p *Process) curlRequest(o options, address string) (*curlRequest, int) {
 	return r, p.curlTLS(o, r)
 }
 
-// give sends data with a request: as its body, or behind the address with -G.
-func (r *curlRequest) give(o options, data string) {
+// addData adds data to a request: as its body, or with -G as the query of the address.
+func (r *curlRequest) addData(o options, data string) {
 	if o.has("G") {
 		joint := "?"
 		if strings.Contains(r.url, "?") {
@@ -261,12 +261,12 @@ func (r *curlRequest) give(o options, data string) {
 	}
 }
 
-// curlTLS reads -k, --cacert, --cert and --key.
+// curlTLS sets the TLS configuration from -k, --cacert, --cert and --key.
 func (p *Process) curlTLS(o options, r *curlRequest) int {
 	if !o.has("k", "cacert", "cert") {
 		return 0
 	}
-	r.tls = &tls.Config{InsecureSkipVerify: o.has("k")} // the script asks for it
+	r.tls = &tls.Config{InsecureSkipVerify: o.has("k")} // only if the script has -k
 	if file := o.value("cacert"); file != "" {
 		data, err := p.read(file)
 		r.tls.RootCAs = x509.NewCertPool()
@@ -296,10 +296,10 @@ type curlAnswer struct {
 	body       []byte
 }
 
-// maxRedirects is how many redirections curl -L follows.
+// maxRedirects is the number of redirections that curl -L follows.
 const maxRedirects = 50
 
-// send asks, and asks again where the answer leads.
+// send sends a request and returns the answer; with follow, it follows redirections.
 func (s *Shell) send(ctx context.Context, r *curlRequest, follow bool) (*curlAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -341,7 +341,7 @@ func (s *Shell) send(ctx context.Context, r *curlRequest, follow bool) (*curlAns
 		}
 		var head strings.Builder
 		fmt.Fprintf(&head, "HTTP/1.1 %d %s\r\n", resp.StatusCode, http.StatusText(resp.StatusCode))
-		_ = resp.Header.Write(&head) // a builder takes all
+		_ = resp.Header.Write(&head) // a builder accepts every write
 		return &curlAnswer{resp.StatusCode, resp.Header.Get("Content-Type"), head.String() + "\r\n", body}, nil
 	}
 	return nil, fmt.Errorf("maximum (%d) redirects followed", maxRedirects)

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestPanicsAreContained: whatever a command is run by, its panic is its own end with code
-// 139, and what follows it runs.
+// TestPanicsAreContained checks, for every way of running a command, that a panic of the command only ends the
+// command, with code 139, and that the script continues.
 func TestPanicsAreContained(t *testing.T) {
 	commands := shell.Table{"boom": func(context.Context, *shell.Process) int { panic("boom") }}
 	for _, c := range []struct{ name, os, script, want string }{
@@ -54,7 +54,7 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 }
 
-// TestTraceShowsTheScriptAlone: what contains the parts of a pipe does not show in a trace.
+// TestTraceShowsTheScriptAlone checks that a trace does not show the internal names of the parts of a pipe.
 func TestTraceShowsTheScriptAlone(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")
 	var out bytes.Buffer
@@ -66,7 +66,7 @@ func TestTraceShowsTheScriptAlone(t *testing.T) {
 	}
 }
 
-// TestMistakesOfCmd: as TestMistakes, on Windows.
+// TestMistakesOfCmd runs scripts of cmd.exe that panicked, as TestMistakes does.
 func TestMistakesOfCmd(t *testing.T) {
 	for _, script := range []string{`cmd /c "echo`, `cmd /c "`, `cmd /c "dir >^&"`, `cmd /c "dir >&"`} {
 		m := newMachine(t, machine.Windows, "")
@@ -75,7 +75,8 @@ func TestMistakesOfCmd(t *testing.T) {
 	}
 }
 
-// TestMistakesOfPowerShell: what panicked is as Windows has it.
+// TestMistakesOfPowerShell runs PowerShell scripts that panicked, and checks that they now have the result of
+// Windows.
 func TestMistakesOfPowerShell(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{"([hashtable]$null) -eq $null; ([System.Collections.Hashtable]$null).Clear(); 'on'", "True\r\non\r\n"},
@@ -93,7 +94,7 @@ func TestMistakesOfPowerShell(t *testing.T) {
 	}
 }
 
-// TestMistakes: scripts that ended the plane.
+// TestMistakes runs scripts that once ended the plane.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{`awk 'BEGIN{print substr("a",)}'; echo $?`, "2\n"},

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestPipelines runs what an operator types when a node is no good.
+// TestPipelines runs the commands that an operator types when a node does not work.
 func TestPipelines(t *testing.T) {
 	m := newMachine(t, machine.Windows, machine.NSSM)
 	for name, text := range map[string]string{
@@ -72,7 +72,7 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
-// FuzzPipeline: the shell returns for any input.
+// FuzzPipeline checks that the shell returns for any input.
 func FuzzPipeline(f *testing.F) {
 	for _, s := range []string{`Get-Service | where Name -eq x | select -First 1`, `(Get-HnsNetwork).Count`, `((`,
 		`a | { | }`, `Get-Content x | % { $_.Y }`, `(dir)[-9].Name`} {
@@ -82,7 +82,7 @@ func FuzzPipeline(f *testing.F) {
 	sh := shell.New(m, nil, nil)
 	f.Fuzz(func(t *testing.T, script string) {
 		if strings.Contains(strings.ToLower(script), "-wait") {
-			return // it waits until its context ends
+			return // the script waits until its context ends
 		}
 		if code := sh.PowerShell(t.Context(), script, shell.Session{}); code < 0 && strings.TrimSpace(script) == "" {
 			t.Errorf("nothing ended with %d", code)

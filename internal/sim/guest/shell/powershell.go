@@ -12,14 +12,13 @@ import (
 	"casement.dev/casement/internal/sim/guest/powershell"
 )
 
-// PowerShell runs a script as powershell.exe -File does: the result is the code of exit,
-// or 1 where an error ended the script, or 0.
+// PowerShell runs a script as powershell.exe -File does. It returns the code of exit, 1 if an error ended the script,
+// or 0.
 func (s *Shell) PowerShell(ctx context.Context, script string, o Session) int {
 	return s.inPowerShell(ctx, script, o, (*powershell.Shell).File)
 }
 
-// PowerShellCommand runs a script as powershell.exe -Command does: the result is 1 also
-// where the last statement failed.
+// PowerShellCommand runs a script as powershell.exe -Command does: it also returns 1 if the last statement failed.
 func (s *Shell) PowerShellCommand(ctx context.Context, script string, o Session) int {
 	return s.inPowerShell(ctx, script, o, (*powershell.Shell).Command)
 }
@@ -38,7 +37,7 @@ func (s *Shell) inPowerShell(ctx context.Context, script string, o Session, run 
 	})
 }
 
-// powershell starts one for a complete session.
+// powershell returns a PowerShell for a complete session.
 func (s *Shell) powershell(ctx context.Context, o Session) *powershell.Shell {
 	return powershell.New(s.guest, psHost{s}, powershell.Session{
 		Stdin: o.Stdin, Stdout: s.writer(ctx, o.Stdout), Stderr: s.writer(ctx, o.Stderr), Env: o.Env, Dir: o.Dir,
@@ -47,7 +46,7 @@ func (s *Shell) powershell(ctx context.Context, o Session) *powershell.Shell {
 	})
 }
 
-// psHost lets PowerShell start the guest's programs.
+// psHost gives PowerShell access to the guest's programs and network.
 type psHost struct{ s *Shell }
 
 // Start implements powershell.Host. A batch file runs in cmd.exe.
@@ -135,8 +134,7 @@ func programPath(m *machine.Machine, name string) string {
 	return `C:\Windows\System32\` + plain + ".exe"
 }
 
-// runPowerShell is powershell.exe: FILE, -File FILE, -Command TEXT or -EncodedCommand
-// BASE64 (UTF-16).
+// runPowerShell implements powershell.exe: FILE, -File FILE, -Command TEXT or -EncodedCommand BASE64 (UTF-16).
 func runPowerShell(ctx context.Context, p *Process) int {
 	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir}
 	args := p.Args[1:]
@@ -182,12 +180,12 @@ func runPowerShell(ctx context.Context, p *Process) int {
 	return p.shell.PowerShellCommand(ctx, strings.Join(args, " "), o)
 }
 
-// isFlag reports whether a flag is a parameter's name or enough of its start.
+// isFlag reports whether a flag is the name of a parameter or a prefix of at least least characters.
 func isFlag(flag, name string, least int) bool {
 	return len(flag) >= least && strings.HasPrefix(name, flag)
 }
 
-// readScript runs what standard input has.
+// readScript runs the script in standard input.
 func (p *Process) readScript(ctx context.Context, o Session) int {
 	script, err := p.read("-")
 	if err != nil {
@@ -197,7 +195,7 @@ func (p *Process) readScript(ctx context.Context, o Session) int {
 	return p.shell.PowerShellCommand(ctx, string(script), o)
 }
 
-// runFile implements -File. For a missing file it returns Windows' exit code.
+// runFile implements -File. For a missing file it returns the exit code of Windows.
 func runFile(ctx context.Context, p *Process, args []string, o Session) int {
 	if len(args) == 0 {
 		return p.Fail(1, "The -File parameter requires a file path.\r")

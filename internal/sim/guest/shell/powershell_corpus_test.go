@@ -16,7 +16,7 @@ type script struct {
 	code            int
 }
 
-// languageScripts are constructs of the language.
+// languageScripts test constructs of the language.
 var languageScripts = []script{
 	{"assignment", "$a = 1; $a += 2; $a", "3\n", 0},
 	{"several targets", "$a, $b, $c = 1, 2, 3, 4; \"$a $b $c\"", "1 2 3 4\n", 0},
@@ -189,7 +189,7 @@ var languageScripts = []script{
 	{"call by name", "$cmd = 'Write-Output'; & $cmd 'x'; & 'C:\\Windows\\System32\\whoami.exe' | Out-Null; $?", "x\nTrue\n", 0},
 }
 
-// missingScripts stop with the name of a part that is not simulated.
+// missingScripts stop with the name of a feature that is not simulated.
 var missingScripts = []script{
 	{"class", "class A { }", "casement does not simulate classes", 1},
 	{"workflow", "workflow w { }", "casement does not simulate workflows", 1},

@@ -1,7 +1,6 @@
 package shell_test
 
-// guestScripts act on the guest, with the idioms of images, of bootstrap data and of the
-// addons' own scripts.
+// guestScripts change the guest, with the idioms of images, bootstrap data and the addons' own scripts.
 var guestScripts = []script{
 	{"replace in a file", "Set-Content C:\\k\\f.txt 'a=1'; (Get-Content C:\\k\\f.txt) -replace 'a','b' | " +
 		"Set-Content C:\\k\\f.txt; Get-Content C:\\k\\f.txt", "b=1\n", 0},

@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// refusedCode is the exit code of programs and options that are not simulated, the one of a
-// command that does not exist.
+// refusedCode is the exit code of programs and options that are not simulated. A command that does not exist has the
+// same code.
 const refusedCode = 127
 
 // Refuse reports that a part of the image is not simulated, and returns the exit code of a
 // missing program. The machine stores the message, so that the boot names it.
 func (p *Process) Refuse(format string, a ...any) int { return p.refuseAs(refusedCode, format, a...) }
 
-// refuseAs refuses with the code that the program fails with.
+// refuseAs refuses as Refuse does, with another exit code.
 func (p *Process) refuseAs(code int, format string, a ...any) int {
 	what := fmt.Sprintf(format, a...)
 	p.Guest.Refused(what)
 	return p.Fail(code, "casement does not simulate %s", what)
 }
 
-// name returns the command's, without its folder.
+// name returns the name of the command without its folder.
 func (p *Process) name() string { return path.Base(p.Args[0]) }
 
-// noEffect accepts a command whose effect the guest has no use for, and says so. What only
-// asks would give an empty answer, and is refused.
+// noEffect accepts a command whose effect no guest needs, and marks it. It refuses a call that only prints
+// information, because the output would be empty.
 func noEffect(ctx context.Context, p *Process) int {
 	if onlyAsks(p.name(), p.Args[1:]) {
 		return p.Refuse("%s", strings.Join(append([]string{p.name()}, p.Args[1:min(2, len(p.Args))]...), " "))
@@ -37,8 +37,8 @@ func noEffect(ctx context.Context, p *Process) int {
 	return p.NoEffect(ctx, "%s", p.name())
 }
 
-// NoEffect marks that something of the guest is accepted and does nothing, and returns 0.
-// The mark is a line of the log that no redirection of the script takes.
+// NoEffect marks that a call is accepted and does nothing, and returns 0. The mark is a line of the log that
+// redirections of the script do not catch.
 func (p *Process) NoEffect(ctx context.Context, format string, a ...any) int {
 	what := fmt.Sprintf(format, a...)
 	p.Guest.NoEffect(what)
@@ -46,8 +46,7 @@ func (p *Process) NoEffect(ctx context.Context, format string, a ...any) int {
 	return 0
 }
 
-// marksOf returns the writer for marks during a script; outside of scripts it returns
-// other.
+// marksOf returns the writer for marks during a script; outside of scripts it returns other.
 func marksOf(ctx context.Context, other io.Writer) io.Writer {
 	if l, some := ctx.Value(limitsKey{}).(limits); some && l.used.marks != nil {
 		return l.used.marks
@@ -55,8 +54,8 @@ func marksOf(ctx context.Context, other io.Writer) io.Writer {
 	return other
 }
 
-// asking are the subcommands with which programs without effect print information, or change what a script sees; alone is
-// set where the program does so without arguments.
+// asking are the subcommands with which programs without effect print information, or change what a script reads.
+// alone is set if the program does so without arguments.
 var asking = map[string]struct {
 	words string
 	alone bool
@@ -79,7 +78,7 @@ var asking = map[string]struct {
 	"dism":   {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true},
 }
 
-// onlyAsks reports whether a script sees what a call gives.
+// onlyAsks reports whether a script sees the output of a call.
 func onlyAsks(name string, args []string) bool {
 	if name == "sysctl" {
 		return !slices.ContainsFunc(args, func(a string) bool {
@@ -93,8 +92,8 @@ func onlyAsks(name string, args []string) bool {
 	}))
 }
 
-// imagePrograms are programs that an image of Ubuntu has and a guest has not. One that is in
-// no table is not found, as in the image.
+// imagePrograms are programs that Ubuntu's image has and a guest does not simulate. A program in no table is not
+// found, as in the image.
 //
 //go:embed image_programs.txt
 var imagePrograms string

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// scp is the remote end of the copy protocol that OpenSSH's scp spoke before version 9,
-// and still does with -O: -t takes files and -f gives them.
+// scp is the remote end of the copy protocol that OpenSSH's scp used before version 9, and still uses with -O: -t
+// receives files and -f sends them.
 func scp(_ context.Context, p *Process) int {
 	var flags string
 	var files []string
@@ -40,7 +40,7 @@ func scp(_ context.Context, p *Process) int {
 	return c.code
 }
 
-// scpPath takes the slash from before a drive.
+// scpPath removes the slash before a drive.
 func scpPath(name string) string {
 	if len(name) > 2 && name[0] == '/' && name[2] == ':' {
 		return name[1:]
@@ -48,7 +48,7 @@ func scpPath(name string) string {
 	return name
 }
 
-// copyEnd is one side of a copy.
+// copyEnd is the guest's side of a copy.
 type copyEnd struct {
 	p         *Process
 	in        *bufio.Reader
@@ -56,7 +56,7 @@ type copyEnd struct {
 	code      int
 }
 
-// longestControl bounds a line of the protocol.
+// longestControl bounds a line of the protocol, in bytes.
 const longestControl = 8 << 10
 
 func (c *copyEnd) ok() error {
@@ -71,7 +71,7 @@ func (c *copyEnd) refuse(format string, a ...any) error {
 	return err
 }
 
-// answered waits for the other side's consent.
+// answered waits for the acknowledgement of the other side.
 func (c *copyEnd) answered() error {
 	b, err := c.in.ReadByte()
 	if err != nil || b == 0 {
@@ -97,7 +97,7 @@ func (c *copyEnd) line() (string, error) {
 	return "", errors.New("scp: a line has no end")
 }
 
-// sink takes what the other side sends, into target or as target.
+// sink receives files from the other side into the folder target, or as the file target.
 func (c *copyEnd) sink(target string) error {
 	root := c.p.Guest.Root
 	dirs := []string{c.p.Abs(target)}
@@ -145,7 +145,7 @@ func (c *copyEnd) sink(target string) error {
 	}
 }
 
-// control reads C0644 5 name. A name leads nowhere else.
+// control parses a line such as "C0644 5 name". It refuses a name that leads to another folder.
 func control(line string) (mode os.FileMode, size int64, name string, ok bool) {
 	parts := strings.SplitN(line[1:], " ", 3)
 	if len(parts) != 3 || strings.ContainsAny(parts[2], `/\`) || parts[2] == ".." || parts[2] == "" {
@@ -180,14 +180,15 @@ func (c *copyEnd) source(files []string) error {
 		return err
 	}
 	for _, f := range files {
-		if err := c.give(c.p.Abs(scpPath(f))); err != nil {
+		if err := c.send(c.p.Abs(scpPath(f))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *copyEnd) give(name string) error {
+// send sends a file, or a folder with its contents.
+func (c *copyEnd) send(name string) error {
 	root := c.p.Guest.Root
 	info, err := root.Stat(name)
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
@@ -208,7 +209,7 @@ func (c *copyEnd) give(name string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := c.give(root.Abs(name, e.Name())); err != nil {
+		if err := c.send(root.Abs(name, e.Name())); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Sh runs a script as Ubuntu's /bin/sh, which knows POSIX only, without -e.
+// Sh runs a script as Ubuntu's /bin/sh (dash), which supports only POSIX, without -e.
 func (s *Shell) Sh(ctx context.Context, script string, o Session) int {
 	o.Name = cmp.Or(o.Name, "sh")
 	return s.sh(ctx, syntax.LangPOSIX, script, o)
@@ -36,7 +36,7 @@ func (s *Shell) shScript(ctx context.Context, lang syntax.LangVariant, script st
 	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err == nil {
-		err = s.begins(ctx, o)
+		err = s.checkSize(ctx, o)
 	}
 	if err != nil {
 		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
@@ -83,7 +83,7 @@ func (r *runner) script(text string) {
 	}
 }
 
-// finish waits for the programs behind >( ).
+// finish waits for the programs of >( ).
 func (r *runner) finish() {
 	r.run.mu.Lock()
 	ends := r.run.ends
@@ -94,8 +94,8 @@ func (r *runner) finish() {
 	}
 }
 
-// begins measures what a script is given.
-func (s *Shell) begins(ctx context.Context, o Session) error {
+// checkSize ends a script whose environment and arguments are too large.
+func (s *Shell) checkSize(ctx context.Context, o Session) error {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	size := 0
 	for name, value := range o.Env {
@@ -117,8 +117,8 @@ func syntaxError(err error) string {
 	return "Syntax error"
 }
 
-// expansionError reports whether the parser complains of an expansion, which bash reads when it
-// gets there: nothing of such a script has run when it is refused.
+// expansionError reports whether the parser's complaint is about an expansion, which bash parses only when it runs
+// the command. The parser finds the error before any command has run.
 func expansionError(complaint string) bool {
 	return strings.HasSuffix(complaint, "Syntax error") || strings.Contains(complaint, "parameter expansion") ||
 		strings.Contains(complaint, "must be followed by an expression") || strings.Contains(complaint, "arithm") ||
@@ -140,7 +140,8 @@ func (s *Shell) shellVariables(o Session, posix bool) []string {
 		"MACHTYPE=x86_64-pc-linux-gnu")
 }
 
-// launch starts p on Linux as execvp would; where names the caller in errors.
+// launch runs the program of p on Linux, as execvp would, and returns the exit code. where is the caller's name in
+// errors.
 func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	p.shell, p.Guest = s, s.guest
 	if ctx.Err() != nil {
@@ -176,7 +177,7 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	return s.start(ctx, c, p)
 }
 
-// notFound fails as the shell does that starts a program.
+// notFound fails with the message of the calling shell for a missing program.
 func (p *Process) notFound(where, name string) int {
 	p.lost = true
 	if strings.ContainsAny(name, "\n\t\r") && !p.posix {
@@ -191,8 +192,7 @@ func (p *Process) notFound(where, name string) int {
 	return p.Fail(127, "%s: %s: command not found", where, name)
 }
 
-// installed returns the script that a name means, if the folders of PATH have one before a
-// program of the image.
+// installed returns the script file of a name, if the folders of PATH have one before the program of the image.
 func (s *Shell) installed(p *Process, name string) (file string, data []byte) {
 	if name == "" {
 		return "", nil
@@ -215,12 +215,12 @@ func (s *Shell) installed(p *Process, name string) (file string, data []byte) {
 	return "", nil
 }
 
-// isProgram distinguishes the image's stub for a program from a script.
+// isProgram reports whether a file is the image's stub for a program, and not a script.
 func isProgram(data []byte) bool { return strings.HasPrefix(string(data), "simulated by casement") }
 
 func isBin(file string) bool { return slices.Contains(linuxFolders, path.Dir(file)) }
 
-// inPath returns the first file of a name in the folders of a search path that is as it has to be, or "".
+// inPath returns the first file with a name in the folders of a search path for which is returns true, or "".
 func (s *Shell) inPath(dir, folders, name string, is func(fs.FileInfo) bool) string {
 	for folder := range strings.SplitSeq(folders, ":") {
 		at := path.Join(s.guest.Root.Abs(dir, cmp.Or(folder, ".")), name)
@@ -243,7 +243,7 @@ func (s *Shell) launchFile(ctx context.Context, p *Process, file string, data []
 	return s.script(ctx, p, p.Args[0], p.Args[1:], data, where)
 }
 
-// script runs the content of a file as its #! says.
+// script runs the content of a file with the interpreter in its first line.
 func (s *Shell) script(ctx context.Context, p *Process, name string, args []string, data []byte, where string) int {
 	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: name, Args: args, Inherits: true}
 	first, _, _ := strings.Cut(string(data), "\n")
@@ -256,7 +256,7 @@ func (s *Shell) script(ctx context.Context, p *Process, name string, args []stri
 	case ok && len(fields) > 0:
 	case p.posix:
 		return s.Sh(ctx, string(data), o)
-	default: // bash runs what the kernel does not
+	default: // bash runs a file that the kernel refuses
 		return s.Bash(ctx, string(data), o)
 	}
 	interpreter := path.Base(fields[0])

@@ -7,17 +7,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// arithmetic evaluates one expression, whose variables have been expanded. A name and a subscript are
-// expressions of their own.
+// arithmetic evaluates one expression after the expansion of its variables. The value of a name and a subscript are
+// evaluated as separate expressions.
 type arithmetic struct {
 	r    *runner
 	text string
 	at   int
-	nest int  // of operators in operators
+	nest int  // the depth of nested operators
 	skip bool // the branch is not taken: nothing changes, and a divisor may be 0
 }
 
-// arithm evaluates an expression of the tree.
+// arithm returns the value of an expression of the syntax tree.
 func (r *runner) arithm(x syntax.ArithmExpr) int64 {
 	if x == nil {
 		return 0
@@ -25,7 +25,7 @@ func (r *runner) arithm(x syntax.ArithmExpr) int64 {
 	return r.arithmText(r.expandText(r.snippet(x)))
 }
 
-// maxExpressions bounds how many expressions are within each other, as values of names and as subscripts.
+// maxExpressions bounds the depth of expressions that values of names and subscripts contain.
 const maxExpressions = 64
 
 func (r *runner) arithmText(text string) int64 {
@@ -46,7 +46,7 @@ func (r *runner) arithmText(text string) int64 {
 	return n
 }
 
-// fail gives up the line, as bash does; dash gives up the shell.
+// fail ends the current line with an error, as bash does; in dash it ends the shell.
 func (a *arithmetic) fail(what, token string) {
 	a.r.meter.Step()
 	text := strings.TrimLeft(a.text, " \t\n")
@@ -66,7 +66,8 @@ func (a *arithmetic) blanks() {
 	}
 }
 
-// take reads an operator if it is next and no longer one begins there.
+// take consumes an operator if it is next, and the character after it is not in not, which would make another
+// operator.
 func (a *arithmetic) take(op string, not string) bool {
 	a.blanks()
 	rest := a.text[a.at:]
@@ -85,7 +86,7 @@ func (a *arithmetic) comma() int64 {
 	return n
 }
 
-// assignment reads NAME op= expression, or a condition.
+// assignment evaluates NAME op= expression, or a conditional expression.
 func (a *arithmetic) assignment() int64 {
 	defer a.deeper()()
 	start := a.at
@@ -106,7 +107,7 @@ func (a *arithmetic) assignment() int64 {
 	return a.condition()
 }
 
-// name reads a variable, with its subscript.
+// name parses the name of a variable with its subscript.
 func (a *arithmetic) name() (string, bool) {
 	a.blanks()
 	end := a.at
@@ -193,7 +194,8 @@ func (a *arithmetic) condition() int64 {
 	return no
 }
 
-// levels are the operators, the weakest first; not is what must not follow one.
+// levels are the binary operators by precedence, the weakest first; not are the characters that make a longer
+// operator.
 var levels = [][]struct{ op, not string }{
 	{{"||", ""}}, {{"&&", ""}}, {{"|", "|="}}, {{"^", "="}}, {{"&", "&="}}, {{"==", ""}, {"!=", ""}},
 	{{"<=", ""}, {">=", ""}, {"<", "<="}, {">", ">="}}, {{"<<", "="}, {">>", "="}}, {{"+", "="}, {"-", "="}},
@@ -289,10 +291,10 @@ func (a *arithmetic) unary() int64 {
 	return a.primary()
 }
 
-// maxNest bounds how deep an expression is nested: a level takes some of the stack.
+// maxNest bounds the nesting of an expression, because each level needs stack.
 const maxNest = 1000
 
-// deeper counts a level, until what it returns is called.
+// deeper adds one level of nesting; the caller calls leave at its end.
 func (a *arithmetic) deeper() (leave func()) {
 	if a.nest++; a.nest > maxNest {
 		a.fail("expression recursion level exceeded", a.text[a.at:])
@@ -339,7 +341,7 @@ func (a *arithmetic) primary() int64 {
 	return a.number(token)
 }
 
-// number reads 12, 0x1f, 017 and 2#101.
+// number parses 12, 0x1f, 017 and 2#101.
 func (a *arithmetic) number(token string) int64 {
 	base, digits := 10, token
 	if b, rest, some := strings.Cut(token, "#"); some && !a.r.posix {

@@ -19,7 +19,7 @@ import (
 
 type shBuiltin func(r *runner, args []string)
 
-// builtin returns what a name is within the shell itself, or nil.
+// builtin returns the builtin of a name, or nil.
 func (r *runner) builtin(name string) shBuiltin {
 	if r.posix && slices.Contains(bashOnly, name) {
 		return nil
@@ -30,11 +30,11 @@ func (r *runner) builtin(name string) shBuiltin {
 	return nil
 }
 
-// bashOnly are builtins of bash that dash has not.
+// bashOnly are builtins of bash that dash does not have.
 var bashOnly = strings.Fields("source declare typeset let shopt pushd popd mapfile readarray dirs builtin " +
 	"enable caller complete compgen compopt help disown suspend bind history logout")
 
-// keywords are the words of bash's grammar; those of dash come first.
+// keywords are the reserved words of bash; those of dash come first.
 var keywords = strings.Fields("! { } case do done elif else esac fi for if in then until while [[ ]] function select coproc time")
 
 func (r *runner) isKeyword(name string) bool {
@@ -98,7 +98,7 @@ func (r *runner) mark(what string) {
 	r.status = p.NoEffect(r.ctx, "%s", what)
 }
 
-// asBuiltin runs a command of this package as a builtin.
+// asBuiltin returns a builtin that runs a command of this package.
 func asBuiltin(c Command) shBuiltin {
 	return func(r *runner, args []string) {
 		p := r.process(args)
@@ -109,14 +109,14 @@ func asBuiltin(c Command) shBuiltin {
 	}
 }
 
-// process is the start of a command within the shell.
+// process returns a process for a command that runs in the shell itself.
 func (r *runner) process(args []string) *Process {
 	return &Process{Args: args, Stdin: r.fds[0].reader(), Stdout: r.writer(1), Stderr: prefixed{r.stderr(), r.where()}, Dir: r.dir,
 		Guest: r.shell.guest, shell: r.shell, posix: r.posix, fds: r.fds, meter: r.meter, isSet: r.isSet,
 		isOn: func(o string) bool { return r.options[o] }}
 }
 
-// prefixed puts a text before each line that is written at once.
+// prefixed writes a text before the data of each write, which is a line.
 type prefixed struct {
 	to   io.Writer
 	text string
@@ -130,6 +130,7 @@ func (p prefixed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// jumpCall implements break, continue and return.
 func (r *runner) jumpCall(to shJump, args []string) {
 	n, err := 1, error(nil)
 	if len(args) > 1 {
@@ -205,7 +206,7 @@ func (r *runner) exec(args []string) {
 	r.jump = exits
 }
 
-// sourceCall runs a file in this shell.
+// sourceCall runs the commands of a file in this shell.
 func (r *runner) sourceCall(args []string) {
 	if len(args) > 1 && args[1] == "--" {
 		args = slices.Concat(args[:1], args[2:])
@@ -279,7 +280,7 @@ func (r *runner) printf(args []string) {
 	asBuiltin(printf)(r, args)
 }
 
-// letters reads the flags of a builtin; ok is false where one is not declared.
+// letters parses the flags of a builtin; ok is false if a flag is not declared.
 func (r *runner) letters(known string, args []string) (o options, ok bool) {
 	o, unknown := declare("+ " + known).parse(args[1:])
 	if unknown != "" {
@@ -330,7 +331,7 @@ func (r *runner) cd(args []string) {
 	}
 }
 
-// enter changes the folder.
+// enter changes the current folder.
 func (r *runner) enter(name, target string, physical bool) bool {
 	root := r.shell.guest.Root
 	at := r.abs(target)
@@ -431,7 +432,7 @@ func (r *runner) dirsCall(args []string) {
 	}
 }
 
-// setLetters are the options of set.
+// setLetters are the options of set, by letter.
 var setLetters = map[byte]string{'a': "allexport", 'b': "notify", 'e': "errexit", 'f': "noglob", 'h': "hashall", 'k': "keyword",
 	'm': "monitor",
 	'n': "noexec", 'p': "privileged", 't': "onecmd", 'u': "nounset", 'v': "verbose", 'x': "xtrace", 'B': "braceexpand", 'C': "noclobber",
@@ -501,7 +502,7 @@ func (r *runner) printOptions(names []string, again bool, how string) {
 	}
 }
 
-// shopts are the options of shopt that act here, and idleShopts those that change nothing in a script.
+// shopts are the implemented options of shopt, and idleShopts those without effect in a script.
 var (
 	shopts = strings.Fields("dotglob expand_aliases extglob failglob globstar inherit_errexit lastpipe nocaseglob nocasematch " +
 		"nullglob patsub_replacement globskipdots")
@@ -583,7 +584,7 @@ func (r *runner) unsetCall(args []string) {
 			continue
 		}
 		base, key, item := strings.Cut(strings.TrimSuffix(name, "]"), "[")
-		if kind == "-f" || kind == "" && !r.posix && !syntax.ValidName(base) { // it may be a function's
+		if kind == "-f" || kind == "" && !r.posix && !syntax.ValidName(base) { // the name of a function
 			delete(r.funcs, name)
 			continue
 		}
@@ -629,7 +630,7 @@ func (r *runner) unsetCall(args []string) {
 	}
 }
 
-// declareCall is a builtin that declares, where its name is no literal word of the script.
+// declareCall implements declare and similar builtins if the name of the builtin is no literal word of the script.
 func (r *runner) declareCall(args []string) {
 	flags := ""
 	var assigns []*syntax.Assign
@@ -655,7 +656,7 @@ func (r *runner) declareCall(args []string) {
 	r.declare(args[0], flags, assigns)
 }
 
-// quoteExpression makes the letters of an extended regular expression mean themselves.
+// quoteExpression quotes a text for an extended regular expression.
 func quoteExpression(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -669,7 +670,7 @@ func quoteExpression(text string) string {
 
 var readFlags = declare("r p: s a: n: N: d: t: u: e i:")
 
-// read reads a line into variables.
+// read implements the builtin read.
 func (r *runner) read(args []string) {
 	o, unknown := readFlags.parse(args[1:])
 	if r.posix && (unknown != "" || o.has("s", "a", "n", "N", "d", "t", "u", "e", "i")) {
@@ -765,8 +766,8 @@ func (r *runner) read(args []string) {
 	}
 }
 
-// readLine reads up to end. A backslash that quotes is left out, and marks what follows with a
-// zero byte, so that it is no separator.
+// readLine reads up to the byte end. It removes a quoting backslash and writes a zero byte after the quoted
+// character, which then is no separator.
 func (r *runner) readLine(in io.Reader, end byte, most int, exact, quotes bool) (string, bool) {
 	var b strings.Builder
 	one := make([]byte, 1)
@@ -809,7 +810,7 @@ func (r *runner) readLine(in io.Reader, end byte, most int, exact, quotes bool) 
 		if c&0xc0 != 0x80 {
 			count++
 		}
-		if c >= 0xc0 && count == most { // the rest of the letter
+		if c >= 0xc0 && count == most { // the remaining bytes of the character
 			for range map[bool]int{true: 3, false: map[bool]int{true: 2, false: 1}[c >= 0xe0]}[c >= 0xf0] {
 				if c, ok = next(); ok {
 					b.WriteByte(c)
@@ -820,8 +821,8 @@ func (r *runner) readLine(in io.Reader, end byte, most int, exact, quotes bool) 
 	return b.String(), true
 }
 
-// ifsFields splits a line as read does, into at most some fields; 0 is as many as there are.
-// The last field takes the rest. A byte before a zero byte is no separator.
+// ifsFields splits a line into fields as read does, at most most fields if it is not 0. The last field contains the
+// rest. A character before a zero byte is no separator.
 func ifsFields(line, ifs string, most int) (fields []string) {
 	is := func(s string, set string) bool {
 		return s != "" && strings.IndexByte(set, s[0]) >= 0 && strings.IndexByte(ifs, s[0]) >= 0 && !(len(s) > 1 && s[1] == 0)
@@ -904,7 +905,7 @@ func (r *runner) mapfile(args []string) {
 	scope[name] = v
 }
 
-// getopts reads the next option of the arguments.
+// getopts returns the next option of the arguments.
 func (r *runner) getopts(args []string) {
 	if len(args) < 3 {
 		r.fail(2, "getopts: usage: getopts optstring name [arg ...]")
@@ -918,7 +919,7 @@ func (r *runner) getopts(args []string) {
 	at, _ := strconv.Atoi(r.value("OPTIND"))
 	at = max(at, 1)
 	inside := r.optionAt
-	if at > len(words) || inside >= len(words[at-1]) { // the words are others than those of the last call
+	if at > len(words) || inside >= len(words[at-1]) { // the arguments differ from those of the last call
 		inside = 0
 	}
 	move := func() { _ = r.set("OPTIND", strconv.Itoa(at)) }
@@ -987,14 +988,14 @@ func (r *runner) complainOf(what string) {
 	fmt.Fprintf(r.stderr(), "%s: %s\n", r.name, what)
 }
 
-// signalNumbers are the signals of Linux that scripts name.
+// signalNumbers are the Linux signals that scripts use.
 var signalNumbers = map[string]int{"EXIT": 0, "HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8,
 	"KILL": 9, "USR1": 10,
 	"SEGV": 11, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15, "STKFLT": 16, "CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20,
 	"TTIN": 21, "TTOU": 22,
 	"URG": 23, "XCPU": 24, "XFSZ": 25, "VTALRM": 26, "PROF": 27, "WINCH": 28, "IO": 29, "PWR": 30, "SYS": 31}
 
-// signal returns the name of a signal, without SIG.
+// signal returns the name of a signal without SIG.
 func signal(text string) (string, bool) {
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	if n, err := strconv.Atoi(text); err == nil {
@@ -1071,8 +1072,8 @@ func (r *runner) trap(args []string) {
 	}
 }
 
-// takes reports what a shell does with a signal: it runs a trap, it ignores it, or it ends.
-func (r *runner) takes(name string) (trap, ignores bool) {
+// handles reports whether the shell runs a trap for a signal, or ignores it. If neither, the signal ends the shell.
+func (r *runner) handles(name string) (trap, ignores bool) {
 	r.trapMu.Lock()
 	defer r.trapMu.Unlock()
 	text, some := r.traps[name]
@@ -1096,7 +1097,7 @@ func (r *runner) kill(args []string) {
 			return
 		}
 		n, err := strconv.Atoi(words[1])
-		if n > 128 { // a status
+		if n > 128 { // an exit status
 			n -= 128
 		}
 		if s, ok := signal(strconv.Itoa(n)); err == nil && ok {
@@ -1132,6 +1133,7 @@ func (r *runner) kill(args []string) {
 	}
 }
 
+// killOne sends a signal to a process or a job.
 func (r *runner) killOne(name, word string) bool {
 	number := signalNumbers[name]
 	if strings.HasPrefix(word, "%") {
@@ -1156,7 +1158,7 @@ func (r *runner) killOne(name, word string) bool {
 		target = r
 	}
 	if target != nil {
-		trap, ignores := target.takes(name)
+		trap, ignores := target.handles(name)
 		switch {
 		case number == 0 || ignores && number != 9:
 		case trap && number != 9:
@@ -1184,12 +1186,12 @@ func (r *runner) killOne(name, word string) bool {
 		return true
 	}
 	to := cmp.Or(one.script.Load(), one.r)
-	trap, ignores := to.takes(name)
+	trap, ignores := to.handles(name)
 	switch {
 	case number == 0 || ignores && number != 9 || number == 18 || number == 19:
 	case trap && number != 9:
 		to.send(name)
-	case number == 2 || number == 3: // which a job in the background ignores
+	case number == 2 || number == 3: // jobs in the background ignore SIGINT and SIGQUIT
 	default:
 		one.end(signaled(number))
 	}
@@ -1205,7 +1207,7 @@ func (j *job) ended() bool {
 	}
 }
 
-// jobOf returns the job that a process id or %NUMBER names, or nil.
+// jobOf returns the job with a process ID or %NUMBER, or nil.
 func (r *runner) jobOf(spec string) *job {
 	if n, err := strconv.Atoi(spec); err == nil {
 		if i := slices.IndexFunc(r.jobs, func(j *job) bool { return j.pid == n }); i >= 0 {
@@ -1233,7 +1235,7 @@ func (r *runner) jobOf(spec string) *job {
 	return nil
 }
 
-// await waits for a job, unless a signal with a trap comes first.
+// await waits for a job. It returns false if a signal with a trap comes first.
 func (r *runner) await(j *job) bool {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -1349,7 +1351,7 @@ func (r *runner) jobsCall(args []string) {
 	}
 }
 
-// where a name is found: function, builtin, keyword or the path of a program.
+// locate returns what a name refers to, as bash's type does, and the path or alias text.
 func (r *runner) locate(name string) (kind, where string) {
 	s := r.shell
 	switch {
@@ -1374,7 +1376,7 @@ func (r *runner) locate(name string) (kind, where string) {
 	return "", ""
 }
 
-// commandCall is command: -v and -V look names up, else a command runs without functions.
+// commandCall implements command: -v and -V look up names; otherwise a command runs, and functions are ignored.
 func (r *runner) commandCall(args []string) {
 	o, ok := r.letters("p v V", args)
 	words := o.operands
@@ -1450,7 +1452,7 @@ func (r *runner) typeCall(args []string) {
 	}
 }
 
-// printFunction refuses, where something reads it: bash prints a function in a layout of its own.
+// printFunction refuses to print a function if the output is read, because bash prints functions in its own layout.
 func (r *runner) printFunction(string) {
 	if r.fds[1] == nil || r.fds[1].w != io.Discard {
 		r.refuse("the text that bash prints of a function")
@@ -1528,7 +1530,7 @@ func (r *runner) umaskCall(args []string) {
 		r.fail(1, "umask: `%s': invalid symbolic mode operator", text)
 		return
 	}
-	if mask&0o022 != 0o022 { // files get what the simulator's own mask leaves
+	if mask&0o022 != 0o022 { // the umask of the simulator applies to all files
 		r.refuse("umask %s", text)
 		return
 	}
@@ -1556,12 +1558,12 @@ func (r *runner) caller(args []string) {
 	fmt.Fprintf(r.stdout(), "%d %s\n", r.frames[at].line, file)
 }
 
-// isSpecial reports whether a builtin is one of the special ones, whose errors end a POSIX shell.
+// isSpecial reports whether a builtin is a special builtin, whose errors end a POSIX shell.
 func isSpecial(name string) bool {
 	return slices.Contains(strings.Fields(". : break continue eval exec exit export readonly return set shift times trap unset"), name)
 }
 
-// compgen lists names: -G PATTERN those of files, -v those of variables, -A function those of functions.
+// compgen lists names: -G PATTERN of files, -v of variables, -A function of functions.
 func (r *runner) compgen(args []string) {
 	var list []string
 	switch kind := strings.Join(args[1:max(1, len(args)-1)], " "); {
@@ -1581,7 +1583,7 @@ func (r *runner) compgen(args []string) {
 	}
 }
 
-// testClause is [[ ]].
+// testClause runs [[ ]].
 func (r *runner) testClause(c *syntax.TestClause) {
 	defer func() {
 		if v := recover(); v == wrongTest {
@@ -1594,7 +1596,7 @@ func (r *runner) testClause(c *syntax.TestClause) {
 	r.status = map[bool]int{false: 1}[r.testExpr(c.X)]
 }
 
-// wrongTest is what gives up a [[ ]] that has no answer.
+// wrongTest is the panic that ends a [[ ]] with an error.
 var wrongTest = new(int)
 
 func (r *runner) testExpr(x syntax.TestExpr) bool {
@@ -1684,7 +1686,7 @@ func (r *runner) compare(op syntax.BinTestOperator, left string, right *syntax.W
 	}
 	var x, y int64
 	wrong := false
-	func() { // an expression that is wrong is no more than false here
+	func() { // a wrong expression counts as false here
 		defer func() {
 			u, some := recover().(unwound)
 			if wrong = some; some && u.exit {

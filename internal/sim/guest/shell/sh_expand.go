@@ -15,22 +15,22 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// segment is a part of a word that has been expanded. What is quoted is no pattern.
+// segment is a part of an expanded word. Quoted text is no pattern.
 type segment struct {
 	text   string
 	quoted bool
 }
 
-// words are the fields that words expand to.
+// words expands words to fields.
 type words struct {
 	r     *runner
 	split bool // unquoted expansions become several fields
-	// tilde is set for assignments, in which ~ is seen after a colon as well.
+	// tilde is set for assignments, in which ~ is also expanded after a colon.
 	tilde  bool
 	fields [][]segment
 	now    []segment
-	some   bool // the field exists, though it may be empty
-	inner  bool // the word of an expansion, whose texts are split as well
+	some   bool // the current field exists, even if it is empty
+	inner  bool // this is the word of an expansion, whose literal text is split too
 }
 
 func (w *words) add(text string, quoted bool) {
@@ -49,7 +49,7 @@ func (w *words) end() {
 	w.now, w.some = nil, false
 }
 
-// ifs returns the separators of fields.
+// ifs returns the field separators.
 func (r *runner) ifs() string {
 	if v := r.find("IFS"); v != nil && v.set {
 		return v.text
@@ -57,7 +57,7 @@ func (r *runner) ifs() string {
 	return " \t\n"
 }
 
-// expansion adds what an unquoted expansion gives, which is split.
+// expansion adds the result of an unquoted expansion, and splits it into fields.
 func (w *words) expansion(text string) {
 	if !w.split {
 		w.add(text, false)
@@ -76,7 +76,7 @@ func (w *words) expansion(text string) {
 			i++
 		}
 		if i < len(text) && strings.IndexByte(ifs, text[i]) >= 0 {
-			w.some = true // a separator that is no blank ends a field even where it is empty
+			w.some = true // a separator that is no blank ends a field even if the field is empty
 			for i++; i < len(text) && blank(text[i]); {
 				i++
 			}
@@ -125,7 +125,7 @@ func (w *words) parts(parts []syntax.WordPart, quoted bool) {
 	}
 }
 
-// soleList reports whether quotes hold nothing but "$@" or its like, which may be no word.
+// soleList reports whether quotes contain only "$@" or a similar list, which expands to no word if it is empty.
 func soleList(q *syntax.DblQuoted) bool {
 	if len(q.Parts) != 1 {
 		return false
@@ -146,7 +146,7 @@ func (w *words) result(text string, quoted bool) {
 	w.expansion(text)
 }
 
-// literal adds a text of the script, in which backslashes quote.
+// literal adds a literal text of the script, in which backslashes quote.
 func (w *words) literal(text string, quoted, first bool) {
 	if quoted {
 		if strings.IndexByte(text, '\\') >= 0 {
@@ -156,7 +156,7 @@ func (w *words) literal(text string, quoted, first bool) {
 		return
 	}
 	if first && strings.HasPrefix(text, "~") || w.tilde && strings.Contains(text, ":~") {
-		text = w.homes(text, first)
+		text = w.expandTilde(text, first)
 	}
 	add := func(text string) {
 		if w.inner {
@@ -189,8 +189,8 @@ func (w *words) literal(text string, quoted, first bool) {
 	}
 }
 
-// homes expands ~ and ~user; what it puts in is quoted.
-func (w *words) homes(text string, first bool) string {
+// expandTilde expands ~ and ~user; the result is quoted.
+func (w *words) expandTilde(text string, first bool) string {
 	var b strings.Builder
 	for i, part := range strings.Split(text, ":") {
 		if i > 0 {
@@ -225,7 +225,7 @@ func (w *words) homes(text string, first bool) string {
 	return b.String()
 }
 
-// unescapeDouble undoes the backslashes within double quotes.
+// unescapeDouble removes the backslashes that quote within double quotes.
 func unescapeDouble(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -252,7 +252,7 @@ func joined(field []segment) string {
 	return b.String()
 }
 
-// fields expands words to the arguments that they are.
+// fields expands words to arguments.
 func (r *runner) fields(list []*syntax.Word) (out []string) {
 	total := 0
 	for _, word := range list {
@@ -286,14 +286,14 @@ func (r *runner) fields(list []*syntax.Word) (out []string) {
 	return out
 }
 
-// maxWords bounds what the braces of a word expand to; package expand makes no more.
+// maxWords bounds the number of words that the braces of a word expand to.
 const maxWords = 16 << 10
 
 func (r *runner) tooLong() {
 	panic(ended{r.exceed(fmt.Sprintf("has a sequence of more than %d items", maxWords))})
 }
 
-// countBraces returns how many words a word is, up to a little more than may be.
+// countBraces returns the number of words that braces expand to, at most maxWords+1.
 func countBraces(parts []syntax.WordPart) int {
 	all := 1
 	for _, part := range parts {
@@ -319,7 +319,7 @@ func countBraces(parts []syntax.WordPart) int {
 	return all
 }
 
-// maxBraces bounds the braces of one word: the time and memory that its split takes is a square of them.
+// maxBraces bounds the braces of one word, because splitting takes time and memory quadratic in their number.
 const maxBraces = 2000
 
 func manyBraces(w *syntax.Word) bool {
@@ -332,6 +332,7 @@ func manyBraces(w *syntax.Word) bool {
 	return n > maxBraces
 }
 
+// tickLong counts a word of a long expansion, and checks at times that the script may continue.
 func (r *runner) tickLong(n int) {
 	r.grow(32)
 	if n%256 == 0 {
@@ -346,6 +347,7 @@ func hasBrace(w *syntax.Word) bool {
 	})
 }
 
+// expanded appends the fields of a word, with the expansion of file names.
 func (r *runner) expanded(out []string, word *syntax.Word) []string {
 	w := words{r: r, split: true}
 	w.parts(word.Parts, false)
@@ -370,7 +372,7 @@ func (r *runner) expanded(out []string, word *syntax.Word) []string {
 	return out
 }
 
-// word expands a word to one text, neither split nor taken for a pattern.
+// word expands a word to one text, without field splitting and file name patterns.
 func (r *runner) word(word *syntax.Word) string {
 	if word == nil {
 		return ""
@@ -378,7 +380,7 @@ func (r *runner) word(word *syntax.Word) string {
 	return joined(r.single(word, false))
 }
 
-// assigned is word for the value of an assignment.
+// assigned expands a word as the value of an assignment.
 func (r *runner) assigned(word *syntax.Word) string { return joined(r.single(word, true)) }
 
 // single expands a word to one field.
@@ -396,7 +398,7 @@ func (r *runner) single(word *syntax.Word, tilde bool) []segment {
 	return all
 }
 
-// assignments expands the words of a builtin that assigns, in dash.
+// assignments expands the words of a builtin that assigns, as dash does.
 func (r *runner) assignments(list []*syntax.Word) (out []string) {
 	for _, word := range list {
 		if lit, ok := word.Parts[0].(*syntax.Lit); ok {
@@ -455,10 +457,10 @@ func unescapeDocument(text string) string {
 	return unescapeDouble(strings.ReplaceAll(text, `\"`, `\\"`))
 }
 
-// maxKept bounds the texts whose trees are kept, in bytes.
+// maxKept bounds the length of the texts whose trees are cached, in bytes.
 const maxKept = 1 << 10
 
-// expandText expands a text as within double quotes: an expression, or PS4.
+// expandText expands a text as within double quotes: an arithmetic expression, or PS4.
 func (r *runner) expandText(text string) string {
 	if !strings.ContainsAny(text, "$`\\\"'") {
 		return text
@@ -478,7 +480,7 @@ func (r *runner) expandText(text string) string {
 		if word != nil && deepest([]*syntax.Stmt{{Cmd: &syntax.CallExpr{Args: []*syntax.Word{word}}}}) > maxDepth {
 			panic(ended{r.exceed(errDeep.Error())})
 		}
-		if word != nil { // quotes are left out, but for those of substitutions
+		if word != nil { // double quotes are removed, except within substitutions
 			for _, part := range word.Parts {
 				if lit, ok := part.(*syntax.Lit); ok {
 					lit.Value = strings.ReplaceAll(lit.Value, `"`, "")
@@ -494,7 +496,7 @@ func (r *runner) expandText(text string) string {
 			r.run.mu.Unlock()
 		}
 	}
-	if word == nil { // of no text
+	if word == nil { // the text is empty
 		return ""
 	}
 	source := r.source
@@ -509,7 +511,7 @@ func (r *runner) commandSubstitution(c *syntax.CmdSubst) string {
 		text, status := r.capture(func(sub *runner) {
 			if f := sub.openFile(sub.word(c.Stmts[0].Redirs[0].Word), os.O_RDONLY); f != nil {
 				defer f.release()
-				_, _ = io.Copy(sub.stdout(), f.reader()) // a failure is that of the script's bound
+				_, _ = io.Copy(sub.stdout(), f.reader()) // a failure ends the script by its bound
 				sub.status = 0
 				return
 			}
@@ -523,7 +525,7 @@ func (r *runner) commandSubstitution(c *syntax.CmdSubst) string {
 	return text
 }
 
-// globbing is one expansion of a pattern of file names.
+// globbing is the expansion of one pattern of file names.
 type globbing struct {
 	r     *runner
 	found []string
@@ -531,7 +533,7 @@ type globbing struct {
 
 func hasMeta(field []segment) bool { return hasMetaPattern(patternText(field)) }
 
-// patternText writes segments as a pattern in which backslashes quote.
+// patternText returns segments as a pattern in which backslashes quote.
 func patternText(field []segment) string {
 	var b strings.Builder
 	for _, s := range field {
@@ -555,7 +557,7 @@ func escapePattern(text string) string {
 	return b.String()
 }
 
-// glob returns the names of files that match, sorted.
+// glob returns the sorted names of the files that match.
 func (r *runner) glob(field []segment) ([]string, error) {
 	pattern := patternText(field)
 	g := &globbing{r: r}
@@ -570,7 +572,7 @@ func (r *runner) glob(field []segment) ([]string, error) {
 	return slices.Compact(g.found), nil
 }
 
-// maxPath is Linux' PATH_MAX: no longer name leads anywhere.
+// maxPath is PATH_MAX of Linux: a longer name refers to no file.
 const maxPath = 4096
 
 func (g *globbing) walk(at string, parts []string) error {
@@ -586,7 +588,7 @@ func (g *globbing) walk(at string, parts []string) error {
 		return nil
 	}
 	part := parts[0]
-	if part == "" { // the end of a/*/
+	if part == "" { // the end of a pattern such as a/*/
 		if len(parts) == 1 {
 			if root.IsDir(r.abs(at)) {
 				g.found = append(g.found, strings.TrimSuffix(at, "/")+"/")
@@ -613,7 +615,7 @@ func (g *globbing) walk(at string, parts []string) error {
 		return err
 	}
 	if err != nil {
-		return nil // what cannot be read matches nothing
+		return nil // an unreadable folder matches nothing
 	}
 	deep := part == "**" && r.options["globstar"]
 	if deep {
@@ -655,7 +657,7 @@ func (g *globbing) walk(at string, parts []string) error {
 	return nil
 }
 
-// hasMetaPattern reports a pattern; a bracket that is not closed, such as the command [, begins none.
+// hasMetaPattern reports whether a text contains a pattern; an unclosed bracket, such as the command [, is none.
 func hasMetaPattern(pattern string) bool {
 	open, before := false, byte(0)
 	for i := 0; i < len(pattern); i++ {

@@ -18,11 +18,11 @@ import (
 	"casement.dev/casement/internal/guestfs"
 )
 
-// shFile is an open file: what descriptors of shells share, with its place in the file.
+// shFile is an open file with its position, which the descriptors of shells share.
 type shFile struct {
 	r     io.Reader
 	w     io.Writer
-	mu    sync.Mutex // of writes
+	mu    sync.Mutex // serializes writes
 	close func()
 	path  string
 	refs  atomic.Int32
@@ -59,7 +59,7 @@ func (f *shFile) piped() bool {
 	return reads || writes
 }
 
-// broken reports whether nothing reads what is written.
+// broken reports whether nothing reads the data that is written.
 func (f *shFile) broken() bool {
 	if f == nil {
 		return false
@@ -68,17 +68,17 @@ func (f *shFile) broken() bool {
 	return ok && p.refused.Load()
 }
 
-// descriptorError is what a write to a closed descriptor fails with, in the words of the shell.
+// descriptorError is the error of a write to a closed descriptor, with the text of the shell.
 type descriptorError struct{}
 
 func (descriptorError) Error() string { return "Bad file descriptor" }
 
-// closedFile is a descriptor that is closed.
+// closedFile is the writer of a closed descriptor.
 type closedFile struct{}
 
 func (closedFile) Write([]byte) (int, error) { return 0, descriptorError{} }
 
-// writer returns the writer behind a descriptor, which counts.
+// writer returns the writer of a descriptor, which counts the bytes against the limit.
 func (r *runner) writer(fd int) io.Writer {
 	f := r.fds[fd]
 	if f == nil || f.w == nil {
@@ -90,7 +90,8 @@ func (r *runner) writer(fd int) io.Writer {
 func (r *runner) stderr() io.Writer { return r.writer(2) }
 func (r *runner) stdout() io.Writer { return r.writer(1) }
 
-// replace gives a descriptor a file that is the caller's.
+// replace sets the file of a descriptor and releases its old file. The descriptor takes over the caller's reference
+// to f.
 func (r *runner) replace(fd int, f *shFile) {
 	if old := r.fds[fd]; old != nil {
 		old.release()
@@ -101,14 +102,14 @@ func (r *runner) replace(fd int, f *shFile) {
 	}
 }
 
-// pipe is what one side writes and another reads, with a bounded buffer as the kernel's.
+// pipe connects a writer and a reader with a bounded buffer, as the kernel's pipes do.
 type pipe struct {
 	mu      sync.Mutex
 	cond    *sync.Cond
 	data    []byte
-	noMore  bool // the writers have ended
-	unread  bool // the readers have
-	lost    int  // what was written since
+	noMore  bool // all writers have ended
+	unread  bool // all readers have ended
+	lost    int  // the number of bytes written after the readers have ended
 	refused atomic.Bool
 	stop    func() bool
 }
@@ -153,7 +154,7 @@ func (p *pipe) Write(b []byte) (n int, err error) {
 		for len(p.data) >= pipeBuffer && !p.unread {
 			p.cond.Wait()
 		}
-		if p.unread { // a reader that has just ended would have let a buffer be written
+		if p.unread { // the real kernel would have buffered this much before the reader ended
 			if p.lost += len(b) - n; p.lost <= pipeBuffer {
 				return len(b), nil
 			}
@@ -168,7 +169,7 @@ func (p *pipe) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// captured is what a command substitution prints.
+// captured is the output of a command substitution.
 type captured struct {
 	mu   sync.Mutex
 	data []byte
@@ -182,14 +183,14 @@ func (c *captured) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Len is what counter bounds.
+// Len returns the number of bytes, which counter bounds.
 func (c *captured) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.data)
 }
 
-// capture runs f in a subshell and returns what it prints, once nothing writes to it any more.
+// capture runs f in a subshell and returns its output and status, after all writers to the output have ended.
 func (r *runner) capture(f func(sub *runner)) (string, int) {
 	sub := r.subshell()
 	sub.within++
@@ -209,7 +210,7 @@ func (r *runner) capture(f func(sub *runner)) (string, int) {
 	return strings.TrimRight(strings.ReplaceAll(string(c.data), "\x00", ""), "\n"), status
 }
 
-// redirected runs f with redirections. It reports whether they could be made.
+// redirected runs f with redirections. It reports whether the redirections succeeded.
 func (r *runner) redirected(list []*syntax.Redirect, f func()) bool {
 	if len(list) == 0 {
 		f()
@@ -230,7 +231,7 @@ func (r *runner) redirected(list []*syntax.Redirect, f func()) bool {
 			return false
 		}
 	}
-	r.kept = func() { // exec keeps them
+	r.kept = func() { // for exec, the redirections stay
 		for _, old := range before {
 			if old != nil {
 				old.release()
@@ -242,7 +243,7 @@ func (r *runner) redirected(list []*syntax.Redirect, f func()) bool {
 	return true
 }
 
-// redirect makes one redirection, and notes in before what the descriptor was.
+// redirect makes one redirection, and stores the old file of the descriptor in before.
 func (r *runner) redirect(d *syntax.Redirect, before map[int]*shFile) bool {
 	fd, name := map[bool]int{true: 0, false: 1}[slices.Contains([]syntax.RedirOperator{syntax.RdrIn, syntax.RdrInOut, syntax.DplIn,
 		syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc}, d.Op)], ""
@@ -344,9 +345,9 @@ func (r *runner) redirect(d *syntax.Redirect, before map[int]*shFile) bool {
 	return name == "" || r.named(name, fd)
 }
 
-// named gives a variable the number of a descriptor, which stays open.
+// named sets a variable to the number of a descriptor, which stays open.
 func (r *runner) named(name string, fd int) bool {
-	r.fds[fd].retain() // what the redirection's end gives back is not this one
+	r.fds[fd].retain() // a second reference, because the end of the redirection releases one
 	kept := r.fds[fd]
 	r.after = append(r.after, func() { r.fds[fd] = kept })
 	return r.set(name, strconv.Itoa(fd)) == nil
@@ -354,7 +355,7 @@ func (r *runner) named(name string, fd int) bool {
 
 func (r *runner) abs(name string) string { return r.shell.guest.Root.Abs(r.dir, name) }
 
-// openFile opens a file of the guest; it says what is wrong.
+// openFile opens a file of the guest; if that fails, it writes an error and returns nil.
 func (r *runner) openFile(name string, flag int) *shFile {
 	file := r.process(nil).Abs(name)
 	if n, some := descriptorOf(file); some {
@@ -413,7 +414,7 @@ func (r *runner) openFile(name string, flag int) *shFile {
 	return out
 }
 
-// keptFile is a file that counts for its guest until it is closed.
+// keptFile is an open file, which counts for its guest until it is closed.
 type keptFile struct {
 	*guestfs.File
 	release func()
@@ -425,7 +426,7 @@ func (f keptFile) Close() error {
 	return f.File.Close()
 }
 
-// keptOpen opens a file that stays open for as long as the script wants.
+// keptOpen opens a file that stays open until the script closes it.
 func (r *runner) keptOpen(name string, flag int, perm os.FileMode) (keptFile, error) {
 	release, err := r.shell.guest.Usage.Open()
 	if err != nil {
@@ -438,7 +439,7 @@ func (r *runner) keptOpen(name string, flag int, perm os.FileMode) (keptFile, er
 	return keptFile{f, release}, err
 }
 
-// descriptorOf reads /dev/stdin, /dev/fd/3 and their like.
+// descriptorOf returns the descriptor of a name such as /dev/stdin or /dev/fd/3.
 func descriptorOf(file string) (int, bool) {
 	switch file {
 	case "/dev/stdin", "/proc/self/fd/0":
@@ -460,7 +461,7 @@ func soleSubstitution(w *syntax.Word) (*syntax.ProcSubst, bool) {
 	return p, ok
 }
 
-// substitutionPipe starts a process substitution and returns the end of its pipe.
+// substitutionPipe starts a process substitution and returns the shell's end of its pipe.
 func (r *runner) substitutionPipe(p *syntax.ProcSubst) *shFile {
 	read, write := newPipe(r.ctx)
 	sub := r.subshell()
@@ -483,12 +484,12 @@ func (r *runner) substitutionPipe(p *syntax.ProcSubst) *shFile {
 	return read
 }
 
-// substitution is a process substitution as a word: a file that is written before the command
-// runs, or read once it has run.
+// substitution returns the path of a file that represents a process substitution in a word. The process writes the
+// file before the command runs, or reads the file after the command.
 func (r *runner) substitution(p *syntax.ProcSubst) string {
 	r.run.mu.Lock()
 	r.run.files++
-	root, number := r.shell.guest.Root, 63 // bash's first, and those below it
+	root, number := r.shell.guest.Root, 63 // bash's first number; further substitutions use lower numbers
 	for number > 10 && root.Exists(fmt.Sprintf("/dev/fd/%d", number)) {
 		number--
 	}

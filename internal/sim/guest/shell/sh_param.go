@@ -10,18 +10,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// expanding is a parameter that is being expanded.
+// expanding is a parameter during its expansion.
 type expanding struct {
 	name string
 	v    *variable
 	list bool // $@ or ${a[@]}
 	star bool // $* or ${a[*]}
 	keys []string
-	text []string // one for each item
+	text []string // one text per item
 	set  bool
 }
 
-// lookup finds the values of a parameter.
+// lookup returns the values of a parameter.
 func (r *runner) lookup(name string, index syntax.ArithmExpr) (e expanding) {
 	e.name = name
 	switch name {
@@ -44,13 +44,13 @@ func (r *runner) lookup(name string, index syntax.ArithmExpr) (e expanding) {
 			return e
 		}
 		if index != nil {
-			r.subscriptOf(nil, index) // may be wrong
+			r.subscriptOf(nil, index) // it reports a wrong subscript
 		}
 		e.text = []string{""}
 		return e
 	}
 	if index == nil {
-		if raw := r.scoped(name); raw != nil && raw.reference { // to an item
+		if raw := r.scoped(name); raw != nil && raw.reference { // a reference to an item
 			if _, key, item := strings.Cut(raw.text, "["); item && e.v != nil {
 				text, some := e.v.item(r.keyOf(e.v, strings.TrimSuffix(key, "]")))
 				e.text, e.set = []string{text}, some
@@ -76,7 +76,8 @@ func (r *runner) lookup(name string, index syntax.ArithmExpr) (e expanding) {
 	return e
 }
 
-// special returns $?, $1 and their like.
+// special returns the value of a special parameter such as $? or $1. some reports whether it is set, and special
+// whether the name is a special parameter.
 func (r *runner) special(name string) (text string, some, special bool) {
 	switch name {
 	case "?":
@@ -104,7 +105,7 @@ func (r *runner) special(name string) (text string, some, special bool) {
 	return "", false, false
 }
 
-// flags is $-.
+// flags returns the value of $-.
 func (r *runner) flags() string {
 	return strings.Map(func(letter rune) rune {
 		if !r.options[setLetters[byte(letter)]] || r.posix && (letter == 'h' || letter == 'B') {
@@ -114,7 +115,7 @@ func (r *runner) flags() string {
 	}, "aefhmuvxBCE")
 }
 
-// separator is what "$*" joins by.
+// separator returns the text that joins the items of "$*".
 func (r *runner) separator() string {
 	ifs := r.ifs()
 	if ifs == "" {
@@ -198,7 +199,7 @@ func (w *words) param(p *syntax.ParamExp, quoted bool) {
 	w.result(e.text[0], quoted)
 }
 
-// unset fails by set -u.
+// unset ends the shell with an error if set -u is on and a parameter is not set.
 func (r *runner) unset(e expanding) {
 	if e.set || !r.options["nounset"] || e.list {
 		return
@@ -213,12 +214,12 @@ func (r *runner) unset(e expanding) {
 	r.fatal(r.unsetCode(), "%s: unbound variable", name)
 }
 
-// unsetCode is what bash ends with: 127 for bash -c.
+// unsetCode returns bash's exit code for an unset parameter: 127 for bash -c, else 1.
 func (r *runner) unsetCode() int {
 	return map[bool]int{true: 127, false: 1}[r.run.main.name == "bash" && !r.options["errexit"]]
 }
 
-// list adds several values: each a field, or joined.
+// list adds several values, each as a field, or joined.
 func (w *words) list(e expanding, quoted bool) {
 	switch {
 	case quoted && e.star:
@@ -237,7 +238,7 @@ func (w *words) list(e expanding, quoted bool) {
 	}
 }
 
-// otherwise is ${x:-y} and its like. done reports that the expansion is the word.
+// otherwise implements ${x:-y} and the similar operators. done is true if the result is the word and has been added.
 func (w *words) otherwise(p *syntax.ParamExp, e expanding, quoted bool) (done bool) {
 	r := w.r
 	empty := !e.set
@@ -300,7 +301,7 @@ func (w *words) otherwise(p *syntax.ParamExp, e expanding, quoted bool) (done bo
 	return true
 }
 
-// quotedWord expands the word of "${x:-a"b"}", in which single quotes are letters.
+// quotedWord expands the word of "${x:-a"b"}", in which single quotes are literal.
 func (w *words) quotedWord(word *syntax.Word) {
 	for _, part := range word.Parts {
 		switch p := part.(type) {
@@ -314,7 +315,7 @@ func (w *words) quotedWord(word *syntax.Word) {
 	}
 }
 
-// slice is ${x:1:2}.
+// slice implements ${x:1:2}.
 func (r *runner) slice(e expanding, s *syntax.Slice) expanding {
 	var from, count int64
 	if s.Offset != nil {
@@ -368,7 +369,7 @@ func (r *runner) slice(e expanding, s *syntax.Slice) expanding {
 	return e
 }
 
-// substitute is ${x/a/b}.
+// substitute implements ${x/a/b}.
 func (r *runner) substitute(e *expanding, s *syntax.Replace) {
 	pattern := ""
 	if s.Orig != nil {
@@ -382,7 +383,7 @@ func (r *runner) substitute(e *expanding, s *syntax.Replace) {
 	if s.With != nil {
 		with = r.single(s.With, false)
 	}
-	if s.All && s.Orig == nil && len(with) > 0 && strings.HasPrefix(with[0].text, "/") { // ${x////y} is about slashes
+	if s.All && s.Orig == nil && len(with) > 0 && strings.HasPrefix(with[0].text, "/") { // in ${x////y} the pattern is a slash
 		pattern, with[0].text = "/", with[0].text[1:]
 	}
 	m := r.matcher(pattern, r.options["extglob"], r.options["nocasematch"])
@@ -391,6 +392,8 @@ func (r *runner) substitute(e *expanding, s *syntax.Replace) {
 	}
 }
 
+// replaced returns a text with matches replaced; anchor is # or % for a match at the start or the end only, and all
+// replaces each match.
 func (r *runner) replaced(m *shPattern, text string, anchor byte, all, empty bool, with []segment) string {
 	var b strings.Builder
 	put := func(found string) {
@@ -443,7 +446,7 @@ func (r *runner) replaced(m *shPattern, text string, anchor byte, all, empty boo
 	return b.String()
 }
 
-// transform is ${x#y}, ${x^^}, ${x@Q} and their like.
+// transform implements ${x#y}, ${x^^}, ${x@Q} and similar operators.
 func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 	switch x.Op {
 	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
@@ -473,7 +476,7 @@ func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 		switch {
 		case x.Op == syntax.LowerFirst || x.Op == syntax.LowerAll:
 			change = unicode.ToLower
-		case pattern == "~~": // as respelled writes ${x~~}
+		case pattern == "~~": // respelled writes ${x~~} so
 			m = r.matcher("?", true, false)
 			change = func(l rune) rune {
 				if unicode.IsUpper(l) {
@@ -499,7 +502,7 @@ func (r *runner) transform(e *expanding, x *syntax.Expansion) {
 	}
 }
 
-// operator is ${x@Q} and its like.
+// operator implements ${x@Q} and similar operators.
 func (r *runner) operator(e *expanding, op string) {
 	for i, text := range e.text {
 		switch op {

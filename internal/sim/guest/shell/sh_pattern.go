@@ -13,25 +13,26 @@ import (
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
-// shPattern is a pattern of a shell. Several shells use it at once.
+// shPattern is a compiled shell pattern. Several shells use it at the same time.
 type shPattern struct {
-	all    *regex.Pattern // the whole text
+	all    *regex.Pattern // matches the whole text
 	source string
 	short  string
-	// !(a|b) is no regular expression: what is before it, in it and behind it.
+	// The parts of a pattern with !(a|b), which is no regular expression: before it, in it and after it.
 	before, not, behind *regex.Pattern
 	flags               string
-	// err says why the pattern is refused, which then matches nothing.
+	// err is the reason if the pattern is refused; it then matches nothing.
 	err error
 
 	mu    sync.Mutex
-	parts map[string]*regex.Pattern // of prefixes, suffixes and places in a text
+	parts map[string]*regex.Pattern // for prefixes, suffixes and positions in a text
 }
 
-// maxPatterns bounds the patterns that are kept compiled, in bytes: each takes some hundred times as many.
+// maxPatterns bounds the size of the cached patterns, in bytes. A compiled pattern takes about a hundred times its
+// length.
 const maxPatterns = 128 << 10
 
-// matcher compiles a pattern, in which a backslash quotes.
+// matcher returns the compiled form of a pattern, in which backslashes quote.
 func (r *runner) matcher(pattern string, extended, fold bool) *shPattern {
 	key := pattern
 	if extended {
@@ -59,7 +60,7 @@ func (r *runner) matcher(pattern string, extended, fold bool) *shPattern {
 	return m
 }
 
-// Bounds of one pattern, far above what scripts have.
+// Bounds of one pattern, far above those of real scripts.
 const (
 	maxPattern       = 64 << 10 // in bytes
 	maxPatternNested = 200
@@ -95,7 +96,7 @@ func compilePattern(pattern string, extended, fold bool) *shPattern {
 	return m
 }
 
-// patterns compiles patterns of file names that a program is given.
+// patterns compiles the file name patterns in a program's arguments.
 func patterns(globs []string) (all []*shPattern, err error) {
 	for _, glob := range globs {
 		m := compilePattern(glob, false, false)
@@ -107,7 +108,7 @@ func patterns(globs []string) (all []*shPattern, err error) {
 	return all, nil
 }
 
-// nestedPatterns returns how many ?( *( +( @( and !( are open at once.
+// nestedPatterns returns the maximum depth of nested ?( *( +( @( and !(.
 func nestedPatterns(pattern string) (most int) {
 	depth := 0
 	for i := 0; i < len(pattern); i++ {
@@ -126,7 +127,7 @@ func nestedPatterns(pattern string) (most int) {
 
 const noMatch = `[^\x{0}-\x{10ffff}]`
 
-// compiled returns an expression, or one that matches nothing. One that is refused is noted.
+// compiled compiles an expression. If it is wrong, the result matches nothing; if it is refused, m.err is set.
 func (m *shPattern) compiled(text string, longest bool) *regex.Pattern {
 	re, err := regex.Single(text, longest)
 	if errors.Is(err, regex.ErrUnsupported) {
@@ -138,7 +139,7 @@ func (m *shPattern) compiled(text string, longest bool) *regex.Pattern {
 	return re
 }
 
-// part returns an expression that is compiled when it is first used.
+// part returns an expression, which is compiled at its first use.
 func (m *shPattern) part(text string, longest bool) *regex.Pattern {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,7 +151,7 @@ func (m *shPattern) part(text string, longest bool) *regex.Pattern {
 	return re
 }
 
-// maxNegated bounds a text that !( ) is matched with, in bytes: the time is a square of it.
+// maxNegated bounds the length of a text that is matched with !( ), in bytes, because the time is quadratic in it.
 const maxNegated = 4096
 
 // whole reports whether a text matches.
@@ -175,7 +176,7 @@ func (m *shPattern) whole(meter *limit.Meter, text string) bool {
 	return false
 }
 
-// prefix returns the length of the shortest or longest start that matches, or -1.
+// prefix returns the length of the shortest or longest prefix that matches, or -1.
 func (m *shPattern) prefix(meter *limit.Meter, text string, long bool) int {
 	if m.not != nil {
 		return m.byEnds(text, long, func(i int) bool { return m.whole(meter, text[:i]) })
@@ -190,7 +191,7 @@ func (m *shPattern) prefix(meter *limit.Meter, text string, long bool) int {
 	return -1
 }
 
-// suffix returns where the shortest or longest end begins that matches, or -1.
+// suffix returns the start of the shortest or longest suffix that matches, or -1.
 func (m *shPattern) suffix(meter *limit.Meter, text string, long bool) int {
 	if m.not != nil {
 		return m.byEnds(text, !long, func(i int) bool { return m.whole(meter, text[i:]) })
@@ -205,6 +206,7 @@ func (m *shPattern) suffix(meter *limit.Meter, text string, long bool) int {
 	return -1
 }
 
+// byEnds returns the first index of a text for which ok is true, or with last the last index; -1 if there is none.
 func (m *shPattern) byEnds(text string, last bool, ok func(i int) bool) int {
 	for i := range len(text) + 1 {
 		at := i
@@ -218,7 +220,7 @@ func (m *shPattern) byEnds(text string, last bool, ok func(i int) bool) int {
 	return -1
 }
 
-// find returns the leftmost longest match at or after a place.
+// find returns the leftmost longest match.
 func (m *shPattern) find(meter *limit.Meter, text string) (from, to int) {
 	if m.not != nil {
 		for i := range len(text) + 1 {
@@ -236,7 +238,7 @@ func (m *shPattern) find(meter *limit.Meter, text string) (from, to int) {
 	return -1, -1
 }
 
-// closing returns where the parenthesis ends that began before a place, or -1.
+// closing returns the index of the parenthesis that closes the one before at, or -1.
 func closing(pattern string, at int) int {
 	depth := 1
 	for i := at; i < len(pattern); i++ {
@@ -254,7 +256,7 @@ func closing(pattern string, at int) int {
 	return -1
 }
 
-// expression writes a pattern as a regular expression.
+// expression returns a pattern as a regular expression.
 func expression(pattern string, extended bool, any string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -322,7 +324,8 @@ func alternatives(text string) (all []string) {
 	return append(all, text[from:])
 }
 
-// bracket reads [...] at a place, and returns where it ends. Without an end it is a bracket.
+// bracket translates the bracket expression at an index, and returns the index after it. Without an end, the bracket
+// is literal.
 func bracket(pattern string, at int) (string, int) {
 	i := at + 1
 	var b strings.Builder

@@ -22,12 +22,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// runner is one POSIX shell or one of its subshells. It runs the tree of the parser; variables,
-// expansions, descriptors, jobs and traps are bash's (dash's where posix is set). One goroutine
-// uses a runner; subshells are copies.
+// runner is a POSIX shell or one of its subshells. It runs the syntax tree of the parser. Its variables, expansions,
+// descriptors, jobs and traps are bash's, or dash's if posix is set. One goroutine uses a runner; a subshell is a
+// copy.
 type runner struct {
 	shell *Shell
-	ctx   context.Context // a job's subshell has one of its own
+	ctx   context.Context // the subshell of a job has a separate context
 	run   *shRun
 	meter *limit.Meter
 
@@ -35,16 +35,16 @@ type runner struct {
 	name         string // $0
 	params       []string
 	dir          string
-	source       string // the text that the tree comes from
-	line, base   int    // of the command that runs, and of the text that eval runs
-	text         string // of the command that runs
+	source       string // the source text of the syntax tree
+	line, base   int    // the line of the running command, and of the text that eval runs
+	text         string // the source text of the running command
 	scopes       []map[string]*variable
-	size         int // of all variables
-	grown, paid  int // what the statement that runs has expanded to
+	size         int // the size of all variables, in bytes
+	grown, paid  int // the bytes of the running statement's expansions, and those that the meter counts
 	funcs        map[string]*shFunction
 	frames       []shFrame
 	fds          map[int]*shFile
-	options      map[string]bool // of set and shopt, by name
+	options      map[string]bool // the options of set and shopt, by name
 	aliases      map[string]string
 	dirs         []string
 	umask        string
@@ -58,23 +58,23 @@ type runner struct {
 	jumps         int
 	pid, last     int // $$ of the subshell, and $!
 	jobs          []*job
-	optionAt      int // of getopts within a word
+	optionAt      int // the position of getopts within a word
 	trapMu        sync.Mutex
 	traps         map[string]string
 	inherited     map[string]string // traps that a subshell shows and does not run
-	pending       []string          // signals that have come
+	pending       []string          // signals that were received
 	trapping      bool
-	after         []func() // what follows the command that runs
+	after         []func() // runs after the current command
 	started       time.Time
 	random        uint32
-	within        int // command substitutions
-	expressions   int // that are within each other
-	before        int // the status before the builtin that runs
+	within        int // the depth of command substitutions
+	expressions   int // the depth of arithmetic expressions
+	before        int // the status before the running builtin
 	end           context.CancelCauseFunc
-	kept          func() // makes the redirections of the command those of the shell
+	kept          func() // makes the redirections of the command permanent
 }
 
-// shRun is what all subshells of one script share.
+// shRun has the data that all subshells of one script share.
 type shRun struct {
 	main  *runner
 	watch *watch
@@ -84,7 +84,7 @@ type shRun struct {
 	files    int
 	order    int64
 	matchers map[string]*shPattern
-	compiled int // the bytes of their patterns
+	compiled int // the size of the cached patterns, in bytes
 	texts    map[string]*syntax.Word
 	all      []*job
 	ends     []func()
@@ -105,28 +105,28 @@ type shFunction struct {
 	source string
 	file   string
 	base   int
-	// exported is set where programs get it, in a variable of the environment.
+	// exported is set if programs get the function, in a variable of the environment.
 	exported bool
 }
 
-// shFrame is a call of a function, or a file that is sourced.
+// shFrame is a call of a function, or of a file by source.
 type shFrame struct {
 	name, file string
-	line       int // of the call
+	line       int // the line of the call
 	params     []string
-	outer      []string // the parameters of the caller
+	outer      []string // the caller's parameters
 }
 
-// unwound is what gives up the commands that run: the line, or the shell.
+// unwound is the panic that ends the current line, or with exit the shell.
 type unwound struct {
 	exit bool
 	code int
 }
 
-// ended is what ends a script by a bound or with its context.
+// ended is the panic that ends a script at a bound or with its context.
 type ended struct{ err error }
 
-// signaled is the cause with which a job's context ends.
+// signaled is the cause of the end of a job's context.
 type signaled int
 
 // Error names the signal.
@@ -135,18 +135,18 @@ func (s signaled) Error() string { return fmt.Sprintf("ended by signal %d", int(
 // job is a command in the background.
 type job struct {
 	pid    int
-	number int // of %1 and its like, 0 for a process substitution
+	number int // the number for %1; 0 for a process substitution
 	r      *runner
 	text   string
 	end    context.CancelCauseFunc
 	done   chan struct{}
 	status int
-	order  int64 // of the jobs that have ended
+	order  int64 // the rank among the jobs that have ended
 	waited bool
-	script atomic.Pointer[runner] // of the script that the job is, which takes its signals
+	script atomic.Pointer[runner] // the script that the job runs, which receives its signals
 }
 
-// jobKey is what a context has of the job that is one command.
+// jobKey is the context key of a job that is a single command.
 type jobKey struct{}
 
 func (s *Shell) runner(ctx context.Context, o Session, posix bool) *runner {
@@ -177,7 +177,7 @@ func (s *Shell) runner(ctx context.Context, o Session, posix bool) *runner {
 	return r
 }
 
-// subshell returns a copy, which shares the descriptors.
+// subshell returns a copy of the runner, which shares the open files.
 func (r *runner) subshell() *runner {
 	c := &runner{shell: r.shell, ctx: r.ctx, run: r.run, meter: r.shell.guest.Usage.Meter(r.ctx), posix: r.posix, name: r.name,
 		params: r.params, dir: r.dir, source: r.source, line: r.line, base: r.base, size: r.size, umask: r.umask, text: r.text,
@@ -214,7 +214,7 @@ func (r *runner) subshell() *runner {
 	return c
 }
 
-// whole runs f as all that a shell does, and its traps; it returns the status.
+// whole runs f as the whole run of a shell, then its EXIT trap, and returns the status.
 func (r *runner) whole(f func()) (code int) {
 	defer func() {
 		r.meter.Close()
@@ -245,7 +245,7 @@ func (r *runner) whole(f func()) (code int) {
 	return code
 }
 
-// atExit returns the trap of the shell's end, and forgets it.
+// atExit removes and returns the EXIT trap.
 func (r *runner) atExit() string {
 	r.trapMu.Lock()
 	defer r.trapMu.Unlock()
@@ -254,7 +254,7 @@ func (r *runner) atExit() string {
 	return text
 }
 
-// guarded runs f, and turns what gives up the shell into its status.
+// guarded runs f, and sets the status if f ends the shell.
 func (r *runner) guarded(f func()) {
 	defer func() {
 		switch v := recover().(type) {
@@ -268,7 +268,7 @@ func (r *runner) guarded(f func()) {
 	f()
 }
 
-// caught runs f until a bound ends it.
+// caught runs f and returns the status, also if a bound ends it.
 func (r *runner) caught(f func()) (code int) {
 	defer func() {
 		switch v := recover().(type) {
@@ -287,7 +287,7 @@ func (r *runner) caught(f func()) (code int) {
 	return r.status
 }
 
-// tick ends what was cancelled, and runs the traps of signals that have come.
+// tick ends a shell that was cancelled, and runs the traps of the received signals.
 func (r *runner) tick() {
 	if err := context.Cause(r.ctx); err != nil {
 		if s, some := errors.AsType[signaled](err); some {
@@ -304,7 +304,7 @@ func (r *runner) tick() {
 	}
 }
 
-// trapped runs a trap, which leaves the status as it was.
+// trapped runs a trap, and restores the status.
 func (r *runner) trapped(name string) {
 	text := r.traps[name]
 	if text == "" || r.trapping {
@@ -320,7 +320,7 @@ func (r *runner) trapped(name string) {
 	}
 }
 
-// grow notes that the statement has expanded to some bytes more.
+// grow counts n more bytes of the statement's expansions.
 func (r *runner) grow(n int) {
 	if r.grown += n; r.grown > maxExpanded {
 		panic(ended{r.exceed(fmt.Sprintf("has a statement that expands to more than %d MiB", maxExpanded>>20))})
@@ -339,7 +339,7 @@ func (r *runner) exceed(bound string) error {
 	return r.shell.exceed(l.used, bound)
 }
 
-// errorf writes a message as the shell does, with the line.
+// errorf writes an error message with the shell's name and the line.
 func (r *runner) errorf(format string, a ...any) {
 	fmt.Fprintf(r.stderr(), "%s%s\n", r.where(), fmt.Sprintf(format, a...))
 }
@@ -355,36 +355,36 @@ func (r *runner) where() string {
 	return fmt.Sprintf("%s: %s%d: ", name, map[bool]string{false: "line "}[r.posix], r.line)
 }
 
-// fail writes a message and sets the status.
+// fail writes an error message and sets the status.
 func (r *runner) fail(code int, format string, a ...any) {
 	r.errorf(format, a...)
 	r.status = code
 }
 
-// fatal ends the shell.
+// fatal writes an error message and ends the shell.
 func (r *runner) fatal(code int, format string, a ...any) {
 	r.errorf(format, a...)
 	panic(unwound{true, code})
 }
 
-// abandon gives up the line.
+// abandon writes an error message and ends the current line.
 func (r *runner) abandon(format string, a ...any) {
 	r.errorf(format, a...)
 	panic(unwound{code: 1})
 }
 
-// refuse says by name what is not simulated.
+// refuse reports a feature that is not simulated, by name, and sets the status.
 func (r *runner) refuse(format string, a ...any) {
 	what := fmt.Sprintf(format, a...)
 	r.shell.guest.Refused(what)
 	r.fail(refusedCode, "casement does not simulate %s", what)
 }
 
-// maxDepth bounds how deep a script is nested, in levels of its tree, of which a pipe or && takes two: a level takes one of the
-// stack.
+// maxDepth bounds the nesting of a script, in levels of its syntax tree, because each level needs stack. A pipe or &&
+// takes two levels.
 const maxDepth = 4000
 
-// deepest returns how many levels a tree has, up to one more than may be.
+// deepest returns the number of levels of a syntax tree, at most maxDepth+1.
 func deepest(stmts []*syntax.Stmt) (most int) {
 	for _, stmt := range stmts {
 		depth := 0
@@ -394,7 +394,7 @@ func deepest(stmts []*syntax.Stmt) (most int) {
 				return true
 			}
 			most = max(most, depth+1)
-			if depth >= maxDepth { // the walk takes of the stack too
+			if depth >= maxDepth { // the walk needs stack too
 				return false
 			}
 			depth++
@@ -411,7 +411,7 @@ func (r *runner) shallow(stmts []*syntax.Stmt) {
 	}
 }
 
-// tree runs the statements of a text line by line: an expansion that fails gives up its line.
+// tree runs the statements of a text line by line: a failed expansion ends its line.
 func (r *runner) tree(stmts []*syntax.Stmt) {
 	r.shallow(stmts)
 	for len(stmts) > 0 && r.jump == noJump {
@@ -424,6 +424,7 @@ func (r *runner) tree(stmts []*syntax.Stmt) {
 	}
 }
 
+// unit runs statements. An error that ends the current line ends them, and the script continues after them.
 func (r *runner) unit(stmts []*syntax.Stmt) {
 	scopes, frames, tested, loops := r.scopes, r.frames, r.tested, r.loops
 	source, base := r.source, r.base
@@ -456,7 +457,7 @@ func (r *runner) stmts(list []*syntax.Stmt) {
 	}
 }
 
-// quietly runs statements whose failure set -e does not see.
+// quietly runs statements whose failure set -e ignores, and reports whether they succeeded.
 func (r *runner) quietly(list []*syntax.Stmt) bool {
 	r.tested++
 	defer func() { r.tested-- }()
@@ -500,7 +501,8 @@ func (r *runner) stmt(s *syntax.Stmt) {
 	}
 }
 
-// failed is what a command that fails outside of a condition does.
+// failed handles a command that fails outside of a condition: it reports the line, runs the ERR trap, and with set -e
+// ends the shell.
 func (r *runner) failed() {
 	if r.level == 0 {
 		r.run.watch.end(r.status)
@@ -543,7 +545,7 @@ func (r *runner) command(s *syntax.Stmt) {
 		r.trapped("DEBUG")
 		r.trace("(( " + r.source[c.Left.Offset()+2:c.Right.Offset()] + " ))")
 		r.truth(func() bool { return r.arithm(c.X) != 0 })
-	case *syntax.LetClause: // a builtin, whose words are no expressions before they are expanded
+	case *syntax.LetClause: // let is a builtin; its arguments are expressions only after they are expanded
 		r.evalText(`\let`+strings.TrimPrefix(r.snippet(c), "let"), r.line)
 	case *syntax.TestClause:
 		r.trapped("DEBUG")
@@ -566,7 +568,8 @@ func (r *runner) command(s *syntax.Stmt) {
 	}
 }
 
-// truth sets the status to what an expression is; one that is wrong fails, and the line goes on. ok is false then.
+// truth sets the status to the truth value of an expression. If the expression is wrong, the command fails, the line
+// continues, and ok is false.
 func (r *runner) truth(holds func() bool) (ok bool) {
 	defer func() {
 		v := recover()
@@ -580,7 +583,7 @@ func (r *runner) truth(holds func() bool) (ok bool) {
 	return true
 }
 
-// at notes the command that runs.
+// at records the running command.
 func (r *runner) at(c syntax.Command) {
 	from, to := int(c.Pos().Offset()), int(c.End().Offset())
 	r.line = r.base + int(c.Pos().Line())
@@ -595,7 +598,7 @@ func (r *runner) at(c syntax.Command) {
 	}
 }
 
-// file is the file that is sourced, "" for the script itself.
+// file returns the name of the file that source runs, or "" in the script itself.
 func (r *runner) file() string {
 	if n := len(r.frames); n > 0 {
 		return r.frames[n-1].file
@@ -603,6 +606,7 @@ func (r *runner) file() string {
 	return ""
 }
 
+// binary runs &&, || or a pipe.
 func (r *runner) binary(c *syntax.BinaryCmd) {
 	switch c.Op {
 	case syntax.AndStmt, syntax.OrStmt:
@@ -612,7 +616,7 @@ func (r *runner) binary(c *syntax.BinaryCmd) {
 		return
 	}
 	var parts []*syntax.Stmt
-	var errs []bool // which parts hand their errors on
+	var errs []bool // whether a part also pipes its standard error
 	var flatten func(s *syntax.Stmt)
 	flatten = func(s *syntax.Stmt) {
 		if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && (b.Op == syntax.Pipe || b.Op == syntax.PipeAll) && len(s.Redirs) == 0 && !s.Negated {
@@ -627,6 +631,7 @@ func (r *runner) binary(c *syntax.BinaryCmd) {
 	r.pipeline(parts, errs)
 }
 
+// pipeline runs the parts of a pipe at the same time, each in a subshell; with lastpipe, the last part runs in this shell.
 func (r *runner) pipeline(parts []*syntax.Stmt, errs []bool) {
 	statuses := make([]int, len(parts))
 	var wait sync.WaitGroup
@@ -656,7 +661,7 @@ func (r *runner) pipeline(parts []*syntax.Stmt, errs []bool) {
 			in = read
 		}
 		if c, simple := part.Cmd.(*syntax.CallExpr); simple && (len(c.Args) == 0 || r.funcs[c.Args[0].Lit()] == nil) {
-			delete(sub.traps, "ERR") // the process of a simple command is that command's
+			delete(sub.traps, "ERR") // a simple command has its own process, in which the shell's trap does not run
 		}
 		do := func() { statuses[i] = sub.whole(func() { sub.stmt(part) }) }
 		if last {
@@ -748,7 +753,7 @@ func (r *runner) ifClause(c *syntax.IfClause) {
 	r.status = 0
 }
 
-// loop runs statements while a condition holds, and after each pass what follows it.
+// loop runs statements while a condition is true, and next after each pass.
 func (r *runner) loop(more func() bool, do []*syntax.Stmt, next func()) {
 	r.loops++
 	defer func() { r.loops-- }()
@@ -765,7 +770,7 @@ func (r *runner) loop(more func() bool, do []*syntax.Stmt, next func()) {
 		if r.jump == breaks || r.jump == continues {
 			status = 0
 			if r.jumps--; r.jumps > 0 {
-				return // of an outer loop
+				return // break or continue of an outer loop
 			}
 			jump := r.jump
 			if r.jump = noJump; jump == breaks {
@@ -798,7 +803,7 @@ func (r *runner) forClause(c *syntax.ForClause) {
 		i := -1
 		if c.Select && len(items) > 0 {
 			ended := false
-			r.loop(func() bool { ended = !r.choose(l.Name.Value, items); return !ended }, c.Do, nil)
+			r.loop(func() bool { ended = !r.selectOnce(l.Name.Value, items); return !ended }, c.Do, nil)
 			if ended && r.jump == noJump {
 				r.status = 1
 			}
@@ -823,9 +828,9 @@ func (r *runner) forClause(c *syntax.ForClause) {
 	}
 }
 
-// choose is one turn of select: the menu, and a line of input.
-func (r *runner) choose(name string, items []string) bool {
-	for i, item := range items { // in one column; bash makes more of long lists
+// selectOnce runs one pass of select: it prints the menu and reads a line.
+func (r *runner) selectOnce(name string, items []string) bool {
+	for i, item := range items { // in one column; bash prints long lists in several
 		fmt.Fprintf(r.stderr(), "%*d) %s\n", len(strconv.Itoa(len(items))), i+1, item)
 	}
 	sign := "#? "
@@ -867,8 +872,8 @@ func (r *runner) caseClause(c *syntax.CaseClause) {
 	}
 }
 
-// call runs a simple command, whose words expand before its redirections are made. It reports
-// whether these could be made.
+// call runs a simple command. Its words are expanded before its redirections are made. It reports whether the
+// redirections succeeded.
 func (r *runner) call(c *syntax.CallExpr, redirs []*syntax.Redirect) (ok bool) {
 	grown, paid := r.grown, r.paid
 	defer func() {
@@ -932,7 +937,7 @@ func (r *runner) call(c *syntax.CallExpr, redirs []*syntax.Redirect) (ok bool) {
 	return ok
 }
 
-// counted notes one command and what it is given.
+// counted counts one command and the size of its arguments, and ends a script that exceeds its bounds.
 func (r *runner) counted(args []string) {
 	if err := r.shell.counted(r.ctx); err != nil {
 		panic(ended{err})
@@ -975,7 +980,7 @@ func (r *runner) aliased(c *syntax.CallExpr) {
 	r.evalText(text+rest, r.line)
 }
 
-// invoke runs a function, a builtin or a program with variables of its own.
+// invoke runs a function, a builtin or a program with temporary variables.
 func (r *runner) invoke(args []string, temp map[string]*variable) {
 	name := args[0]
 	if f := r.funcs[name]; f != nil {
@@ -1002,6 +1007,7 @@ func (r *runner) invoke(args []string, temp map[string]*variable) {
 
 func sameMap(a, b map[string]*variable) bool { return fmt.Sprintf("%p", a) == fmt.Sprintf("%p", b) }
 
+// function calls a function of the script.
 func (r *runner) function(f *shFunction, args []string, temp map[string]*variable) {
 	if len(r.frames) > maxFunctions {
 		panic(ended{r.exceed("has functions that call each other too deep")})
@@ -1025,10 +1031,10 @@ func (r *runner) function(f *shFunction, args []string, temp map[string]*variabl
 	r.params, r.source, r.base, r.loops, r.line = params, source, base, loops, line
 }
 
-// maxFunctions bounds functions that call each other.
+// maxFunctions bounds the depth of function calls.
 const maxFunctions = 800
 
-// program runs what is not a builtin: a command of the table or a script file.
+// program runs a command of the table or a script file.
 func (r *runner) program(args []string, temp map[string]*variable) {
 	p := &Process{Args: args, Stdin: r.fds[0].reader(), Stdout: r.writer(1), Stderr: r.writer(2), Dir: r.dir, Env: r.environment(temp),
 		posix: r.posix, fds: r.fds, where: r.where()}
@@ -1059,7 +1065,7 @@ func (r *runner) environment(temp map[string]*variable) map[string]string {
 	return out
 }
 
-// evalText runs a text as part of the script.
+// evalText runs a text as a part of the script.
 func (r *runner) evalText(text string, line int) {
 	source, base, jump := r.source, r.base, r.jump
 	r.jump = noJump
@@ -1094,13 +1100,13 @@ func (r *runner) complain(complaint string) {
 	}
 }
 
-// parse returns the statements of a text, and the bytes that their tree holds. A shell reads as it goes: what precedes a
-// syntax error has run when it finds the error.
+// parse returns the statements of a text, the text that they refer to, the parser's complaint or "", and the size of
+// the tree in bytes. A shell parses and runs a script in turn: statements before a syntax error run.
 func (r *runner) parse(text string) ([]*syntax.Stmt, string, string, int) {
 	text = strings.ReplaceAll(text, "\r\n", carriageReturn+"\n")
 	read := func(text string) ([]*syntax.Stmt, string, string, int) {
 		stmts, complaint, at, tree := r.parsed(text)
-		for n := 0; n < maxWrongNames && strings.HasSuffix(complaint, "invalid var name"); n++ { // which bash says when it gets there
+		for n := 0; n < maxWrongNames && strings.HasSuffix(complaint, "invalid var name"); n++ { // bash reports it only at run time
 			text = text[:at] + "''" + text[at:]
 			r.meter.Hold(-tree)
 			stmts, complaint, at, tree = r.parsed(text)
@@ -1109,7 +1115,7 @@ func (r *runner) parse(text string) ([]*syntax.Stmt, string, string, int) {
 	}
 	stmts, text, complaint, tree := read(text)
 	for m := openDocument.FindStringSubmatch(complaint); m != nil; m = openDocument.FindStringSubmatch(complaint) {
-		text = strings.TrimSuffix(text, "\n") + "\n" + m[1] + "\n" // the end of a text ends its documents
+		text = strings.TrimSuffix(text, "\n") + "\n" + m[1] + "\n" // the end of a text also ends its here-documents
 		r.meter.Hold(-tree)
 		stmts, text, complaint, tree = read(text)
 	}
@@ -1126,10 +1132,10 @@ func (r *runner) parse(text string) ([]*syntax.Stmt, string, string, int) {
 	return stmts, text, complaint, tree
 }
 
-// carriageReturn means one at the end of a line, which the parser drops and shells do not.
+// carriageReturn replaces a carriage return at the end of a line, which the parser would drop; shells do not.
 const carriageReturn = "\uf00d"
 
-// respelled writes in other letters what the parser does not know, or complains of before bash does.
+// respelled rewrites constructs that the parser does not know, or that it refuses before bash does.
 func respelled(text string) string {
 	text = casesInverted.ReplaceAllStringFunc(text, func(m string) string {
 		return strings.TrimSuffix(strings.ReplaceAll(m, "~", "^"), "}") + "~~}"
@@ -1156,10 +1162,11 @@ var (
 	quotedKeys      = regexp.MustCompile(`\$\{\w+\["[^"$'\]]*"\]`)
 )
 
-// maxWrongNames is how many wrong names of declarations a text may have.
+// maxWrongNames bounds the wrong names in declarations of one text.
 const maxWrongNames = 20
 
-// parsed parses a text; offset is where the parser complains.
+// parsed parses a text. complaint is the parser's error or "", offset is the position of the error, and tree the size
+// of the tree in bytes.
 func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, offset, tree int) {
 	lang := syntax.LangBash
 	if r.posix {
@@ -1168,7 +1175,7 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, of
 	in := &scriptReader{ctx: r.ctx, meter: r.meter, text: text}
 	for s, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(in) {
 		if complaint != "" {
-			continue // the parser may go on once after an error, and must be let to
+			continue // after an error the parser may continue once, and the loop must let it
 		}
 		if err != nil {
 			complaint = syntaxError(err)
@@ -1187,17 +1194,17 @@ func (r *runner) parsed(text string) (stmts []*syntax.Stmt, complaint string, of
 	if complaint != "" {
 		stmts = wholeLines(stmts, text)
 	}
-	if at, i := r.tooEarly(stmts); at.IsValid() {
+	if at, i := r.earlyExtglob(stmts); at.IsValid() {
 		stmts, complaint = wholeLines(stmts[:i], text), syntaxError(syntax.ParseError{Pos: at, Text: `"(" unexpected`})
 	}
 	return stmts, complaint, offset, in.tree
 }
 
-// wholeLines returns the statements on lines that end with them: a shell reads a line before it runs what is in it, so that a syntax
-// error behind a statement comes before it.
+// wholeLines returns the statements without those on the last, incomplete line: a shell reads a whole line before it
+// runs it, so a syntax error at the end of the line comes first.
 func wholeLines(stmts []*syntax.Stmt, text string) []*syntax.Stmt {
 	for ; len(stmts) > 0; stmts = stmts[:len(stmts)-1] {
-		rest, _, _ := strings.Cut(text[min(lastOffset(stmts[len(stmts)-1]), len(text)):], "\n")
+		rest, _, _ := strings.Cut(text[min(endOffset(stmts[len(stmts)-1]), len(text)):], "\n")
 		if rest = strings.TrimLeft(rest, " \t;&"+carriageReturn); rest == "" || rest[0] == '#' {
 			break
 		}
@@ -1205,8 +1212,8 @@ func wholeLines(stmts []*syntax.Stmt, text string) []*syntax.Stmt {
 	return stmts
 }
 
-// lastOffset returns where a statement ends, its here-documents apart.
-func lastOffset(s *syntax.Stmt) int {
+// endOffset returns the offset of the end of a statement, without its here-documents.
+func endOffset(s *syntax.Stmt) int {
 	last, documents := uint(0), map[*syntax.Word]bool{}
 	syntax.Walk(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -1227,9 +1234,9 @@ func lastOffset(s *syntax.Stmt) int {
 	return int(last)
 }
 
-// tooEarly returns the first extended pattern that is written where the shell does not yet read them, and its statement: extglob
-// counts from the line behind its shopt.
-func (r *runner) tooEarly(stmts []*syntax.Stmt) (at syntax.Pos, i int) {
+// earlyExtglob returns the position of the first extended pattern that bash does not yet accept, and the index of its
+// statement: shopt -s extglob takes effect on the next line.
+func (r *runner) earlyExtglob(stmts []*syntax.Stmt) (at syntax.Pos, i int) {
 	on, next, line := r.options["extglob"], false, uint(0)
 	for i, s := range stmts {
 		on = on || next && s.Pos().Line() > line
@@ -1240,9 +1247,9 @@ func (r *runner) tooEarly(stmts []*syntax.Stmt) (at syntax.Pos, i int) {
 				if !on && !at.IsValid() {
 					at = n.Pos()
 				}
-			case *syntax.Lit: // a file that is read in may set it as well
+			case *syntax.Lit: // a sourced file may set it too
 				next = next || n.Value == "extglob" || n.Value == "source" || n.Value == "." || n.Value == "eval"
-			case *syntax.TestClause, *syntax.ParamExp: // they always have them
+			case *syntax.TestClause, *syntax.ParamExp: // extended patterns are always on there
 				return false
 			}
 			return true
@@ -1254,7 +1261,8 @@ func (r *runner) tooEarly(stmts []*syntax.Stmt) (at syntax.Pos, i int) {
 	return at, 0
 }
 
-// nameless returns the position of a function without a name, which the parser takes in every language although only zsh has one.
+// nameless returns the position of a function without a name. The parser accepts it in every language although only
+// zsh has it.
 func nameless(s *syntax.Stmt) (at syntax.Pos) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		if f, ok := n.(*syntax.FuncDecl); ok && f.Name == nil && !at.IsValid() {
@@ -1265,7 +1273,7 @@ func nameless(s *syntax.Stmt) (at syntax.Pos) {
 	return at
 }
 
-// readable ends the shell if the parser was ended.
+// readable ends the shell if the reader stopped the parser.
 func (r *runner) readable(in *scriptReader) {
 	switch {
 	case errors.Is(in.err, errDeep):
@@ -1275,22 +1283,22 @@ func (r *runner) readable(in *scriptReader) {
 	}
 }
 
-// scriptReader hands a text to the parser, and ends it: the parser calls itself for each level of the text, and its tree is
-// many times as large.
+// scriptReader passes a text to the parser and can stop the parser, which calls itself for each level of nesting and
+// makes a tree many times as large as the text.
 type scriptReader struct {
-	ctx   context.Context // the parser has none
+	ctx   context.Context // the parser takes no context
 	meter *limit.Meter
 	text  string
-	tree  int // the bytes that the meter holds for the tree
+	tree  int // the size of the tree that the meter counts, in bytes
 	err   error
 }
 
 var errDeep = errors.New("is nested too deep")
 
 const (
-	// maxStack bounds the frames of the stack that the parser takes: some 25 for a level of a script.
+	// maxStack bounds the stack frames of the parser, which needs about 25 for each level of a script.
 	maxStack = 60_000
-	// treeSize is what a command takes of memory, for each letter that is none of a word.
+	// treeSize is the memory of the tree in bytes for each character that is not part of a word.
 	treeSize = 400
 )
 
@@ -1323,7 +1331,7 @@ func (s *scriptReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// snippet returns the text of a node.
+// snippet returns the source text of a node.
 func (r *runner) snippet(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from > to || to > len(r.source) {
@@ -1332,7 +1340,7 @@ func (r *runner) snippet(n syntax.Node) string {
 	return r.source[from:to]
 }
 
-// trace is set -x.
+// trace writes a line of set -x.
 func (r *runner) trace(text string) {
 	if r.options["xtrace"] {
 		sign := "+ "

@@ -18,11 +18,11 @@ type variable struct {
 	kind                                   shKind
 	set                                    bool
 	exported, readonly, integer, reference bool
-	letters                                byte // u, l or c, or 0
+	letters                                byte // u, l or c; 0 for none
 	text                                   string
 	list                                   map[int]string
 	dict                                   map[string]string
-	keys                                   []string // of dict, as they came
+	keys                                   []string // the keys of dict in the order of their creation
 }
 
 type shKind int
@@ -50,8 +50,8 @@ func (v *variable) bytes() (n int) {
 	return n
 }
 
-// indexes returns the keys of an array in the order of bash: that of its hash table for an
-// associative one (bash's lib/sh and hashlib.c: FNV-1 and 1024 buckets, the newest first).
+// indexes returns the keys of an array in bash's order; for an associative array, the order of its hash table (bash's
+// lib/sh and hashlib.c: FNV-1 and 1024 buckets, the newest first).
 func (v *variable) indexes() []string {
 	switch v.kind {
 	case indexedArray:
@@ -89,7 +89,7 @@ func (v *variable) items() []string {
 	return out
 }
 
-// item returns an item by its key, which is a number for an array that is not associative.
+// item returns an item by its key, which is a number unless the array is associative.
 func (v *variable) item(key string) (string, bool) {
 	switch v.kind {
 	case indexedArray:
@@ -125,7 +125,7 @@ func (v *variable) put(key, text string) {
 	}
 }
 
-// first is the value of an array that is used as a scalar.
+// first returns the value of a variable that is used as a scalar: for an array, item 0.
 func (v *variable) first() (string, bool) {
 	if v.kind == scalar {
 		return v.text, v.set
@@ -133,7 +133,7 @@ func (v *variable) first() (string, bool) {
 	return v.item("0")
 }
 
-// find returns a variable, through references to others, or nil.
+// find returns a variable, after following references, or nil.
 func (r *runner) find(name string) *variable {
 	for range 8 {
 		v := r.scoped(name)
@@ -161,7 +161,7 @@ func (r *runner) scoped(name string) *variable {
 	return nil
 }
 
-// dynamic returns the variables that bash computes.
+// dynamic returns a variable that bash computes, such as RANDOM, or nil.
 func (r *runner) dynamic(name string) *variable {
 	text := func(format string, a ...any) *variable { return &variable{set: true, text: fmt.Sprintf(format, a...)} }
 	list := func(items []string) *variable {
@@ -241,7 +241,7 @@ func (r *runner) value(name string) string {
 	return ""
 }
 
-// isSet is [[ -v ]].
+// isSet implements [[ -v ]].
 func (r *runner) isSet(name string) bool {
 	base, key, item := strings.Cut(strings.TrimSuffix(name, "]"), "[")
 	v := r.find(base)
@@ -262,7 +262,7 @@ func (r *runner) isSet(name string) bool {
 	return some
 }
 
-// keyOf returns the key that a subscript means, which may be an expression.
+// keyOf returns the key of a subscript, which may be an arithmetic expression.
 func (r *runner) keyOf(v *variable, text string) string {
 	if v != nil && v.kind == associativeArray {
 		if len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0] {
@@ -277,7 +277,7 @@ func (r *runner) keyOf(v *variable, text string) string {
 	return strconv.Itoa(i)
 }
 
-// scope returns where a variable is, or is to be.
+// scope returns the scope that has a variable, or where it will be created.
 func (r *runner) scope(name string) map[string]*variable {
 	for _, scope := range slices.Backward(r.scopes) {
 		if scope[name] != nil {
@@ -287,7 +287,7 @@ func (r *runner) scope(name string) map[string]*variable {
 	return r.scopes[0]
 }
 
-// set gives a variable, or NAME[KEY], a value.
+// set assigns a value to a variable, or to NAME[KEY].
 func (r *runner) set(name, text string) error {
 	if base, key, some := strings.Cut(name, "["); some && strings.HasSuffix(key, "]") {
 		return r.put(base, strings.TrimSuffix(key, "]"), text, false)
@@ -295,7 +295,7 @@ func (r *runner) set(name, text string) error {
 	return r.put(name, "", text, false)
 }
 
-// put gives a variable or an item a value, or adds to it; key is "" for the variable itself.
+// put assigns a value to a variable or an item, or with more appends to it; key is "" for the variable itself.
 func (r *runner) put(name, key, text string, more bool) error {
 	for range 8 {
 		if v := r.scope(name)[name]; v != nil && v.reference && v.text != "" {
@@ -322,9 +322,10 @@ func (r *runner) put(name, key, text string, more bool) error {
 
 type errReadonly string
 
-// Error is bash's message.
+// Error returns bash's message.
 func (e errReadonly) Error() string { return string(e) + ": readonly variable" }
 
+// store assigns a text to a variable or to its item key; with more it appends.
 func (r *runner) store(v *variable, name, key, text string, more bool) error {
 	before := v.bytes()
 	if v.kind == scalar && key != "" {
@@ -374,7 +375,7 @@ func (r *runner) store(v *variable, name, key, text string, more bool) error {
 	return nil
 }
 
-// inLetters changes a text as declare -u, -l and -c do.
+// inLetters changes the case of a text as declare -u, -l and -c do.
 func inLetters(text string, how byte) string {
 	switch how {
 	case 'u':
@@ -387,14 +388,14 @@ func inLetters(text string, how byte) string {
 	return text
 }
 
-// weigh notes what variables hold, within a bound.
+// weigh counts the size of variables, and ends a script that exceeds the bound.
 func (r *runner) weigh(n int) {
 	if r.size += n; r.size > maxVariables {
 		panic(ended{r.exceed(fmt.Sprintf("has variables of more than %d KiB", maxVariables>>10))})
 	}
 }
 
-// assign is NAME=VALUE as a command of its own.
+// assign runs NAME=VALUE as a command.
 func (r *runner) assign(a *syntax.Assign) {
 	name := a.Name.Value
 	if a.Array == nil {
@@ -429,7 +430,7 @@ func (r *runner) assign(a *syntax.Assign) {
 	scope[name] = r.array(v, name, a)
 }
 
-// array returns what a variable is with the items of an assignment.
+// array returns a variable with the items of an assignment.
 func (r *runner) array(v *variable, name string, a *syntax.Assign) *variable {
 	made := v.clone()
 	if !a.Append {
@@ -448,7 +449,7 @@ func (r *runner) array(v *variable, name string, a *syntax.Assign) *variable {
 	return made
 }
 
-// items gives an array the items of (a b [5]=c).
+// items assigns the items of (a b [5]=c) to an array.
 func (r *runner) items(v *variable, name string, array *syntax.ArrayExpr) {
 	next := 0
 	for i := range v.list {
@@ -495,7 +496,7 @@ func (r *runner) storeItem(v *variable, name, key, text string) error {
 	return nil
 }
 
-// must gives up the line where an assignment fails; dash gives up the shell.
+// must ends the current line if an assignment failed; in dash it ends the shell.
 func (r *runner) must(err error) {
 	if err == nil {
 		return
@@ -506,7 +507,7 @@ func (r *runner) must(err error) {
 	r.abandon("%v", err)
 }
 
-// subscript returns the key that an index means for a variable.
+// subscript returns the key of an index of a variable.
 func (r *runner) subscript(name string, index syntax.ArithmExpr) string {
 	return r.subscriptOf(r.find(name), index)
 }
@@ -524,7 +525,7 @@ func (r *runner) subscriptOf(v *variable, index syntax.ArithmExpr) string {
 	return r.keyOf(v, r.expandText(r.snippet(index)))
 }
 
-// declClause is declare, local, export and readonly.
+// declClause implements declare, local, export and readonly.
 func (r *runner) declClause(c *syntax.DeclClause) {
 	variant := c.Variant.Value
 	flags, traced := "", []string{variant}
@@ -532,7 +533,7 @@ func (r *runner) declClause(c *syntax.DeclClause) {
 	for _, a := range c.Args {
 		if a.Name != nil {
 			shown := r.snippet(a)
-			if a.Value != nil { // what it is expands before anything is declared
+			if a.Value != nil { // the values are expanded before any variable is declared
 				one := *a
 				value := r.assigned(a.Value)
 				shown = traceQuoted(shown[:int(a.Value.Pos().Offset()-a.Pos().Offset())]+value, false)
@@ -554,7 +555,7 @@ func (r *runner) declClause(c *syntax.DeclClause) {
 	r.statuses = []int{r.status}
 }
 
-// declaredWord adds a word of declare to its flags, each behind its sign, or to its names and values.
+// declaredWord adds a word of declare to its flags, each with its sign, or to its assignments.
 func declaredWord(word, flags string, assigns []*syntax.Assign) (string, []*syntax.Assign) {
 	if len(word) > 1 && (word[0] == '-' || word[0] == '+') && len(assigns) == 0 {
 		if word != "--" {
@@ -571,6 +572,7 @@ func declaredWord(word, flags string, assigns []*syntax.Assign) (string, []*synt
 	return flags, append(assigns, one)
 }
 
+// declare implements declare, local, export and readonly with their flags, each with its sign.
 func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 	has := func(flag string) bool { return strings.Contains(flags, flag) }
 	for _, flag := range flags {
@@ -669,7 +671,7 @@ func (r *runner) declare(variant, flags string, assigns []*syntax.Assign) {
 		}
 		text := ""
 		if a.Value != nil {
-			text = r.assigned(a.Value) // before the variable is the inner one
+			text = r.assigned(a.Value) // before the inner variable exists
 		}
 		if a.Array != nil {
 			v = r.array(v, name, a)
@@ -727,7 +729,7 @@ func (r *runner) declareFunctions(variant, flags string, assigns []*syntax.Assig
 	}
 }
 
-// names returns the names of variables, or of those that are set, that begin so, sorted.
+// names returns the sorted names of variables with a prefix; with set, only of those that are set.
 func (r *runner) names(prefix string, set bool) []string {
 	names := map[string]bool{}
 	for _, scope := range r.scopes {
@@ -760,7 +762,7 @@ func (r *runner) printVariables(variant, flags string) {
 
 func dashQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'"'"'`) + "'" }
 
-// plainAssignment is a line of what set prints.
+// plainAssignment returns a line of the output of set.
 func plainAssignment(name string, v *variable) string {
 	if v.kind != scalar {
 		return name + "=" + arrayText(v)
@@ -807,7 +809,7 @@ func doubleQuoted(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(text) + `"`
 }
 
-// attributes are the letters of declare that a variable has.
+// attributes returns the letters of declare for a variable's attributes.
 func (v *variable) attributes() string {
 	flags := ""
 	for _, f := range []struct {
@@ -822,7 +824,7 @@ func (v *variable) attributes() string {
 	return flags
 }
 
-// declared is what declare -p prints.
+// declared returns the output of declare -p for a variable.
 func declared(name string, v *variable) string {
 	flags := v.attributes()
 	if flags == "" {

@@ -1,8 +1,7 @@
-// Package shell runs scripts in a simulated guest: POSIX sh and bash on Linux,
-// batch and PowerShell on Windows. Commands are Go functions
-// of a table; nothing is ever executed on the real machine, and files are those of
-// the guest's tree alone. What the table lacks fails as in the real shell. Only the
-// packages below internal/sim/guest and the commands that a host registers import it.
+// Package shell runs scripts in a simulated guest: POSIX sh and bash on Linux, batch and PowerShell on Windows.
+// Commands are Go functions in a table: no program is executed on the real machine, and only files of the guest's
+// tree are used. A command that is not in the table fails as in the real shell. Only the packages below
+// internal/sim/guest and the commands that a host registers import it.
 package shell
 
 import (
@@ -25,7 +24,7 @@ import (
 
 // Process is one run of a command.
 type Process struct {
-	// Args holds the command's name first.
+	// Args are the command's name and its arguments.
 	Args   []string
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -36,27 +35,28 @@ type Process struct {
 	Guest *machine.Machine
 
 	shell *Shell
-	// line is the command line as cmd.exe hands it on, with its quotes; "" from elsewhere.
+	// line is the command line from cmd.exe with its quotes; "" from other callers.
 	line string
-	// posix is set for what dash runs, which differs from bash's builtins.
+	// posix is set for a process of dash, whose builtins differ from bash's.
 	posix bool
-	// isSet reports whether the shell that runs the process has a variable, and isOn an option.
+	// isSet reports whether the calling shell has a variable, and isOn whether an option of it is on.
 	isSet, isOn func(name string) bool
-	// fds are the descriptors that the shell hands on, and where is how it names itself and the line.
+	// fds are the descriptors of the calling shell, and where is the shell's name with the line, for errors.
 	fds   map[int]*shFile
 	where string
-	// skipped is the time that the run slept through without waiting.
+	// skipped is the time that waits of the run skipped.
 	skipped *atomic.Int64
-	// meter is the run's account.
+	// meter counts the resources that the run uses.
 	meter *limit.Meter
-	// cut is set once nothing reads what the process writes, and lost where there is no such program.
+	// cut is set if nothing reads the output of the process, and lost if the program does not exist.
 	cut, lost bool
 }
 
 // bash reports whether the shell that runs the process is bash.
 func (p *Process) bash() bool { return !p.posix }
 
-// Abs makes a guest path absolute against the process's directory. On Linux what is behind .. is beside the target of a link.
+// Abs returns a guest path as an absolute path, relative to the process's directory. On Linux, .. after a link is the
+// parent of the link's target.
 func (p *Process) Abs(name string) string {
 	if strings.Contains(name, "..") && !p.Guest.IsWindows() {
 		parts := strings.Split(name, "/")
@@ -77,7 +77,7 @@ func (p *Process) Arg(i int) string {
 	return ""
 }
 
-// Printf writes to standard output. A failed write is the reader's affair.
+// Printf writes to standard output. A failed write is ignored, because it means that nothing reads the output.
 func (p *Process) Printf(format string, a ...any) {
 	p.meter.Step()
 	fmt.Fprintf(p.Stdout, format, a...)
@@ -92,27 +92,27 @@ func (p *Process) Fail(code int, format string, a ...any) int {
 // Command is a program of the guest. It returns the exit code.
 type Command func(ctx context.Context, p *Process) int
 
-// Table is commands by name, in lower case and without .exe.
+// Table has commands by name, in lower case and without .exe.
 type Table map[string]Command
 
-// Session is what a script runs with. Its zero value is no input, output to
-// nowhere and the agent's own directory and environment.
+// Session has the input, output and settings of a script. The zero value has no input, discards the output, and uses
+// the agent's directory and environment.
 type Session struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
 	Env    map[string]string
 	Dir    string
-	// Name is how the script names itself in errors; Args are its arguments.
+	// Name is the script's name in errors, and Args are its arguments.
 	Name string
 	Args []string
-	// Options are commands of a shell that come before the script, such as set -e.
+	// Options are shell commands that run before the script, such as set -e.
 	Options string
-	// User is who runs it; root or SYSTEM when empty.
+	// User is the user that runs the script; empty means root or SYSTEM.
 	User string
-	// EchoOff starts a batch with echo off.
+	// EchoOff starts a batch file with echo off.
 	EchoOff bool
-	// Inherits says that Env is the whole environment, which a process handed on.
+	// Inherits means that Env is the whole environment, inherited from a process.
 	Inherits bool
 	// Failed is called for each line of the script itself that fails outside a condition,
 	// from the goroutine that runs the script. It may be nil.
@@ -124,14 +124,14 @@ type Shell struct {
 	guest    *machine.Machine
 	commands Table
 	web      http.RoundTripper
-	// speed is how many seconds of the guest's waits pass in one real second.
+	// speed is the number of seconds of the guest's waits that pass in one real second.
 	speed float64
 	// locks are the files that descriptors have locked, by path.
 	locks sync.Map
 }
 
-// New returns a shell with the commands of the guest's image; the host's take precedence.
-// web sends the guest's HTTP requests; with nil they fail.
+// New returns a shell with the commands of the guest's image; a command of host replaces the one of the same name.
+// web sends the guest's HTTP requests; nil makes them fail.
 func New(m *machine.Machine, host Table, web http.RoundTripper) *Shell {
 	table := linuxCommands()
 	if m.IsWindows() {
@@ -141,12 +141,12 @@ func New(m *machine.Machine, host Table, web http.RoundTripper) *Shell {
 	return &Shell{guest: m, commands: table, web: web, speed: cmp.Or(m.Speed, defaultSpeed)}
 }
 
-// On returns the shell of a view of the machine, with the HTTP of who has it.
+// On returns the shell of a view of the machine, which sends its HTTP requests with web.
 func (s *Shell) On(view *machine.Machine, web http.RoundTripper) *Shell {
 	return &Shell{guest: view, commands: s.commands, web: web, speed: cmp.Or(view.Speed, defaultSpeed)}
 }
 
-// complete fills in what a session leaves out.
+// complete returns a session with defaults for the fields that are not set.
 func (s *Shell) complete(o Session) Session {
 	if o.Stdin == nil {
 		o.Stdin = noInput{}
@@ -200,10 +200,9 @@ func (s *Shell) complete(o Session) Session {
 	return o
 }
 
-// Run runs a script in the OS's own shell: bash on Linux, PowerShell on Windows. A
-// Windows command line that names its shell (powershell.exe -Command ...) runs as
-// from cmd.exe, so that its exit code arrives whole; so does scp, whose input and output
-// are no text.
+// Run runs a script in the default shell of the OS: bash on Linux, PowerShell on Windows. A Windows command line that
+// begins with a shell (powershell.exe -Command ...) runs as from cmd.exe, so that its exit code does not change; scp
+// does too, because its input and output are binary.
 func (s *Shell) Run(ctx context.Context, script string, o Session) int {
 	if !s.guest.IsWindows() {
 		return s.Bash(ctx, script, o)
@@ -215,8 +214,7 @@ func (s *Shell) Run(ctx context.Context, script string, o Session) int {
 	return s.PowerShellCommand(ctx, script, o)
 }
 
-// Exec runs one program with its arguments, without a shell between. found is false
-// when the guest has no such program.
+// Exec runs one program with its arguments, without a shell. found is false if the guest has no such program.
 func (s *Shell) Exec(ctx context.Context, argv []string, o Session) (code int, found bool) {
 	command := s.find(argv[0])
 	if command == nil {
@@ -226,8 +224,7 @@ func (s *Shell) Exec(ctx context.Context, argv []string, o Session) (code int, f
 	return s.start(ctx, command, &Process{Args: argv, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Env: o.Env, Dir: o.Dir}), true
 }
 
-// find returns the command that args[0] names: by name, by the path of a program
-// of the image, or nil.
+// find returns the command of a name or of the path of a program of the image, or nil.
 func (s *Shell) find(name string) Command {
 	if s.lacks(name) {
 		return nil
@@ -243,10 +240,10 @@ func (s *Shell) find(name string) Command {
 	return s.commands[base]
 }
 
-// start runs a command of the table.
+// start runs a command of the table and returns its exit code.
 func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
 	p.shell, p.Guest, p.skipped = s, s.guest, skippedTime(ctx)
-	if ctx.Err() != nil { // who goes on to start programs starts none
+	if ctx.Err() != nil { // a program that starts others cannot do so after the end
 		return killedCode
 	}
 	if err := s.counted(ctx); err != nil {
@@ -265,10 +262,10 @@ func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
 	})
 }
 
-// killedCode is the exit code of a program that was ended: 128 and the number of SIGKILL.
+// killedCode is the exit code of a program that was killed: 128 and the number of SIGKILL.
 const killedCode = 137
 
-// contained runs something of the guest. What panics in it fails by name.
+// contained runs a part of the guest and contains its panics, which it reports on stderr.
 func (s *Shell) contained(name string, stderr io.Writer, run func() int) (code int) {
 	if p := s.guest.Wall.Call(name, func() { code = run() }); p != nil {
 		fmt.Fprintf(stderr, "%v\n", p)
@@ -277,7 +274,7 @@ func (s *Shell) contained(name string, stderr io.Writer, run func() int) (code i
 	return code
 }
 
-// noInput is standard input that has ended. It has no state, so that several programs may read it at the same time.
+// noInput is an empty standard input. It has no state, so that several programs may read it at the same time.
 type noInput struct{}
 
 // Read implements io.Reader.

@@ -97,7 +97,7 @@ func TestSh(t *testing.T) {
 	}
 }
 
-// The interpreter's own temporary files would be opened past the guest's tree.
+// TestShStaysInsideTheGuest checks that the interpreter makes no temporary files outside of the guest's tree.
 func TestShStaysInsideTheGuest(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")
 	s := shell.New(m, nil, nil)

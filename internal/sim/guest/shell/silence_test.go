@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// unmodelled are expressions that PowerShell may have and the simulation has not.
+// unmodelled are expressions of PowerShell that are not simulated.
 var unmodelled = []string{
 	"(Get-Clipboard)", "(Get-Content C:\\k -Credential)", "[System.Xml.XmlWriter]::Create('x')", "'a'.EnumerateRunes()",
 	"(Get-Service kubelet).ServicesDependedOn",
@@ -17,8 +17,7 @@ var unmodelled = []string{
 	"(Get-Date).ToOADate()", "(ConvertTo-Json { 1 })", "([xml]'<a/>')",
 }
 
-// holes are statements with an expression at %; each ends well unless the
-// expression ends it.
+// holes are statements with a % in place of an expression. Each ends with success unless the expression ends it.
 var holes = []string{
 	"%", "$x = %; \"got $x\"", "% | Set-Content C:\\k\\never.txt", "% > C:\\k\\never.txt",
 	"try { % } catch { 'hidden' } finally { 'end' }", "if (%) { 'yes' } else { 'no' }", "% 2>$null",
@@ -33,9 +32,8 @@ var holes = []string{
 	"throw (%)", "Start-Sleep (%)", "'x' -replace 'x', (%)", "1 | Select-Object -Unique -Property { % }",
 }
 
-// FuzzNoSilence checks that a part that is not simulated never passes silently, wherever it
-// is used: the script ends with its name and a code other than zero, and nothing after it
-// runs.
+// FuzzNoSilence checks that a feature that is not simulated never passes silently, wherever it is used: the script
+// ends with its name and a code other than zero, and nothing after it runs.
 func FuzzNoSilence(f *testing.F) {
 	for i := range holes {
 		f.Add(uint8(i), uint8(i), uint8(3*i+1))
@@ -64,8 +62,8 @@ func FuzzNoSilence(f *testing.F) {
 	})
 }
 
-// FuzzSilentText checks for any text that a message about a missing part comes with an exit
-// code other than zero.
+// FuzzSilentText checks for any text that the script has an exit code other than zero if it reports a missing
+// feature.
 func FuzzSilentText(f *testing.F) {
 	for _, group := range [][]script{languageScripts, guestScripts, missingScripts} {
 		for _, c := range group {
@@ -75,7 +73,7 @@ func FuzzSilentText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if low := strings.ToLower(text); strings.Contains(low, "-w") || strings.Contains(low, "powershell") ||
 			strings.Contains(low, "cmd") || strings.Contains(low, "start-process") {
-			return // it waits, or another process has the code
+			return // the script waits, or the code is another process's
 		}
 		m := newMachine(t, machine.Windows, "")
 		var out bytes.Buffer

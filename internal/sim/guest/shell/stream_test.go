@@ -9,8 +9,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestStreams: a command reads no more of a pipe than it needs, and ends where nothing reads
-// what it writes, as GNU sed 4.9, grep 3.8, coreutils 9.1 and bash 5.2.15 do.
+// TestStreams checks that a command reads no more of a pipe than it needs, and ends if nothing reads its output, as
+// GNU sed 4.9, grep 3.8, coreutils 9.1 and bash 5.2.15 do.
 func TestStreams(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{"yes | sed 2q", "y\ny\n0\n"},
@@ -47,7 +47,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestStreamOfASlowWriter: what has come is passed on before the writer goes on.
+// TestStreamOfASlowWriter checks that input is passed on before the writer continues.
 func TestStreamOfASlowWriter(t *testing.T) {
 	for _, command := range []string{"cat", "sed -u ''", "grep -m1 .", "tr a a", "cut -c1-", "awk 1", "tee /f", "head -1", "sed 1q"} {
 		m := newMachine(t, machine.Linux, "")

@@ -10,11 +10,11 @@ import (
 
 // Failure is a line of a script that failed.
 type Failure struct {
-	// Line counts from 1; Text is the line.
+	// Line counts from 1, and Text is the text of the line.
 	Line int
 	Text string
 	Code int
-	// Says is the last line of the command's output, "" without output.
+	// Says is the last line of the command's output; "" without output.
 	Says string
 }
 
@@ -27,18 +27,17 @@ func (f Failure) String() string {
 	return text
 }
 
-// Bounds of what a Failure repeats, in bytes.
+// Bounds of the texts in a Failure, in bytes.
 const (
 	maxFailedText = 160
 	maxFailedSays = 400
 )
 
-// watch reports the failed lines of a script with their last messages. A nil watch reports
-// nothing.
+// watch reports the failed lines of a script with their last messages. A nil watch reports nothing.
 type watch struct {
 	lines  []string
 	report func(Failure)
-	said   [2]*ending // of standard error and standard output
+	said   [2]*ending // standard error and standard output
 
 	mu       sync.Mutex
 	line     int
@@ -57,7 +56,7 @@ func newWatch(o *Session, script string) *watch {
 	return w
 }
 
-// begin notes the line that runs.
+// begin records the running line.
 func (w *watch) begin(line int, text string) {
 	if w == nil {
 		return
@@ -70,7 +69,7 @@ func (w *watch) begin(line int, text string) {
 	}
 }
 
-// end reports the line that ran, where it failed and was not reported before.
+// end reports the line that ran, if it failed and was not reported before.
 func (w *watch) end(code int) {
 	if w == nil || code == 0 {
 		return
@@ -88,7 +87,7 @@ func (w *watch) end(code int) {
 	w.report(Failure{w.line, shorten(w.text, maxFailedText), code, shorten(says, maxFailedSays)})
 }
 
-// call follows a shell command by command.
+// call records the line of each command of a shell.
 func (w *watch) call(line int) {
 	if w == nil {
 		return
@@ -108,7 +107,7 @@ func shorten(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
-// ending passes a stream on and keeps its end.
+// ending is a writer that also stores the end of the written data.
 type ending struct {
 	to io.Writer
 
@@ -135,8 +134,8 @@ func (e *ending) reset() {
 	e.kept = e.kept[:0]
 }
 
-// message returns the last line that is neither a mark nor one of the lines that PowerShell
-// adds to an error (its position and identity).
+// message returns the last line that is neither a mark nor one of the lines that PowerShell adds to an error (its
+// position and identity).
 func (e *ending) message() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// windowsCommands returns the programs of a Windows image. What only cmd.exe has is in
-// cmdInternals, and what only PowerShell has is in its package.
+// windowsCommands returns the programs of a Windows image. The internal commands of cmd.exe are in cmdInternals, and
+// those of PowerShell in its package.
 func windowsCommands(image machine.Image) Table {
 	t := Table{
 		"hostname": flagged("+", hostname), "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
@@ -45,7 +45,7 @@ func windowsCommands(image machine.Image) Table {
 	return t
 }
 
-// cmdInternals are the commands of cmd.exe itself that touch files and streams.
+// cmdInternals are the internal commands of cmd.exe that use files and streams.
 var cmdInternals = Table{
 	"type": typeFile, "dir": dir, "mkdir": makeDir, "md": makeDir, "del": del, "erase": del, "rmdir": removeDir,
 	"rd": removeDir, "copy": copyWindows, "move": moveWindows, "ren": renameWindows, "rename": renameWindows,
@@ -76,7 +76,7 @@ func ipconfig(ctx context.Context, p *Process) int {
 	case one != "" && one != "/all":
 		return p.refuseAs(1, "ipconfig %s", one)
 	}
-	const width = 34 // of a label with its dots
+	const width = 34 // the width of a label with its dots
 	all := strings.EqualFold(p.Arg(1), "/all")
 	line := func(label, text string) {
 		dots := strings.Repeat(" .", width/2+1)[1-len(label)&1:]
@@ -128,7 +128,7 @@ func systeminfo(_ context.Context, p *Process) int {
 	return 0
 }
 
-// startSleep is timeout.exe: [/t] SECONDS [/nobreak].
+// startSleep implements timeout.exe: [/t] SECONDS [/nobreak].
 func startSleep(ctx context.Context, p *Process) int {
 	o, kind, wrong := declare("t: nobreak").slashed(p.Args[1:])
 	seconds, err := strconv.Atoi(strings.Join(append(o.operands, o.values("t")...), " "))
@@ -141,7 +141,7 @@ func startSleep(ctx context.Context, p *Process) int {
 	return pause(ctx, p, time.Duration(max(seconds, 0))*time.Second)
 }
 
-// runCmd is cmd.exe /c LINE.
+// runCmd implements cmd.exe /c LINE.
 func runCmd(ctx context.Context, p *Process) int {
 	delayed := false
 	for i, a := range p.Args[1:] {

@@ -9,15 +9,15 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// wellKnown are the accounts of SIDs that every Windows has.
-// Source: https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers.
+// wellKnown are the accounts of well-known SIDs. Source:
+// https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers.
 var wellKnown = map[string]string{
 	"S-1-1-0": "Everyone", "S-1-3-0": "CREATOR OWNER", "S-1-5-11": `NT AUTHORITY\Authenticated Users`,
 	"S-1-5-18": `NT AUTHORITY\SYSTEM`, "S-1-5-19": `NT AUTHORITY\LOCAL SERVICE`, "S-1-5-20": `NT AUTHORITY\NETWORK SERVICE`,
 	"S-1-5-32-544": `BUILTIN\Administrators`, "S-1-5-32-545": `BUILTIN\Users`,
 }
 
-// accountOf returns the full name of an account as icacls takes it.
+// accountOf returns the full name of an account in an argument of icacls.
 func accountOf(p *Process, name string) string {
 	if sid, is := strings.CutPrefix(name, "*"); is {
 		if known, ok := wellKnown[strings.ToUpper(sid)]; ok {
@@ -40,7 +40,7 @@ func accountOf(p *Process, name string) string {
 // permission matches a permission of icacls: inheritance flags, and simple or specific rights.
 var permission = regexp.MustCompile(`^((?:\((?:OI|CI|IO|NP)\))*)\(?(N|F|M|RX|R|W|D|[A-Z]{1,3}(?:,[A-Z]{1,3})*)\)?$`)
 
-// icacls shows and changes access lists. They are kept and nothing is refused by them.
+// icacls shows and changes access lists. They are stored, but they deny no access.
 func icacls(ctx context.Context, p *Process) int {
 	if len(p.Args) < 2 {
 		return p.refuseAs(1, "the help of icacls")
@@ -82,7 +82,7 @@ func icacls(ctx context.Context, p *Process) int {
 
 type aclEdit = func(own *machine.ACL, all machine.ACL)
 
-// aclEdits returns what the arguments of icacls change, or the argument that is wrong.
+// aclEdits returns the changes in the arguments of icacls, or the argument that is wrong.
 func aclEdits(p *Process) (edits []aclEdit, bad string) {
 	args := p.Args[2:]
 	for i := 0; i < len(args); i++ {
@@ -116,7 +116,8 @@ func aclEdits(p *Process) (edits []aclEdit, bad string) {
 	return edits, ""
 }
 
-// inheritance returns the edit of /inheritance: e takes entries from above, r drops them, d keeps copies of them.
+// inheritance returns the change of /inheritance: e inherits entries from above, r drops them, d keeps copies of
+// them.
 func inheritance(how string) aclEdit {
 	return func(own *machine.ACL, all machine.ACL) {
 		own.Inherits = how == "e"
@@ -129,7 +130,7 @@ func inheritance(how string) aclEdit {
 	}
 }
 
-// entryEdit returns the edit of one account of /grant, /deny or /remove.
+// entryEdit returns the change of one account by /grant, /deny or /remove.
 func entryEdit(p *Process, word, text string) (aclEdit, bool) {
 	name, rights, has := strings.Cut(text, ":")
 	account := accountOf(p, name)
@@ -152,7 +153,7 @@ func entryEdit(p *Process, word, text string) (aclEdit, bool) {
 	}, true
 }
 
-// printACL prints an access list as icacls does: the accounts below each other.
+// printACL prints an access list as icacls does, with one account per line.
 func printACL(p *Process, name string, acl machine.ACL) {
 	for i, e := range acl.Entries {
 		lead := name

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// choice asks for one of some keys; its exit code is the number of the one that comes, and that of
-// the default where none comes.
+// choice prompts for one of several keys. Its exit code is the number of the key in the input, or of the default if
+// there is no input.
 func choice(_ context.Context, p *Process) int {
 	o, kind, _ := declare("/ c: m: d: t: n cs").slashed(p.Args[1:])
 	keys, text, other, exact := o.value("c"), o.value("m"), o.value("d"), o.has("cs")
@@ -52,7 +52,7 @@ func choice(_ context.Context, p *Process) int {
 	}
 }
 
-// more prints files; there is no screen whose end it waits at.
+// more prints files without stops, because there is no screen.
 func more(_ context.Context, p *Process) int {
 	o, code := p.switches("")
 	if code != 0 {
@@ -76,12 +76,12 @@ func more(_ context.Context, p *Process) int {
 			p.Fail(0, "Cannot access file %s\r", p.Abs(n))
 			continue
 		}
-		_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+		_, _ = p.Stdout.Write(data) // an error means that nothing reads the output
 	}
 	return 0
 }
 
-// fc compares two files: by lines, or with /b by bytes.
+// fc compares two files by lines, or with /b by bytes.
 func fc(_ context.Context, p *Process) int {
 	o, code := p.switches("b c l n w! t! a! u!")
 	names := o.operands
@@ -151,7 +151,7 @@ func fc(_ context.Context, p *Process) int {
 	}
 	for _, h := range all {
 		around := 1
-		if h.from[0] == len(lines[0]) || h.from[1] == len(lines[1]) { // what follows the end of the other file is shown alone
+		if h.from[0] == len(lines[0]) || h.from[1] == len(lines[1]) { // the text after the end of the other file has no context lines
 			around = 0
 		}
 		for i := range lines {

@@ -8,8 +8,8 @@ import (
 	"casement.dev/casement/internal/sim/domain"
 )
 
-// nltest asks for the secure channel to the domain: /sc_query and /sc_verify.
-// Source: learn.microsoft.com/windows-server/administration/windows-commands/nltest.
+// nltest queries the secure channel to the domain: /sc_query and /sc_verify. Source:
+// learn.microsoft.com/windows-server/administration/windows-commands/nltest.
 func nltest(_ context.Context, p *Process) int {
 	for _, arg := range p.Args[1:] {
 		verb, name, _ := strings.Cut(strings.ToLower(strings.TrimLeft(arg, "/-")), ":")

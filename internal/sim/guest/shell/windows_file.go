@@ -16,7 +16,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/powershell"
 )
 
-// switches takes the options that a command of cmd.exe has from its arguments; another one is refused by name.
+// switches parses the options of a command of cmd.exe. It refuses an unknown option by name and returns the exit
+// code.
 func (p *Process) switches(known string) (o options, code int) {
 	o, kind, wrong := declare("/ " + known).slashed(p.Args[1:])
 	if kind != 0 {
@@ -25,7 +26,7 @@ func (p *Process) switches(known string) (o options, code int) {
 	return o, code
 }
 
-// denied reports whether an error is one of access.
+// denied reports whether an error means that access is denied.
 func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
 func typeFile(_ context.Context, p *Process) int {
@@ -52,7 +53,7 @@ func typeFile(_ context.Context, p *Process) int {
 			}
 			data = readable(data)
 			if len(names) > 1 || strings.ContainsAny(n, "*?") {
-				p.Fail(0, "\r\n%s\r\n\r\n\r", f) // not where the text goes
+				p.Fail(0, "\r\n%s\r\n\r\n\r", f) // the name goes to standard error, the text to standard output
 			}
 			if _, err := p.Stdout.Write(data); err != nil {
 				return 1
@@ -62,7 +63,7 @@ func typeFile(_ context.Context, p *Process) int {
 	return code
 }
 
-// readable returns UTF-16 with its mark as text that programs show.
+// readable returns UTF-16 data with a byte order mark as text, and other data unchanged.
 func readable(data []byte) []byte {
 	if len(data) > 1 && data[0] == 0xff && data[1] == 0xfe {
 		return []byte(powershell.Text(data))
@@ -70,7 +71,7 @@ func readable(data []byte) []byte {
 	return data
 }
 
-// dir lists folders: /b bare names, /s below too, /a:d folders, /a-d files.
+// dir lists folders: /b only names, /s also the folders below, /a:d folders, /a-d files.
 func dir(_ context.Context, p *Process) int {
 	o, code := p.switches("b s ad|a:d a-d|a:-d a on|o:n n l -c o! od! o:d! o-d! o:-d! q! w! p!")
 	if code != 0 {
@@ -109,7 +110,7 @@ type lister struct {
 	depth       int
 }
 
-// folder lists one, and returns how many entries it showed.
+// folder lists one folder, and returns the number of entries.
 func (l lister) folder(at, mask string) int {
 	entries, err := l.p.Guest.Root.ReadDir(at)
 	if err != nil || l.depth > 64 {
@@ -146,20 +147,19 @@ func (l lister) folder(at, mask string) int {
 		}
 	}
 	if !l.bare && mask == "*" {
-		shown++ // an empty folder is listed
+		shown++ // an empty folder counts as an entry
 	}
 	return max(shown, map[bool]int{true: 1}[mask == "*"])
 }
 
-// makeDir makes parents too. As cmd.exe does, it takes every argument for a
-// directory, -p as well.
+// makeDir creates folders with their parents. As in cmd.exe, every argument is a folder, even -p.
 func makeDir(_ context.Context, p *Process) int {
 	if len(p.Args) < 2 {
 		return p.Fail(1, "The syntax of the command is incorrect.\r")
 	}
 	code := 0
 	for _, d := range p.Args[1:] {
-		// mkdir has no options, so a forward slash, which starts one, is refused.
+		// mkdir has no options, and refuses a forward slash, which would start one.
 		if strings.HasPrefix(d, "/") || (strings.Contains(d, "/") && !strings.Contains(d, ":")) {
 			return p.Fail(1, "The syntax of the command is incorrect.\r")
 		}
@@ -174,8 +174,8 @@ func makeDir(_ context.Context, p *Process) int {
 	return code
 }
 
-// del removes files and no folders: given a folder, it removes the files in it. A missing file
-// does not change the errorlevel.
+// del removes files and no folders: for a folder, it removes the files in it. A missing file does not change the
+// errorlevel.
 func del(_ context.Context, p *Process) int {
 	o, code := p.switches("q f s a p!")
 	if code != 0 {
@@ -193,7 +193,7 @@ func del(_ context.Context, p *Process) int {
 		at := p.Abs(pattern)
 		i := strings.LastIndexByte(at, '\\') + 1
 		if mask := at[i:]; (mask == "*" || mask == "*.*") && !o.has("q") {
-			if yes, code := p.sure(at[:i] + "*"); code != 0 || !yes {
+			if yes, code := p.confirmAll(at[:i] + "*"); code != 0 || !yes {
 				return code
 			}
 		}
@@ -231,8 +231,8 @@ func del(_ context.Context, p *Process) int {
 	return code
 }
 
-// sure asks whether to go on with all of a folder, until the answer is yes or no. It refuses where there is no answer.
-func (p *Process) sure(what string) (yes bool, code int) {
+// confirmAll asks whether to change all of a folder until the answer is yes or no. It refuses if there is no answer.
+func (p *Process) confirmAll(what string) (yes bool, code int) {
 	for in := bufio.NewReader(p.Stdin); ; {
 		p.Printf("%s, Are you sure (Y/N)? ", what)
 		line, err := in.ReadString('\n')
@@ -247,7 +247,7 @@ func (p *Process) sure(what string) (yes bool, code int) {
 	}
 }
 
-// filesWith returns the files in a folder, and in those below it, whose names match.
+// filesWith returns the files in a folder and below it whose names match a pattern.
 func (p *Process) filesWith(folder, mask string) (all []string) {
 	p.walk(folder, 0, func(name string, _ int, info fs.FileInfo) bool {
 		if at := p.Abs(name); !info.IsDir() && maskMatch(mask, at[strings.LastIndexByte(at, '\\')+1:]) {
@@ -274,9 +274,9 @@ func removeDir(_ context.Context, p *Process) int {
 			code = map[bool]int{true: 2, false: 3}[p.Guest.Root.IsDir(at[:max(strings.LastIndexByte(at, '\\'), 2)+1])]
 			p.Fail(code, "%s\r", map[int]string{2: "The system cannot find the file specified.",
 				3: "The system cannot find the path specified."}[code])
-		case strings.HasPrefix(strings.ToLower(p.Dir)+`\`, strings.ToLower(at)+`\`): // all but the folder goes
+		case strings.HasPrefix(strings.ToLower(p.Dir)+`\`, strings.ToLower(at)+`\`): // the current folder itself stays
 			if o.has("s") {
-				entries, _ := p.Guest.Root.ReadDir(at) // what cannot be read stays
+				entries, _ := p.Guest.Root.ReadDir(at) // an unreadable folder stays
 				for _, e := range entries {
 					if one := p.Guest.Root.Abs(at, e.Name()); !strings.EqualFold(one, p.Dir) {
 						_ = p.Guest.Root.RemoveAll(one)
@@ -289,7 +289,7 @@ func removeDir(_ context.Context, p *Process) int {
 		default:
 			remove := p.Guest.Root.Remove
 			if o.has("s") && !o.has("q") {
-				if yes, refused := p.sure(n); refused != 0 {
+				if yes, refused := p.confirmAll(n); refused != 0 {
 					return refused
 				} else if !yes {
 					continue
@@ -308,8 +308,8 @@ func removeDir(_ context.Context, p *Process) int {
 	return code
 }
 
-// copyWindows is copy [/y] FROM[+FROM...] [TO]. A folder's files are copied, its folders are not.
-// Files that + joins are text, whose end is a ^Z, unless /b says otherwise; other files are binary.
+// copyWindows implements copy [/y] FROM[+FROM...] [TO]. It copies the files of a folder, but not its folders. Files
+// that + joins are text, which ends at a ^Z, unless /b is set; other files are binary.
 func copyWindows(_ context.Context, p *Process) int {
 	o, code := p.switches("y -y b a v z n d l")
 	if code != 0 {
@@ -318,7 +318,7 @@ func copyWindows(_ context.Context, p *Process) int {
 	names := o.operands
 	plus := regexp.MustCompile(`\s*\+\s*`)
 	for i, name := range names {
-		names[i] = strings.ReplaceAll(name, " ", "\x01") // within a word
+		names[i] = strings.ReplaceAll(name, " ", "\x01") // a blank within a name
 	}
 	names = strings.Fields(plus.ReplaceAllString(strings.Join(names, " "), "+"))
 	if len(names) == 0 || len(names) > 2 || strings.HasPrefix(names[0], "+") {
@@ -418,7 +418,7 @@ func copyWindows(_ context.Context, p *Process) int {
 	return 0
 }
 
-// makeLink is mklink [/d | /h | /j] LINK TARGET.
+// makeLink implements mklink [/d | /h | /j] LINK TARGET.
 func makeLink(_ context.Context, p *Process) int {
 	o, code := p.switches("d h j")
 	names, root := o.operands, p.Guest.Root
@@ -448,7 +448,7 @@ func makeLink(_ context.Context, p *Process) int {
 	return 0
 }
 
-// moveWindows is move [/y] FROM TO.
+// moveWindows implements move [/y] FROM TO.
 func moveWindows(_ context.Context, p *Process) int {
 	o, code := p.switches("y -y")
 	if code != 0 {
@@ -522,10 +522,11 @@ func renameWindows(_ context.Context, p *Process) int {
 	return code
 }
 
-// xcopy copies files, and with /s or /e the folders below. What it would ask is refused before anything is copied.
+// xcopy copies files, and with /s or /e the folders below. If it would have to ask a question, it refuses before it
+// copies.
 func xcopy(_ context.Context, p *Process) int {
 	var words []string
-	for _, a := range p.Args[1:] { // a switch may follow a name at once
+	for _, a := range p.Args[1:] { // a switch may follow a name without a blank
 		name, switches, some := strings.Cut(a, "/")
 		words = append(words, name)
 		if some {
@@ -556,7 +557,7 @@ func xcopy(_ context.Context, p *Process) int {
 	if !folder && !root.Exists(to) {
 		return p.refuseAs(4, "the question of xcopy whether %s is a file or a folder; end it with \\", names[1])
 	}
-	var pairs [][3]string // the name that is shown, the file, its copy
+	var pairs [][3]string // the shown name, the file and its copy
 	var folders []string
 	var walk func(shown, from, to string, deep bool)
 	walk = func(shown, from, to string, deep bool) {
@@ -565,7 +566,7 @@ func xcopy(_ context.Context, p *Process) int {
 			pairs = append(pairs, [3]string{shown, from, to})
 			return
 		}
-		entries, _ := root.ReadDir(from) // what cannot be read has none
+		entries, _ := root.ReadDir(from) // an unreadable folder has none
 		if o.has("e") {
 			folders = append(folders, to)
 		}
@@ -620,7 +621,7 @@ func xcopy(_ context.Context, p *Process) int {
 			return p.Fail(4, "%s\r", windowsReason(err))
 		}
 		if info, err := root.Stat(pair[2]); err == nil && !o.has("k") && info.Mode()&0o200 == 0 {
-			_ = root.Chmod(pair[2], info.Mode().Perm()|0o200) // without /k a copy is not read-only
+			_ = root.Chmod(pair[2], info.Mode().Perm()|0o200) // without /k, a copy is not read-only
 		}
 		switch {
 		case o.has("q"):
@@ -634,8 +635,7 @@ func xcopy(_ context.Context, p *Process) int {
 	return 0
 }
 
-// robocopy copies a folder: the code is 1 where something was copied, and 16 for an
-// error. It is a folder's whole tree with /e or /s.
+// robocopy copies a folder, with /e or /s its whole tree. The code is 1 if something was copied, and 16 for an error.
 func robocopy(_ context.Context, p *Process) int {
 	o, kind, wrong := declare("/ e|s njh njs np nfl ndl nc ns r: w: mt=? copyall dcopy:t").slashed(p.Args[1:])
 	if kind != 0 || len(o.operands) != 2 {
@@ -663,8 +663,7 @@ func robocopy(_ context.Context, p *Process) int {
 	return code
 }
 
-// attrib sets and clears the attribute of files that they are only read; the others change
-// nothing that a guest shows.
+// attrib sets and clears the read-only attribute of files. The other attributes have no effect that a guest shows.
 func attrib(ctx context.Context, p *Process) int {
 	var mode, names []string
 	for _, a := range p.Args[1:] {

@@ -9,8 +9,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// nodeProgram returns the folder of a program that a node's image has beside Windows, ""
-// for others.
+// nodeProgram returns the folder of a program that a node's image adds to Windows; "" for other programs.
 func nodeProgram(name string) string {
 	switch strings.TrimSuffix(strings.ToLower(name), ".exe") {
 	case "kubeadm", "kubelet", "kubectl", "nssm":
@@ -21,8 +20,8 @@ func nodeProgram(name string) string {
 	return ""
 }
 
-// onPath reports whether a program that is named without a folder is found: Windows' own
-// always, a node's if a folder of the search path has the file.
+// onPath reports whether a program given without a folder is found: a program of Windows always, a program of a node
+// if a folder of the search path has its file.
 func (s *Shell) onPath(p *Process) bool {
 	folder := nodeProgram(p.Args[0])
 	if folder == "" || !s.guest.IsWindows() {
@@ -42,7 +41,7 @@ func (s *Shell) onPath(p *Process) bool {
 	})
 }
 
-// versioned implements --version of a node's program; the version is the one of its file.
+// versioned returns a command that prints the version of a node's program, which is in its file.
 func versioned(name string) Command {
 	return func(ctx context.Context, p *Process) int {
 		made := p.Guest.IsWindows() || p.Guest.Image.Plain
@@ -50,7 +49,7 @@ func versioned(name string) Command {
 		case !made && (name == "containerd" || name == "runc"):
 			return p.Refuse("%s", name)
 		case !made || !slices.Contains(p.Args[1:], "--version") && p.Arg(1) != "version":
-			return quiet(name)(ctx, p)
+			return nodeOnly(name)(ctx, p)
 		}
 		version := programVersion(p, name)
 		switch name {
@@ -67,8 +66,7 @@ func versioned(name string) Command {
 	}
 }
 
-// programVersion returns the version of the file that a process was started from, or what
-// the image holds.
+// programVersion returns the version in a program's file, or else the image's version.
 func programVersion(p *Process, name string) string {
 	file := p.Args[0]
 	if p.Guest.IsWindows() {
@@ -85,16 +83,16 @@ func programVersion(p *Process, name string) string {
 	return p.Guest.Image.KubernetesVersion
 }
 
-// ctr pulls images, which changes nothing that a guest shows.
+// ctr pulls images, which has no effect that a guest shows.
 func ctr(ctx context.Context, p *Process) int {
 	at := slices.Index(p.Args, "pull")
 	if at < 1 || !slices.Contains([]string{"images", "image", "i"}, p.Args[at-1]) || !p.Guest.IsWindows() && !p.Guest.Image.Plain {
-		return quiet("ctr")(ctx, p)
+		return nodeOnly("ctr")(ctx, p)
 	}
 	return p.NoEffect(ctx, "ctr images pull")
 }
 
-// cloudbaseFolder is where cloudbase-init installs itself.
+// cloudbaseFolder is the folder in which cloudbase-init installs itself.
 const cloudbaseFolder = `C:\Program Files\Cloudbase Solutions\Cloudbase-Init`
 
 // msiexec installs the packages of simulated artifacts: /i FILE and switches.
@@ -135,7 +133,7 @@ func msiexec(_ context.Context, p *Process) int {
 	return 0
 }
 
-// dism adds the OpenSSH server; all else has no effect.
+// dism adds the OpenSSH server; other calls have no effect.
 func dism(ctx context.Context, p *Process) int {
 	for _, a := range p.Args[1:] {
 		if name, ok := strings.CutPrefix(strings.ToLower(a), "/capabilityname:"); ok && strings.HasPrefix(name, "openssh.server") {
@@ -149,16 +147,16 @@ func dism(ctx context.Context, p *Process) int {
 	return noEffect(ctx, p)
 }
 
-// Where sysprep writes.
+// The files that sysprep writes.
 const (
 	sysprepFolder = `C:\Windows\System32\Sysprep`
 	sysprepDone   = sysprepFolder + `\Sysprep_succeeded.tag`
 	sysprepErrors = sysprepFolder + `\Panther\setuperr.log`
 )
 
-// sysprep generalizes Windows. It fails, and says so in a file alone, where an application is
-// installed for one user and not provisioned for all.
-// Source: https://learn.microsoft.com/troubleshoot/windows-client/setup-upgrade-and-drivers/sysprep-fails-remove-or-update-store-apps.
+// sysprep generalizes Windows. It fails if an application is installed for one user and not provisioned for all, and
+// reports that only in a file. Source:
+// https://learn.microsoft.com/troubleshoot/windows-client/setup-upgrade-and-drivers/sysprep-fails-remove-or-update-store-apps.
 func sysprep(_ context.Context, p *Process) int {
 	root := p.Guest.Root
 	if err := root.MkdirAll(sysprepFolder + `\Panther`); err != nil {

@@ -9,14 +9,15 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// TestWindowsPrograms holds Windows' programs to their documentation (learn.microsoft.com/windows-server/administration/windows-commands)
-// and to what Wine's tests of them state, in words of our own: each line with its exit code and what it prints of interest.
+// TestWindowsPrograms compares Windows' programs with their documentation
+// (learn.microsoft.com/windows-server/administration/windows-commands) and with the facts in Wine's tests of them:
+// for each line, the exit code and a part of the output.
 func TestWindowsPrograms(t *testing.T) {
 	const files = "md d\\sub e\n(echo One& echo two)>f.txt\necho One>g.txt\necho x>d\\a.txt\necho y>d\\sub\\b.txt\ncd .\n"
 	for _, c := range []struct {
 		line string
 		code int
-		out  string // a part of what is printed
+		out  string // a part of the output
 	}{
 		{"tasklist", 0, "Image Name                     PID Session Name        Session#    Mem Usage\r\n"},
 		{"tasklist", 0, "tasklist.exe "},

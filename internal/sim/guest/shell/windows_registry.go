@@ -13,18 +13,18 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// regKinds are the types of reg.exe, in the names of the registry's own.
+// regKinds are the types of reg.exe, with the registry's own names for them.
 var regKinds = map[string]string{"REG_SZ": "String", "REG_EXPAND_SZ": "ExpandString", "REG_DWORD": "DWord",
 	"REG_DWORD_LITTLE_ENDIAN": "DWord", "REG_QWORD": "QWord", "REG_MULTI_SZ": "MultiString", "REG_BINARY": "Binary"}
 
-// regHives are the roots of keys by their short names.
+// regHives are the roots of keys, by their short names.
 var regHives = map[string]string{"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKCR": "HKEY_CLASSES_ROOT",
 	"HKU": "HKEY_USERS", "HKCC": "HKEY_CURRENT_CONFIG"}
 
-// defaultValue is the name of a key's standard value.
+// defaultValue is the name of a key's default value.
 const defaultValue = "(default)"
 
-// regSwitches are the switches of a verb.
+// regSwitches are the switches of each verb.
 var regSwitches = map[string]declaration{
 	"add":    declare("- v: ve t: d: s: f reg:32 reg:64"),
 	"delete": declare("- v: ve va f reg:32 reg:64"),
@@ -38,7 +38,7 @@ type regCall struct {
 	o   options
 }
 
-// reg is reg.exe: add, delete and query, over the guest's registry.
+// reg implements reg.exe: add, delete and query, on the guest's registry.
 func reg(_ context.Context, p *Process) int {
 	verb := strings.ToLower(p.Arg(1))
 	run := map[string]func(regCall) int{"add": regCall.add, "delete": regCall.remove, "query": regCall.query}[verb]
@@ -78,7 +78,7 @@ func reg(_ context.Context, p *Process) int {
 	return run(c)
 }
 
-// invalidReg is what reg.exe answers to a command line that it does not read.
+// invalidReg fails with reg.exe's message for a wrong command line.
 func (p *Process) invalidReg() int {
 	return p.Fail(1, "ERROR: Invalid syntax.\r\nType \"REG /?\" for usage.\r")
 }
@@ -92,7 +92,7 @@ func (c regCall) count(names ...string) (n int) {
 	return n
 }
 
-// name returns the name of the value that is meant; named is false where none is.
+// name returns the name of the value in the command line; named is false if there is none.
 func (c regCall) name() (name string, named bool) {
 	return cmp.Or(c.o.value("v"), defaultValue), c.o.has("v", "ve")
 }
@@ -122,7 +122,7 @@ func (c regCall) add() int {
 	return c.done()
 }
 
-// value reads /t, /d and /s. A value without a kind is one that the guest cannot hold.
+// value returns the value that /t, /d and /s describe. A value without a kind is one that the guest cannot store.
 func (c regCall) value() (v machine.Value, complaint string) {
 	kind, data, given := "String", c.o.value("d"), c.o.has("d")
 	if c.o.has("t") {
@@ -145,7 +145,7 @@ func (c regCall) value() (v machine.Value, complaint string) {
 			base, digits = 16, data[2:]
 		}
 		n, err := strconv.ParseUint(digits, base, bits)
-		if kind == "QWord" && base == 10 && strings.HasPrefix(data, "-") { // Windows takes it as 64 bits
+		if kind == "QWord" && base == 10 && strings.HasPrefix(data, "-") { // Windows stores it as an unsigned number of 64 bits
 			var signed int64
 			signed, err = strconv.ParseInt(data, 10, 64)
 			n = uint64(signed)
@@ -186,6 +186,7 @@ func (c regCall) done() int {
 
 const noKey = "ERROR: The system was unable to find the specified registry key or value.\r"
 
+// remove implements reg delete.
 func (c regCall) remove() int {
 	p, registry := c.p, c.p.Guest.Registry()
 	k, there := registry.Key(c.key)
@@ -285,7 +286,7 @@ func regText(v machine.Value) string {
 	return name + "    " + text
 }
 
-// setx keeps a variable of the environment for what starts later: /m for the machine.
+// setx stores an environment variable for programs that start later; with /m for the machine.
 func setx(_ context.Context, p *Process) int {
 	o, kind, wrong := declare("m").slashed(p.Args[1:])
 	args := o.operands

@@ -41,7 +41,7 @@ func serviceCode(err error) int {
 	return errServiceExists
 }
 
-// startType folds the spellings of PowerShell, sc.exe and nssm.
+// startType returns a start type in one spelling for those of PowerShell, sc.exe and nssm.
 func startType(s string) string {
 	switch strings.ToLower(s) {
 	case "auto", "automatic", "automaticdelayedstart", "delayed-auto", "service_auto_start", "service_delayed_auto_start":
@@ -52,7 +52,7 @@ func startType(s string) string {
 	return machine.Manual
 }
 
-// nssm acts on services as the service manager of older images does.
+// nssm manages services as the service manager of older images does.
 func nssm(_ context.Context, p *Process) int {
 	verb, name := strings.ToLower(p.Arg(1)), p.Arg(2)
 	services := p.Guest.Services
@@ -113,14 +113,13 @@ func nssm(_ context.Context, p *Process) int {
 	return 0
 }
 
-// The codes of sc.exe for a command line that it does not read, and for values that do not
-// go together.
+// The exit codes of sc.exe for a wrong command line, and for values that exclude each other.
 const (
 	scUsage            = 1639
 	scInvalidParameter = 87
 )
 
-// scExe is sc.exe, whose "sc" PowerShell takes for Set-Content.
+// scExe implements sc.exe. In PowerShell, sc is an alias of Set-Content.
 func scExe(_ context.Context, p *Process) int {
 	verb, name := strings.ToLower(p.Arg(1)), p.Arg(2)
 	services := p.Guest.Services
@@ -231,7 +230,7 @@ func scExe(_ context.Context, p *Process) int {
 	return 0
 }
 
-// scPairs reads "key= value" pairs, in which the value is a word of its own.
+// scPairs parses pairs of "key=" and a value, in which the value is a separate word.
 func scPairs(args []string, known ...string) (given map[string]string, ok bool) {
 	given = map[string]string{}
 	for pair := range slices.Chunk(args, 2) {
@@ -244,7 +243,7 @@ func scPairs(args []string, known ...string) (given map[string]string, ok bool) 
 	return given, true
 }
 
-// scRun starts or stops a service and shows its state.
+// scRun starts or stops a service and prints its state.
 func scRun(p *Process, row machine.Service, start bool) int {
 	fail := func(call string, code int, why string) int {
 		return p.Fail(code, "[SC] %s FAILED %d:\r\n\r\n%s\r\n\r", call, code, why)
@@ -274,7 +273,7 @@ func scRun(p *Process, row machine.Service, start bool) int {
 	return 0
 }
 
-// scState is what sc query prints of a service.
+// scState returns the output of sc query for a service.
 func scState(s machine.Service) string {
 	state, controls, code := "1  STOPPED", "", "1077  (0x435)"
 	if s.Running {
@@ -286,8 +285,8 @@ func scState(s machine.Service) string {
 		"        WAIT_HINT          : 0x0\r\n", s.Name, kind, state, controls, code)
 }
 
-// scRecovery reads the options of sc failure. Actions need a reset, and are kinds and delays in
-// turn, between slashes.
+// scRecovery parses the options of sc failure. Actions need a reset, and are alternating kinds and delays, separated
+// by slashes.
 func scRecovery(r machine.Recovery, args []string) (_ machine.Recovery, ok bool) {
 	given, ok := scPairs(args, "reset=", "actions=", "reboot=", "command=")
 	_, reset := given["reset="]
@@ -324,7 +323,7 @@ func scRecovery(r machine.Recovery, args []string) (_ machine.Recovery, ok bool)
 	return r, true
 }
 
-// scFailure is what sc qfailure prints.
+// scFailure returns the output of sc qfailure.
 func scFailure(s machine.Service) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[SC] QueryServiceConfig2 SUCCESS\r\n\r\nSERVICE_NAME: %s\r\n        RESET_PERIOD (in seconds)    : %d\r\n"+
@@ -341,11 +340,11 @@ func scFailure(s machine.Service) string {
 	return b.String()
 }
 
-// scCall are the calls that sc.exe reports.
+// scCall are the system calls that sc.exe reports.
 var scCall = map[string]string{"config": "ChangeServiceConfig", "create": "CreateService"}
 
-// scTypes and scStarts are the values of type= and start=, scErrors those of error=, as the
-// service control manager numbers and prints them.
+// scTypes and scStarts are the values of type= and start=, and scErrors those of error=, with the numbers and texts
+// of the service control manager.
 var (
 	scTypes = map[string]string{"own": "10  WIN32_OWN_PROCESS", "share": "20  WIN32_SHARE_PROCESS",
 		"kernel": "1  KERNEL_DRIVER", "filesys": "2  FILE_SYSTEM_DRIVER", "rec": "8  FS_RECOGNIZER_DRIVER"}
@@ -354,13 +353,11 @@ var (
 	scErrors = map[string]string{"normal": "1   NORMAL", "severe": "2   SEVERE", "critical": "3   CRITICAL", "ignore": "0   IGNORE"}
 )
 
-// scOptions are the options of create and config, by the names of nssm's parameters that
-// keep them.
+// scOptions are the options of create and config, with the names of the nssm parameters that store them.
 var scOptions = map[string]string{"type=": "Type", "start=": "", "binpath=": "", "displayname=": "", "error=": "ErrorControl",
 	"group=": "LoadOrderGroup", "depend=": "DependOnService", "obj=": "ObjectName", "password=": "", "tag=": ""}
 
-// scConfigure reads "key= value" pairs, in which the value is a word of its own, and returns
-// the change that they make, or the code that sc.exe ends with.
+// scConfigure parses pairs of "key=" and a value, and returns the change that they describe, or sc.exe's exit code.
 func scConfigure(args []string, create bool) (change func(*machine.Service), code int) {
 	given, ok := scPairs(args, slices.Collect(maps.Keys(scOptions))...)
 	low := func(name string) string { return strings.ToLower(given[name]) }
@@ -405,7 +402,7 @@ func scConfigure(args []string, create bool) (change func(*machine.Service), cod
 	}, 0
 }
 
-// scConfiguration is what sc qc prints.
+// scConfiguration returns the output of sc qc.
 func scConfiguration(s machine.Service) string {
 	setting := func(name, otherwise string) string { return cmp.Or(s.Settings[name], otherwise) }
 	var b strings.Builder
@@ -442,13 +439,13 @@ func net(ctx context.Context, p *Process) int {
 			return newNetUser(p, p.Args[2], p.Args[3])
 		}
 	}
-	if len(p.Args) < 4 { // it lists, or shows one
+	if len(p.Args) < 4 { // the call lists entries or shows one
 		return p.Refuse("net %s", p.Arg(1))
 	}
 	return p.NoEffect(ctx, "net %s", p.Arg(1))
 }
 
-// netFail fails in the words of net.exe, with the number of their help.
+// netFail fails with a message of net.exe and the number of its help.
 func (p *Process) netFail(help int, text string) int {
 	return p.Fail(2, "%s\r\n\r\nMore help is available by typing NET HELPMSG %d.\r\n\r", text, help)
 }
@@ -468,7 +465,7 @@ func newNetUser(p *Process, name, password string) int {
 	return 0
 }
 
-// netService starts or stops a service in the words of net.exe.
+// netService starts or stops a service with the messages of net.exe.
 func netService(p *Process, start bool) int {
 	if len(p.Args) != 3 {
 		return p.refuseAs(1, "net %s without one service", p.Arg(1))

@@ -12,14 +12,14 @@ import (
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// windowsTask is a process as tasklist shows it: its name, id, session, number of the session and memory.
+// windowsTask is a process in the columns of tasklist: name, ID, session, session number and memory.
 type windowsTask struct {
 	row [5]string
-	// service is the name of the service whose process it is, if it is one's.
+	// service is the service that the process belongs to, or "".
 	service string
 }
 
-// tasks returns the processes of the guest: the system's, one of each service that runs, and the program that asks.
+// tasks returns the processes of the guest: the system's, one for each running service, and the calling program.
 func (p *Process) tasks() (all []windowsTask) {
 	add := func(name, service string, pid int, memory string) {
 		all = append(all, windowsTask{[5]string{name, strconv.Itoa(pid), "Services", "0", memory + " K"}, service})
@@ -37,7 +37,7 @@ func (p *Process) tasks() (all []windowsTask) {
 	return all
 }
 
-// taskFilter reads a filter such as PID gt 4. known is false for what a guest does not know of its processes.
+// taskFilter parses a filter such as PID gt 4. known is false for properties that a guest does not have.
 func taskFilter(text string) (holds func(windowsTask) bool, known, valid bool) {
 	words := strings.Fields(text)
 	if len(words) < 3 {
@@ -130,7 +130,8 @@ func tasklist(_ context.Context, p *Process) int {
 	return 0
 }
 
-// taskkill finds processes by name or id. It ends none: those of a guest are its services, which sc and net stop.
+// taskkill finds processes by name or ID. It refuses to end them: a guest's processes are services, which sc and net
+// stop.
 func taskkill(_ context.Context, p *Process) int {
 	o, kind, bad := declare("- im:* pid:* f* t* fi! s! u! p! ?!").slashed(p.Args[1:])
 	switch {
@@ -158,7 +159,7 @@ func taskkill(_ context.Context, p *Process) int {
 	return code
 }
 
-// badSwitch is what a program says of what slashed finds wrong.
+// badSwitch fails with a program's message for a switch that slashed refuses.
 func (p *Process) badSwitch(program string, kind byte, bad string) int {
 	switch kind {
 	case '!', '+':
@@ -169,19 +170,20 @@ func (p *Process) badSwitch(program string, kind byte, bad string) int {
 	return p.Fail(1, "ERROR: Invalid argument/option - '%s'.\r\nType \"%s /?\" for usage.\r", bad, program)
 }
 
-// startTime is a time of day as schtasks takes it.
+// startTime matches a time of day as schtasks accepts it.
 var startTime = regexp.MustCompile(`^([01]\d|2[0-3]):[0-5]\d$`)
 
-// weekDays are days of the week as schtasks takes them.
+// weekDays matches days of the week as schtasks accepts them.
 var weekDays = regexp.MustCompile(`(?i)^(\*|(mon|tue|wed|thu|fri|sat|sun)(,(mon|tue|wed|thu|fri|sat|sun))*)$`)
 
-// validEvery reports whether a task may run each so many minutes, hours, days, weeks or months.
+// validEvery reports whether text is a valid interval of a task, in minutes, hours, days, weeks or months.
 func validEvery(kind, text string) bool {
 	n, err := strconv.Atoi(text)
 	return err == nil && n >= 1 && n <= map[string]int{"minute": 1439, "hourly": 23, "daily": 365, "weekly": 52, "monthly": 12}[kind]
 }
 
-// schtasks keeps the tasks of the Task Scheduler that PowerShell's cmdlets keep. Nothing runs them, which each that is made says.
+// schtasks manages the same scheduled tasks as PowerShell's cmdlets. Nothing runs them; the creation of a task says
+// so.
 func schtasks(ctx context.Context, p *Process) int {
 	if len(p.Args) == 1 {
 		return p.refuseAs(1, "schtasks without a verb")
@@ -235,7 +237,7 @@ func schtasks(ctx context.Context, p *Process) int {
 		case there && !o.has("f"):
 			return p.refuseAs(1, "the question of schtasks /create; give /f")
 		}
-		kept, _ := json.Marshal(map[string]any{"Execute": o.value("tr"), "AtStartup": kind == "onstart"}) // texts become JSON
+		kept, _ := json.Marshal(map[string]any{"Execute": o.value("tr"), "AtStartup": kind == "onstart"}) // texts can always be encoded
 		if err = registry.Set(key, "casement", machine.Value{Kind: "String", Text: string(kept)}); err == nil {
 			p.Printf("SUCCESS: The scheduled task \"%s\" has successfully been created.\r\n", shown)
 			return p.NoEffect(ctx, "schtasks /create (the task is kept and nothing runs it)")

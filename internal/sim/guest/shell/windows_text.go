@@ -12,7 +12,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
-// findstr searches lines. Words of the pattern are alternatives; a dot, * and [ are regular expressions unless /l is given.
+// findstr searches lines. The words of the pattern are alternatives; a dot, * and [ make it a regular expression
+// unless /l is given.
 func findstr(_ context.Context, p *Process) int {
 	o, kind, wrong := declare("- // i v r l x b e n m c:* s! o! p! g=?! f=?! d=?! a=?! q! offline! ?!").slashed(p.Args[1:])
 	patterns, files := o.values("c"), o.operands
@@ -53,7 +54,7 @@ func findstr(_ context.Context, p *Process) int {
 	return p.findLines(o, files, re, atEnd)
 }
 
-// findstrPattern translates an expression: \< and \> are words, other escapes stay.
+// findstrPattern translates an expression: \< and \> match at word boundaries, other escapes stay.
 func findstrPattern(p string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {
@@ -70,7 +71,7 @@ func findstrPattern(p string) string {
 			i++
 		case strings.IndexByte("+?(){}|", c) >= 0:
 			b.WriteString(regexp.QuoteMeta(string(c)))
-		case c == '^' && i > 0, c == '$' && i+1 < len(p): // an anchor only at its end of the expression
+		case c == '^' && i > 0, c == '$' && i+1 < len(p): // an anchor only counts at its end of the expression
 			b.WriteString(`\` + string(rune(c)))
 		default:
 			b.WriteByte(c)
@@ -79,7 +80,7 @@ func findstrPattern(p string) string {
 	return b.String()
 }
 
-// findLines prints the lines that match; the code is 1 where none does.
+// findLines prints the lines that match; it returns 1 if no line does.
 func (p *Process) findLines(o options, names []string, re *regex.Pattern, atEnd bool) int {
 	files := names
 	if len(names) > 0 {
@@ -109,7 +110,7 @@ func (p *Process) findLines(o options, names []string, re *regex.Pattern, atEnd 
 			end := line[len(text):]
 			matched := re.Match(p.meter, text)
 			if atEnd && end == "" && file != "-" {
-				matched = false // $ is in front of the end of a line, which a file's last text may lack
+				matched = false // $ matches before the end of a line, which the last line of a file may not have
 			}
 			if file == "-" {
 				end = cmp.Or(end, "\r\n")
@@ -134,7 +135,7 @@ func (p *Process) findLines(o options, names []string, re *regex.Pattern, atEnd 
 	return code
 }
 
-// findWindows is find.exe: "TEXT" with /i /v /c /n.
+// findWindows implements find.exe: "TEXT" with /i /v /c /n.
 func findWindows(_ context.Context, p *Process) int {
 	o, kind, wrong := declare("/ i v c n off! offline! ?!").slashed(p.Args[1:])
 	switch kind {
@@ -201,7 +202,7 @@ func findWindows(_ context.Context, p *Process) int {
 	return code
 }
 
-// sortWindows is sort.exe: lines in the order of letters, without regard to their case; signs come before digits.
+// sortWindows implements sort.exe: lines in alphabetical order, without regard to case; signs come before digits.
 func sortWindows(_ context.Context, p *Process) int {
 	o, kind, wrong := declare("r o:").slashed(p.Args[1:])
 	if kind != 0 || len(o.operands) > 1 {
@@ -236,8 +237,8 @@ func sortWindows(_ context.Context, p *Process) int {
 	return 0
 }
 
-// whereCommand returns where.exe: programs of the image by their paths, and files of the
-// current directory and of PATH.
+// whereCommand implements where.exe: it prints the paths of the image's programs, and of files in the current
+// directory and in PATH.
 func whereCommand(_ context.Context, p *Process) int {
 	o, kind, wrong := declare("q").slashed(p.Args[1:])
 	if kind != 0 {
@@ -265,7 +266,7 @@ func whereCommand(_ context.Context, p *Process) int {
 	return code
 }
 
-// findProgram returns the paths at which a program's name is found.
+// findProgram returns the paths of a program by its name.
 func (p *Process) findProgram(name string) []string {
 	var found []string
 	dirs := append([]string{p.Dir}, strings.Split(lookupFold(p.Env, "PATH"), ";")...)
@@ -296,7 +297,7 @@ func lookupFold(env map[string]string, name string) string {
 	return ""
 }
 
-// namesOf expands a pattern to the names that programs show: with the folder that was written.
+// namesOf returns the names that match a pattern, with the folder as it is written in the pattern.
 func namesOf(p *Process, pattern string) []string {
 	found := globWindows(p, pattern)
 	folder := pattern[:strings.LastIndexAny(pattern, `\/:`)+1]
@@ -308,8 +309,7 @@ func namesOf(p *Process, pattern string) []string {
 	return found
 }
 
-// globWindows expands * and ? in a path, folder by folder; elements without either are
-// kept.
+// globWindows expands * and ? in a path, folder by folder; elements without a pattern stay.
 func globWindows(p *Process, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?") {
 		return []string{pattern}

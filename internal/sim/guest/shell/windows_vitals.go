@@ -11,7 +11,7 @@ import (
 
 // Commands that show and change a guest's vitals: its disk, HNS, ports and network.
 
-// edit changes the vitals for a command.
+// edit changes the vitals for a command and returns the exit code.
 func (p *Process) edit(change func(*machine.Vitals)) int {
 	if err := p.Guest.Pulse.Edit(change); err != nil {
 		return p.Fail(1, "%v", err)

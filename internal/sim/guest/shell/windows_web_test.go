@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// Windows has curl.exe, which downloads as Linux' does; PowerShell calls it by its full
-// name, since curl alone is an alias of Invoke-WebRequest.
+// TestCurlOfWindows checks that curl.exe of Windows downloads as Linux' curl does. PowerShell calls it by its full
+// name, because curl alone is an alias of Invoke-WebRequest.
 func TestCurlOfWindows(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -28,7 +28,7 @@ func TestCurlOfWindows(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
 		batch  bool
-		file   string // that holds the download
+		file   string // the file of the download
 		code   int
 	}{
 		"-LO":            {"cd C:\\k\r\ncurl.exe -LO http://h/old/kubelet.exe", true, "C:/k/kubelet.exe", 0},

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Decode undoes the encoding of a write_files item. The second result is false
-// for an encoding that is not known; the content is then as it was.
+// Decode undoes the encoding of a write_files item. The second result is false for an unknown encoding; the content
+// is then unchanged.
 func Decode(content, encoding string) ([]byte, bool, error) {
 	raw := []byte(content)
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
@@ -36,8 +36,8 @@ func Decode(content, encoding string) ([]byte, bool, error) {
 	return raw, false, nil
 }
 
-// DecodeSteps is Decode except that a failed step keeps its input: for base64 without gzip,
-// the decoded bytes. The error is the step's.
+// DecodeSteps decodes like Decode, except that it returns the input of a failed step with the step's error: the decoded
+// bytes if base64 succeeds and gzip fails.
 func DecodeSteps(content, encoding string) ([]byte, bool, error) {
 	out, known, err := Decode(content, encoding)
 	if err == nil {
@@ -53,7 +53,7 @@ func DecodeSteps(content, encoding string) ([]byte, bool, error) {
 	return []byte(content), known, err
 }
 
-// unzip undoes gzip; of nothing it makes nothing, as Python does.
+// unzip undoes gzip. Empty data stays empty, as in Python.
 func unzip(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -83,8 +83,8 @@ func unbase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(b.String())
 }
 
-// PythonText returns a YAML value in the form of Python's str, to which cloud-init converts
-// file contents and words that are not strings.
+// PythonText returns a YAML value as Python's str prints it. cloud-init converts file contents and words that are no
+// strings so.
 func PythonText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -117,7 +117,7 @@ func pythonRepr(v any) string {
 	return fmt.Sprint(v)
 }
 
-// IsTrue reads a flag as cloud-init does.
+// IsTrue reports whether cloud-init takes a flag as true.
 func IsTrue(v any) bool {
 	switch v := v.(type) {
 	case bool:
@@ -130,8 +130,8 @@ func IsTrue(v any) bool {
 	return false
 }
 
-// Mode reads permissions, an octal string or an integer; 0644 when there are none
-// or they cannot be read, which the second result reports.
+// Mode returns permissions from an octal string or an integer. If there are none or they cannot be read, it returns
+// 0644, and the second result is false if they cannot be read.
 func Mode(v any) (fs.FileMode, bool) {
 	switch p := v.(type) {
 	case nil:
@@ -156,8 +156,7 @@ func Mode(v any) (fs.FileMode, bool) {
 // String returns v if it is a string, else "".
 func String(v any) string { s, _ := v.(string); return s }
 
-// Strings returns v as a list of strings: a list's strings, or a string split at
-// commas.
+// Strings returns v as a list of strings: the strings of a list, or a string split at commas.
 func Strings(v any) []string {
 	var out []string
 	switch t := v.(type) {

@@ -18,20 +18,19 @@ import (
 	"casement.dev/casement/internal/sim/guest/apart"
 )
 
-// Missing is the text that both agents print before the name of a variable that the instance data lacks.
+// Missing is the text that both agents print before the name of a variable that is not in the instance data.
 const Missing = "CI_MISSING_JINJA_VAR/"
 
-// missingFilter is the name of the filter that prints Missing; no document can
-// have it.
+// missingFilter is the name of the filter that prints Missing. No document can contain the name.
 const missingFilter = "casement_missing"
 
-// TemplateError says where a template is wrong. It holds nothing of the template,
-// which may carry secrets.
+// TemplateError gives the position of an error in a template. It contains no text of the template, which may have
+// secrets.
 type TemplateError struct {
-	// Line counts from 1 after the marker line; 0 when it is not known.
+	// Line counts from 1 after the marker line; 0 if it is unknown.
 	Line   int
 	Reason string
-	// Syntax is set for an error of the template, and not for one of its data.
+	// Syntax is set for an error of the template itself; otherwise the error comes from its data.
 	Syntax bool
 }
 
@@ -52,7 +51,7 @@ var (
 	offset   = regexp.MustCompile(`Pos=(\d+)`)
 )
 
-// Marker splits off a first line of the form "## template: ENGINE".
+// Marker splits off a first line of the form "## template: ENGINE"; ok is false if there is none.
 func Marker(data []byte) (engine string, rest []byte, ok bool) {
 	line, after, _ := strings.Cut(string(data), "\n")
 	m := marker.FindStringSubmatch(strings.TrimRight(line, "\r"))
@@ -62,19 +61,18 @@ func Marker(data []byte) (engine string, rest []byte, ok bool) {
 	return strings.ToLower(strings.TrimSpace(m[1])), []byte(after), true
 }
 
-// Render renders a Jinja template, without its marker line, with the instance data vars. A missing
-// last-level variable prints Missing and its name; a missing parent is an error. Includes find nothing: a
-// template sees only its data. Errors are *TemplateError, *LimitError for a template that exceeds a limit,
-// or ctx's.
+// Render renders a Jinja template, without its marker line, with the instance data vars. A missing variable at the
+// end of a path prints Missing and its name; a missing parent is an error. Includes find nothing: a template sees
+// only its data. The error is a *TemplateError, a *LimitError for a template that exceeds a limit, or ctx's.
 func Render(ctx context.Context, source []byte, vars map[string]any) ([]byte, error) {
-	if plain(string(source)) {
+	if isPlain(string(source)) {
 		return renderHere(source, vars)
 	}
 	return renderApart(ctx, source, vars)
 }
 
-// plain reports whether a template only prints variables, so that its size bounds its work.
-func plain(source string) (only bool) {
+// isPlain reports whether a template only prints variables, so that its size bounds its work.
+func isPlain(source string) (only bool) {
 	defer func() {
 		if recover() != nil {
 			only = false
@@ -88,7 +86,7 @@ func plain(source string) (only bool) {
 		switch tok := stream.Next(); tok.Type {
 		case tokens.Data, tokens.CommentBegin, tokens.Comment, tokens.CommentEnd, tokens.EOF:
 		case tokens.VariableBegin:
-			if name, end := chain(stream); name == "" || end == nil || end.Type != tokens.VariableEnd {
+			if name, end := readVariable(stream); name == "" || end == nil || end.Type != tokens.VariableEnd {
 				return false
 			}
 		case tokens.VariableEnd:
@@ -103,7 +101,7 @@ func plain(source string) (only bool) {
 // data is smaller.
 const maxPlain = 1 << 20
 
-// renderHere renders in this process.
+// renderHere renders a template in this process.
 func renderHere(source []byte, vars map[string]any) (out []byte, err error) {
 	defer func() { // the engine panics on some malformed input
 		if recover() != nil {
@@ -112,7 +110,7 @@ func renderHere(source []byte, vars map[string]any) (out []byte, err error) {
 	}()
 	cfg := config.New()
 	cfg.TrimBlocks = true
-	text := mark(string(source), cfg)
+	text := addMissingFilter(string(source), cfg)
 	loader, err := loaders.NewMemoryLoader(map[string]string{"/document": text})
 	if err != nil {
 		return nil, fmt.Errorf("jinja: %w", err)
@@ -146,19 +144,18 @@ func missing(_ *exec.Evaluator, in *exec.Value, params *exec.VarArgs) *exec.Valu
 	return exec.AsValue(Missing + params.Args[0].String())
 }
 
-// mark puts the missing filter behind each plain variable that is printed, so that a missing variable, for
-// which the engine prints nothing, prints the agents' text. A variable that is piped into default is left
-// alone.
-func mark(source string, cfg *config.Config) string {
+// addMissingFilter adds the missing filter to each plain variable that is printed, because the engine prints nothing for a
+// missing variable and the agents print Missing. A variable that is piped into default stays as it is.
+func addMissingFilter(source string, cfg *config.Config) string {
 	stream := tokens.LexAll(source, cfg)
-	normal := tokens.NewLexer(source, cfg).Input // positions refer to it
+	normal := tokens.NewLexer(source, cfg).Input // the positions of tokens refer to it
 	var out strings.Builder
 	from := 0
 	for !stream.End() {
 		if stream.Next().Type != tokens.VariableBegin {
 			continue
 		}
-		name, end := chain(stream)
+		name, end := readVariable(stream)
 		if name == "" || end == nil || end.Pos > len(normal) {
 			continue
 		}
@@ -168,15 +165,15 @@ func mark(source string, cfg *config.Config) string {
 	}
 	out.WriteString(normal[from:])
 	if !cfg.KeepTrailingNewline {
-		// Lexing took one newline off already; give it back for the second time.
+		// The lexer removes one newline at the end, and rendering removes it again; so add it once.
 		out.WriteString("\n")
 	}
 	return out.String()
 }
 
-// chain reads name(.name|["name"])* and returns the last name and the token
-// behind, or nothing when the expression is something else.
-func chain(s *tokens.Stream) (string, *tokens.Token) {
+// readVariable reads name(.name|["name"])* and returns the last name and the token after it; it returns "" and nil for any
+// other expression.
+func readVariable(s *tokens.Stream) (string, *tokens.Token) {
 	last, ok := take(s, tokens.Name)
 	switch last {
 	case "true", "false", "none", "True", "False", "None", "not", "loop", "self":
@@ -206,7 +203,8 @@ func chain(s *tokens.Stream) (string, *tokens.Token) {
 	return "", nil
 }
 
-// take consumes a token of a type.
+// take consumes a token of a type and returns its text; the second result is false if the next token has another
+// type.
 func take(s *tokens.Stream, t tokens.Type) (string, bool) {
 	if s.End() || s.Current().Type != t {
 		return "", false
@@ -214,8 +212,7 @@ func take(s *tokens.Stream, t tokens.Type) (string, bool) {
 	return s.Next().Val, true
 }
 
-// templateError keeps of the engine's error the place and the kind only: its text
-// quotes the template.
+// templateError returns only the position and kind of the engine's error, because its text quotes the template.
 func templateError(err error, text string, syntax bool) error {
 	full := err.Error()
 	// The engine's message begins with the whole template; the error comes last.

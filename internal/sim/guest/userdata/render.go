@@ -9,19 +9,19 @@ import (
 
 // A template is a program, and its engine has no limits: a macro that calls itself, or a text that is
 // doubled again and again, would end the process that renders it. Templates that only print variables are
-// rendered here; every other template in a process of its own.
+// rendered here; every other template in a separate process.
 
 // maxRendered is the maximum size of a rendered template.
 const maxRendered = maxSize
 
-// LimitError says which bound a template was ended by.
+// LimitError names the bound that ended a template.
 type LimitError struct{ Bound string }
 
 func (e *LimitError) Error() string {
 	return "jinja: the template was ended, because it " + e.Bound
 }
 
-// IsLimit reports whether err is a template that was ended by a bound.
+// IsLimit reports whether err says that a bound ended a template.
 func IsLimit(err error) bool {
 	_, ok := errors.AsType[*LimitError](err)
 	return ok
@@ -35,12 +35,12 @@ type request struct {
 
 type reply struct {
 	Out []byte `json:"out,omitempty"`
-	// Template is an error of the template, Limit the bound that it ran into.
+	// Template is an error of the template, and Limit the bound that ended it.
 	Template *TemplateError `json:"template,omitempty"`
 	Limit    string         `json:"limit,omitempty"`
 }
 
-// This runs before all else, as apart.Serve says.
+// apart.Serve has to run first in the process.
 func init() { apart.Serve("jinja", answer) }
 
 func answer(q request) (r reply) {

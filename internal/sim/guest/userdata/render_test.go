@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTemplatesAreBounded: no template ends or exhausts the process of the guests.
+// TestTemplatesAreBounded checks that no template ends or exhausts the process of the guests.
 func TestTemplatesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ template, bound string }{
 		"recursion": {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
@@ -41,7 +41,7 @@ func TestRenderApart(t *testing.T) {
 	}
 }
 
-// TestRenderEndsWithItsContext: a guest that is deleted does not wait for its template.
+// TestRenderEndsWithItsContext checks that a guest that is deleted does not wait for its template.
 func TestRenderEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -50,7 +50,7 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestBootstrapDataIsPlain: the documents of Cluster API are rendered without a process.
+// TestBootstrapDataIsPlain checks that the documents of Cluster API are rendered without a separate process.
 func TestBootstrapDataIsPlain(t *testing.T) {
 	for _, name := range []string{"linux-join", "windows-join"} {
 		data, err := os.ReadFile("../testdata/" + name + ".cloudcfg")
@@ -58,7 +58,7 @@ func TestBootstrapDataIsPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, template, ok := Marker(data)
-		if !ok || !plain(string(template)) {
+		if !ok || !isPlain(string(template)) {
 			t.Errorf("%s renders in a process of its own", name)
 		}
 	}
@@ -75,7 +75,7 @@ func TestPlain(t *testing.T) {
 		"{% if a %}{% endif %}": false,
 		"{{ range }}{{":         false,
 	} {
-		if got := plain(template); got != want {
+		if got := isPlain(template); got != want {
 			t.Errorf("%q: %v", template, got)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package userdata has the steps of reading custom data that both image agents share: gzip, MIME parts and
-// Jinja. It is pure: bytes in, bytes out. The agents (cloudinit, cloudbase) know the meaning of a part, and
-// the differences between them.
+// Package userdata has the steps of reading custom data that both image agents share: gzip, MIME parts and Jinja. It
+// is pure: bytes in, bytes out. The agents (cloudinit, cloudbase) know the meaning of a part and their own
+// differences.
 package userdata
 
 import (
@@ -24,13 +24,13 @@ import (
 // generous.
 const maxSize = 16 << 20
 
-// maxDepth bounds multipart documents inside each other.
+// maxDepth bounds nested multipart documents.
 const maxDepth = 8
 
-// IsGzip recognizes gzip by its magic number.
+// IsGzip reports whether data begins with gzip's magic number.
 func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
-// Plain returns data, uncompressed where it is compressed with gzip.
+// Plain returns data, decompressed if it is compressed with gzip.
 func Plain(data []byte) ([]byte, error) {
 	if IsGzip(data) {
 		return Gunzip(data)
@@ -38,7 +38,7 @@ func Plain(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// Gunzip undoes gzip, up to 16 MiB.
+// Gunzip decompresses gzip data, up to 16 MiB.
 func Gunzip(data []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -62,8 +62,7 @@ type Part struct {
 	Body     []byte
 }
 
-// Split returns the leaves of a MIME message in document order, with their
-// transfer encoding undone.
+// Split returns the leaves of a MIME message in document order, with their transfer encoding undone.
 func Split(data []byte) ([]Part, error) {
 	msg, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
@@ -81,6 +80,7 @@ func (h header) get(name string) string {
 	return ""
 }
 
+// split returns the leaves of a message with a header; depth is its nesting.
 func split(h header, body io.Reader, depth int) ([]Part, error) {
 	if depth > maxDepth {
 		return nil, errors.New("multipart documents are nested too deep")
@@ -119,8 +119,8 @@ func split(h header, body io.Reader, depth int) ([]Part, error) {
 	}
 }
 
-// rawUnicodeEscape encodes text with Python's codec raw_unicode_escape: letters outside
-// ASCII become bytes of Latin-1, or escapes. Both agents decode parts of a message so.
+// rawUnicodeEscape encodes text with Python's codec raw_unicode_escape: characters outside ASCII become bytes of
+// Latin-1, or escapes. Both agents decode the parts of a message in this way.
 func rawUnicodeEscape(data []byte) []byte {
 	if !slices.ContainsFunc(data, func(b byte) bool { return b >= 0x80 }) || !utf8.Valid(data) {
 		return data

@@ -12,8 +12,7 @@ func instance() map[string]any {
 	}
 }
 
-// The wanted results were taken from jinja2 3.1.6 with the agents' undefined type
-// and trim_blocks.
+// TestRender compares results with those of jinja2 3.1.6 with the agents' undefined type and trim_blocks.
 func TestRender(t *testing.T) {
 	for _, c := range []struct{ name, in, want, fails string }{
 		{"hostname", `a {{ ds.meta_data["local_hostname"] }} b` + "\n", "a win-1 b", ""},

@@ -2,8 +2,8 @@ package userdata
 
 import "strings"
 
-// Alias adds to instance data the spelling with underscores of every key with
-// hyphens, since Jinja reads a-b as a subtraction.
+// Alias adds to instance data, for every key with hyphens, the spelling with underscores, because Jinja reads a-b as
+// a subtraction.
 func Alias(m map[string]any) map[string]any {
 	out := make(map[string]any, len(m))
 	for k, v := range m {

@@ -9,9 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Load reads a YAML document into maps with string keys, lists and scalars. Of a
-// key that occurs twice the last one counts, as in both agents' parser. Errors
-// name lines and nothing of the content.
+// Load reads a YAML document into maps with string keys, lists and scalars. If a key occurs twice, the last value
+// counts, as in the parser of both agents. Errors contain line numbers and nothing of the content.
 func Load(data []byte) (any, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
