@@ -9,5 +9,5 @@
 //
 // The local plane, the simulator, the command line and tests may import it; the provider never
 // does. Outside its own tree it imports only internal/pki, internal/private, internal/limit and
-// internal/dotnet of casement, which know no domain.
+// internal/dotnet of casement, which know nothing of Azure or Kubernetes.
 package azuresim

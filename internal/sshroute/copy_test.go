@@ -12,7 +12,7 @@ import (
 
 func (s *site) copier(t *testing.T, recursive bool) *sshroute.Copier {
 	t.Helper()
-	e, err := sshroute.Enter(t.Context(), s.route, s.access)
+	e, err := sshroute.Connect(t.Context(), s.route, s.access)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,10 +22,10 @@ type Access struct {
 	KnownHosts string
 	// Notes receives a message for each new host key.
 	Notes io.Writer
-	// Doors, if set, returns other ports of the endpoint, as host:port, on which control plane machines may respond. It
+	// NATPorts, if set, returns other ports of the endpoint, as host:port, on which control plane machines may respond. It
 	// is called if there is no response at the route's jump: each control plane machine has a NAT rule with its own
 	// port, and the machine with port 22 may have been replaced.
-	Doors func(ctx context.Context) ([]string, error)
+	NATPorts func(ctx context.Context) ([]string, error)
 	// Tunnel, if set, connects to a port of a VM by its ARM resource ID, as Azure Bastion
 	// does, instead of the route's jump and address.
 	Tunnel func(ctx context.Context, vmID, port string) (net.Conn, error)
@@ -34,9 +34,9 @@ type Access struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Entrance is the starting point of connections into the cluster's network: a login at the control plane endpoint, or
+// Dialer is the starting point of connections into the cluster's network: a login at the control plane endpoint, or
 // the user's own computer.
-type Entrance struct {
+type Dialer struct {
 	route  Route
 	access Access
 	jump   *ssh.Client // nil without a jump
@@ -44,8 +44,8 @@ type Entrance struct {
 	done   func()
 }
 
-// Enter logs in at the route's jump, if it has one.
-func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
+// Connect logs in at the route's jump, if it has one.
+func Connect(ctx context.Context, r Route, a Access) (*Dialer, error) {
 	if a.Tunnel != nil {
 		r.Jump, r.Blocked = "", nil
 		if r.VM == "" {
@@ -62,13 +62,13 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Entrance{route: r, access: a, keys: keys, done: done}
+	e := &Dialer{route: r, access: a, keys: keys, done: done}
 	if r.Jump == "" {
 		return e, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	conn, err := e.knock(ctx)
+	conn, err := e.dialEndpoint(ctx)
 	if err != nil {
 		done()
 		return nil, fmt.Errorf("reach the control plane endpoint of cluster %s by SSH: %w; is the port open to "+
@@ -81,31 +81,31 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	return e, nil
 }
 
-// knockTimeout is the timeout for connecting to one of several ports of the endpoint: a load balancer drops connections
+// natPortTimeout is the timeout for connecting to one of several ports of the endpoint: a load balancer drops connections
 // to ports without a rule.
-const knockTimeout = 5 * time.Second
+const natPortTimeout = 5 * time.Second
 
-// knock connects to the route's jump or, if it does not respond, to the first of the other doors that does.
-func (e *Entrance) knock(ctx context.Context) (net.Conn, error) {
+// dialEndpoint connects to the route's jump or, if it does not respond, to the first of the other NAT ports that does.
+func (e *Dialer) dialEndpoint(ctx context.Context) (net.Conn, error) {
 	dialer := &net.Dialer{}
-	if e.access.Doors != nil {
-		dialer.Timeout = knockTimeout
+	if e.access.NATPorts != nil {
+		dialer.Timeout = natPortTimeout
 	}
 	conn, err := dialer.DialContext(ctx, "tcp", e.route.Jump)
-	if err == nil || e.access.Doors == nil {
+	if err == nil || e.access.NATPorts == nil {
 		return conn, err
 	}
-	doors, unread := e.access.Doors(ctx)
+	ports, unread := e.access.NATPorts(ctx)
 	if unread != nil {
 		return nil, fmt.Errorf("%w; the load balancer's NAT rules, which may have another port, cannot be read: %w", err, unread)
 	}
 	tried := err
-	for _, door := range doors {
-		if door == e.route.Jump {
+	for _, address := range ports {
+		if address == e.route.Jump {
 			continue
 		}
-		if conn, err = dialer.DialContext(ctx, "tcp", door); err == nil {
-			e.route.Jump, e.route.Door = door, behind(e.route.Door, door)
+		if conn, err = dialer.DialContext(ctx, "tcp", address); err == nil {
+			e.route.Jump, e.route.Door = address, behind(e.route.Door, address)
 			return conn, nil
 		}
 		tried = errors.Join(tried, err)
@@ -114,17 +114,17 @@ func (e *Entrance) knock(ctx context.Context) (net.Conn, error) {
 }
 
 // behind returns the name for host keys at another port of the endpoint, because another machine responds there.
-func behind(name, door string) string {
+func behind(name, address string) string {
 	host, _, err := net.SplitHostPort(name)
-	_, port, unsplit := net.SplitHostPort(door)
+	_, port, unsplit := net.SplitHostPort(address)
 	if err != nil || unsplit != nil {
 		return name
 	}
 	return net.JoinHostPort(host, port)
 }
 
-// To returns an Entrance to another machine of the cluster that uses the same login. It ends with e and must not be closed.
-func (e *Entrance) To(r Route) *Entrance {
+// To returns a Dialer to another machine of the cluster that uses the same login. It ends with e and must not be closed.
+func (e *Dialer) To(r Route) *Dialer {
 	other := *e
 	other.route.Machine, other.route.Node, other.route.Address, other.route.Windows, other.route.VM = r.Machine,
 		r.Node, r.Address, r.Windows, r.VM
@@ -132,7 +132,7 @@ func (e *Entrance) To(r Route) *Entrance {
 }
 
 // Close ends the login and all connections through it.
-func (e *Entrance) Close() error {
+func (e *Dialer) Close() error {
 	defer e.done()
 	if e.jump == nil {
 		return nil
@@ -141,7 +141,7 @@ func (e *Entrance) Close() error {
 }
 
 // Dial connects to a port of the machine.
-func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
+func (e *Dialer) Dial(ctx context.Context, port string) (net.Conn, error) {
 	if e.access.Tunnel != nil {
 		return e.access.Tunnel(ctx, e.route.VM, port)
 	}
@@ -160,7 +160,7 @@ func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
 }
 
 // lost waits until the login at the jump ends, and returns the error; without a jump it waits until ctx ends.
-func (e *Entrance) lost(ctx context.Context) error {
+func (e *Dialer) lost(ctx context.Context) error {
 	if e.jump == nil {
 		<-ctx.Done()
 		return nil
@@ -176,7 +176,7 @@ func (e *Entrance) lost(ctx context.Context) error {
 }
 
 // SSH logs in to the machine. Its host key is remembered by the machine's name, which is never reused, unlike an address.
-func (e *Entrance) SSH(ctx context.Context) (*ssh.Client, error) {
+func (e *Dialer) SSH(ctx context.Context) (*ssh.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	conn, err := e.Dial(ctx, SSHPort)
@@ -191,7 +191,7 @@ func (e *Entrance) SSH(ctx context.Context) (*ssh.Client, error) {
 }
 
 // login performs the SSH handshake over conn, which it closes on failure. The host key is remembered under name.
-func (e *Entrance) login(ctx context.Context, conn net.Conn, name string) (*ssh.Client, error) {
+func (e *Dialer) login(ctx context.Context, conn net.Conn, name string) (*ssh.Client, error) {
 	hosts := hostKeys{file: e.access.KnownHosts, notes: e.access.Notes}
 	algorithms, err := hosts.algorithms(name)
 	if err != nil {

@@ -79,7 +79,7 @@ func writeKey(t *testing.T, dir string, key ed25519.PrivateKey, passphrase strin
 // run runs a command on the machine and returns its output.
 func (s *site) run(t *testing.T, command string) (string, int, error) {
 	t.Helper()
-	e, err := sshroute.Enter(t.Context(), s.route, s.access)
+	e, err := sshroute.Connect(t.Context(), s.route, s.access)
 	if err != nil {
 		return "", 0, err
 	}
@@ -222,7 +222,7 @@ func TestFirstKey(t *testing.T) {
 // TestTunnel negotiates RDP through the tunnel until TLS is chosen.
 func TestTunnel(t *testing.T) {
 	s := newSite(t)
-	e, err := sshroute.Enter(t.Context(), s.route, s.access)
+	e, err := sshroute.Connect(t.Context(), s.route, s.access)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,8 +285,8 @@ func TestAnotherDoorIsTried(t *testing.T) {
 	s.route.Jump = l.Addr().String()
 	l.Close() // nothing responds there any more
 	host, port, _ := net.SplitHostPort(open)
-	s.access.Doors = func(context.Context) ([]string, error) {
-		return sshroute.Doors(host, []byte(`{"properties":{"inboundNatRules":[
+	s.access.NATPorts = func(context.Context) ([]string, error) {
+		return sshroute.NATPorts(host, []byte(`{"properties":{"inboundNatRules":[
 			{"properties":{"frontendPort":22,"backendPort":22}},
 			{"properties":{"frontendPort":3389,"backendPort":3389,"backendIPConfiguration":{"id":"x"}}},
 			{"properties":{"frontendPort":`+port+`,"backendPort":22,"backendIPConfiguration":{"id":"x"}}}]}}`))
@@ -295,7 +295,7 @@ func TestAnotherDoorIsTried(t *testing.T) {
 	if err != nil || code != 0 || strings.TrimSpace(out) != "w" {
 		t.Fatalf("got %q, %d, %v", out, code, err)
 	}
-	s.access.Doors = func(context.Context) ([]string, error) { return nil, errors.New("no login") }
+	s.access.NATPorts = func(context.Context) ([]string, error) { return nil, errors.New("no login") }
 	const want = "NAT rules, which may have another port, cannot be read: no login"
 	if _, _, err := s.run(t, "hostname"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want that the rules are not known", err)

@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Doors returns the host:port of each NAT rule for the SSH port of a machine in a load balancer, which is in ARM's
+// NATPorts returns the host:port of each NAT rule for the SSH port of a machine in a load balancer, which is in ARM's
 // JSON, the lowest port first. It omits rules without a machine. Source: CAPZ gives each control plane machine a rule
 // with port 22 or one of 2201 to 2219.
-func Doors(host string, loadBalancer []byte) ([]string, error) {
+func NATPorts(host string, loadBalancer []byte) ([]string, error) {
 	var body struct {
 		Properties struct {
 			InboundNATRules []struct {
@@ -32,9 +32,9 @@ func Doors(host string, loadBalancer []byte) ([]string, error) {
 		}
 	}
 	slices.Sort(ports)
-	doors := make([]string, len(ports))
+	addresses := make([]string, len(ports))
 	for i, port := range ports {
-		doors[i] = net.JoinHostPort(host, strconv.Itoa(port))
+		addresses[i] = net.JoinHostPort(host, strconv.Itoa(port))
 	}
-	return doors, nil
+	return addresses, nil
 }

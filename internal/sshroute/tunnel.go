@@ -11,7 +11,7 @@ import (
 
 // Tunnel forwards the connections that l accepts to a port of the machine, until ctx ends or the entrance is lost; then
 // it closes l and every connection. The errors of single connections are written to notes.
-func (e *Entrance) Tunnel(ctx context.Context, l net.Listener, port string, notes io.Writer) error {
+func (e *Dialer) Tunnel(ctx context.Context, l net.Listener, port string, notes io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()

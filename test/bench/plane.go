@@ -100,8 +100,8 @@ func (p *plane) calls() (reads, puts int, err error) {
 	return reads, puts, err
 }
 
-// small measures the start of the plane, the creation of the budget's cluster, the number of calls,
-// and the end.
+// small measures the start of the plane, and for the small cluster that the budgets are set for: its creation, the calls
+// to ARM, the memory, and its deletion.
 func (p *plane) small(show func(row), idle time.Duration) error {
 	start := time.Now()
 	if err := p.all([]string{"up"}); err != nil {

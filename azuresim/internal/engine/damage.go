@@ -19,25 +19,25 @@ import (
 	"casement.dev/casement/internal/private"
 )
 
-// sealMark is the first byte of a value with a checksum; values of older versions have no checksum
+// checksumMark is the first byte of a value with a checksum; values of older versions have no checksum
 // and begin with '{'.
-const sealMark = 'c'
+const checksumMark = 'c'
 
-var sealTable = crc32.MakeTable(crc32.Castagnoli)
+var checksumTable = crc32.MakeTable(crc32.Castagnoli)
 
-// seal prepends the checksum of a key and its content to the content.
-func seal(key, content []byte) []byte {
-	out := binary.LittleEndian.AppendUint32([]byte{sealMark}, crc32.Update(crc32.Checksum(key, sealTable), sealTable, content))
+// addChecksum prepends the checksum of a key and its content to the content.
+func addChecksum(key, content []byte) []byte {
+	out := binary.LittleEndian.AppendUint32([]byte{checksumMark}, crc32.Update(crc32.Checksum(key, checksumTable), checksumTable, content))
 	return append(out, content...)
 }
 
-// unseal checks the checksum of a value and returns the value without it.
-func unseal(key, v []byte) ([]byte, error) {
+// verifyChecksum checks the checksum of a value and returns the value without it.
+func verifyChecksum(key, v []byte) ([]byte, error) {
 	switch {
 	case len(v) > 0 && v[0] == '{' && json.Valid(v):
 		return v, nil
-	case len(v) < 5 || v[0] != sealMark ||
-		binary.LittleEndian.Uint32(v[1:]) != crc32.Update(crc32.Checksum(key, sealTable), sealTable, v[5:]):
+	case len(v) < 5 || v[0] != checksumMark ||
+		binary.LittleEndian.Uint32(v[1:]) != crc32.Update(crc32.Checksum(key, checksumTable), checksumTable, v[5:]):
 		return nil, fmt.Errorf("the value of %s is damaged", key)
 	}
 	return v[5:], nil
@@ -108,7 +108,7 @@ func firstOf(err error) error {
 
 // readable returns the error that prevents reading an entry of the state file, or nil.
 func readable(bucket string, e boltfile.Entry) error {
-	v, err := unseal(e.Key, e.Value)
+	v, err := verifyChecksum(e.Key, e.Value)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (st *store) load() error {
 		}
 		err := b.Bucket([]byte(bucketDocs)).ForEach(func(k, v []byte) error {
 			r := &Record{}
-			v, err := unseal(k, v)
+			v, err := verifyChecksum(k, v)
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (st *store) load() error {
 		}
 		return b.Bucket([]byte(bucketOps)).ForEach(func(k, v []byte) error {
 			op := &Operation{}
-			v, err := unseal(k, v)
+			v, err := verifyChecksum(k, v)
 			if err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func saveOne[T any](b *bbolt.Bucket, key string, v *T) error {
 	if err != nil {
 		return err
 	}
-	return b.Put([]byte(key), seal([]byte(key), data))
+	return b.Put([]byte(key), addChecksum([]byte(key), data))
 }
 
 func (st *store) close() error {

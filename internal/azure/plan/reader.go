@@ -12,8 +12,8 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 )
 
-// reader serves reads of single resources from lists: one list per resource type and group serves all objects.
-// Resources that casement wrote need no list. Only resources that are in no list are read individually.
+// reader answers reads of single resources from cached lists, one list per resource type and resource group. A resource
+// that casement wrote is answered from the cached result of that write. Only a resource that is in neither is read alone.
 type reader struct {
 	client Client
 	ttl    time.Duration

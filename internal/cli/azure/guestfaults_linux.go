@@ -28,7 +28,7 @@ upon running machines at once, and go when the rule is cleared.`,
 			return a.Print(output, all, func(w io.Writer) {
 				fmt.Fprintln(w, "FAULT\tSYSTEM\tCOMES\tWHAT IS WRONG")
 				for _, l := range all {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.OS, l.Comes, l.Does)
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.OS, l.When, l.Does)
 				}
 			})
 		},

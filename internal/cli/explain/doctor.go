@@ -126,7 +126,7 @@ const maxFindings = 10
 
 // remedyOn runs a remedy on a machine.
 func remedyOn(ctx context.Context, a *app.App, t app.Target, r sshroute.Route, remedy string) error {
-	in, err := machine.Enter(ctx, a, machine.Way{Target: t, User: sshroute.User}, r)
+	in, err := machine.Connect(ctx, a, machine.Way{Target: t, User: sshroute.User}, r)
 	if err != nil {
 		return err
 	}

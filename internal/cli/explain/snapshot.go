@@ -89,7 +89,7 @@ func lookInside(ctx context.Context, a *app.App, t app.Target, s *facts.Snapshot
 	if o.Kind == "Machine" {
 		name = o.Name
 	}
-	inside.Observe(ctx, s, name, func(ctx context.Context, r sshroute.Route) (*sshroute.Entrance, error) {
-		return machine.Enter(ctx, quiet, machine.Way{Target: t, User: sshroute.User}, r)
+	inside.Observe(ctx, s, name, func(ctx context.Context, r sshroute.Route) (*sshroute.Dialer, error) {
+		return machine.Connect(ctx, quiet, machine.Way{Target: t, User: sshroute.User}, r)
 	})
 }

@@ -65,7 +65,7 @@ func rdp(ctx context.Context, a *app.App, w Way, name string, d desktop) error {
 	if !r.Windows {
 		return fmt.Errorf("machine %s runs Linux and has no Remote Desktop; log in with: casement ssh %s", r.Machine, name)
 	}
-	e, err := Enter(ctx, a, w, r)
+	e, err := Connect(ctx, a, w, r)
 	if err != nil {
 		return err
 	}

@@ -98,8 +98,8 @@ func accessDir(a *app.App, t app.Target) (string, error) {
 	return filepath.Join(config, "casement"), nil
 }
 
-// Enter connects to a machine's SSH port by a route.
-func Enter(ctx context.Context, a *app.App, w Way, r sshroute.Route) (*sshroute.Entrance, error) {
+// Connect connects to a machine's SSH port by a route.
+func Connect(ctx context.Context, a *app.App, w Way, r sshroute.Route) (*sshroute.Dialer, error) {
 	dir, err := accessDir(a, w.Target)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func Enter(ctx context.Context, a *app.App, w Way, r sshroute.Route) (*sshroute.
 	}
 	var offered func(context.Context) ([]string, error)
 	if endpoint := r.Jump; endpoint != "" && w.jump == "" {
-		offered = func(ctx context.Context) ([]string, error) { return doors(ctx, a, w.Target, r, endpoint) }
+		offered = func(ctx context.Context) ([]string, error) { return natPorts(ctx, a, w.Target, r, endpoint) }
 	}
 	var within func(context.Context, string, string) (net.Conn, error)
 	first, files := "", []string{a.Dir.SSHKey()}
@@ -126,15 +126,15 @@ func Enter(ctx context.Context, a *app.App, w Way, r sshroute.Route) (*sshroute.
 			files = append(files, filepath.Join(home, ".ssh", name))
 		}
 	}
-	return sshroute.Enter(ctx, r, sshroute.Access{
+	return sshroute.Connect(ctx, r, sshroute.Access{
 		User:       w.User,
 		Keys:       sshroute.Keys{Identity: w.identity, First: first, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
-		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel, Doors: offered, Dial: within,
+		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel, NATPorts: offered, Dial: within,
 	})
 }
 
-// doors returns the ports of the control plane endpoint that the load balancer's NAT rules forward to machines.
-func doors(ctx context.Context, a *app.App, t app.Target, r sshroute.Route, endpoint string) ([]string, error) {
+// natPorts returns the ports of the control plane endpoint that the load balancer's NAT rules forward to machines.
+func natPorts(ctx context.Context, a *app.App, t app.Target, r sshroute.Route, endpoint string) ([]string, error) {
 	host, _, err := net.SplitHostPort(endpoint)
 	if err != nil {
 		return nil, err
@@ -155,18 +155,18 @@ func doors(ctx context.Context, a *app.App, t app.Target, r sshroute.Route, endp
 	if err != nil {
 		return nil, err
 	}
-	doors, err := sshroute.Doors(host, raw)
+	natPorts, err := sshroute.NATPorts(host, raw)
 	if a.AsksPlane(t.Kubeconfig) {
-		for i := range doors {
-			doors[i] = a.Bound(ctx, doors[i])
+		for i := range natPorts {
+			natPorts[i] = a.Bound(ctx, natPorts[i])
 		}
 	}
-	return doors, err
+	return natPorts, err
 }
 
 // login logs in to a machine over SSH; leave closes the session and the connections below it.
 func login(ctx context.Context, a *app.App, w Way, r sshroute.Route) (c *ssh.Client, leave func(), err error) {
-	e, err := Enter(ctx, a, w, r)
+	e, err := Connect(ctx, a, w, r)
 	if err != nil {
 		return nil, nil, err
 	}

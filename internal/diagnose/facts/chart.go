@@ -23,7 +23,7 @@ var chartFailures = []string{"HelmInstallOrUpgradeFailed", "ValueParsingFailed",
 func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degraded, error) {
 	var out []Degraded
 	for kind, options := range map[string][]client.ListOption{
-		"HelmReleaseProxy": oursIn(key), "HelmChartProxy": {client.InNamespace(key.Namespace)},
+		"HelmReleaseProxy": clusterListOptions(key), "HelmChartProxy": {client.InNamespace(key.Namespace)},
 	} {
 		all, err := foreign(ctx, c, "addons.cluster.x-k8s.io/v1alpha1", kind, options...)
 		if err != nil {

@@ -149,7 +149,7 @@ func once(err error) string {
 
 // owned lists the objects in the management cluster that belong to the cluster.
 func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
-	ours := oursIn(key)
+	ours := clusterListOptions(key)
 	return together(
 		func() error { return cluster(ctx, c, key, f) },
 		func() error {
@@ -191,13 +191,14 @@ func (s *Snapshot) allowed(reads map[string]func() error) error {
 	return together(calls...)
 }
 
-func oursIn(key client.ObjectKey) []client.ListOption {
+// clusterListOptions selects the objects with the cluster's name label in its namespace.
+func clusterListOptions(key client.ObjectKey) []client.ListOption {
 	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
 }
 
 // cluster lists the objects that concern the whole cluster: its infrastructure, its control plane and its pools.
 func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
-	ours := oursIn(key)
+	ours := clusterListOptions(key)
 	return together(
 		func() error {
 			return listed(ctx, c, ours, func(azureClusters *infrav1.AzureClusterList) {
@@ -230,7 +231,7 @@ func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *Snap
 
 // sets lists the MachineDeployments, MachineSets and MachineHealthChecks, and the warnings of the namespace.
 func sets(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
-	ours := oursIn(key)
+	ours := clusterListOptions(key)
 	return f.allowed(map[string]func() error{
 		"MachineDeployments": func() error {
 			return listed(ctx, c, ours, func(all *clusterv1.MachineDeploymentList) { f.Deployments = all.Items })

@@ -223,8 +223,8 @@ func declared(c client.Client, word string) (kind.Kind, bool) {
 	return kind.Kind{Name: of.Kind, Group: of.Group}, true
 }
 
-// findDeclared finds an object of the management cluster without a walk of its own, and its cluster: the cluster in its
-// label, or the only one in the namespace.
+// findDeclared finds an object of the management cluster whose kind has no steps of diagnosis of its own, and the cluster
+// that the object belongs to: the one in its label, else the argument cluster, else the only cluster in the namespace.
 func findDeclared(ctx context.Context, c client.Client, namespace, cluster string, k kind.Kind, name string) (Object, error) {
 	mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: k.Group, Kind: k.Name})
 	if err != nil {

@@ -31,13 +31,13 @@ const (
 	patience = 5 * time.Second
 )
 
-// Enter connects to a machine.
-type Enter func(context.Context, sshroute.Route) (*sshroute.Entrance, error)
+// Connect connects to a machine.
+type Connect func(context.Context, sshroute.Route) (*sshroute.Dialer, error)
 
 // Observe runs the probes on Windows nodes and sets the snapshot's Inside: on the given machine's node, or, if machine
 // is "", on at most maxNodes nodes, nodes that are not Ready first. A node that does not respond within patience is
 // left out; the snapshot records that.
-func Observe(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
+func Observe(ctx context.Context, s *facts.Snapshot, machine string, connect Connect) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s.Inside = map[string]facts.Inside{}
@@ -45,7 +45,7 @@ func Observe(ctx context.Context, s *facts.Snapshot, machine string, enter Enter
 	if len(routes) == 0 {
 		return
 	}
-	in, err := enter(ctx, routes[0])
+	in, err := connect(ctx, routes[0])
 	if err != nil {
 		s.Unexamined(fmt.Sprintf("the inside of %d Windows nodes", len(routes)), err)
 		return
@@ -111,7 +111,7 @@ func windowsNodes(s *facts.Snapshot) []*corev1.Node {
 }
 
 // PowerShell runs a script on a Windows machine and returns its output.
-func PowerShell(ctx context.Context, in *sshroute.Entrance, script string) (string, error) {
+func PowerShell(ctx context.Context, in *sshroute.Dialer, script string) (string, error) {
 	ssh, err := in.SSH(ctx)
 	if err != nil {
 		return "", err

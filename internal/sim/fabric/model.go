@@ -115,7 +115,7 @@ type NATRule struct {
 type Probe struct {
 	ID, Protocol, Path string // Protocol is tcp, http or https
 	Port               uint16
-	// Threshold is the number of equal answers that change the state of a backend, at least 1.
+	// Threshold is the number of consecutive successful or failed probes that change the state of a backend, at least 1.
 	Threshold int
 }
 

@@ -240,7 +240,7 @@ func plainLines(r io.Reader) func() (string, error) {
 
 func (g *Guest) sftp(user string, ch ssh.Channel) int {
 	t := &tree{g.m}
-	w := walledTree{t}
+	w := recoveringTree{t}
 	server := sftp.NewRequestServer(open{ch}, sftp.Handlers{FileGet: w, FilePut: w, FileCmd: w, FileList: w},
 		sftp.WithStartDirectory(t.wire(g.m.Home(user))))
 	defer server.Close()

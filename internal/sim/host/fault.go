@@ -20,21 +20,21 @@ type GuestFault struct {
 	Name string `json:"name"`
 	// OS is Windows, or any for all systems.
 	OS string `json:"os"`
-	// Comes is the time of the injection: at boot or immediately.
-	Comes string `json:"comes"`
-	Does  string `json:"does"`
+	// When is the time of the injection: at boot or immediately.
+	When string `json:"comes"`
+	Does string `json:"does"`
 }
 
 // GuestFaults lists the faults that can be injected into guests.
 func GuestFaults() []GuestFault {
 	var out []GuestFault
 	for _, a := range guest.Faults() {
-		d := GuestFault{Name: a.Name, OS: "any", Comes: "at once", Does: a.Does}
+		d := GuestFault{Name: a.Name, OS: "any", When: "at once", Does: a.Does}
 		if a.OS != "" {
 			d.OS = a.OS
 		}
 		if a.Boot() {
-			d.Comes = "boot"
+			d.When = "boot"
 		}
 		out = append(out, d)
 	}

@@ -148,8 +148,8 @@ func (l *life) checkPlaces() {
 	var list struct {
 		Items []struct {
 			Metadata struct {
-				Name   string
-				Labels map[string]string
+				Name, DeletionTimestamp string
+				Labels                  map[string]string
 			}
 			Spec   struct{ NodeName string }
 			Status struct{ Phase, Message string }
@@ -160,7 +160,8 @@ func (l *life) checkPlaces() {
 	}
 	nodes := l.nodes(true)
 	for _, pod := range list.Items {
-		if pod.Status.Phase == "Failed" {
+		// The kubelet reports a deleted pod as Failed, between the end of its containers and the end of its object.
+		if pod.Status.Phase == "Failed" && pod.Metadata.DeletionTimestamp == "" {
 			l.t.Errorf("pod %s failed: %s", pod.Metadata.Name, pod.Status.Message)
 		}
 		for _, n := range nodes {
@@ -193,6 +194,14 @@ func (l *life) upgradeWindows() {
 		})
 	case l.pools:
 		l.management("annotate", "azuremachinepool", "demo-mp-win", "windowsServerVersion=windows-"+next.release, "--overwrite")
+		l.until("the pool to notice", func() string { // until then the pods of the next release really fit nowhere
+			updated := l.management("get", "azuremachinepool", "demo-mp-win", "-o",
+				`jsonpath={.status.conditions[?(@.type=="ScaleSetModelUpdated")].status}`)
+			if updated == "True" {
+				return "ScaleSetModelUpdated is True"
+			}
+			return ""
+		})
 	default:
 		template := l.management("get", "azuremachinetemplate", "demo-md-win", "-o", "json")
 		var object map[string]any
