@@ -1,5 +1,5 @@
-// Package input reads files and URLs that a user names: it reads at most a given number of bytes, and opens no device.
-// It reads a pipe like a file, so that <(command) works.
+// Package input reads files and URLs that a user names: it reads at most a given number of bytes, and opens no device
+// but /dev/null and a terminal as standard input. It reads a pipe like a file, so that <(command) works.
 //
 // It parses nothing. Any package may import it; it imports only the standard library.
 package input

@@ -1,9 +1,9 @@
 // Package permission is the list of Azure Resource Manager actions that casement-manager needs, by feature, and the
 // custom role that contains them.
 //
-// The list is a table beside this file. test/e2e/privilege compares it in both directions with the calls that the local
-// Azure receives, so that no permission is missing or unused. The package makes no calls; the command line prints the
-// list.
+// The list is a table beside this file. test/e2e/privilege compares it with the calls that the local Azure receives:
+// each call needs an action of the list, and each action whose evidence is a call is used. The use of other actions is
+// not checked. The package makes no calls; the command line prints the list.
 package permission
 
 import (

@@ -1,6 +1,7 @@
 // Package local has the commands of the local plane: up, down, status, kubectl.
 //
-// It only calls internal/plane, which starts the plane. Only internal/cli may import it.
+// It parses flags and prints; internal/plane/supervisor runs the plane, and internal/plane finds what runs. Only
+// internal/cli may import it.
 package local
 
 import (
