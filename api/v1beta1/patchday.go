@@ -43,7 +43,7 @@ const (
 	PatchVariableAnnotation = "infrastructure.cluster.x-k8s.io/patch-variable"
 
 	// PatchFreezeAnnotation stops patch day; its value is the reason. A move in progress pauses until the
-	// annotation is removed.
+	// annotation is removed; a rollback still begins and goes on.
 	PatchFreezeAnnotation = "infrastructure.cluster.x-k8s.io/patch-freeze"
 
 	// PatchRollbackAnnotation requests the previous version; its value is the reason. It is removed once the rollback has begun.

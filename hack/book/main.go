@@ -1,6 +1,7 @@
 // Command book renders the pages of docs/ to a folder of HTML that needs no server: a table of
 // contents from SUMMARY.md with the pages of rules and commands, anchors as on GitHub, and a
-// search. It fails if a link leads to a file or a heading that does not exist. The books of other
+// search. It fails if a link leads to a file that does not exist, or to a heading that a page of
+// docs/ does not have. The books of other
 // versions, which are tags, are in folders with the tags' names, and each page links to the same
 // page in them. `make book` runs it.
 package main

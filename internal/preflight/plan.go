@@ -134,7 +134,7 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 		err = json.Unmarshal(raw, &a.content)
 	}
 	if err == nil {
-		s.fill(a.content)
+		s.applyDefaults(a.content)
 		raw, err = json.Marshal(a.content)
 	}
 	if err == nil {

@@ -50,9 +50,9 @@ func schemas() (map[string]schema, error) {
 	return all, nil
 }
 
-// fill sets the defaults of the schema. Like the API server, it first removes the nulls of fields that may not be null,
+// applyDefaults sets the defaults of the schema. Like the API server, it first removes the nulls of fields that may not be null,
 // as variables without a value leave them. Source: apiextensions-apiserver, customresource_handler.go.
-func (s schema) fill(content map[string]any) {
+func (s schema) applyDefaults(content map[string]any) {
 	if s.defaults != nil {
 		defaulting.PruneNonNullableNullsWithoutDefaults(content, s.defaults)
 		defaulting.Default(content, s.defaults)

@@ -34,7 +34,7 @@ func networkUsages(c *engine.Request) *engine.Error {
 	return nil
 }
 
-// labelFree reports whether no public IP of a region has a DNS label.
+// labelFree reports whether a DNS label is available in a region: it is not empty, and no public IP of the region has it.
 func labelFree(c *engine.Request, label, location string) bool {
 	free := label != ""
 	c.Server.Read(func(t *engine.Tx) {

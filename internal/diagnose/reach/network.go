@@ -179,18 +179,18 @@ func byID(all []resource) map[string]resource {
 	return out
 }
 
-// attached is a security group and the subnet or network interface that it is attached to.
-type attached struct {
+// attachedGroup is a security group and the subnet or network interface that it is attached to.
+type attachedGroup struct {
 	resource
 
-	on string
+	attachedTo string
 }
 
 // groupsOn returns the groups of a subnet and of the interfaces in it: Azure passes only the traffic that both allow.
 // Source: learn.microsoft.com/azure/virtual-network/network-security-group-how-it-works.
-func (j *judgement) groupsOn(groups map[string]resource, subnet resource) (out []attached) {
+func (j *judgement) groupsOn(groups map[string]resource, subnet resource) (out []attachedGroup) {
 	if g := subnet.Properties.NetworkSecurityGroup; g != nil {
-		out = append(out, attached{groups[strings.ToLower(g.ID)], "subnet " + subnet.Name})
+		out = append(out, attachedGroup{groups[strings.ToLower(g.ID)], "subnet " + subnet.Name})
 	}
 	for _, nic := range parsed(j.Interfaces) {
 		g := nic.Properties.NetworkSecurityGroup
@@ -200,7 +200,7 @@ func (j *judgement) groupsOn(groups map[string]resource, subnet resource) (out [
 			continue
 		}
 		if group, is := groups[strings.ToLower(g.ID)]; is {
-			out = append(out, attached{group, "interface " + nic.Name})
+			out = append(out, attachedGroup{group, "interface " + nic.Name})
 		}
 	}
 	return out
@@ -241,14 +241,14 @@ func (s securityRule) sources() []string {
 func (s securityRule) denies() bool { return strings.EqualFold(s.Properties.Access, "Deny") }
 
 // denies adds the first rule of a group that matches the traffic between two subnets, if it denies the traffic.
-func (j *judgement) denies(g attached, direction string, from, to resource) {
+func (j *judgement) denies(g attachedGroup, direction string, from, to resource) {
 	for _, rule := range g.rules(direction, j.Port, to) {
 		if !covers(rule.sources(), from.prefixes()) {
 			continue
 		}
 		if rule.denies() {
 			j.block("NetworkRuleDenies", "security rule %s of %s (%s, on %s, priority %d) denies port %d from %s, subnet %s to %s; %s",
-				rule.Name, g.Name, direction, g.on, rule.Properties.Priority, j.Port, strings.Trim(strings.Join(rule.sources(), ","), ","),
+				rule.Name, g.Name, direction, g.attachedTo, rule.Properties.Priority, j.Port, strings.Trim(strings.Join(rule.sources(), ","), ","),
 				from.Name, to.Name, g.owner())
 		}
 		return
@@ -258,7 +258,7 @@ func (j *judgement) denies(g attached, direction string, from, to resource) {
 // closed adds a group of the control plane that does not let in the internet, and therefore no clients of a public load
 // balancer. Traffic that no rule allows is denied by the default rule DenyAllInBound. Source:
 // learn.microsoft.com/azure/virtual-network/network-security-groups-overview.
-func (j *judgement) closed(g attached, to resource) {
+func (j *judgement) closed(g attachedGroup, to resource) {
 	if g.ID == "" {
 		return
 	}
@@ -271,7 +271,7 @@ func (j *judgement) closed(g attached, to resource) {
 		switch {
 		case covers(rule.sources(), []string{internet}) && rule.denies():
 			j.block("NetworkRuleDenies", "security rule %s of %s (Inbound, on %s, priority %d) denies port %d from the internet; %s", rule.Name,
-				g.Name, g.on, p.Priority, j.Port, g.owner())
+				g.Name, g.attachedTo, p.Priority, j.Port, g.owner())
 			return
 		case covers(rule.sources(), []string{internet}):
 			return
@@ -282,7 +282,7 @@ func (j *judgement) closed(g attached, to resource) {
 		}
 	}
 	j.block("PortClosed", "no rule of %s (on %s) lets port %d in from the internet, so the default rule DenyAllInBound denies it; %s", g.Name,
-		g.on, j.Port, g.owner())
+		g.attachedTo, j.Port, g.owner())
 }
 
 // public reports whether a source of a rule is an address of the internet.
@@ -299,14 +299,14 @@ func public(source string) bool {
 
 // probed adds a rule that denies the load balancer's probe of the control plane: the load balancer then forwards
 // nothing to any member.
-func (j *judgement) probed(g attached, to resource) {
+func (j *judgement) probed(g attachedGroup, to resource) {
 	for _, rule := range g.rules("Inbound", j.Port, to) {
 		if !covers(rule.sources(), []string{balancer}) {
 			continue
 		}
 		if rule.denies() {
 			j.block("ProbeBlocked", "security rule %s of %s (Inbound, on %s, priority %d) denies port %d from the load balancer's probe "+
-				"(168.63.129.16); %s", rule.Name, g.Name, g.on, rule.Properties.Priority, j.Port, g.owner())
+				"(168.63.129.16); %s", rule.Name, g.Name, g.attachedTo, rule.Properties.Priority, j.Port, g.owner())
 		}
 		return
 	}

@@ -36,10 +36,11 @@ var misfits = []struct{ says, fix string }{
 	{"node affinity/selector", "correct nodeSelector or affinity, or label the nodes"}, // last: most pods exclude some nodes so
 }
 
-// offered is the fix for a resource with a domain, such as microsoft.com/directx, which new machines do not add.
+// offered is the fix for a missing extended resource, such as microsoft.com/directx: a device plugin provides it, so new
+// machines do not help.
 const offered = "run the device plugin that offers the resource, which the message names, on the nodes, or take the resource out of the pod"
 
-// extended matches the name of a resource with a domain.
+// extended matches a scheduler's message about an extended resource, whose name has a domain.
 var extended = regexp.MustCompile(`Insufficient \S+/\S+`)
 
 // tainted returns the taints that keep a pod off the nodes with the labels that it requires, without the control

@@ -1,5 +1,5 @@
 // Package cluster reads the objects that casement lint examines from a running cluster: workloads and the objects that
-// affect their placement, page by page, and facts from the nodes' statuses. It only lists; it reads neither Secrets nor
+// affect their placement, page by page, and facts from the labels and taints of nodes. It only lists; it reads neither Secrets nor
 // ConfigMaps, keeps no cache and watches nothing. internal/cli imports it; the webhook gets its objects from the API
 // server.
 package cluster

@@ -65,7 +65,7 @@ type Discovery struct {
 	TLSBootstrapToken string
 }
 
-// ControlPlane is the part of a control plane join.
+// ControlPlane has the fields of a JoinConfiguration that apply only to a join as a control plane node.
 type ControlPlane struct {
 	AdvertiseAddress string
 	BindPort         int32

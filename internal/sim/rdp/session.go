@@ -185,8 +185,8 @@ func shared(kind byte, value []byte) []byte {
 	return sendTo(ioChannel, slices.Concat(head, []byte{kind, 0, 0, 0}, value))
 }
 
-// demand returns the message that offers the share with the server's capabilities: [MS-RDPBCGR]
-// 2.2.1.13.1.
+// demand returns the Demand Active PDU, which sends the server's capability sets to the client:
+// [MS-RDPBCGR] 2.2.1.13.1.
 func demand(w wanted) []byte {
 	sets := capabilities(w)
 	all := slices.Concat(sets...)

@@ -117,8 +117,8 @@ var (
 	guid  = regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|[+-]\d\d:\d\d)?`)
 	index = regexp.MustCompile(`\[\d+\]`)
-	// vain matches keys whose values are generated and differ in each Azure.
-	vain = regexp.MustCompile(`(?i)(etag|guid|principalId|clientId|uniqueId|vmId|time\w*|createdOn|updatedOn|` +
+	// generated matches keys whose values Azure generates, so that they differ between the recording and the emulator.
+	generated = regexp.MustCompile(`(?i)(etag|guid|principalId|clientId|uniqueId|vmId|time\w*|createdOn|updatedOn|` +
 		`createdBy|updatedBy|ipAddress|ipAddresses\[\d+\]|privateIPAddress|vaultUri|macAddress|` +
 		`internalDomainNameSuffix|fqdn|sequenceNumber|resourceId|ipPrefix|internalId|nameServers\[\d+\]|duration|templateHash)$`)
 )
@@ -126,7 +126,7 @@ var (
 // madeUp reports whether two values at a path may differ because Azure generates such values:
 // identifiers, times, addresses, hosts.
 func madeUp(at, want, got string) bool {
-	return vain.MatchString(at) || plain(want) == plain(got)
+	return generated.MatchString(at) || plain(want) == plain(got)
 }
 
 // plain removes identifiers and times from a text, and converts names of Azure's resources to lower

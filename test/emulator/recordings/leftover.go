@@ -60,7 +60,7 @@ func named(c call) []string {
 	return out
 }
 
-// others returns a call that creates a resource of others that a call of a recording names.
+// others returns a call that creates the resource at, which c refers to and no call of the recording creates.
 func others(calls []call, c call, at string) (out call) {
 	out.Request.Method = http.MethodPut
 	body := map[string]any{"location": region(calls)}

@@ -236,8 +236,8 @@ func (s *Services) Kill(name string) error {
 	return s.Start(name)
 }
 
-// run starts or stops a service, after it has started the services that it needs. within are the services that start
-// because they need this one.
+// run starts or stops a service. Before a start, it starts the services that this one depends on. within is the chain of
+// services for which this one is being started; a chain that is too long has a circular dependency.
 func (s *Services) run(name string, running bool, within []string) error {
 	s.mu.Lock()
 	row, ok := s.byID[key(name)]

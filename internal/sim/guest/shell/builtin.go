@@ -227,7 +227,8 @@ func (pr *printing) format(format string) string {
 		if end == len(format) {
 			return "%"
 		}
-		spec := strings.ReplaceAll(strings.TrimRight(format[i:end], "lhLjzt"), "'", "") // in the locale of images, ' adds no separators
+		// The flag ' adds separators of thousands, which the locale of the guests' images does not have.
+		spec := strings.ReplaceAll(strings.TrimRight(format[i:end], "lhLjzt"), "'", "")
 		for strings.Contains(spec, "*") {
 			spec = strings.Replace(spec, "*", strconv.Itoa(int(pr.number(pr.next()))), 1)
 		}
