@@ -184,7 +184,7 @@ func buildOf(release string) string {
 }
 
 // upgradeWindows upgrades the nodes to the next Windows release. The workload for that release is
-// applied at the same time; its pods run when they can.
+// applied while they change; its pods run when they can.
 func (l *life) upgradeWindows() {
 	was, next := builds[l.release], builds[l.release+1]
 	switch {

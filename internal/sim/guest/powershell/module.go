@@ -267,14 +267,12 @@ const kindModule = "System.Management.Automation.PSModuleInfo"
 
 // object returns the PSModuleInfo of a module.
 func (m *module) object() *object {
-	commands := newHash()
+	functions, commands := newHash(), newHash()
 	for _, key := range m.functions {
 		name := m.to.functions[key].name
-		commands.set(name, tabled(kindCommand, 2, "CommandType", "Function", "Name", name, "text", name))
-	}
-	functions := newHash()
-	for name, command := range commands.all() {
+		command := tabled(kindCommand, 2, "CommandType", "Function", "Name", name, "text", name)
 		functions.set(name, command)
+		commands.set(name, command)
 	}
 	for _, key := range m.aliases {
 		commands.set(key, aliasObject(key, m.to.aliases[key]))
